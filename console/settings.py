@@ -59,7 +59,7 @@ INSTALLED_APPS = [
     "console",
 ]
 MIDDLEWARE = [
-    "console.web.core.request_id.named",
+    "console.web.core.request_id.request_id_middleware",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

@@ -140,6 +140,36 @@ def test_shell_layers(package: str, forbidden: tuple[str, ...]) -> None:
             assert not name.startswith(forbidden), f"{dotted(path)} imports {name}"
 
 
+WEB_ROOMS = (
+    *("core", "masking", "graph", "history", "execution", "search", "map_runs", "tasks"),
+    *("machines", "metrics", "test_state", "editor", "rules", "people", "bulk", "overview"),
+)
+"""The rooms of console/web: each imports from itself and from those before it."""
+
+
+@pytest.mark.parametrize(
+    "path", modules("console/web"), ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_rooms_of_the_pages_import_one_way(path: Path) -> None:
+    """A room imports no later room; urls.py and templatetags join the rooms."""
+    room = path.relative_to(ROOT / "console/web").parts[0]
+    if room not in WEB_ROOMS:
+        assert room in ("__init__.py", "urls.py", "templatetags"), f"{room} is in no order"
+        return
+    later = {f"console.web.{other}" for other in WEB_ROOMS[WEB_ROOMS.index(room) + 1 :]}
+    found = {name for name in imports(path) if ".".join(name.split(".")[:3]) in later}
+    assert not found, f"{dotted(path)} imports {sorted(found)}"
+
+
+def test_pages_have_no_cycle_of_modules() -> None:
+    """No module of console/web imports itself through others."""
+    files = {dotted(path): path for path in modules("console/web")}
+    needs = {name: imports(path) & set(files) - {name} for name, path in files.items()}
+    while free := {name for name, others in needs.items() if not others & set(needs)}:
+        needs = {name: others for name, others in needs.items() if name not in free}
+    assert not needs, f"these import each other: {sorted(needs)}"
+
+
 def test_only_the_store_writes_execution_tables() -> None:
     """No ``.save(``, ``.create(`` or SQL on execution tables outside console.store."""
     tables = ("Execution", "RunRow", "RunValue", "HistoryEvent", "InboxMessage", "Timer", "TaskRow")

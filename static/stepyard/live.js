@@ -149,7 +149,7 @@
     parameters.shown = rows.length;
     parameters.seen = rows.length ? rows[rows.length - 1].id.slice(1) : 0;
     parameters.follow = document.getElementById("history")?.dataset.follow ?? "";
-    parameters.remark = document.getElementById("note-list")?.dataset.noteStamp ?? "";
+    parameters.note = document.getElementById("note-list")?.dataset.noteStamp ?? "";
     parameters.seen_visit = document.querySelector("#panel [data-visit]")?.dataset.visit ?? "";
   }
 
@@ -160,7 +160,7 @@
       const rows = [...document.querySelectorAll("[data-running]")];
       event.detail.parameters.running = rows.map((row) => row.dataset.running).join(",");
       const noted = [...document.querySelectorAll("tr[data-note-stamp]")];
-      event.detail.parameters.remarks = noted.map((row) => `${row.id.slice(1)}:${row.dataset.noteStamp}`).join(",");
+      event.detail.parameters.notes = noted.map((row) => `${row.id.slice(1)}:${row.dataset.noteStamp}`).join(",");
     }
   });
   document.addEventListener("htmx:beforeRequest", (event) => {

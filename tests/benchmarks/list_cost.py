@@ -109,7 +109,7 @@ def questions(rows: int) -> dict[str, Callable[[], Any]]:
     from console.store.machines import machines
     from console.web.core.scope import Scope
     from console.web.search import scan
-    from console.web.search.filters import Wanted
+    from console.web.search.filters import ExecutionFilters
 
     call_command("migrate", verbosity=0)
     call_command("flush", interactive=False, verbosity=0)
@@ -128,9 +128,9 @@ def questions(rows: int) -> dict[str, Callable[[], Any]]:
     client.force_login(user)
 
     def ask(query: str) -> Callable[[], Any]:
-        wanted = Wanted.of(QueryDict(query.format(**places)))
+        wanted = ExecutionFilters.of(QueryDict(query.format(**places)))
         assert not wanted.problems, wanted.problems
-        return lambda: scan.executions(here, None, wanted)
+        return lambda: scan.find_executions(here, None, wanted)
 
     def page(query: str) -> Callable[[], Any]:
         address = f"/executions/?{query.format(**places)}"

@@ -101,7 +101,7 @@ PAGE = {
     (None, "viewer"): "key columns",
     ("viewer", "operator"): "bulk bulk-job import map-run task",
     ("operator", "operator"): "start replay stop redrive share test",
-    (None, "operator"): "reveal remark import-forget views send-again",
+    (None, "operator"): "reveal note remark import-forget views send-again",
     ("viewer", "editor"): """
         machine-settings calls versions triggers activities activity notifications schedules rule
         project-settings
@@ -320,10 +320,10 @@ def addresses(patterns: list[Any], before: str = "/") -> Iterator[tuple[str, str
 ROUTES = dict(addresses(get_resolver().url_patterns))
 FILLED = {
     "map-runs/<number:number>": "map-runs/3",
-    "<str:machine>": "machine",
-    "<str:execution>": "x",
-    "<str:activity>": "work",
-    "<str:rule>": "rule",
+    "<str:machine_name>": "machine",
+    "<str:execution_name>": "x",
+    "<str:activity_name>": "work",
+    "<str:rule_name>": "rule",
     "<str:key>": "AKIANOBODY",
     "<str:token>": "nonsense",
     "<str:secret>": "nonsense",

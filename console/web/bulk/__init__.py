@@ -1,0 +1,1 @@
+"""The bulk actions: a dry run over many executions, then a job with its progress."""

@@ -1,4 +1,4 @@
-"""Why did it fail?  Functions report their errors as JSON; it is taken apart to be read."""
+"""Take the cause of a failure apart: functions report their errors as JSON."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ def cause_of(text: str | None) -> Cause | None:
         return Cause(text)
     if not isinstance(parts, dict):
         return Cause(text)
-    message = _first(parts, _MESSAGES)
+    message = _first_value(parts, _MESSAGES)
     if not isinstance(message, str):
         return Cause(text)
-    kind = _first(parts, _KINDS)
-    return Cause(text, message, kind if isinstance(kind, str) else "", _stack(parts))
+    kind = _first_value(parts, _KINDS)
+    return Cause(text, message, kind if isinstance(kind, str) else "", _stack_text(parts))
 
 
-def _first(parts: dict[str, Any], names: tuple[str, ...]) -> Any:
+def _first_value(parts: dict[str, Any], names: tuple[str, ...]) -> Any:
     return next((parts[name] for name in names if name in parts), None)
 
 
-def _stack(parts: dict[str, Any]) -> str:
+def _stack_text(parts: dict[str, Any]) -> str:
     """Return the frames, a line each: Python and Node tell them as lists, others as one text."""
-    frames = _first(parts, _STACKS)
+    frames = _first_value(parts, _STACKS)
     if isinstance(frames, str):
         return frames
     if not isinstance(frames, list):
         return ""
-    return "\n".join(_frame(one).rstrip("\n") for one in frames)
+    return "\n".join(_frame_text(frame).rstrip("\n") for frame in frames)
 
 
-def _frame(one: Any) -> str:
+def _frame_text(frame: Any) -> str:
     """Return one frame; old Python runtimes tell ``[file, line, function, text]``."""
-    if isinstance(one, list) and len(one) == 4:  # noqa: PLR2004 - the four named above
-        return f'File "{one[0]}", line {one[1]}, in {one[2]}\n  {one[3]}'
-    return one if isinstance(one, str) else json.dumps(one, ensure_ascii=False)
+    if isinstance(frame, list) and len(frame) == 4:  # noqa: PLR2004 - the four named above
+        return f'File "{frame[0]}", line {frame[1]}, in {frame[2]}\n  {frame[3]}'
+    return frame if isinstance(frame, str) else json.dumps(frame, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Which commands of the AWS CLI do what a page does?"""
+"""Write the commands of the AWS CLI that do what a page does."""
 
 from __future__ import annotations
 
@@ -18,46 +18,58 @@ _LONGEST = 16_384
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class CliCommand:
     """A command to copy, and what it does."""
 
     label: str
     text: str
 
 
-def of_machine(request: HttpRequest, here: Scope, one: StateMachine, input: str) -> list[Command]:  # noqa: A002 - AWS's word
-    """Return the commands of a machine. ``input``: what the start form would suggest."""
-    arn = {"state-machine-arn": one.arn}
-    return [
-        Command("Start an execution", _aws(request, here, "start-execution", arn, input=input)),
-        Command("Describe it", _aws(request, here, "describe-state-machine", arn)),
-        Command("List its executions", _aws(request, here, "list-executions", arn)),
-    ]
-
-
-def of_execution(request: HttpRequest, here: Scope, one: Execution) -> list[Command]:
-    """Return the commands of an execution; the first one starts the same again."""
-    machine, arn = {"state-machine-arn": one.state_machine_arn}, {"execution-arn": one.arn}
-    # one argument of a command has no room for all that an input may be, nor for what is masked
-    whole = len(one.input) <= _LONGEST and MASK not in one.input
-    text = one.input if whole else "file://input.json"
-    again = _aws(request, here, "start-execution", machine, input=text)
-    return [
-        *([] if one.map_run_id else [Command("Start the same again", again)]),
-        Command("Describe it", _aws(request, here, "describe-execution", arn)),
-        Command("Read its history", _aws(request, here, "get-execution-history", arn)),
-    ]
-
-
-def _aws(
+def machine_commands(
     request: HttpRequest,
-    here: Scope,
+    scope: Scope,
+    machine: StateMachine,
+    input: str,  # noqa: A002 - AWS's word
+) -> list[CliCommand]:
+    """Return the commands of a machine. ``input``: what the start form would suggest."""
+    arn = {"state-machine-arn": machine.arn}
+    return [
+        CliCommand(
+            "Start an execution", _aws_command(request, scope, "start-execution", arn, input=input)
+        ),
+        CliCommand("Describe it", _aws_command(request, scope, "describe-state-machine", arn)),
+        CliCommand("List its executions", _aws_command(request, scope, "list-executions", arn)),
+    ]
+
+
+def execution_commands(
+    request: HttpRequest, scope: Scope, execution: Execution
+) -> list[CliCommand]:
+    """Return the commands of an execution; the first one starts the same again."""
+    machine, arn = (
+        {"state-machine-arn": execution.state_machine_arn},
+        {"execution-arn": execution.arn},
+    )
+    # one argument of a command has no room for all that an input may be, nor for what is masked
+    whole = len(execution.input) <= _LONGEST and MASK not in execution.input
+    text = execution.input if whole else "file://input.json"
+    again = _aws_command(request, scope, "start-execution", machine, input=text)
+    return [
+        *([] if execution.map_run_id else [CliCommand("Start the same again", again)]),
+        CliCommand("Describe it", _aws_command(request, scope, "describe-execution", arn)),
+        CliCommand("Read its history", _aws_command(request, scope, "get-execution-history", arn)),
+    ]
+
+
+def _aws_command(
+    request: HttpRequest,
+    scope: Scope,
     action: str,
     named: dict[str, str],
     **more: str,
 ) -> str:
     address = request.build_absolute_uri("/").rstrip("/")
-    parts = ["aws", "--endpoint-url", address, "--region", here.region, "stepfunctions", action]
+    parts = ["aws", "--endpoint-url", address, "--region", scope.region, "stepfunctions", action]
     for name, value in {**named, **more}.items():
         parts += [f"--{name}", value]
     return shlex.join(parts)

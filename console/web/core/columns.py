@@ -1,4 +1,4 @@
-"""Which columns does a table have for its reader?  Kept with the membership, for every browser."""
+"""Keep which columns a table has for its reader, with the membership, for every browser."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ColumnTable:
     """Columns by key, with their words, beside the name that always stands first.
 
     ``plain``: what is seen before somebody chose. ``place``: the id of the table's section.
@@ -23,7 +23,7 @@ class Table:
 
 
 TABLES = {
-    "steps": Table(
+    "steps": ColumnTable(
         "workflow",
         {
             "type": "Type",
@@ -36,7 +36,7 @@ TABLES = {
         },
         ("type", "status", "entered", "duration", "visits"),
     ),
-    "executions": Table(
+    "executions": ColumnTable(
         "list",
         {
             "machine": "State machine",
@@ -53,19 +53,22 @@ TABLES = {
 }
 
 
-def chosen(kept: str) -> dict[str, tuple[str, ...]]:
+def chosen_columns(choice: str) -> dict[str, tuple[str, ...]]:
     """Return table -> keys of its columns. ``kept``: as ``Membership`` has it."""
-    choices: dict[str, list[str]] = json.loads(kept) if kept else {}
-    return {name: _known(name, choices.get(name, ())) or one.plain for name, one in TABLES.items()}
+    choices: dict[str, list[str]] = json.loads(choice) if choice else {}
+    return {
+        name: _known_columns(name, choices.get(name, ())) or table.plain
+        for name, table in TABLES.items()
+    }
 
 
-def kept(before: str, table: str, wanted: Collection[str]) -> str:
+def updated_choice(before: str, table: str, keys: Collection[str]) -> str:
     """Return what is to be kept when somebody chooses columns; none stands for the usual ones."""
     choices: dict[str, list[str]] = json.loads(before) if before else {}
     choices.pop(table, None)
-    known = _known(table, wanted)
+    known = _known_columns(table, keys)
     return json.dumps(choices | ({table: list(known)} if known else {}), sort_keys=True)
 
 
-def _known(table: str, wanted: Collection[str]) -> tuple[str, ...]:
-    return tuple(key for key in TABLES[table].words if key in wanted)
+def _known_columns(table: str, keys: Collection[str]) -> tuple[str, ...]:
+    return tuple(key for key in TABLES[table].words if key in keys)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class SaveConflict:
     """What somebody else saved. ``revision``: what *Save mine over theirs* may replace.
 
     ``saved_by``: "" and ``saved_ms``: None if nobody knows; ``theirs``: label and text of fields.
@@ -27,27 +27,27 @@ class Conflict:
     theirs: tuple[tuple[str, str], ...]
 
 
-def of_paths(project: Project) -> Conflict:
+def paths_conflict(project: Project) -> SaveConflict:
     """Return the masked paths that somebody else saved."""
     now = Project.objects.get(pk=project.pk).masked
-    found = audit.find_latest(project, project.name, "PutMaskedPaths")
-    return _conflict(masks.revision_of(now), found, (("Their paths", now),))
+    entry = audit.find_latest(project, project.name, "PutMaskedPaths")
+    return _conflict(masks.revision_of(now), entry, (("Their paths", now),))
 
 
-def of_rule(rule: EventRule) -> Conflict:
+def rule_conflict(rule: EventRule) -> SaveConflict:
     """Return what somebody else saved of a rule."""
     now = EventRule.objects.get(pk=rule.pk)
-    found = audit.find_latest(now.project, now.arn, "events:PutRule")
+    entry = audit.find_latest(now.project, now.arn, "events:PutRule")
     fields = (
         ("Their event pattern", now.pattern),
         ("Their schedule", now.schedule and f"{now.schedule}, {now.timezone}"),
         ("Their description", now.description),
     )
-    return _conflict(rules.revision_of(now), found, tuple(one for one in fields if one[1]))
+    return _conflict(rules.revision_of(now), entry, tuple(field for field in fields if field[1]))
 
 
 def _conflict(
-    revision: str, found: AuditEntry | None, theirs: tuple[tuple[str, str], ...]
-) -> Conflict:
-    by, at_ms = (found.actor, found.at_ms) if found else ("", None)
-    return Conflict(revision, by, at_ms, theirs)
+    revision: str, entry: AuditEntry | None, theirs: tuple[tuple[str, str], ...]
+) -> SaveConflict:
+    by, at_ms = (entry.actor, entry.at_ms) if entry else ("", None)
+    return SaveConflict(revision, by, at_ms, theirs)

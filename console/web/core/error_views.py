@@ -1,4 +1,4 @@
-"""What does a page say when it cannot answer?"""
+"""Answer the pages of errors: 400, 403, 404 and 500."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.template import loader
 
 from console import logging_setup
 from console.store.db import refusals
-from console.web.core.scope import Refused, actor, render
+from console.web.core.scope import ActionNotAllowed, actor_of, render
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 @login_not_required
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001
     """400: the request makes no sense."""
-    return _plain("400", "This request cannot be understood", "")
+    return _plain_page("400", "This request cannot be understood", "")
 
 
 @login_not_required
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     """403: the reader's role does not allow it; who tried to change something is on record."""
-    if isinstance(exception, Refused) and request.method == "POST":
-        here = exception.here
-        refusals.record_refused(here.project, actor(here), exception.action, request.path)
+    if isinstance(exception, ActionNotAllowed) and request.method == "POST":
+        scope = exception.scope
+        refusals.record_refused(scope.project, actor_of(scope), exception.action, request.path)
     context = {"code": 403, "title": "Not allowed", "reason": str(exception)}
     return render(request, "core/error.html", context, status=403)
 
@@ -56,10 +56,10 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 def server_error(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
     """500: ours. Nothing that could fail again is used to say so."""
     where = f"The server's log has the details, under {logging_setup.request_id()}."
-    return _plain("500", "Something went wrong on the server", where)
+    return _plain_page("500", "Something went wrong on the server", where)
 
 
-def _plain(code: str, title: str, reason: str) -> HttpResponse:
+def _plain_page(code: str, title: str, reason: str) -> HttpResponse:
     page = loader.render_to_string(
         "core/error_plain.html", {"code": code, "title": title, "reason": reason}
     )

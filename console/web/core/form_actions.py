@@ -1,4 +1,4 @@
-"""How does a page of a state machine take one of several acts?  By name, with the right for it."""
+"""Run one of the actions that a page of a state machine offers, by name, with the right for it."""
 
 from __future__ import annotations
 
@@ -8,45 +8,59 @@ from django.contrib import messages
 from django.http import Http404
 from django.shortcuts import redirect
 
-from console.errors import ServiceError
+from console.errors import ServiceError, ValidationException
+from console.web.core.forms import PageForm, TextField
 from console.web.core.scope import require, scope_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from django.http import HttpRequest, HttpResponse, QueryDict
+    from django.http import HttpRequest, HttpResponse
 
     from console.models import StateMachine
     from console.web.core.scope import Scope
 
-    Acts = Mapping[str, tuple[str, Callable[[Scope, StateMachine, QueryDict], str]]]
+    FormActions = Mapping[
+        str,
+        tuple[str, type[PageForm], Callable[[Scope, StateMachine, dict[str, Any]], str]],
+    ]
 
 
-def answer(
+class ActForm(PageForm):
+    """The name of the action that a form asks for."""
+
+    act = TextField(strip=False)
+
+
+def answer_form_action(
     request: HttpRequest,
-    machine: str,
-    acts: Acts,
+    machine_name: str,
+    actions: FormActions,
     page: Callable[..., HttpResponse],
     address: str,
     refused: Callable[[str, str], dict[str, Any]],
 ) -> HttpResponse:
-    """Show ``page``; a POST does the act it names and leads back to ``address``.
+    """Show ``page``; a POST runs the action it names and leads back to ``address``.
 
-    ``acts``: name -> (the action it takes the right for, what does it and says so). ``refused``:
-    of an act and a message, what the page shows beside what was typed, with 422.
+    ``actions``: value of ``act`` -> (the action of the API whose right it takes, its form, the
+    function that runs it and returns the message of success). ``refused``: of an act and a message,
+    what the page shows beside what was typed, with 422.
     """
-    here = scope_of(request)
-    one = here.machine(machine)
+    scope = scope_of(request)
+    machine = scope.machine(machine_name)
     if request.method == "GET":
-        return page(request, one)
-    act = request.POST.get("act", "")
-    if act not in acts:
+        return page(request, machine)
+    act: str = ActForm(request.POST).values["act"]
+    if act not in actions:
         raise Http404(f"This page has no action “{act}”.")
-    action, do = acts[act]
-    require(here, action)
+    action, form_class, run = actions[act]
+    require(scope, action)
+    form = form_class(request.POST)
     try:
-        messages.success(request, do(here, one, request.POST))
+        if not form.is_valid():
+            raise ValidationException(form.first_error[1])
+        messages.success(request, run(scope, machine, form.values))
     except ServiceError as error:
-        typed = {name: request.POST.get(name, "") for name in request.POST}
-        return page(request, one, status=422, typed=typed, **refused(act, error.message))
-    return redirect(address, one.name)
+        typed = dict(form.data.items())
+        return page(request, machine, status=422, typed=typed, **refused(act, error.message))
+    return redirect(address, machine.name)

@@ -1,4 +1,4 @@
-"""How are statuses, times and sizes written on a page?
+"""Write statuses, times and sizes for the pages.
 
 A status is always three things: a colour (CSS class), a sign (icon) and a word.
 """
@@ -8,43 +8,45 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from console.statuses import ExecutionStatus
+
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 KIB = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class StatusLabel:
     """``tone`` is the CSS class and the name of the sign; ``word`` is what is written."""
 
     tone: str
     word: str
 
 
-EXECUTION = {
-    "RUNNING": Status("running", "Running"),
-    "SUCCEEDED": Status("succeeded", "Succeeded"),
-    "FAILED": Status("failed", "Failed"),
-    "TIMED_OUT": Status("failed", "Timed out"),
-    "ABORTED": Status("aborted", "Aborted"),
-    "PENDING_REDRIVE": Status("running", "Pending redrive"),
-    "UNFINISHED": Status("idle", "Unfinished"),  # an imported history that has no end
+EXECUTION: dict[str, StatusLabel] = {
+    ExecutionStatus.RUNNING: StatusLabel("running", "Running"),
+    ExecutionStatus.SUCCEEDED: StatusLabel("succeeded", "Succeeded"),
+    ExecutionStatus.FAILED: StatusLabel("failed", "Failed"),
+    ExecutionStatus.TIMED_OUT: StatusLabel("failed", "Timed out"),
+    ExecutionStatus.ABORTED: StatusLabel("aborted", "Aborted"),
+    ExecutionStatus.PENDING_REDRIVE: StatusLabel("running", "Pending redrive"),
+    ExecutionStatus.UNFINISHED: StatusLabel("idle", "Unfinished"),
 }
-_UNLISTED = ("PENDING_REDRIVE", "UNFINISHED")
-LISTED = {key: one for key, one in EXECUTION.items() if key not in _UNLISTED}
+_UNLISTED = (ExecutionStatus.PENDING_REDRIVE, ExecutionStatus.UNFINISHED)
+LISTED = {key: label for key, label in EXECUTION.items() if key not in _UNLISTED}
 STEP = {
-    "": Status("idle", "Not entered"),
-    "running": Status("running", "In progress"),
-    "succeeded": Status("succeeded", "Succeeded"),
-    "caught": Status("caught", "Caught error"),
-    "failed": Status("failed", "Failed"),
-    "aborted": Status("aborted", "Aborted"),
+    "": StatusLabel("idle", "Not entered"),
+    "running": StatusLabel("running", "In progress"),
+    "succeeded": StatusLabel("succeeded", "Succeeded"),
+    "caught": StatusLabel("caught", "Caught error"),
+    "failed": StatusLabel("failed", "Failed"),
+    "aborted": StatusLabel("aborted", "Aborted"),
 }
 LEGEND = tuple(STEP.values())
-APART = Status("idle", "In child executions")
+IN_CHILD_EXECUTIONS = StatusLabel("idle", "In child executions")
 """Of a state inside a distributed Map that has been entered."""
 
 
-def duration(milliseconds: int) -> str:
+def duration_text(milliseconds: int) -> str:
     """Write a span of time with at most two units: ``45 ms``, ``1.2 s``, ``3 min 05 s``."""
     span = max(milliseconds, 0)
     if span < SECOND:
@@ -61,7 +63,7 @@ def duration(milliseconds: int) -> str:
     raise AssertionError(span)
 
 
-def roughly(milliseconds: int) -> str:
+def rough_duration(milliseconds: int) -> str:
     """Write a span of time with one unit, off by at most a tenth: ``3 d``, ``90 min``."""
     for unit, name in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s")):
         count = round(milliseconds / unit)
@@ -76,19 +78,19 @@ def iso_text(milliseconds: int) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds % SECOND:03d}Z"
 
 
-def clock(milliseconds: int, *, precise: bool = False) -> str:
+def clock_text(milliseconds: int, *, precise: bool = False) -> str:
     """Return a moment in UTC as a page writes it; ``precise`` with milliseconds."""
     moment = datetime.fromtimestamp(milliseconds / SECOND, tz=UTC)
     rest = f".{milliseconds % SECOND:03d}" if precise else ""
     return f"{moment:%Y-%m-%d %H:%M:%S}{rest}"
 
 
-def size(count: int) -> str:
+def size_text(count: int) -> str:
     """Write a number of bytes."""
     return f"{count} B" if count < KIB else f"{count / KIB:.1f} KiB"
 
 
-def visible(text: str) -> str:
+def visible_text(text: str) -> str:
     """Make control characters visible (their Unicode pictures), so that nothing hides in a name."""
     return text.translate(_PICTURES)
 

@@ -1,4 +1,4 @@
-"""May requests be sent here?  For whoever watches over the processes."""
+"""Answer whether this server is up and may be sent requests, for process supervisors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @login_not_required
 @never_cache
 @require_safe
-def alive(_request: HttpRequest) -> HttpResponse:
+def liveness(_request: HttpRequest) -> HttpResponse:
     """Answer ``/healthz``: this process answers; it looks at nothing else."""
     return HttpResponse("ok\n", content_type="text/plain")
 
@@ -26,7 +26,7 @@ def alive(_request: HttpRequest) -> HttpResponse:
 @login_not_required
 @never_cache
 @require_safe
-def ready(_request: HttpRequest) -> HttpResponse:
+def readiness(_request: HttpRequest) -> HttpResponse:
     """Answer ``/readyz``: the facts as JSON, with 503 if there is a reason to send nobody here."""
-    found = health.check_health()
-    return JsonResponse(found.facts(), status=200 if found.ready else 503)
+    state = health.check_health()
+    return JsonResponse(state.facts(), status=200 if state.ready else 503)

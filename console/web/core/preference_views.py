@@ -1,4 +1,4 @@
-"""How does this reader like pages: which theme, which clock, which columns?"""
+"""Keep what a reader prefers: theme, clock and columns."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST
 
 from console.store.people import people
 from console.web.core import columns
+from console.web.core.forms import PageForm, SubsetField, TextField
 from console.web.core.scope import scope_of
 
 if TYPE_CHECKING:
@@ -20,35 +21,55 @@ _CHOICES = {"theme": ("light", "dark", "system"), "clock": ("utc", "local")}
 _YEAR = 365 * 24 * 3600
 
 
+class PreferencesForm(PageForm):
+    """The choices that are kept in cookies, and where the reader was."""
+
+    theme = TextField(strip=False)
+    clock = TextField(strip=False)
+    next = TextField(strip=False)
+
+
+class ColumnsForm(PageForm):
+    """The columns of a table; ``act``: ``reset`` for the usual ones."""
+
+    table = TextField(strip=False)
+    act = TextField(strip=False)
+    column = SubsetField()
+    next = TextField(strip=False)
+
+
 @require_POST
-def save(request: HttpRequest) -> HttpResponse:
+def save_preferences(request: HttpRequest) -> HttpResponse:
     """Keep a choice in a cookie and go back to where the reader was."""
+    sent = PreferencesForm(request.POST).values
     response = HttpResponse(status=204)
     if not request.headers.get("HX-Request"):
-        response = redirect(local(request, request.POST.get("next", "")))
+        response = redirect(local_address(request, sent["next"]))
     for name, allowed in _CHOICES.items():
-        value = request.POST.get(name, "")
-        if value in allowed:
-            response.set_cookie(name, value, max_age=_YEAR, samesite="Lax", httponly=True)
+        if sent[name] in allowed:
+            response.set_cookie(name, sent[name], max_age=_YEAR, samesite="Lax", httponly=True)
     return response
 
 
 @require_POST
-def choose(request: HttpRequest) -> HttpResponse:
+def choose_columns(request: HttpRequest) -> HttpResponse:
     """Keep which columns a table has for this reader, wherever they sign in, and go back."""
-    here = scope_of(request)
-    table = request.POST.get("table", "")
+    scope = scope_of(request)
+    sent = ColumnsForm(request.POST).values
+    table = sent["table"]
     if table not in columns.TABLES:
         raise Http404(f"There is no table “{table}”.")
-    chosen = [] if request.POST.get("act") == "reset" else request.POST.getlist("column")
-    kept = columns.kept(here.principal.columns, table, chosen)
-    people.choose_columns(here.project, here.principal.user, kept)
+    chosen = [] if sent["act"] == "reset" else sent["column"]
+    choice = columns.updated_choice(scope.principal.columns, table, chosen)
+    people.choose_columns(scope.project, scope.principal.user, choice)
     # a script may have changed the address since the form was made
-    back = request.headers.get("Referer") or request.POST.get("next", "")
-    return redirect(f"{local(request, back).partition('#')[0]}#{columns.TABLES[table].place}")
+    back = request.headers.get("Referer") or sent["next"]
+    return redirect(
+        f"{local_address(request, back).partition('#')[0]}#{columns.TABLES[table].place}"
+    )
 
 
-def local(request: HttpRequest, address: str, otherwise: str = "/") -> str:
+def local_address(request: HttpRequest, address: str, otherwise: str = "/") -> str:
     """Return the address if it is one of ours, else the other one: the overview's."""
     whole = address.startswith(("/", "http://", "https://"))  # Django takes others for view names
     hosts = {request.get_host()}

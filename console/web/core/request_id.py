@@ -1,4 +1,4 @@
-"""Which request is this?  An id of its own, in its log lines, its audit row and its answer."""
+"""Give every request an id, which stands in its log lines, its audit entry and its answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
 
 
-def named(
+def request_id_middleware(
     get_response: Callable[[HttpRequest], HttpResponseBase],
 ) -> Callable[[HttpRequest], HttpResponseBase]:
     """Give every request its id (a middleware)."""
@@ -43,5 +43,5 @@ def _refuse_nul(request: HttpRequest) -> None:
     values = [value for _, many in request.GET.lists() for value in many]
     if not request.path.startswith("/start/"):
         values += [text for name, many in request.POST.lists() for text in (name, *many)]
-    if any("\0" in one for one in (request.path, *values, *request.COOKIES.values())):
+    if any("\0" in text for text in (request.path, *values, *request.COOKIES.values())):
         raise BadRequest("a NUL character")

@@ -1,4 +1,4 @@
-"""Which right does a request for a page take?
+"""Hold every request for a page to the rights it takes.
 
 ``PAGES`` names for every address and method the actions of ``console.access`` that it takes. A page
 that is not here is refused for everybody, so that a forgotten one fails instead of standing open.
@@ -13,7 +13,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpResponseNotAllowed
 from django.utils.deprecation import MiddlewareMixin
 
-from console.web.core.scope import Refused, scope_of
+from console.web.core.scope import ActionNotAllowed, scope_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -33,16 +33,16 @@ _ANSWERS = ("SendTaskSuccess", "SendTaskFailure", "SendTaskHeartbeat")
 _BULK = (_START, "StopExecution", "RedriveExecution")
 
 PAGES: dict[str, dict[str, tuple[str, ...]]] = {
-    # -- whoever asks
+    # -- anybody
     "login": {"GET": (ANYBODY,), "POST": (ANYBODY,)},
     "login-link": {"GET": (ANYBODY,), "POST": (ANYBODY,)},
-    "invitation": {"GET": (ANYBODY,), "POST": (ANYBODY,)},  # who knows the token
-    "start-link": {"POST": (ANYBODY,)},  # who knows the secret
-    "shared": {"GET": (ANYBODY,)},  # who knows the token
-    "prometheus": {"GET": (ANYBODY,)},  # this machine, or who knows the token
+    "invitation": {"GET": (ANYBODY,), "POST": (ANYBODY,)},  # the token is the right
+    "start-link": {"POST": (ANYBODY,)},  # the secret is the right
+    "shared": {"GET": (ANYBODY,)},  # the token is the right
+    "prometheus": {"GET": (ANYBODY,)},  # from this machine, or with the token
     "healthz": {"GET": (ANYBODY,)},
     "readyz": {"GET": (ANYBODY,)},
-    # -- whoever is signed in
+    # -- any person who is signed in
     "logout": {"POST": (SIGNED_IN,)},
     "password": {"GET": (VIEW,), "POST": (VIEW,)},
     "preferences": {"POST": (SIGNED_IN,)},
@@ -100,7 +100,8 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "stop": {"GET": ("StopExecution",), "POST": ("StopExecution",)},
     "redrive": {"GET": ("RedriveExecution",), "POST": ("RedriveExecution",)},
     "reveal": {"POST": ("RevealPayloads",)},
-    "remark": {"POST": ("PutNote",)},
+    "note": {"POST": ("PutNote",)},
+    "remark": {"POST": ("PutNote",)},  # the old address of the note
     "share": {"GET": ("SharePicture",), "POST": ("SharePicture",)},
     "task": {"GET": (VIEW,), "POST": _ANSWERS},
     "map-run": {"GET": (VIEW,), "POST": ("UpdateMapRun",)},
@@ -170,18 +171,20 @@ class RightsMiddleware(MiddlewareMixin):
         method = "GET" if request.method == "HEAD" else request.method or ""
         if method not in methods:
             return HttpResponseNotAllowed(sorted(methods))
-        _check(request, methods[method], name)
+        _require_one_of(request, methods[method], name)
         return None
 
 
-def _check(request: HttpRequest, actions: tuple[str, ...], page: str) -> None:
+def _require_one_of(request: HttpRequest, actions: tuple[str, ...], page: str) -> None:
     if ANYBODY in actions:
         return
     if not request.user.is_authenticated:  # a view that asks for no login, but is not ANYBODY's
         raise PermissionDenied("Sign in first.")
     if SIGNED_IN in actions:
         return
-    here = scope_of(request)
-    if not any(here.may(action) for action in actions):
+    scope = scope_of(request)
+    if not any(scope.may(action) for action in actions):
         # which of several the form asked for, its view would know, which does not run
-        raise Refused(here, actions[0] if len(actions) == 1 else f"any act of the page {page}")
+        raise ActionNotAllowed(
+            scope, actions[0] if len(actions) == 1 else f"any act of the page {page}"
+        )

@@ -1,6 +1,6 @@
-"""What does every page know, and what may its reader do?
+"""Know the scope of a request: project, region and rights of its reader.
 
-A ``Yard`` is the reader's project in one region. Views get theirs with ``yard(request)`` and answer
+Views get the ``Scope`` of their request with ``scope_of(request)`` and answer
 with ``render``, which adds what the base template needs and forbids caches to keep payloads.
 """
 
@@ -54,7 +54,7 @@ class Scope:
         return self.region != settings.STEPYARD_REGION
 
     def arn(self, kind: str, *names: str) -> str:
-        """Return the ARN of a ``stateMachine`` or ``execution`` of this yard."""
+        """Return the ARN of a ``stateMachine`` or ``execution`` of this scope."""
         place = f"arn:aws:states:{self.region}:{self.project.account_id}"
         return ":".join((place, kind, *names))
 
@@ -115,15 +115,15 @@ class Scope:
 
 
 def scope_of(request: HttpRequest) -> Scope:
-    """Return the yard of a request; ``?region=`` chooses another region than the usual one."""
-    known: Scope | None = getattr(request, "yard", None)
+    """Return the scope of a request; ``?region=`` chooses another region than the usual one."""
+    known: Scope | None = getattr(request, "page_scope", None)
     if known is None:
-        asked = re.fullmatch(r"[a-z]{2}(-[a-z]+)+-\d", request.GET.get("region", ""))
-        region = asked[0] if asked else settings.STEPYARD_REGION
+        asked_region = re.fullmatch(r"[a-z]{2}(-[a-z]+)+-\d", request.GET.get("region", ""))
+        region = asked_region[0] if asked_region else settings.STEPYARD_REGION
         known = Scope(access.principal_of(request), region)
         if known.may("RevealPayloads"):
-            known = replace(known, revealed=_revealed(request))
-        request.yard = known  # type: ignore[attr-defined]
+            known = replace(known, revealed=_revealed_until(request))
+        request.page_scope = known  # type: ignore[attr-defined]
     return known
 
 
@@ -131,25 +131,25 @@ REVEALED = "revealed"
 """Key of the session: execution's number -> until when its reader sees what is hidden of it."""
 
 
-def _revealed(request: HttpRequest) -> dict[int, int]:
+def _revealed_until(request: HttpRequest) -> dict[int, int]:
     now = clock.now_ms()
-    told: dict[str, int] = request.session.get(REVEALED, {})
-    return {int(number): until for number, until in told.items() if until > now}
+    until_by_number: dict[str, int] = request.session.get(REVEALED, {})
+    return {int(number): until for number, until in until_by_number.items() if until > now}
 
 
-class Refused(PermissionDenied):
+class ActionNotAllowed(PermissionDenied):
     """The reader's role does not allow an action."""
 
-    def __init__(self, here: Scope, action: str) -> None:
+    def __init__(self, scope: Scope, action: str) -> None:
         super().__init__(f"Your role does not allow {action}.")
-        self.here = here
+        self.scope = scope
         self.action = action
 
 
-def require(here: Scope, action: str) -> None:
+def require(scope: Scope, action: str) -> None:
     """Refuse with 403 what the reader's role does not allow."""
-    if not here.may(action):
-        raise Refused(here, action)
+    if not scope.may(action):
+        raise ActionNotAllowed(scope, action)
 
 
 def render(
@@ -157,48 +157,48 @@ def render(
 ) -> HttpResponse:
     """Render a page or fragment for this reader."""
     response = shortcuts.render(
-        request, template, {**_common(request), **(context or {})}, status=status
+        request, template, {**_common_context(request), **(context or {})}, status=status
     )
     response["Cache-Control"] = "no-store"
     return response
 
 
-def _common(request: HttpRequest) -> dict[str, Any]:
+def _common_context(request: HttpRequest) -> dict[str, Any]:
     theme = request.COOKIES.get("theme", "")
     common: dict[str, Any] = {
         "theme": theme if theme in ("light", "dark") else "",
         "clock": "local" if request.COOKIES.get("clock") == "local" else "utc",
         "now_ms": clock.now_ms(),
-        "version": _version(),
+        "version": _static_version(),
         "any_key": settings.STEPYARD_ACCEPT_ANY_KEY,
         "statuses": formatting.LISTED,
-        "fine": formatting.Status("succeeded", "Valid"),
+        "fine": formatting.StatusLabel("succeeded", "Valid"),
     }
-    here = _reader(request)
-    if here is not None:
+    scope = _reader_scope(request)
+    if scope is not None:
         common |= {
-            "region": here.region,
-            "account": here.project.account_id,
+            "region": scope.region,
+            "account": scope.project.account_id,
             "default_region": settings.STEPYARD_REGION,
-            "rq": f"?region={here.region}" if here.elsewhere else "",
-            "ra": f"&region={here.region}" if here.elsewhere else "",
-            "masks": bool(here.project.masked),
-            "columns": columns.chosen(here.principal.columns),
+            "rq": f"?region={scope.region}" if scope.elsewhere else "",
+            "ra": f"&region={scope.region}" if scope.elsewhere else "",
+            "masks": bool(scope.project.masked),
+            "columns": columns.chosen_columns(scope.principal.columns),
             "may": {
-                "start": here.may("StartExecution"),
-                "stop": here.may("StopExecution"),
-                "test": here.may("TestState"),
-                "call": here.may("TestUnmockedTask"),
-                "secrets": here.may("RevealSecrets"),
-                "redrive": here.may("RedriveExecution"),
-                "edit": here.may("UpdateStateMachine"),
-                "delete": here.may("DeleteStateMachine"),
-                "answer": here.may("SendTaskSuccess"),
-                "activities": here.may("CreateActivity"),
-                "team": here.may("PutMember"),
-                "reveal": here.may("RevealPayloads"),
-                "view": here.may("PutView"),
-                "note": here.may("PutNote"),
+                "start": scope.may("StartExecution"),
+                "stop": scope.may("StopExecution"),
+                "test": scope.may("TestState"),
+                "call": scope.may("TestUnmockedTask"),
+                "secrets": scope.may("RevealSecrets"),
+                "redrive": scope.may("RedriveExecution"),
+                "edit": scope.may("UpdateStateMachine"),
+                "delete": scope.may("DeleteStateMachine"),
+                "answer": scope.may("SendTaskSuccess"),
+                "activities": scope.may("CreateActivity"),
+                "team": scope.may("PutMember"),
+                "reveal": scope.may("RevealPayloads"),
+                "view": scope.may("PutView"),
+                "note": scope.may("PutNote"),
             },
         }
     return common
@@ -220,7 +220,7 @@ _FILES = (
 
 
 @lru_cache
-def _version() -> str:
+def _static_version() -> str:
     """Return a fingerprint of our own style and scripts: browsers keep files for a while."""
     digest = hashlib.sha256()
     for name in _FILES:
@@ -230,14 +230,14 @@ def _version() -> str:
     return digest.hexdigest()[:12]
 
 
-def _reader(request: HttpRequest) -> Scope | None:
-    """Return the reader's yard, None for who is not signed in or belongs to no project."""
+def _reader_scope(request: HttpRequest) -> Scope | None:
+    """Return the reader's scope, None for a person who is not signed in or has no project."""
     try:
         return scope_of(request) if request.user.is_authenticated else None
     except PermissionDenied:
         return None
 
 
-def actor(here: Scope) -> audit.Actor:
+def actor_of(scope: Scope) -> audit.Actor:
     """Return under which name a change is recorded."""
-    return audit.Actor(here.principal.user.get_username(), request_id=logging_setup.request_id())
+    return audit.Actor(scope.principal.user.get_username(), request_id=logging_setup.request_id())

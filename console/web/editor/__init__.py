@@ -1,0 +1,1 @@
+"""The editor of definitions: writing, checking while a person types, and saving."""

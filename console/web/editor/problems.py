@@ -1,4 +1,4 @@
-"""What is wrong with a definition, and where in its text, as a list for the page?"""
+"""List the problems of a definition with their places in its text."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class Problem:
 
 def problems_in(text: str) -> list[Problem]:
     """Return every error and warning, errors first."""
-    found = [
+    problems = [
         Problem(
-            one.severity == "ERROR",
-            one.code,
-            one.message,
-            one.location,
-            one.line or 0,
-            one.column or 0,
+            diagnostic.severity == "ERROR",
+            diagnostic.code,
+            diagnostic.message,
+            diagnostic.location,
+            diagnostic.line or 0,
+            diagnostic.column or 0,
         )
-        for one in engine.check(text)
+        for diagnostic in engine.check(text)
     ]
-    return sorted(found, key=lambda one: not one.severe)
+    return sorted(problems, key=lambda problem: not problem.severe)

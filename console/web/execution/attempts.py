@@ -1,4 +1,4 @@
-"""How often was the work of a state tried, and what came of it each time?"""
+"""Fold the events of a state to the attempts at its work, each with its outcome."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class AttemptEvent(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class StateAttempt:
     """One attempt at the work of a state. ``wait``: the pause before the next one.
 
     ``until_ms``: None while it runs. ``outcome`` is a word, ``tone`` its colour. ``task``: its
@@ -62,32 +62,38 @@ class Attempt:
         return cause_of(self.cause or None)
 
 
-def attempts(events: Iterable[AttemptEvent], aborted_ms: int | None = None) -> list[Attempt]:
+def list_attempts(
+    events: Iterable[AttemptEvent], aborted_ms: int | None = None
+) -> list[StateAttempt]:
     """Return the attempts at a state's work, each with its outcome and the pause after it.
 
     ``aborted_ms``: when the execution's end stopped what was in progress.
     """
-    found: list[Attempt] = []
-    for one in events:
-        about = engine.EVENT_TYPES[one.type]
+    attempts: list[StateAttempt] = []
+    for event in events:
+        about = engine.EVENT_TYPES[event.type]
         if about.family is engine.Family.MAP_ITERATION:
             continue  # of the items, not of the Map's own attempt
-        if one.type in event_types.ATTEMPT_BEGINNINGS:
-            if found and (ended := found[-1].until_ms) is not None:
-                found[-1] = replace(found[-1], wait=formatting.duration(one.at_ms - ended))
-            begun = Attempt(len(found) + 1, one.at_ms, "In progress", "running", task=_task(one))
-            found.append(_ended(begun, one) if about.is_failure else begun)
-        elif found and found[-1].until_ms is None and _is_outcome(about):
-            found[-1] = _ended(found[-1], one)
-    if found and found[-1].until_ms is None and aborted_ms is not None:
-        spent = formatting.duration(aborted_ms - found[-1].at_ms)
-        found[-1] = replace(
-            found[-1], outcome="Aborted", tone="aborted", until_ms=aborted_ms, spent=spent
+        if event.type in event_types.ATTEMPT_BEGINNINGS:
+            if attempts and (ended := attempts[-1].until_ms) is not None:
+                attempts[-1] = replace(
+                    attempts[-1], wait=formatting.duration_text(event.at_ms - ended)
+                )
+            begun = StateAttempt(
+                len(attempts) + 1, event.at_ms, "In progress", "running", task=_task_number(event)
+            )
+            attempts.append(_end_attempt(begun, event) if about.is_failure else begun)
+        elif attempts and attempts[-1].until_ms is None and _is_outcome(about):
+            attempts[-1] = _end_attempt(attempts[-1], event)
+    if attempts and attempts[-1].until_ms is None and aborted_ms is not None:
+        spent = formatting.duration_text(aborted_ms - attempts[-1].at_ms)
+        attempts[-1] = replace(
+            attempts[-1], outcome="Aborted", tone="aborted", until_ms=aborted_ms, spent=spent
         )
-    return found
+    return attempts
 
 
-def _task(event: AttemptEvent) -> int:
+def _task_number(event: AttemptEvent) -> int:
     """Return the number of the task it schedules, 0 for the start of a group."""
     return event.id if event.type in event_types.WORK_SCHEDULED else 0
 
@@ -96,7 +102,7 @@ def _is_outcome(about: engine.EventType) -> bool:
     return about.stage in event_types.OUTCOME_STAGES or about.name == "FailStateEntered"
 
 
-def _ended(begun: Attempt, event: AttemptEvent) -> Attempt:
+def _end_attempt(begun: StateAttempt, event: AttemptEvent) -> StateAttempt:
     stage = engine.EVENT_TYPES[event.type].stage
     return replace(
         begun,
@@ -105,5 +111,5 @@ def _ended(begun: Attempt, event: AttemptEvent) -> Attempt:
         until_ms=event.at_ms,
         error=event.details.get("error") or "",
         cause=event.details.get("cause") or "",
-        spent=formatting.duration(event.at_ms - begun.at_ms),
+        spent=formatting.duration_text(event.at_ms - begun.at_ms),
     )

@@ -1,4 +1,4 @@
-"""What did people do with an execution, and why?  Of the audit, what is about this one."""
+"""Show what people did to an execution, from the audit trail."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class AuditedAction:
     """Something that somebody did.
 
     ``key_id``: with which access key, "" on a page; ``execution``: by a Task of which, that they
@@ -50,7 +50,7 @@ class Act:
 class AuditTrail:
     """The newest acts, newest first; ``more``: there are others before them."""
 
-    acts: tuple[Act, ...]
+    acts: tuple[AuditedAction, ...]
     more: bool
 
 
@@ -58,22 +58,22 @@ def audit_trail_of(execution: Execution) -> AuditTrail:
     """Return what was done with an execution, its start last, by one query."""
     rows = AuditEntry.objects.filter(target=execution.arn)  # which names the project's account
     rows = rows.extra(where=[_NOT_STARTS])  # noqa: S610 - a constant, literally as in the index
-    found = list(rows.order_by("-at_ms", "-pk")[: MOST + 1])
-    veil = masked_execution.masked_execution(execution).mask
+    entries = list(rows.order_by("-at_ms", "-pk")[: MOST + 1])
+    mask = masked_execution.masked_execution(execution).mask
     acts = [
-        Act(
+        AuditedAction(
             row.at_ms,
             _WORDS.get(row.action, row.action),
             row.actor,
-            veil.words(row.reason),
+            mask.words(row.reason),
             row.key_id,
             row.execution or "",
         )
-        for row in found[:MOST]
+        for row in entries[:MOST]
         if row.action != "ImportExecution"
     ]
-    if len(found) <= MOST:
+    if len(entries) <= MOST:
         begun = "Imported" if execution.imported_ms else "Started"
         at_ms = execution.imported_ms or execution.start_ms
-        acts.append(Act(at_ms, begun, execution.started_by))
-    return AuditTrail(tuple(acts), len(found) > MOST)
+        acts.append(AuditedAction(at_ms, begun, execution.started_by))
+    return AuditTrail(tuple(acts), len(entries) > MOST)

@@ -1,4 +1,4 @@
-"""How do two executions differ: where do their paths part, step by step, and in their data?"""
+"""Compare two executions: where their paths part, state by state, and their data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import engine
 from console.web.core import formatting
-from console.web.history.traces import traced
+from console.web.history.traces import open_trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -26,55 +26,55 @@ _DEEPEST = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """What became of one state in one execution. ``tries``: how often its work was started."""
+class ComparedState:
+    """What became of one state in one execution. ``attempts``: how often its work was started."""
 
-    status: formatting.Status = formatting.STEP[""]
+    status: formatting.StatusLabel = formatting.STEP[""]
     visits: int = 0
-    tries: int = 0
+    attempts: int = 0
     spent: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class ExecutionWalk:
     """What one execution did. ``paths``: line of control -> the states it went through."""
 
-    cells: Mapping[str, Cell]
+    cells: Mapping[str, ComparedState]
     types: Mapping[str, str]
     paths: Mapping[tuple[int, tuple[int, ...]], tuple[str, ...]]
 
 
-def walk(execution: Execution) -> Walk:
+def walk_execution(execution: Execution) -> ExecutionWalk:
     """Read an execution's history; one that cannot be drawn any more went nowhere."""
     try:
-        with traced(execution) as trace:
-            return _walk(trace)
+        with open_trace(execution) as trace:
+            return _walk_trace(trace)
     except engine.DefinitionError:
-        return Walk({}, {}, {})
+        return ExecutionWalk({}, {}, {})
 
 
-def _walk(trace: Trace) -> Walk:
+def _walk_trace(trace: Trace) -> ExecutionWalk:
     statuses = trace.statuses()
     order = {group.id: place for place, group in enumerate(trace.graph.groups)}
     every = [visit for visits in trace.visits.values() for visit in visits]
     paths: dict[tuple[int, tuple[int, ...]], list[str]] = {}
-    for visit in sorted(every, key=lambda one: one.number):
+    for visit in sorted(every, key=lambda attempt: attempt.number):
         node = trace.graph.by_id[visit.node]
         paths.setdefault((order.get(node.group, 0), visit.iteration), []).append(node.name)
     cells = {
-        node.name: _cell(statuses.get(node.id, ""), trace.visits_of(node.id))
+        node.name: _compared_state(statuses.get(node.id, ""), trace.visits_of(node.id))
         for node in trace.graph.nodes
     }
     types = {node.name: node.type for node in trace.graph.nodes}
-    return Walk(cells, types, {key: tuple(names) for key, names in paths.items()})
+    return ExecutionWalk(cells, types, {key: tuple(names) for key, names in paths.items()})
 
 
-def _cell(status: str, visits: Sequence[Visit]) -> Cell:
-    left = [one.left_ms - one.entered_ms for one in visits if one.left_ms is not None]
-    return Cell(
+def _compared_state(status: str, visits: Sequence[Visit]) -> ComparedState:
+    left = [visit.left_ms - visit.entered_ms for visit in visits if visit.left_ms is not None]
+    return ComparedState(
         formatting.STEP[status],
         len(visits),
-        sum(max(1, one.attempts) for one in visits),
+        sum(max(1, visit.attempts) for visit in visits),
         sum(left) if left else None,
     )
 
@@ -83,7 +83,7 @@ def _cell(status: str, visits: Sequence[Visit]) -> Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Parting:
+class Divergence:
     """Where two paths part. ``at``: the last state they share, "" if none; then where each went.
 
     ``kind``: the type of that state; ``line``: which branch or iteration, "" for the main line.
@@ -96,25 +96,25 @@ class Parting:
     line: str = ""
 
 
-def parting(a: Walk, b: Walk) -> Parting | None:
+def find_divergence(a: ExecutionWalk, b: ExecutionWalk) -> Divergence | None:
     """Return where the paths part first, on the main line before any branch; None: nowhere."""
     for key in sorted({*a.paths, *b.paths}):
         ours, theirs = a.paths.get(key, ()), b.paths.get(key, ())
-        same = _shared(ours, theirs)
+        same = _shared_length(ours, theirs)
         if same < max(len(ours), len(theirs)):
             at = ours[same - 1] if same else ""
             then = [path[same] if same < len(path) else "" for path in (ours, theirs)]
-            return Parting(at, a.types.get(at, ""), then[0], then[1], _line(key))
+            return Divergence(at, a.types.get(at, ""), then[0], then[1], _line_of_control(key))
     return None
 
 
-def _shared(ours: Sequence[str], theirs: Sequence[str]) -> int:
+def _shared_length(ours: Sequence[str], theirs: Sequence[str]) -> int:
     """Return how many states two paths have in common from their beginning."""
     pairs = enumerate(zip(ours, theirs, strict=False))
     return next((place for place, (a, b) in pairs if a != b), min(len(ours), len(theirs)))
 
 
-def _line(key: tuple[int, tuple[int, ...]]) -> str:
+def _line_of_control(key: tuple[int, tuple[int, ...]]) -> str:
     group, iteration = key
     if iteration:
         return "iteration " + " → ".join(f"#{index}" for index in iteration)
@@ -122,19 +122,19 @@ def _line(key: tuple[int, tuple[int, ...]]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ComparedRow:
     """One state of either execution, side by side."""
 
     name: str
-    a: Cell
-    b: Cell
+    a: ComparedState
+    b: ComparedState
 
     @property
     def differs(self) -> bool:
         """Tell whether more differs than the time it took."""
-        return (self.a.status, self.a.visits, self.a.tries) != (
+        return (self.a.status, self.a.visits, self.a.attempts) != (
             *(self.b.status, self.b.visits),
-            self.b.tries,
+            self.b.attempts,
         )
 
 
@@ -142,24 +142,27 @@ MOST_ROWS = 1000
 """How many states are shown side by side."""
 
 
-def shown_rows(found: list[Row]) -> list[Row]:
+def shown_rows(every_row: list[ComparedRow]) -> list[ComparedRow]:
     """Return the rows to show: all, or of too many the first ones, those that differ before."""
-    if len(found) <= MOST_ROWS:
-        return found
-    return sorted(found, key=lambda row: not row.differs)[:MOST_ROWS]
+    if len(every_row) <= MOST_ROWS:
+        return every_row
+    return sorted(every_row, key=lambda row: not row.differs)[:MOST_ROWS]
 
 
-def rows(a: Walk, b: Walk) -> list[Row]:
+def compared_rows(a: ExecutionWalk, b: ExecutionWalk) -> list[ComparedRow]:
     """Return all states, in the order of the first definition, then those of the second only."""
     names = dict.fromkeys((*a.cells, *b.cells))
-    return [Row(one, a.cells.get(one, Cell()), b.cells.get(one, Cell())) for one in names]
+    return [
+        ComparedRow(name, a.cells.get(name, ComparedState()), b.cells.get(name, ComparedState()))
+        for name in names
+    ]
 
 
 # -- data ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ValueDifference:
     """One place where two payloads differ; None: it is not there."""
 
     path: str
@@ -175,56 +178,58 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Diff:
-    """All differences of one field, the first so many of them."""
+class FieldDiff:
+    """The differences of one field: the first ``MOST`` of them."""
 
     title: str
-    found: tuple[Difference, ...]
+    differences: tuple[ValueDifference, ...]
     more: bool
     both: bool  # there is something to compare
 
 
-def diff(title: str, a: str | None, b: str | None) -> Diff:
+def diff_field(title: str, a: str | None, b: str | None) -> FieldDiff:
     """Compare two texts: value by value where both are JSON, else as a whole."""
-    found: list[Difference] = []
-    for one in _differences(_parsed(a), _parsed(b), "", 0):
-        found.append(one)
-        if len(found) > MOST:
+    differences: list[ValueDifference] = []
+    for difference in _differences(_parsed_json(a), _parsed_json(b), "", 0):
+        differences.append(difference)
+        if len(differences) > MOST:
             break
-    return Diff(title, tuple(found[:MOST]), len(found) > MOST, not (a is None and b is None))
+    return FieldDiff(
+        title, tuple(differences[:MOST]), len(differences) > MOST, not (a is None and b is None)
+    )
 
 
-class _Absent:
+class _Missing:
     """There is nothing."""
 
 
-_ABSENT = _Absent()
+_MISSING = _Missing()
 
 
-def _parsed(text: str | None) -> Any:
+def _parsed_json(text: str | None) -> Any:
     if text is None:
-        return _ABSENT
+        return _MISSING
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
 
 
-def _differences(a: Any, b: Any, path: str, depth: int) -> Iterator[Difference]:
+def _differences(a: Any, b: Any, path: str, depth: int) -> Iterator[ValueDifference]:
     if depth < _DEEPEST and isinstance(a, dict) and isinstance(b, dict):
         for key in dict.fromkeys((*a, *b)):
             inner = f"{path}.{key}" if key.isidentifier() else f"{path}[{json.dumps(key)}]"
-            yield from _differences(a.get(key, _ABSENT), b.get(key, _ABSENT), inner, depth + 1)
+            yield from _differences(a.get(key, _MISSING), b.get(key, _MISSING), inner, depth + 1)
     elif depth < _DEEPEST and isinstance(a, list) and isinstance(b, list):
         for place in range(max(len(a), len(b))):
-            one, other = (side[place] if place < len(side) else _ABSENT for side in (a, b))
-            yield from _differences(one, other, f"{path}[{place}]", depth + 1)
+            value, other = (side[place] if place < len(side) else _MISSING for side in (a, b))
+            yield from _differences(value, other, f"{path}[{place}]", depth + 1)
     elif isinstance(a, bool) != isinstance(b, bool) or a != b:
-        yield Difference(path.removeprefix(".") or "all of it", _short(a), _short(b))
+        yield ValueDifference(path.removeprefix(".") or "all of it", _shortened(a), _shortened(b))
 
 
-def _short(value: Any) -> str | None:
-    if value is _ABSENT:
+def _shortened(value: Any) -> str | None:
+    if value is _MISSING:
         return None
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -1,4 +1,4 @@
-"""What is different about this execution?  Two of them side by side."""
+"""Answer the page that shows two executions side by side."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from console.models import Execution
+from console.statuses import ExecutionStatus
 from console.web.core.scope import Scope, render, scope_of
 from console.web.execution import compare as comparing
 
@@ -22,69 +23,71 @@ LAST_SUCCESS = "last-success"
 
 
 @require_safe
-def compare(request: HttpRequest) -> HttpResponse:
+def compare_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/compare/?a=<arn>&b=<arn>``; marked rows and "last success" lead there."""
-    here = scope_of(request)
-    asked = {name: request.GET.get(name, "").strip()[:600] for name in ("a", "b")}
+    scope = scope_of(request)
+    arns = {name: request.GET.get(name, "").strip()[:600] for name in ("a", "b")}
     marked = request.GET.getlist("x")
     if marked:
-        return _from_rows(request, here, marked)
-    found = {name: _execution(here, arn) for name, arn in asked.items()}
-    if found["a"] is not None and asked["b"] == LAST_SUCCESS:
-        found["b"] = _last_success(found["a"])
-        if found["b"] is not None:
-            return redirect(_address(found["a"], found["b"]))
-    context: dict[str, Any] = {"here": "executions", "asked": asked}
-    problems = _problems(asked, found)
-    a, b = found["a"], found["b"]
+        return _from_rows(request, scope, marked)
+    executions = {name: _execution(scope, arn) for name, arn in arns.items()}
+    if executions["a"] is not None and arns["b"] == LAST_SUCCESS:
+        executions["b"] = _last_success(executions["a"])
+        if executions["b"] is not None:
+            return redirect(_address(executions["a"], executions["b"]))
+    context: dict[str, Any] = {"section": "executions", "asked": arns}
+    problems = _problems(arns, executions)
+    a, b = executions["a"], executions["b"]
     if problems or a is None or b is None:
         context["problems"] = problems
         return render(
             request, "execution/compare_form.html", context, status=422 if problems else 200
         )
-    return render(request, "execution/compare.html", context | _compared(a, b))
+    return render(request, "execution/compare.html", context | _compared_context(a, b))
 
 
-def _compared(a: Execution, b: Execution) -> dict[str, Any]:
-    ours, theirs = comparing.walk(a), comparing.walk(b)
-    rows = comparing.rows(ours, theirs)
+def _compared_context(a: Execution, b: Execution) -> dict[str, Any]:
+    ours, theirs = comparing.walk_execution(a), comparing.walk_execution(b)
+    rows = comparing.compared_rows(ours, theirs)
     fields = ("input", "output", "error", "cause")
     return {
         "a": a,
         "b": b,
         "sides": (("A", a), ("B", b)),
-        "parting": comparing.parting(ours, theirs),
+        "parting": comparing.find_divergence(ours, theirs),
         "rows": comparing.shown_rows(rows),
         "states": len(rows),
-        "diffs": [comparing.diff(one, getattr(a, one), getattr(b, one)) for one in fields],
+        "diffs": [
+            comparing.diff_field(field, getattr(a, field), getattr(b, field)) for field in fields
+        ],
         "same_machine": a.state_machine_arn == b.state_machine_arn,
         "same_definition": a.definition_id == b.definition_id,
         "turned": _address(b, a),
     }
 
 
-def _problems(asked: dict[str, str], found: dict[str, Execution | None]) -> dict[str, str]:
+def _problems(arns: dict[str, str], executions: dict[str, Execution | None]) -> dict[str, str]:
     problems = {
         name: "There is no execution with this ARN."
-        for name, arn in asked.items()
-        if arn and found[name] is None
+        for name, arn in arns.items()
+        if arn and executions[name] is None
     }
-    if asked["b"] == LAST_SUCCESS and found["a"] is not None:
+    if arns["b"] == LAST_SUCCESS and executions["a"] is not None:
         problems["b"] = "No execution of this state machine has succeeded."
-    if found["a"] is not None and found["a"] == found["b"]:
+    if executions["a"] is not None and executions["a"] == executions["b"]:
         problems["b"] = "This is the same execution."
     return problems
 
 
-def _from_rows(request: HttpRequest, here: Scope, marked: list[str]) -> HttpResponse:
-    numbers = [int(one) for one in marked if re.fullmatch(r"\d{1,15}", one)]
-    pair = list(Execution.objects.filter(project=here.project, pk__in=numbers[:3]).order_by("pk"))
+def _from_rows(request: HttpRequest, scope: Scope, marked: list[str]) -> HttpResponse:
+    numbers = [int(number) for number in marked if re.fullmatch(r"\d{1,15}", number)]
+    pair = list(Execution.objects.filter(project=scope.project, pk__in=numbers[:3]).order_by("pk"))
     if len(pair) == 2 == len(marked):  # noqa: PLR2004 - two sides
         return redirect(_address(pair[1], pair[0]))
     problem = (
         f"Select two rows to compare. {len(marked)} {'is' if len(marked) == 1 else 'are'} selected."
     )
-    context = {"here": "executions", "asked": {}, "problems": {"a": problem}}
+    context = {"section": "executions", "asked": {}, "problems": {"a": problem}}
     return render(request, "execution/compare_form.html", context, status=422)
 
 
@@ -92,14 +95,16 @@ def _address(a: Execution, b: Execution) -> str:
     return f"{reverse('compare')}?{urlencode({'a': a.arn, 'b': b.arn})}"
 
 
-def _execution(here: Scope, arn: str) -> Execution | None:
+def _execution(scope: Scope, arn: str) -> Execution | None:
     rows = Execution.objects.select_related("definition", "state_machine")
-    found = rows.filter(project=here.project, arn=arn).first() if arn else None
-    return found and here.shown(found)
+    execution = rows.filter(project=scope.project, arn=arn).first() if arn else None
+    return execution and scope.shown(execution)
 
 
 def _last_success(of: Execution) -> Execution | None:
     if of.state_machine_id is None:
         return None
-    rows = Execution.objects.filter(state_machine=of.state_machine_id, status="SUCCEEDED")
+    rows = Execution.objects.filter(
+        state_machine=of.state_machine_id, status=ExecutionStatus.SUCCEEDED
+    )
     return rows.exclude(pk=of.pk).order_by("-start_ms", "-pk").first()

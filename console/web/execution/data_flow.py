@@ -1,4 +1,4 @@
-"""What became of the data in a state, stage by stage?
+"""Compute what became of the data in a state, stage by stage.
 
 The engine tries the state again with what the history recorded: its input, its result, the
 variables of that moment. It is what TestState tells at the level DEBUG.
@@ -14,7 +14,7 @@ import engine
 from console.masking import masked_execution
 from console.models import HistoryEvent
 from console.web.core import json_view
-from console.web.execution.variables import visible_at
+from console.web.execution.variables import variables_visible_at
 from console.web.history import visit_events
 from engine import event_types
 
@@ -45,29 +45,31 @@ _TOKEN = "(a token of the execution)"
 _MOST_EVENTS = 2_000
 
 
-class Unknown(Exception):
+class UnknownStage(Exception):
     """Why a stage cannot be computed again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class FlowStage:
     """The value after one stage. ``by``: the field that made it, as it is written, or ""."""
 
     name: str
     by: str
-    payload: json_view.Payload
+    payload: json_view.PayloadView
     unchanged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class VisitDataFlow:
     """All stages of one visit. ``problem``: why some are missing, "" if none is."""
 
-    stages: tuple[Stage, ...]
+    stages: tuple[FlowStage, ...]
     problem: str = ""
 
 
-def flow(execution: Execution, trace: Trace, visit: Visit, panel: Panel) -> Flow | None:
+def data_flow_of(
+    execution: Execution, trace: Trace, visit: Visit, panel: Panel
+) -> VisitDataFlow | None:
     """Return the stages of a visit, None if its input was not recorded."""
     node, events = panel.node, panel.read
     entered = visit_events.payload_of(events, event_types.STATE_ENTRIES, "input")
@@ -75,20 +77,20 @@ def flow(execution: Execution, trace: Trace, visit: Visit, panel: Panel) -> Flow
         return None
     left = visit_events.payload_of(events, event_types.STATE_EXITS, "output")
     try:
-        mock = _mock(execution, trace, visit, panel)
-        trial = _try(execution, trace, node, visit, events[0], mock)
-    except (engine.EngineError, Unknown, KeyError, ValueError) as error:
-        return told(node, {"input": entered[1]}, left and left[1], str(error))
+        mock = _mock_of_work(execution, trace, visit, panel)
+        trial = _try_state(execution, trace, node, visit, events[0], mock)
+    except (engine.EngineError, UnknownStage, KeyError, ValueError) as error:
+        return flow_of_test(node, {"input": entered[1]}, left and left[1], str(error))
     problem = ""
     if trial.status == "FAILED" and left is not None:
         problem = f"{trial.error}: {trial.cause}" if trial.cause else str(trial.error)
-    stages = dict(trial.stages) | _sent(trial.stages, events)
+    stages = dict(trial.stages) | _as_sent(trial.stages, events)
     if mock is not None and mock.result is not None:
         stages.setdefault("result", mock.result)
-    return told(node, stages, left and left[1], problem)
+    return flow_of_test(node, stages, left and left[1], problem)
 
 
-def _try(
+def _try_state(
     execution: Execution,
     trace: Trace,
     node: Node,
@@ -110,31 +112,33 @@ def _try(
 
 def variables_at(execution: Execution, trace: Trace, event: int) -> str:
     """Return the variables that a state entered at an event sees, as a JSON object."""
-    values = visible_at(execution, trace, event - 1)
+    values = variables_visible_at(execution, trace, event - 1)
     return "{" + ",".join(f"{json.dumps(name)}:{text}" for name, text in values.items()) + "}"
 
 
-def _mock(execution: Execution, trace: Trace, visit: Visit, panel: Panel) -> engine.Mock | None:
+def _mock_of_work(
+    execution: Execution, trace: Trace, visit: Visit, panel: Panel
+) -> engine.Mock | None:
     """Return what stands for the work: the recorded result or error, or that there is none yet."""
     if panel.node.type not in ("Task", "Map", "Parallel"):
         return None
-    result = _result(execution, trace, visit, panel)
+    result = _recorded_result(execution, trace, visit, panel)
     if result is not None:
         return engine.Mock(result=result)
-    error, cause = visit_events.failure(execution, trace, visit, panel.told)
+    error, cause = visit_events.failure_of_visit(execution, trace, visit, panel.with_failures)
     return engine.Mock(error=error or "States.Runtime", cause=cause or "")
 
 
-def _result(execution: Execution, trace: Trace, visit: Visit, panel: Panel) -> str | None:
+def _recorded_result(execution: Execution, trace: Trace, visit: Visit, panel: Panel) -> str | None:
     if visit.status != "succeeded":
         return None
     if panel.node.type == "Task":
-        found = visit_events.payload_of(panel.read, _SUCCEEDED, "output")
-        return found and found[1]
-    return of_children(execution, trace, panel.node, visit)
+        payload = visit_events.payload_of(panel.read, _SUCCEEDED, "output")
+        return payload and payload[1]
+    return output_of_children(execution, trace, panel.node, visit)
 
 
-def of_children(execution: Execution, trace: Trace, node: Node, visit: Visit) -> str | None:
+def output_of_children(execution: Execution, trace: Trace, node: Node, visit: Visit) -> str | None:
     """Put together what iterations or branches left behind, in their order.
 
     None if some of it was not recorded; raise ``Unknown`` if it is not looked for.
@@ -143,7 +147,9 @@ def of_children(execution: Execution, trace: Trace, node: Node, visit: Visit) ->
         ends = _branch_ends(trace, node, visit)
     else:
         ends = _iteration_ends(execution, visit)
-    rows = {one.id: one.details.get("output") for one in visit_events.read(execution, ends)}
+    rows = {
+        event.id: event.details.get("output") for event in visit_events.read_events(execution, ends)
+    }
     texts = [rows.get(end) for end in ends]
     return None if None in texts else "[" + ",".join(str(text) for text in texts) + "]"
 
@@ -151,33 +157,35 @@ def of_children(execution: Execution, trace: Trace, node: Node, visit: Visit) ->
 def _iteration_ends(execution: Execution, visit: Visit) -> list[int]:
     """Return the last event of each iteration: the one its success points back at."""
     if len(visit.events) > _MOST_EVENTS:
-        raise Unknown(f"The Map has more than {_MOST_EVENTS // 2:,} items.")
-    events = visit_events.read(execution, visit.events)
-    started = max((one.id for one in events if one.type == "MapStateStarted"), default=0)
-    done = [one for one in events if one.type == "MapIterationSucceeded" and one.id > started]
-    if any(one.type == "MapRunStarted" for one in events):
-        raise Unknown("The items ran in child executions.")
-    return [one.previous for one in sorted(done, key=lambda one: int(one.details["index"]))]
+        raise UnknownStage(f"The Map has more than {_MOST_EVENTS // 2:,} items.")
+    events = visit_events.read_events(execution, visit.events)
+    started = max((event.id for event in events if event.type == "MapStateStarted"), default=0)
+    done = [
+        event for event in events if event.type == "MapIterationSucceeded" and event.id > started
+    ]
+    if any(event.type == "MapRunStarted" for event in events):
+        raise UnknownStage("The items ran in child executions.")
+    return [event.previous for event in sorted(done, key=lambda event: int(event.details["index"]))]
 
 
 def _branch_ends(trace: Trace, node: Node, visit: Visit) -> list[int]:
     """Return the last event of each branch."""
     first, last = visit.events[0], visit.events[-1]
     ends = []
-    for group in (one for one in trace.graph.groups if one.owner == node.id):
-        inner = (one.id for one in trace.graph.nodes if one.group == group.id)
-        visits = (one for name in inner for one in trace.visits.get(name, ()))
-        within = (one.events[-1] for one in visits if one.iteration == visit.iteration)
-        ends.append(max(one for one in within if first < one < last))
+    for group in (group for group in trace.graph.groups if group.owner == node.id):
+        inner = (node.id for node in trace.graph.nodes if node.group == group.id)
+        visits = (visit for name in inner for visit in trace.visits.get(name, ()))
+        within = (inner.events[-1] for inner in visits if inner.iteration == visit.iteration)
+        ends.append(max(number for number in within if first < number < last))
     return ends
 
 
-def _sent(stages: dict[str, Any], events: Sequence[visit_events.VisitEvent]) -> dict[str, str]:
+def _as_sent(stages: dict[str, Any], events: Sequence[visit_events.VisitEvent]) -> dict[str, str]:
     """Return what a Task was truly sent: random numbers and the clock give others a second time."""
     name = "afterArguments" if "afterArguments" in stages else "afterParameters"
-    for one in reversed(events):
-        text = one.details.get("parameters") or one.details.get("input")
-        if one.type in _SENT and isinstance(text, str):
+    for event in reversed(events):
+        text = event.details.get("parameters") or event.details.get("input")
+        if event.type in _SENT and isinstance(text, str):
             return {name: text}
     return {}
 
@@ -205,48 +213,52 @@ def context_of(execution: Execution, node: Node, visit: Visit, trace: Trace) -> 
         "Task": {"Token": _TOKEN},
     }
     if visit.iteration:
-        item = {"Index": visit.iteration[-1], **_item(execution, trace, visit)}
+        item = {"Index": visit.iteration[-1], **_iteration_item(execution, trace, visit)}
         context["Map"] = {"Item": item}
     return context
 
 
-def _item(execution: Execution, trace: Trace, visit: Visit) -> dict[str, Any]:
+def _iteration_item(execution: Execution, trace: Trace, visit: Visit) -> dict[str, Any]:
     """Return an iteration's item where the history tells it: the input of its first state."""
-    every = (one for many in trace.visits.values() for one in many)
-    first = min(one.number for one in every if one.iteration == visit.iteration)
+    every = (visit for many in trace.visits.values() for visit in many)
+    first = min(visit_.number for visit_ in every if visit_.iteration == visit.iteration)
     text = (
         HistoryEvent.objects.filter(execution_id=execution.pk, event_id=first)
         .values_list("details", flat=True)
         .first()
     )
-    told = json.loads(
+    details = json.loads(
         masked_execution.masked_execution(execution).event(first, text or "") or "{}"
     ).get("input")
-    return {} if told is None else {"Value": json.loads(told)}
+    return {} if details is None else {"Value": json.loads(details)}
 
 
-def told(node: Node, stages: dict[str, Any], output: str | None, problem: str = "") -> Flow:
+def flow_of_test(
+    node: Node, stages: dict[str, Any], output: str | None, problem: str = ""
+) -> VisitDataFlow:
     """Return a state's data as inspectionData has it, and its output behind it."""
     written = json.loads(node.text)
-    found: list[Stage] = []
+    stages_made: list[FlowStage] = []
     before = ""
     rows = [(stages.get(key), title, written.get(field)) for key, title, field in _STAGES]
     rows.append((output, "Output", written.get("Output", written.get("OutputPath"))))
     for text, title, by in rows:
         if isinstance(text, str):
             shown = "" if by is None else json.dumps(by, ensure_ascii=False)
-            same = bool(found) and _equal(text, before)
-            found.append(Stage(title, shown, json_view.payload(text), same))
+            same = bool(stages_made) and _is_equal(text, before)
+            stages_made.append(FlowStage(title, shown, json_view.payload_view(text), same))
             before = before if title == "Assigned variables" else text
-    return Flow(tuple(found), problem)
+    return VisitDataFlow(tuple(stages_made), problem)
 
 
-def _equal(one: str, other: str) -> bool:
+def _is_equal(text: str, other: str) -> bool:
     """Tell whether two texts hold the same value, spaces aside."""
-    return one == other or (len(one) < json_view.TREE_LIMIT and _plain(one) == _plain(other))
+    return text == other or (
+        len(text) < json_view.TREE_LIMIT and _without_spaces(text) == _without_spaces(other)
+    )
 
 
-def _plain(text: str) -> str:
+def _without_spaces(text: str) -> str:
     """Return a value without the spaces between its parts; its numbers keep their text."""
     number = "\0{}".format  # no text of a payload begins so by accident
     return json.dumps(json.loads(text, parse_int=number, parse_float=number))

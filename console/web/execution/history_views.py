@@ -1,4 +1,4 @@
-"""What happened, event by event?  The event table on a page of its own, and as a file."""
+"""Answer the event table as a page of its own, and as a file."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from console.masking import masked_execution
 from console.store.state.history import aws_event
 from console.web.core import formatting
 from console.web.core.scope import render, scope_of
-from console.web.execution.page_parts import history
-from console.web.history.event_filter import Filter
+from console.web.execution.page_parts import history_context
+from console.web.history.event_filter import EventFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,63 +30,63 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @require_safe
-def table(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+def history_table(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Answer with the event table; ``?at=20000`` is the page that holds event 20,000."""
-    one = scope_of(request).execution(machine, execution)
+    execution = scope_of(request).execution(machine_name, execution_name)
     context = {
-        "here": "executions",
-        "execution": one,
-        "machine_name": machine,
-        "base": reverse("execution", args=[machine, one.name]),
-        "status": formatting.EXECUTION[one.status],
-        **history(one, request.GET),
+        "section": "executions",
+        "execution": execution,
+        "machine_name": machine_name,
+        "base": reverse("execution", args=[machine_name, execution.name]),
+        "status": formatting.EXECUTION[execution.status],
+        **history_context(execution, request.GET),
     }
     return render(request, "history/events.html", context)
 
 
 @require_safe
-def as_csv(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+def history_csv(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Answer with the filtered events as comma-separated values."""
-    one = scope_of(request).execution(machine, execution)
-    response = _file(one, "csv", "text/csv; charset=utf-8")
+    execution = scope_of(request).execution(machine_name, execution_name)
+    response = _file_response(execution, "csv", "text/csv; charset=utf-8")
     rows = csv.writer(response)
     rows.writerow(_COLUMNS)
-    for row in _found(request, one):
+    for row in _found(request, execution):
         rows.writerow(
             [
                 row.event_id,
                 row.previous,
                 formatting.iso_text(row.at_ms),
-                row.at_ms - one.start_ms,
+                row.at_ms - execution.start_ms,
                 row.type,
-                harmless(row.state),
-                harmless(row.details),
+                without_formula(row.state),
+                without_formula(row.details),
             ]
         )
     return response
 
 
 @require_safe
-def as_json(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+def history_json(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Answer with the filtered events as ``aws stepfunctions get-execution-history`` prints."""
-    one = scope_of(request).execution(machine, execution)
-    response = _file(one, "json", "application/json")
-    lines = (json.dumps(_told(row), ensure_ascii=False) for row in _found(request, one))
+    execution = scope_of(request).execution(machine_name, execution_name)
+    response = _file_response(execution, "json", "application/json")
+    lines = (json.dumps(_told(row), ensure_ascii=False) for row in _found(request, execution))
     response.write('{"events": [\n' + ",\n".join(lines) + "\n]}\n")
     return response
 
 
-def harmless(text: str) -> str:
+def without_formula(text: str) -> str:
     """Keep spreadsheets from taking a text for a formula: a quote goes before it."""
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def _found(request: HttpRequest, one: Execution) -> Iterator[HistoryEvent]:
-    wanted = Filter.of(request.GET)
-    order = "-event_id" if wanted.newest_first else "event_id"
-    cover = masked_execution.masked_execution(one)
-    for row in wanted.rows(one).order_by(order).iterator(chunk_size=2000):
-        row.details = cover.event(row.event_id, row.details)
+def _found(request: HttpRequest, execution: Execution) -> Iterator[HistoryEvent]:
+    filters = EventFilter.of(request.GET)
+    order = "-event_id" if filters.newest_first else "event_id"
+    masked = masked_execution.masked_execution(execution)
+    for row in filters.rows(execution).order_by(order).iterator(chunk_size=2000):
+        row.details = masked.event(row.event_id, row.details)
         yield row
 
 
@@ -94,7 +94,9 @@ def _told(row: HistoryEvent) -> dict[str, Any]:
     return {**aws_event(row), "timestamp": formatting.iso_text(row.at_ms)}
 
 
-def _file(one: Execution, ending: str, kind: str) -> HttpResponse:
-    name = content_disposition_header(as_attachment=True, filename=f"{one.name}-events.{ending}")
+def _file_response(execution: Execution, ending: str, kind: str) -> HttpResponse:
+    name = content_disposition_header(
+        as_attachment=True, filename=f"{execution.name}-events.{ending}"
+    )
     headers = {"Cache-Control": "no-store", "Content-Disposition": str(name)}
     return HttpResponse(content_type=kind, headers=headers)

@@ -1,4 +1,4 @@
-"""How is an execution looked at that ran elsewhere?  Paste or upload what the AWS CLI printed."""
+"""Import an execution that ran elsewhere, from what the AWS CLI printed of it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from django.views.decorators.http import require_http_methods, require_POST
 from console.errors import ValidationException
 from console.models import Execution
 from console.store.executions import imports
-from console.web.core.scope import actor, render, require, scope_of
+from console.web.core.scope import actor_of, render, require, scope_of
+from console.web.execution.forms import ImportForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
-MOST_BYTES = 64 * 1024 * 1024
 FIELDS = (
     ("history", "Event history", "get-execution-history"),
     ("machine", "State machine", "describe-state-machine-for-execution"),
@@ -26,46 +26,43 @@ _MOST_LISTED = 50
 
 
 @require_http_methods(["GET", "POST"])
-def page(request: HttpRequest) -> HttpResponse:
+def import_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/import/``: the form, and what was imported before."""
-    here = scope_of(request)
+    scope = scope_of(request)
     refused, status = "", 200
+    form = ImportForm(request.POST, request.FILES)
     if request.method == "POST":
-        require(here, "ImportExecution")
+        require(scope, "ImportExecution")
         try:
-            given = [_given(request, name) for name, _, _ in FIELDS]
-            one = imports.import_execution(here.project, imports.read_printed(*given), actor(here))
+            execution = imports.import_execution(scope.project, _read(form), actor_of(scope))
         except ValidationException as error:
             refused, status = error.message, 422
         else:
             messages.success(request, "The execution was imported. It is read-only.")
-            return redirect("execution", imports.machine_address(one), one.name)
-    rows = Execution.imports.filter(project=here.project).order_by("-imported_ms", "-pk")
+            return redirect("execution", imports.machine_address(execution), execution.name)
+    rows = Execution.imports.filter(project=scope.project).order_by("-imported_ms", "-pk")
     context = {
-        "here": "executions",
-        "fields": [(*one, request.POST.get(one[0], "")) for one in FIELDS],
+        "section": "executions",
+        "fields": [(*field, form.data.get(field[0], "")) for field in FIELDS],
         "refused": refused,
-        "allowed": here.may("ImportExecution"),
+        "allowed": scope.may("ImportExecution"),
         "rows": rows.defer("input", "output", "cause", "definition")[:_MOST_LISTED],
     }
     return render(request, "execution/import.html", context, status=status)
 
 
 @require_POST
-def forget(request: HttpRequest, number: int) -> HttpResponse:
+def delete_import(request: HttpRequest, number: int) -> HttpResponse:
     """Delete an imported execution."""
-    here = scope_of(request)
-    require(here, "ImportExecution")
-    if imports.delete_import(here.project, number, actor(here)):
+    scope = scope_of(request)
+    require(scope, "ImportExecution")
+    if imports.delete_import(scope.project, number, actor_of(scope)):
         messages.success(request, "The import was deleted.")
     return redirect("import")
 
 
-def _given(request: HttpRequest, name: str) -> str:
-    """Return what was uploaded, else what was pasted."""
-    file = request.FILES.get(f"{name}_file")
-    if file is None:
-        return request.POST.get(name, "")
-    if (file.size or 0) > MOST_BYTES:
-        raise ValidationException(f"“{file.name}” is larger than 64 MiB.")
-    return bytes(file.read()).decode("utf-8-sig", "replace")
+def _read(form: ImportForm) -> imports.Printed:
+    """Return what was imported; raise ``ValidationException`` with the reason if it is none."""
+    if not form.is_valid():
+        raise ValidationException(form.first_error[1])
+    return imports.read_printed(*(form.values[f"{name}_file"] for name, _, _ in FIELDS))

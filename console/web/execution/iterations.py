@@ -1,6 +1,6 @@
-"""Which iterations of a Map are there, what came of each, and where does one look next?
+"""Find the iterations of a Map, group them by outcome, and lead from one to another.
 
-An iteration is told by its index in each surrounding Map, outermost first: ``37``, ``2.5``.
+An iteration is named by its index in each surrounding Map, outermost first: ``37``, ``2.5``.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ class Iteration:
     @property
     def key(self) -> str:
         """Return how an address names it."""
-        return ".".join(str(one) for one in self.index)
+        return ".".join(str(number) for number in self.index)
 
     @property
     def label(self) -> str:
         """Return how a page names it."""
-        return label(self.index)
+        return iteration_label(self.index)
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class IterationGroup:
     """The iterations that ended alike; ``shown`` are the first ones of them."""
 
-    status: formatting.Status
+    status: formatting.StatusLabel
     count: int
     shown: tuple[Iteration, ...]
 
@@ -60,82 +60,97 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Picker:
-    """The iterations of the Map ``owner``. ``here``: the one on display, None on the Map itself."""
+class IterationPicker:
+    """The iterations of the Map ``owner``; ``current``: on display, None on the Map itself."""
 
     owner: str
     total: int
-    groups: tuple[Group, ...]
-    here: Iteration | None
+    groups: tuple[IterationGroup, ...]
+    current: Iteration | None
     previous_failed: Iteration | None
     next_failed: Iteration | None
     before: Iteration | None
     after: Iteration | None
 
 
-def parse(text: str) -> Index:
+def parse_iteration(text: str) -> Index:
     """Read an address's iteration, () for none."""
-    return tuple(int(one) for one in text.split(".")) if _KEY.fullmatch(text) else ()
+    return tuple(int(number) for number in text.split(".")) if _KEY.fullmatch(text) else ()
 
 
 _KEY = re.compile(r"\d{1,6}(\.\d{1,6}){0,9}", re.ASCII)
 
 
-def label(index: Index) -> str:
+def iteration_label(index: Index) -> str:
     """Write an iteration: ``#37``, ``#2 → #5``."""
-    return " → ".join(f"#{one}" for one in index)
+    return " → ".join(f"#{number}" for number in index)
 
 
-def lead(trace: Trace, name: str, iteration: str) -> str:
+def leading_state(trace: Trace, name: str, iteration: str) -> str:
     """Return which state to look at: of a Map's iteration the one inside that tells most."""
     node = trace.graph.by_id.get(trace.graph.by_name.get(name, ""))
-    index = parse(iteration)
-    if node is None or node.type != "Map" or len(index) <= _depth(trace.graph, node):
+    index = parse_iteration(iteration)
+    if node is None or node.type != "Map" or len(index) <= _map_depth(trace.graph, node):
         return name
-    found = (one.step for one in of_map(trace, node) if one.index == index[: len(one.index)])
-    return next(found, name)
+    steps = (
+        iteration.step
+        for iteration in iterations_of_map(trace, node)
+        if iteration.index == index[: len(iteration.index)]
+    )
+    return next(steps, name)
 
 
-def picker(trace: Trace, node: Node, here: Index = ()) -> Picker | None:
+def iteration_picker(trace: Trace, node: Node, current: Index = ()) -> IterationPicker | None:
     """Return the picker for a state inside a Map, or for the Map itself; None elsewhere."""
-    owner = _owner(trace.graph, node)
+    owner = _owning_map(trace.graph, node)
     if owner is None:
         return None
-    found = of_map(trace, owner)
-    depth = len(found[0].index) if found else 1
-    index = here[:depth]
-    failed = [one for one in found if one.status == "failed"]
+    iterations = iterations_of_map(trace, owner)
+    depth = len(iterations[0].index) if iterations else 1
+    index = current[:depth]
+    failed = [iteration for iteration in iterations if iteration.status == "failed"]
     # a press on another iteration keeps the state that is looked at
-    kept = "" if node is owner else node.name
-    return Picker(
+    kept_state = "" if node is owner else node.name
+    return IterationPicker(
         owner=owner.name,
-        total=len(found),
-        groups=_grouped(found, kept),
-        here=_first((one for one in found if one.index == index), kept),
-        previous_failed=_first((one for one in reversed(failed) if one.index < index), kept),
-        next_failed=_first((one for one in failed if one.index > index), kept),
-        before=_first((one for one in reversed(found) if index and one.index < index), kept),
-        after=_first((one for one in found if index and one.index > index), kept),
+        total=len(iterations),
+        groups=_iteration_groups(iterations, kept_state),
+        current=_first_iteration(
+            (iteration for iteration in iterations if iteration.index == index), kept_state
+        ),
+        previous_failed=_first_iteration(
+            (iteration for iteration in reversed(failed) if iteration.index < index), kept_state
+        ),
+        next_failed=_first_iteration(
+            (iteration for iteration in failed if iteration.index > index), kept_state
+        ),
+        before=_first_iteration(
+            (iteration for iteration in reversed(iterations) if index and iteration.index < index),
+            kept_state,
+        ),
+        after=_first_iteration(
+            (iteration for iteration in iterations if index and iteration.index > index), kept_state
+        ),
     )
 
 
-def _first(found: Iterator[Iteration], kept: str) -> Iteration | None:
+def _first_iteration(iterations: Iterator[Iteration], kept_state: str) -> Iteration | None:
     """Return the first one, leading to the state ``kept`` if that is named."""
-    return next(iter(_leading(list(islice(found, 1)), kept)), None)
+    return next(iter(_with_state(list(islice(iterations, 1)), kept_state)), None)
 
 
-def of_map(trace: Trace, owner: Node) -> list[Iteration]:
+def iterations_of_map(trace: Trace, owner: Node) -> list[Iteration]:
     """Return the iterations of a Map that have begun, by index.
 
     Those of its last attempt: what failed before a retry does not count, as AWS counts it.
     """
     inside = nodes_within(trace.graph, owner)
-    depth = _depth(trace.graph, owner) + 1
+    depth = _map_depth(trace.graph, owner) + 1
     best: dict[Index, tuple[int, int, str]] = {}
     for node in inside:
         visits = trace.visits_of(node.id)
-        told = zip(visits.numbers, visits.statuses(), visits.iterations(), strict=True)
-        for number, status, iteration in told:
+        triples = zip(visits.numbers, visits.statuses(), visits.iterations(), strict=True)
+        for number, status, iteration in triples:
             if not trace.counts_still(number):
                 continue
             # Of visits that are equally telling, the later one stands deeper or further on.
@@ -150,23 +165,23 @@ def of_map(trace: Trace, owner: Node) -> list[Iteration]:
 def nodes_within(graph: Graph, owner: Node) -> list[Node]:
     """Return the states inside a Map or Parallel, at any depth."""
     groups: set[str] = set()
-    found: list[Node] = []
+    groups_made: list[Node] = []
     owners = {owner.id}
     for group in graph.groups:  # outer groups come first
         if group.owner in owners:
             groups.add(group.id)
             inner = [node for node in graph.nodes if node.group == group.id]
             owners |= {node.id for node in inner}
-            found += inner
-    return found
+            groups_made += inner
+    return groups_made
 
 
-def _owner(graph: Graph, node: Node) -> Node | None:
+def _owning_map(graph: Graph, node: Node) -> Node | None:
     """Return the Map itself, or the innermost Map around a state, whose iterations run here.
 
     A distributed Map has none: its items run in child executions, with all that is inside of it.
     """
-    if node.id in map_progress.outside_of(graph):
+    if node.id in map_progress.enclosing_maps(graph):
         return None
     owners = {group.id: group.owner for group in graph.groups}
     at: Node | None = node
@@ -175,7 +190,7 @@ def _owner(graph: Graph, node: Node) -> Node | None:
     return at
 
 
-def _depth(graph: Graph, owner: Node) -> int:
+def _map_depth(graph: Graph, owner: Node) -> int:
     """Return how many Maps surround a Map."""
     owners = {group.id: group.owner for group in graph.groups}
     count, at = 0, graph.by_id.get(owners[owner.group])
@@ -185,17 +200,19 @@ def _depth(graph: Graph, owner: Node) -> int:
     return count
 
 
-def _grouped(found: list[Iteration], kept: str) -> tuple[Group, ...]:
+def _iteration_groups(iterations: list[Iteration], kept_state: str) -> tuple[IterationGroup, ...]:
     members: dict[str, list[Iteration]] = {status: [] for status in _GROUPS}
-    for one in found:
-        members[one.status].append(one)
+    for iteration in iterations:
+        members[iteration.status].append(iteration)
     return tuple(
-        Group(formatting.STEP[status], len(some), tuple(_leading(some[:MOST_LINKS], kept)))
+        IterationGroup(
+            formatting.STEP[status], len(some), tuple(_with_state(some[:MOST_LINKS], kept_state))
+        )
         for status, some in members.items()
         if some
     )
 
 
-def _leading(some: Iterable[Iteration], kept: str) -> Iterable[Iteration]:
+def _with_state(some: Iterable[Iteration], kept_state: str) -> Iterable[Iteration]:
     """Return iterations, leading to the state ``kept`` if that is named."""
-    return (replace(one, step=kept) for one in some) if kept else some
+    return (replace(iteration, step=kept_state) for iteration in some) if kept_state else some

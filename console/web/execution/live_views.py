@@ -1,4 +1,4 @@
-"""What is new since the reader looked?
+"""Answer the polls of an execution's page with what changed since the reader looked.
 
 A tick carries changes, not pages: new event rows, the states that changed, the words of the
 summary, as out-of-band pieces, and the next poller with the new cursor. Nothing new is a 204; the
@@ -16,106 +16,122 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 import engine
-from console.web.core.scope import Scope, render, scope_of
+from console.statuses import ExecutionStatus
+from console.web.core.scope import render, scope_of
 from console.web.execution import audit_trail, map_progress, steps, waiting
-from console.web.execution.page_parts import ending, facts, painted, panel_of, past
-from console.web.execution.time_machine import asked, past_ms, traced_at
+from console.web.execution.note_stamp import note_stamp
+from console.web.execution.page_parts import (
+    ending_context,
+    facts_context,
+    painted_context,
+    panel_context,
+    past_context,
+)
+from console.web.execution.time_machine import asked_event, open_trace_at, past_ms
 from console.web.graph import svg
 from console.web.history import event_table
-from console.web.history.event_filter import Filter
-from console.web.history.traces import traced
-from console.web.search import lists, scan
-from console.web.search.filters import Wanted
+from console.web.history.event_filter import EventFilter
+from console.web.history.traces import open_trace
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, QueryDict
 
-    from console.models import Execution, StateMachine
+    from console.models import Execution
     from console.web.execution.map_progress import MapRuns
     from console.web.execution.panel import Panel
     from engine import Trace
 
 
 @require_safe
-def delta(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+def execution_changes(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Answer the poll of an execution's page. ``after``: the last event the page knows."""
-    one = scope_of(request).execution(machine, execution)
+    execution = scope_of(request).execution(machine_name, execution_name)
     cursor = _number(request.GET.get("after", ""))
-    over = one.status != "RUNNING"
+    over = execution.status != ExecutionStatus.RUNNING
     context: dict[str, Any] = {
-        "execution": one,
-        "machine_name": machine,
-        "base": reverse("execution", args=[machine, one.name]),
+        "execution": execution,
+        "machine_name": machine_name,
+        "base": reverse("execution", args=[machine_name, execution.name]),
         "over": over,
     }
     try:
-        with traced(one) as trace:
-            context["remarked"] = request.GET.get("remark", "") != lists.stamp(one)
-            maps = map_progress.of_execution(one, trace)
+        with open_trace(execution) as trace:
+            context["note_changed"] = request.GET.get("note", "") != note_stamp(execution)
+            maps = map_progress.map_runs_of_execution(execution, trace)
             counted = maps is not None and maps.stamp != request.GET.get("maps", "")
-            if trace.last == cursor and not (over or context["remarked"] or counted):
+            if trace.last == cursor and not (over or context["note_changed"] or counted):
                 return HttpResponse(status=204)
-            context |= painted(one, trace, request.GET, maps=maps) | ending(one, trace)
-            changed = _changed(trace, cursor, counted=counted)
-            context["paint"] = _paint(trace, changed, maps)
+            context |= painted_context(execution, trace, request.GET, maps=maps) | ending_context(
+                execution, trace
+            )
+            changed = _changed_states(trace, cursor, counted=counted)
+            context["paint"] = _paint_json(trace, changed, maps)
             context["cursor"] = trace.last
             context["step_changed"] = trace.graph.by_name.get(context["chosen"]) in changed
     except engine.DefinitionError:
-        context["cursor"] = event_table.last(one)
-    rows = _new_rows(one, cursor, context["cursor"], request.GET)
+        context["cursor"] = event_table.last_event_id(execution)
+    rows = _new_rows(execution, cursor, context["cursor"], request.GET)
     context["rows"] = rows
     context["shown"] = _number(request.GET.get("shown", "")) + len(rows)
-    context["more"] = _more(rows, context, request.GET)
-    context["other_visit"] = _other_visit(context.get("panel"), request.GET)
+    context["more"] = _more_events_text(rows, context, request.GET)
+    context["other_visit"] = _shows_other_visit(context.get("panel"), request.GET)
     context["bars_now"] = "tree" in context and (over or request.GET.get("view") == "timeline")
-    context |= facts(one) if over else {}
-    context |= waiting.panel(one)
-    context["activity"] = audit_trail.audit_trail_of(one)
+    context |= facts_context(execution) if over else {}
+    context |= waiting.waiting_context(execution)
+    context["activity"] = audit_trail.audit_trail_of(execution)
     response = render(request, "execution/_live_update.html", context)
     response["HX-Trigger-After-Swap"] = "paint"
     return response
 
 
 @require_safe
-def moment(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+def time_machine_moment(
+    request: HttpRequest, machine_name: str, execution_name: str
+) -> HttpResponse:
     """Answer the time machine: everything that is coloured, as it was at event ``at``."""
-    one = scope_of(request).execution(machine, execution)
+    execution = scope_of(request).execution(machine_name, execution_name)
     context: dict[str, Any] = {
-        "execution": one,
-        "machine_name": machine,
-        "base": reverse("execution", args=[machine, one.name]),
+        "execution": execution,
+        "machine_name": machine_name,
+        "base": reverse("execution", args=[machine_name, execution.name]),
         "over": True,
     }
     try:
-        context |= past(one, request.GET, event_table.last(one))
+        context |= past_context(execution, request.GET, event_table.last_event_id(execution))
     except engine.DefinitionError as error:
         raise Http404("This definition can no longer be drawn.") from error
-    context["paint"] = json.dumps(_colours(_on_page(one, context), context["taken"]))
+    context["paint"] = json.dumps(
+        _paint_values(_summaries_on_page(execution, context), context["taken"])
+    )
     response = render(request, "execution/_time_machine_update.html", context)
     response["HX-Trigger-After-Swap"] = "paint"
     return response
 
 
-def _on_page(one: Execution, context: dict[str, Any]) -> dict[str, steps.Summary]:
+def _summaries_on_page(
+    execution: Execution, context: dict[str, Any]
+) -> dict[str, steps.StepSummary]:
     """Return the summaries of the states that the page shows: in the graph or as a row."""
-    known: dict[str, steps.Summary] = context["summaries"]
-    shown = {box.node.id for box in svg.picture(one.definition.text).boxes}
+    known: dict[str, steps.StepSummary] = context["summaries"]
+    shown = {box.node.id for box in svg.definition_picture(execution.definition.text).boxes}
     shown |= {row.id for row in context["tree"]["rows"]}
     return {node: summary for node, summary in known.items() if node in shown}
 
 
 def _new_rows(
-    one: Execution, cursor: int, last: int, query: QueryDict
-) -> tuple[event_table.Row, ...]:
+    execution: Execution, cursor: int, last: int, query: QueryDict
+) -> tuple[event_table.EventRow, ...]:
     """Return rows to append, none if the page on display is not the last one or is full."""
     room = event_table.MOST_ROWS - _number(query.get("shown", ""))
     if query.get("follow") != "1" or room <= 0:
         return ()
-    seen = max(cursor, _number(query.get("seen", "")))
-    return event_table.between(one, Filter.of(query), seen, last, room)
+    newest_shown = max(cursor, _number(query.get("seen", "")))
+    return event_table.events_between(execution, EventFilter.of(query), newest_shown, last, room)
 
 
-def _more(rows: tuple[event_table.Row, ...], context: dict[str, Any], query: QueryDict) -> str:
+def _more_events_text(
+    rows: tuple[event_table.EventRow, ...], context: dict[str, Any], query: QueryDict
+) -> str:
     """Return the words that lead to events this page does not show."""
     if query.get("follow") == "1" and context["shown"] < event_table.MOST_ROWS:
         return ""
@@ -123,7 +139,7 @@ def _more(rows: tuple[event_table.Row, ...], context: dict[str, Any], query: Que
     return "Show the newest events" if context["cursor"] > newest else ""
 
 
-def _changed(trace: Trace, cursor: int, *, counted: bool) -> set[str]:
+def _changed_states(trace: Trace, cursor: int, *, counted: bool) -> set[str]:
     """Return the states to repaint: those that something happened to since event ``cursor``.
 
     A distributed Map changes with the counts of its Map Runs (``counted``), too, and what is inside
@@ -132,85 +148,70 @@ def _changed(trace: Trace, cursor: int, *, counted: bool) -> set[str]:
     changed = trace.changes(cursor)
     if counted:
         changed |= {node.id for node in trace.graph.nodes if node.distributed}
-    outside = map_progress.outside_of(trace.graph)
+    outside = map_progress.enclosing_maps(trace.graph)
     return changed | {node for node, owner in outside.items() if owner in changed}
 
 
-def _paint(trace: Trace, changed: set[str], maps: MapRuns | None) -> str:
+def _paint_json(trace: Trace, changed: set[str], maps: MapRuns | None) -> str:
     """Return as JSON what the script needs to repaint.
 
     That is: the changed states, all ways taken, and the event types one can filter by.
     """
-    shown = steps.summaries(trace, changed, maps)
+    shown = steps.step_summaries(trace, changed, maps)
     taken = {f"{source}-{target}" for source, target in trace.taken}
-    return json.dumps({**_colours(shown, taken), "types": sorted(trace.types)})
+    return json.dumps({**_paint_values(shown, taken), "types": sorted(trace.types)})
 
 
-def _colours(summaries: dict[str, steps.Summary], taken: set[str]) -> dict[str, Any]:
+def _paint_values(summaries: dict[str, steps.StepSummary], taken: set[str]) -> dict[str, Any]:
     nodes = {
         node: {
-            "tone": one.status.tone,
-            "word": one.status.word,
-            "under": one.under,
-            "label": one.label,
-            "spent": one.duration,
-            "since": one.running_since,
-            "entered": one.entered_ms,
-            "left": one.left_ms,
-            "visits": one.visits,
-            "retries": one.retries,
-            "note": one.note,
+            "tone": summary.status.tone,
+            "word": summary.status.word,
+            "under": summary.under,
+            "label": summary.label,
+            "spent": summary.duration,
+            "since": summary.running_since,
+            "entered": summary.entered_ms,
+            "left": summary.left_ms,
+            "visits": summary.visits,
+            "retries": summary.retries,
+            "note": summary.note,
         }
-        for node, one in summaries.items()
+        for node, summary in summaries.items()
     }
     return {"nodes": nodes, "taken": sorted(taken)}
 
 
-def _other_visit(shown: Panel | None, query: QueryDict) -> bool:
+def _shows_other_visit(shown: Panel | None, query: QueryDict) -> bool:
     """Tell whether the panel moved on to another visit of its state."""
     return shown is not None and query.get("seen_visit", "") != shown.place_key
 
 
 @require_safe
-def step(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+def step_panel(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Answer with the panel of a step."""
-    one = scope_of(request).execution(machine, execution)
+    execution = scope_of(request).execution(machine_name, execution_name)
     name = request.GET.get("step", "")
     try:
-        with traced_at(one, asked(request.GET)) as trace:
-            maps = None if asked(request.GET) else map_progress.of_execution(one, trace)
-            shown = panel_of(one, trace, request.GET, maps)
-            shown["past_ms"] = past_ms(one, trace) if asked(request.GET) else None
+        with open_trace_at(execution, asked_event(request.GET)) as trace:
+            maps = (
+                None
+                if asked_event(request.GET)
+                else map_progress.map_runs_of_execution(execution, trace)
+            )
+            shown = panel_context(execution, trace, request.GET, maps)
+            shown["past_ms"] = past_ms(execution, trace) if asked_event(request.GET) else None
     except engine.DefinitionError as error:
         raise Http404("This definition can no longer be drawn.") from error
     if name and shown["panel"] is None:
         raise Http404(f"The definition has no state “{name}”.")
     context = {
-        "execution": one,
-        "machine_name": machine,
-        "base": reverse("execution", args=[machine, one.name]),
+        "execution": execution,
+        "machine_name": machine_name,
+        "base": reverse("execution", args=[machine_name, execution.name]),
         **shown,
     }
     return render(request, "execution/_panel.html", context)
-
-
-def list_news(request: HttpRequest, here: Scope, machine: StateMachine | None) -> HttpResponse:
-    """Answer the poll of a list: rows that changed, and how many executions are newer."""
-    wanted = Wanted.of(request.GET)
-    count = scan.newer(here, machine, wanted, _number(request.GET.get("newest", "")))
-    running = [int(one) for one in re.findall(r"\d{1,15}", request.GET.get("running", ""))]
-    pairs = re.findall(r"(\d{1,15}):([\d-]{0,40})", request.GET.get("remarks", ""))
-    told = {int(number): stamp for number, stamp in pairs}
-    done = lists.changed(here, running, told) if running or told else []
-    if not done and str(count) == request.GET.get("count", "0"):
-        return HttpResponse(status=204)
-    context = {
-        "rows": done,
-        "count": count,
-        "newest": _number(request.GET.get("newest", "")),
-        "with_machine": machine is None,
-    }
-    return render(request, "search/_new_executions.html", context)
 
 
 def _number(text: str) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from console.models import MapRun
+from console.statuses import MapRunStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -54,9 +55,9 @@ class MapProgress:
     def parts(self) -> list[tuple[int, str]]:
         """Return count and word of each state that some child is in."""
         names = ("succeeded", "failed", "timed_out", "aborted", "running", "pending")
-        told = [(getattr(self, name), name.replace("_", " ")) for name in names]
-        told.append((self.pending_redrive, "pending redrive"))
-        return [(count, word) for count, word in told if count]
+        pairs = [(getattr(self, name), name.replace("_", " ")) for name in names]
+        pairs.append((self.pending_redrive, "pending redrive"))
+        return [(count, word) for count, word in pairs if count]
 
     @property
     def note(self) -> str:
@@ -77,20 +78,20 @@ class MapRuns:
     def of_node(self, node: str) -> MapProgress | None:
         """Return the counts of a state: of its newest Map Run in each iteration around it."""
         newest = {where[2]: run for where, run in self.runs if where[0] == node}
-        return _together(newest.values())
+        return _sum_progress(newest.values())
 
     def of_visit(self, node: str, visit: int) -> MapProgress | None:
         """Return the counts of one visit: of its newest Map Run, as a retry makes another."""
-        return _together([run for where, run in self.runs if where[:2] == (node, visit)][-1:])
+        return _sum_progress([run for where, run in self.runs if where[:2] == (node, visit)][-1:])
 
     @property
     def stamp(self) -> str:
         """Return what changes when a count does."""
-        told = [[getattr(run, name) for name in _COLUMNS] for _, run in self.runs]
-        return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+        counts = [[getattr(run, name) for name in _COLUMNS] for _, run in self.runs]
+        return hashlib.sha256(repr(counts).encode()).hexdigest()[:16]
 
 
-def _together(runs: Iterable[MapRun]) -> MapProgress | None:
+def _sum_progress(runs: Iterable[MapRun]) -> MapProgress | None:
     some = sorted(runs, key=lambda run: run.task)
     if not some:
         return None
@@ -107,11 +108,11 @@ def _together(runs: Iterable[MapRun]) -> MapProgress | None:
         running=count("started") - sum(ends.values()) - waiting,
         pending=count("total") - count("started"),
         pending_redrive=waiting,
-        reading=any(run.reading and run.status == "RUNNING" for run in some),
+        reading=any(run.reading and run.status == MapRunStatus.RUNNING for run in some),
     )
 
 
-def of_execution(execution: Execution, trace: Trace) -> MapRuns | None:
+def map_runs_of_execution(execution: Execution, trace: Trace) -> MapRuns | None:
     """Return the Map Runs of an execution, None if it has entered no distributed Map."""
     if not any(node.distributed and trace.visits_of(node.id) for node in trace.graph.nodes):
         return None
@@ -129,7 +130,7 @@ def _placed(
             yield (node, visit, trace.visit(node, visit).iteration), run
 
 
-def outside_of(graph: Graph) -> Mapping[str, str]:
+def enclosing_maps(graph: Graph) -> Mapping[str, str]:
     """Return node id -> id of the distributed Map it is inside of, for those that are in one."""
     if not any(node.distributed for node in graph.nodes):
         return {}

@@ -1,4 +1,4 @@
-"""What do the parts of an execution's page show?  Each function returns one part of the context."""
+"""Build the parts of an execution's page. Each function returns one part of the context."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import engine
 from console import clock
 from console.masking import masked_execution
 from console.metrics import cost
+from console.statuses import ExecutionStatus
 from console.store.executions import replay
 from console.web.core import formatting, json_view
 from console.web.core.causes import cause_of
@@ -24,8 +25,8 @@ from console.web.execution import (
 from console.web.execution.timeline import bars
 from console.web.graph import svg
 from console.web.history import event_table
-from console.web.history.event_filter import Filter
-from console.web.history.traces import traced
+from console.web.history.event_filter import EventFilter
+from console.web.history.traces import open_trace
 
 if TYPE_CHECKING:
     from django.http import QueryDict
@@ -40,51 +41,59 @@ MOST_NAMES = 1000
 """How many states the event table can be filtered by, the first ones of the definition."""
 
 
-def history(
-    one: Execution, query: QueryDict, drawn: dict[str, Any] | None = None
+def history_context(
+    execution: Execution, query: QueryDict, drawn: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """Return the event table. ``drawn``: the picture, which knows how many events there are."""
-    wanted = Filter.of(query)
-    page = event_table.page(one, wanted, drawn.get("told") if drawn else None)
+    filters = EventFilter.of(query)
+    page = event_table.event_page(execution, filters, drawn.get("event_counts") if drawn else None)
     return {
         "events": page,
         "follow": "1" if page.follows else "",
         "kept": [(key, query[key]) for key in _KEPT if query.get(key)],
         "types": page.types,
-        "states": _states(one),
+        "states": _state_names(execution),
         "cursor": page.last,
     }
 
 
-def _states(one: Execution) -> list[str]:
+def _state_names(execution: Execution) -> list[str]:
     """Return the states the event table can be filtered by."""
     try:
-        return list(svg.names(one.definition.text)[:MOST_NAMES])
+        return list(svg.state_names(execution.definition.text)[:MOST_NAMES])
     except engine.DefinitionError:
         return []
 
 
-def picture(one: Execution, query: QueryDict) -> dict[str, Any]:
+def picture_context(execution: Execution, query: QueryDict) -> dict[str, Any]:
     """Return graph, steps, timeline and panel, coloured by all events or by those up to ``at``."""
     try:
-        drawing = svg.picture(one.definition.text)
-        with traced(one) as trace:
-            told = event_table.Told(trace.types, trace.last)
-            context = {"picture": drawing, "told": told, **ending(one, trace)}
-            if not time_machine.asked(query):
-                maps = map_progress.of_execution(one, trace)
-                return {**context, **painted(one, trace, query, maps=maps)}
+        drawing = svg.definition_picture(execution.definition.text)
+        with open_trace(execution) as trace:
+            counts = event_table.EventCounts(trace.types, trace.last)
+            context = {
+                "picture": drawing,
+                "event_counts": counts,
+                **ending_context(execution, trace),
+            }
+            if not time_machine.asked_event(query):
+                maps = map_progress.map_runs_of_execution(execution, trace)
+                return {**context, **painted_context(execution, trace, query, maps=maps)}
     except engine.DefinitionError:  # stored by a version that checked less
         return {"picture": None}
-    return {**context, **past(one, query, told.last)}
+    return {**context, **past_context(execution, query, counts.last)}
 
 
-def past(one: Execution, query: QueryDict, last: int) -> dict[str, Any]:
+def past_context(execution: Execution, query: QueryDict, last: int) -> dict[str, Any]:
     """Return what was known at the event asked for; raise ``engine.DefinitionError``."""
-    with time_machine.traced_at(one, min(time_machine.asked(query), last)) as trace:
-        moment = time_machine.moment(one, trace, last)
-        at_ms = moment.at_ms if moment else one.start_ms
-        return {"moment": moment, "past_ms": at_ms, **painted(one, trace, query, at_ms)}
+    with time_machine.open_trace_at(execution, min(time_machine.asked_event(query), last)) as trace:
+        moment = time_machine.past_moment(execution, trace, last)
+        at_ms = moment.at_ms if moment else execution.start_ms
+        return {
+            "moment": moment,
+            "past_ms": at_ms,
+            **painted_context(execution, trace, query, at_ms),
+        }
 
 
 TABS = (
@@ -92,18 +101,21 @@ TABS = (
     ("flow", "Data flow"),
     ("details", "Details"),
     ("definition", "Definition"),
-    ("tries", "Retries"),
+    ("attempts", "Retries"),
     ("events", "Events"),
 )
+_OLD_TABS = {"tries": "attempts"}
+"""Names of tabs in addresses of the release before -> their names now."""
 _KEPT = (
     *("step", "visit", "iteration", "tab", "view", "at"),
     *("status", "find", "sort", "attempt", "region"),
 )
 
 
-def tab_of(query: QueryDict) -> dict[str, Any]:
+def tab_context(query: QueryDict) -> dict[str, Any]:
     """Return which tab of the panel is open."""
     chosen = query.get("tab", "")
+    chosen = _OLD_TABS.get(chosen, chosen)
     return {
         "tab": chosen if chosen in dict(TABS) else "io",
         "panel_tabs": TABS,
@@ -111,29 +123,29 @@ def tab_of(query: QueryDict) -> dict[str, Any]:
     }
 
 
-def panel_of(
-    one: Execution, trace: Trace, query: QueryDict, maps: MapRuns | None = None
+def panel_context(
+    execution: Execution, trace: Trace, query: QueryDict, maps: MapRuns | None = None
 ) -> dict[str, Any]:
     """Return the panel and which step it is about; an iteration of a Map leads into the Map."""
     iteration = query.get("iteration", "")
-    chosen = iterations.lead(trace, query.get("step", ""), iteration)
-    shown = panel.panel(one, trace, chosen, visit_of(query), iteration, maps)
-    tab = tab_of(query)
+    chosen = iterations.leading_state(trace, query.get("step", ""), iteration)
+    shown = panel.panel_of_state(execution, trace, chosen, asked_visit(query), iteration, maps)
+    tab = tab_context(query)
     flow = None
     if tab["tab"] == "flow" and shown is not None and shown.number:
         visit = trace.visits[shown.node.id][shown.number - 1]
-        flow = data_flow.flow(one, trace, visit, shown)
+        flow = data_flow.data_flow_of(execution, trace, visit, shown)
     return {"panel": shown, "chosen": chosen, "flow": flow, **tab}
 
 
-def visit_of(query: QueryDict) -> int:
+def asked_visit(query: QueryDict) -> int:
     """Return which visit the panel is about, 0 if that was not said."""
     visit = query.get("visit") or query.get("seen_visit", "")  # a tick does not move the panel
     return int(visit) if re.fullmatch(r"\d{1,9}", visit, re.ASCII) else 0
 
 
-def painted(
-    one: Execution,
+def painted_context(
+    execution: Execution,
     trace: Trace,
     query: QueryDict,
     past_ms: int | None = None,
@@ -143,46 +155,53 @@ def painted(
 
     ``maps``: the counts of Map Runs as they are now; None in the past, which nobody kept.
     """
-    summaries = steps.summaries(trace, maps=maps)
-    wanted = step_tree.Wanted.of(query)
-    found = step_tree.rows(trace, summaries, wanted)
-    rows = found[:MOST_ROWS]
+    summaries = steps.step_summaries(trace, maps=maps)
+    filters = step_tree.StepFilters.of(query)
+    matching = step_tree.step_rows(trace, summaries, filters)
+    rows = matching[:MOST_ROWS]
     chosen = query.get("attempt", "")
     attempt = int(chosen) if re.fullmatch(r"\d{1,4}", chosen, re.ASCII) else 0
-    axis, drawn = bars.bars(one, trace, rows, clock.now_ms(), past_ms, attempt)
+    axis, drawn = bars.timeline_bars(execution, trace, rows, clock.now_ms(), past_ms, attempt)
     return {
         "graph": trace.graph,
         "summaries": summaries,
-        "tree": {"rows": rows, "found": len(found), "wanted": wanted, "keys": formatting.STEP},
+        "tree": {
+            "rows": rows,
+            "matching": len(matching),
+            "filters": filters,
+            "keys": formatting.STEP,
+        },
         "timeline": {"axis": axis, "bars": drawn},
         "taken": {f"{source}-{target}" for source, target in trace.taken},
         "map_stamp": maps.stamp if maps else "",
-        **panel_of(one, trace, query, maps),
+        **panel_context(execution, trace, query, maps),
     }
 
 
-def ending(one: Execution, trace: Trace) -> dict[str, Any]:
+def ending_context(execution: Execution, trace: Trace) -> dict[str, Any]:
     """Return how far it came: transitions, their price, and where it failed."""
     culprit = trace.culprit
     return {
-        "transitions": cost.transitions_of(one, trace.transitions),
-        "cost": cost.cost_of_execution(one, trace.transitions),
+        "transitions": cost.transitions_of(execution, trace.transitions),
+        "cost": cost.cost_of_execution(execution, trace.transitions),
         "failed_at": trace.graph.by_id[culprit.node].name if culprit else "",
         "failed_visit": trace.visits[culprit.node].place(culprit) if culprit else 0,
         "failed_iteration": ".".join(map(str, culprit.iteration)) if culprit else "",
     }
 
 
-def facts(one: Execution) -> dict[str, Any]:
+def facts_context(execution: Execution) -> dict[str, Any]:
     """Return the summary: status, times, input and output."""
     return {
-        "status": formatting.EXECUTION[one.status],
-        "input": json_view.payload(one.input, "input.json"),
-        "output": None if one.output is None else json_view.payload(one.output, "output.json"),
-        "cause": cause_of(one.cause),
-        "origin": replay.origin_of(one),
-        "over": one.status != "RUNNING",
-        "parked": masked_execution.masked_execution(one).mask.words(one.runrow.parked)
-        if hasattr(one, "runrow")
+        "status": formatting.EXECUTION[execution.status],
+        "input": json_view.payload_view(execution.input, "input.json"),
+        "output": None
+        if execution.output is None
+        else json_view.payload_view(execution.output, "output.json"),
+        "cause": cause_of(execution.cause),
+        "origin": replay.origin_of(execution),
+        "over": execution.status != ExecutionStatus.RUNNING,
+        "parked": masked_execution.masked_execution(execution).mask.words(execution.runrow.parked)
+        if hasattr(execution, "runrow")
         else "",
     }

@@ -1,4 +1,4 @@
-"""What does the panel of the chosen step say?
+"""Build the panel of the chosen step.
 
 It is about one visit: a state in a loop or a Map has many, and the panel leads to the others.
 """
@@ -12,8 +12,8 @@ import engine
 from console.web.core import formatting, json_view
 from console.web.core.causes import Cause, cause_of
 from console.web.execution import iterations, map_progress
-from console.web.execution.attempts import Attempt, attempts
-from console.web.execution.steps import Summary, summaries
+from console.web.execution.attempts import StateAttempt, list_attempts
+from console.web.execution.steps import StepSummary, step_summaries
 from console.web.history import task_timeouts, visit_events
 from engine import event_types
 
@@ -31,13 +31,13 @@ class Panel:
     """Everything about one visit of one state.
 
     ``number``: which of all its visits; ``alike``: the ``count`` of them in the same iteration;
-    ``read``: its events, ``told``: with those that made it start again or fail. ``progress``: the
-    counts of its Map Run; ``apart``: where it runs if that is in child executions.
+    ``read``: its events; ``with_failures``: the same and those that made it start again or fail;
+    ``progress``: the counts of its Map Run; ``apart``: that it runs in child executions.
     """
 
-    summary: Summary
+    summary: StepSummary
     node: Node
-    status: formatting.Status
+    status: formatting.StatusLabel
     number: int
     count: int
     iteration: str = ""
@@ -45,20 +45,20 @@ class Panel:
     left_ms: int | None = None
     spent: str = ""
     running_since: int | None = None
-    input: json_view.Payload | None = None
-    output: json_view.Payload | None = None
+    input: json_view.PayloadView | None = None
+    output: json_view.PayloadView | None = None
     error: str = ""
     cause: Cause | None = None
     resource: str = ""
-    tries: tuple[Attempt, ...] = ()
+    attempts: tuple[StateAttempt, ...] = ()
     events: tuple[EventLine, ...] = ()
     failed_visits: tuple[int, ...] = ()
     alike: tuple[int, ...] = ()
     read: tuple[VisitEvent, ...] = field(default=(), repr=False)
-    told: tuple[VisitEvent, ...] = field(default=(), repr=False)
-    picker: iterations.Picker | None = None
+    with_failures: tuple[VisitEvent, ...] = field(default=(), repr=False)
+    picker: iterations.IterationPicker | None = None
     progress: MapProgress | None = None
-    apart: Apart | None = None
+    apart: ChildExecutionsNote | None = None
 
     @property
     def can_begin(self) -> bool:
@@ -73,8 +73,8 @@ class Panel:
     @property
     def map_run(self) -> str:
         """Return the ARN of the Map Run that this visit began, "" if there is none."""
-        told = (one.details.get("mapRunArn", "") for one in reversed(self.read))
-        return next((arn for arn in told if arn), "")
+        arns = (event.details.get("mapRunArn", "") for event in reversed(self.read))
+        return next((arn for arn in arns if arn), "")
 
     @property
     def place(self) -> int:
@@ -84,12 +84,12 @@ class Panel:
     @property
     def previous(self) -> int:
         """Return the number of the visit before this one, 0 if there is none."""
-        return next((one for one in reversed(self.alike) if one < self.number), 0)
+        return next((visit for visit in reversed(self.alike) if visit < self.number), 0)
 
     @property
     def next(self) -> int:
         """Return the number of the visit after this one, 0 if there is none."""
-        return next((one for one in self.alike if one > self.number), 0)
+        return next((visit for visit in self.alike if visit > self.number), 0)
 
     @property
     def newest(self) -> int:
@@ -99,16 +99,18 @@ class Panel:
     @property
     def next_failed(self) -> int:
         """Return the number of the next failed visit, 0 if there is none."""
-        return next((one for one in self.failed_visits if one > self.number), 0)
+        return next(
+            (failed_visit for failed_visit in self.failed_visits if failed_visit > self.number), 0
+        )
 
     @property
     def previous_failed(self) -> int:
         """Return the number of the failed visit before this one, 0 if there is none."""
-        return next((one for one in reversed(self.failed_visits) if one < self.number), 0)
+        return next((visit for visit in reversed(self.failed_visits) if visit < self.number), 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class ChildExecutionsNote:
     """Where a state inside a distributed Map runs. ``map_run``: the ARN, "" if it is not known."""
 
     owner: str
@@ -125,7 +127,7 @@ class EventLine:
     elapsed: int
 
 
-def panel(  # the arguments are what an address says
+def panel_of_state(  # the arguments are what an address says
     execution: Execution,
     trace: Trace,
     name: str,
@@ -141,32 +143,37 @@ def panel(  # the arguments are what an address says
     node_id = trace.graph.by_name.get(name)
     if node_id is None:
         return None
-    summary = summaries(trace, [node_id], maps)[node_id]
-    if summary.status is formatting.APART:
+    summary = step_summaries(trace, [node_id], maps)[node_id]
+    if summary.status is formatting.IN_CHILD_EXECUTIONS:
         return Panel(
-            summary, summary.node, summary.status, 0, 0, apart=_apart(trace, node_id, maps)
+            summary,
+            summary.node,
+            summary.status,
+            0,
+            0,
+            apart=_child_executions_note(trace, node_id, maps),
         )
     visits = trace.visits_of(node_id)
-    index = iterations.parse(iteration)
+    index = iterations.parse_iteration(iteration)
     places: Sequence[int] = range(1, len(visits) + 1)
     if index:
-        told = enumerate(visits.iterations(), 1)
-        places = [place for place, one in told if _is_in(one, index)]
+        numbered = enumerate(visits.iterations(), 1)
+        places = [place for place, event in numbered if _is_in(event, index)]
     if not places:
-        picker = iterations.picker(trace, summary.node, index) if visits else None
+        picker = iterations.iteration_picker(trace, summary.node, index) if visits else None
         status = formatting.STEP[""] if index else summary.status
         return Panel(summary, summary.node, status, 0, 0, picker=picker)
     if number not in places:
         failed = sorted(visits.failed() & set(places))
         last = places[-1]
         number = failed[0] if failed and visits[last - 1].status != "running" else last
-    return _panel(execution, trace, summary, number, maps)
+    return _panel_of_visit(execution, trace, summary, number, maps)
 
 
-def _apart(trace: Trace, node: str, maps: MapRuns | None) -> Apart:
-    owner = map_progress.outside_of(trace.graph)[node]
+def _child_executions_note(trace: Trace, node: str, maps: MapRuns | None) -> ChildExecutionsNote:
+    owner = map_progress.enclosing_maps(trace.graph)[node]
     counted = maps.of_node(owner) if maps else None
-    return Apart(trace.graph.by_id[owner].name, counted.arn if counted else "")
+    return ChildExecutionsNote(trace.graph.by_id[owner].name, counted.arn if counted else "")
 
 
 def _is_in(iteration: tuple[int, ...], index: tuple[int, ...]) -> bool:
@@ -174,17 +181,17 @@ def _is_in(iteration: tuple[int, ...], index: tuple[int, ...]) -> bool:
     return iteration[: len(index)] == index[: len(iteration)]
 
 
-def _panel(
-    execution: Execution, trace: Trace, summary: Summary, number: int, maps: MapRuns | None
+def _panel_of_visit(
+    execution: Execution, trace: Trace, summary: StepSummary, number: int, maps: MapRuns | None
 ) -> Panel:
     visits = trace.visits[summary.node.id]
     visit = visits[number - 1]
-    events = visit_events.of_visit(execution, visit)
-    told = visit_events.with_failures(execution, events)
-    error, cause = visit_events.failure(execution, trace, visit, told)
+    events = visit_events.events_of_visit(execution, visit)
+    with_failures = visit_events.with_failures(execution, events)
+    error, cause = visit_events.failure_of_visit(execution, trace, visit, with_failures)
     left = visit.left_ms
     own, failed = visit.iteration, visits.failed()
-    alike = [place for place, one in enumerate(visits.iterations(), 1) if one == own]
+    alike = [place for place, visit in enumerate(visits.iterations(), 1) if visit == own]
     aborted = left if visit.status == "aborted" else None
     return Panel(
         summary=summary,
@@ -194,39 +201,46 @@ def _panel(
         count=len(alike),
         alike=tuple(alike),
         read=tuple(events),
-        told=tuple(told),
-        iteration=iterations.label(visit.iteration),
-        picker=iterations.picker(trace, summary.node, visit.iteration),
+        with_failures=tuple(with_failures),
+        iteration=iterations.iteration_label(visit.iteration),
+        picker=iterations.iteration_picker(trace, summary.node, visit.iteration),
         entered_ms=visit.entered_ms,
         left_ms=left,
-        spent="" if left is None else formatting.duration(left - visit.entered_ms),
+        spent="" if left is None else formatting.duration_text(left - visit.entered_ms),
         running_since=visit.entered_ms if left is None else None,
-        input=_payload(events, event_types.STATE_ENTRIES, "input"),
-        output=_payload(events, event_types.STATE_EXITS, "output"),
+        input=_payload_view(events, event_types.STATE_ENTRIES, "input"),
+        output=_payload_view(events, event_types.STATE_EXITS, "output"),
         error=error,
         cause=cause_of(cause),
-        resource=next((one.details["resource"] for one in events if "resource" in one.details), ""),
-        tries=_noted(execution, attempts(told, aborted)),
+        resource=next(
+            (event.details["resource"] for event in events if "resource" in event.details), ""
+        ),
+        attempts=_with_task_notes(execution, list_attempts(with_failures, aborted)),
         events=tuple(
             EventLine(
-                one.id, one.type, engine.EVENT_TYPES[one.type].tone, one.at_ms - execution.start_ms
+                event.id,
+                event.type,
+                engine.EVENT_TYPES[event.type].tone,
+                event.at_ms - execution.start_ms,
             )
-            for one in events
+            for event in events
         ),
         failed_visits=tuple(place for place in alike if place in failed) if failed else (),
         progress=maps.of_visit(summary.node.id, visit.number) if maps else None,
     )
 
 
-def _noted(execution: Execution, found: list[Attempt]) -> tuple[Attempt, ...]:
+def _with_task_notes(
+    execution: Execution, attempts: list[StateAttempt]
+) -> tuple[StateAttempt, ...]:
     """Add to the attempts what only the rows of their tasks know."""
-    late = {one.task: one.outcome == "Timed out" for one in found if one.task}
-    told = task_timeouts.notes(execution, late) if late else {}
-    return tuple(replace(one, note=told.get(one.task, "")) for one in found)
+    late = {attempt.task: attempt.outcome == "Timed out" for attempt in attempts if attempt.task}
+    notes = task_timeouts.task_notes(execution, late) if late else {}
+    return tuple(replace(attempt, note=notes.get(attempt.task, "")) for attempt in attempts)
 
 
-def _payload(
+def _payload_view(
     events: list[VisitEvent], types: frozenset[str], field: str
-) -> json_view.Payload | None:
-    found = visit_events.payload_of(events, types, field)
-    return found and json_view.payload(found[1], f"events/{found[0]}/{field}/")
+) -> json_view.PayloadView | None:
+    payload = visit_events.payload_of(events, types, field)
+    return payload and json_view.payload_view(payload[1], f"events/{payload[0]}/{field}/")

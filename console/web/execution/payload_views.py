@@ -1,4 +1,4 @@
-"""Where is the whole of a payload, exactly as it is stored but for what is hidden?"""
+"""Answer with the whole of a payload, as it is stored but for what is masked."""
 
 from __future__ import annotations
 
@@ -19,28 +19,32 @@ _FIELDS = ("input", "output", "cause", "parameters")
 
 
 @require_safe
-def of_execution(request: HttpRequest, machine: str, execution: str, field: str) -> HttpResponse:
+def execution_payload(
+    request: HttpRequest, machine_name: str, execution_name: str, field: str
+) -> HttpResponse:
     """Answer with ``input``, ``output`` or ``cause`` of an execution."""
-    one = scope_of(request).execution(machine, execution)
-    text = getattr(one, field) if field in ("input", "output", "cause") else None
-    return _text(text)
+    execution = scope_of(request).execution(machine_name, execution_name)
+    text = getattr(execution, field) if field in ("input", "output", "cause") else None
+    return _text_response(text)
 
 
 @require_safe
-def of_event(
-    request: HttpRequest, machine: str, execution: str, number: int, field: str
+def event_payload(
+    request: HttpRequest, machine_name: str, execution_name: str, number: int, field: str
 ) -> HttpResponse:
     """Answer with a payload of one event."""
-    one = scope_of(request).execution(machine, execution)
-    found = HistoryEvent.objects.filter(execution_id=one.pk, event_id=number).first()
-    if found is None or field not in _FIELDS:
-        return _text(None)
-    return _text(
-        details_of(masked_execution.masked_execution(one).event(number, found.details)).get(field)
+    execution = scope_of(request).execution(machine_name, execution_name)
+    row = HistoryEvent.objects.filter(execution_id=execution.pk, event_id=number).first()
+    if row is None or field not in _FIELDS:
+        return _text_response(None)
+    return _text_response(
+        details_of(masked_execution.masked_execution(execution).event(number, row.details)).get(
+            field
+        )
     )
 
 
-def _text(text: str | None) -> HttpResponse:
+def _text_response(text: str | None) -> HttpResponse:
     """Answer as plain text: nothing in a payload may be taken for a page."""
     if text is None:
         raise Http404("There is no such payload.")

@@ -1,4 +1,4 @@
-"""What is on a picture that leaves the page?  The graph, its colours, and what it is a picture of.
+"""Draw the picture of an execution that leaves the page: graph, colours and caption.
 
 The SVG needs nothing beside it, neither style nor font; the page's script makes a PNG of it.
 """
@@ -13,10 +13,10 @@ from django.template.loader import render_to_string
 
 from console.web.core import formatting
 from console.web.execution import map_progress, steps
-from console.web.execution.page_parts import ending
-from console.web.execution.time_machine import traced_at
+from console.web.execution.page_parts import ending_context
+from console.web.execution.time_machine import open_trace_at
 from console.web.graph import svg
-from console.web.graph.shapes import CHAR, columns
+from console.web.graph.shapes import CHAR, text_columns
 
 if TYPE_CHECKING:
     from console.models import Execution, StateMachine
@@ -36,7 +36,7 @@ TONES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class PictureFrame:
     """The picture with its caption above it; pixels, the picture's own corner is 0, 0."""
 
     left: float
@@ -53,54 +53,62 @@ class Frame:
         return self.left + self.width / 2
 
 
-def frame(picture: Picture, caption: str = "") -> Frame:
+def picture_frame(picture: Picture, caption: str = "") -> PictureFrame:
     """Return the frame of a picture, wide enough for its caption and notices."""
     texts = (caption, *picture.notices)
-    width = max(picture.width, *(columns(text) * CHAR + 32 for text in texts if text), 0)
+    width = max(picture.width, *(text_columns(text) * CHAR + 32 for text in texts if text), 0)
     head = _HEAD if caption else 0
     notices = tuple(
         (picture.height + _LINE * place, text) for place, text in enumerate(picture.notices, 1)
     )
     height = picture.height + head + (_LINE * len(notices) + _LINE / 2 if notices else 0)
-    return Frame((picture.width - width) / 2, -head, width, height, caption, notices)
+    return PictureFrame((picture.width - width) / 2, -head, width, height, caption, notices)
 
 
-def of_machine(one: StateMachine) -> str:
+def machine_picture(machine: StateMachine) -> str:
     """Return a machine's graph as SVG; raise ``engine.DefinitionError``."""
-    picture = svg.picture(one.definition.text, one.type)
-    return _drawn({"title": one.name, "picture": picture, "frame": frame(picture)})
+    picture = svg.definition_picture(machine.definition.text, machine.type)
+    return _svg_text({"title": machine.name, "picture": picture, "frame": picture_frame(picture)})
 
 
-def of_execution(one: Execution, at: int = 0) -> str:
+def execution_picture(execution: Execution, at: int = 0) -> str:
     """Return an execution's graph as SVG, coloured; raise ``engine.DefinitionError``.
 
     ``at``: as it was at that event, 0 as it is now.
     """
-    picture = svg.picture(one.definition.text)
-    with traced_at(one, at) as trace:
-        maps = None if at else map_progress.of_execution(one, trace)
+    picture = svg.definition_picture(execution.definition.text)
+    with open_trace_at(execution, at) as trace:
+        maps = None if at else map_progress.map_runs_of_execution(execution, trace)
         context = {
             "picture": picture,
-            "summaries": steps.summaries(trace, maps=maps),
+            "summaries": steps.step_summaries(trace, maps=maps),
             "taken": {f"{source}-{target}" for source, target in trace.taken},
         }
-        failed_at = ending(one, trace)["failed_at"]
-    caption = title(one, failed_at) if not at else f"{title(one, '')} · at event {at}"
-    return _drawn({**context, "tones": TONES, "title": caption, "frame": frame(picture, caption)})
+        failed_at = ending_context(execution, trace)["failed_at"]
+    caption = (
+        execution_title(execution, failed_at)
+        if not at
+        else f"{execution_title(execution, '')} · at event {at}"
+    )
+    return _svg_text(
+        {**context, "tones": TONES, "title": caption, "frame": picture_frame(picture, caption)}
+    )
 
 
-def outline(one: Execution) -> str:
+def outline_text(execution: Execution) -> str:
     """Return an execution in words: a line for each state, in the order of the definition.
 
     No payload and no cause is in it; raise ``engine.DefinitionError``.
     """
-    with traced_at(one, 0) as trace:
-        maps = map_progress.of_execution(one, trace)
-        found = steps.summaries(trace, maps=maps).values()
-        lines = [title(one, ending(one, trace)["failed_at"]), ""]
-    if one.error:
-        lines[1:1] = [f"Error: {formatting.visible(one.error)}"]
-    rows = [(_mark(each), each.status.word, each.node.type, each.note) for each in found]
+    with open_trace_at(execution, 0) as trace:
+        maps = map_progress.map_runs_of_execution(execution, trace)
+        summaries = steps.step_summaries(trace, maps=maps).values()
+        lines = [execution_title(execution, ending_context(execution, trace)["failed_at"]), ""]
+    if execution.error:
+        lines[1:1] = [f"Error: {formatting.visible_text(execution.error)}"]
+    rows = [
+        (_outline_label(each), each.status.word, each.node.type, each.note) for each in summaries
+    ]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
         cells = (text.ljust(width) for text, width in zip(row, widths, strict=False))
@@ -108,20 +116,22 @@ def outline(one: Execution) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _mark(one: steps.Summary) -> str:
+def _outline_label(summary: steps.StepSummary) -> str:
     """Return a state's name, indented by what it stands in."""
-    return "  " * one.depth + formatting.visible(one.node.name).replace("\n", " ")
+    return "  " * summary.depth + formatting.visible_text(summary.node.name).replace("\n", " ")
 
 
-def title(one: Execution, failed_at: str) -> str:
+def execution_title(execution: Execution, failed_at: str) -> str:
     """Return in one line what an execution is and how it stands."""
-    machine = one.state_machine_arn.rpartition(":")[2]
-    status = formatting.EXECUTION[one.status].word
+    machine = execution.state_machine_arn.rpartition(":")[2]
+    status = formatting.EXECUTION[execution.status].word
     where = f" at {failed_at}" if failed_at else ""
-    when = formatting.clock(one.stop_ms if one.stop_ms is not None else one.start_ms)
-    since = "" if one.stop_ms is not None else "since "
-    return f"{machine} · {one.name} · {status}{where} · {since}{when} UTC"
+    when = formatting.clock_text(
+        execution.stop_ms if execution.stop_ms is not None else execution.start_ms
+    )
+    since = "" if execution.stop_ms is not None else "since "
+    return f"{machine} · {execution.name} · {status}{where} · {since}{when} UTC"
 
 
-def _drawn(context: dict[str, Any]) -> str:
+def _svg_text(context: dict[str, Any]) -> str:
     return _NO_XML.sub("\ufffd", render_to_string("graph/export.svg", context))

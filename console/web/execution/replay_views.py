@@ -1,4 +1,4 @@
-"""How is an execution repeated from one of its states by hand?  AWS knows no such operation."""
+"""Repeat an execution from one of its states, by hand. AWS has no such operation."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ import engine
 from console.errors import ServiceError
 from console.masking import mask, masked_execution
 from console.store.executions import replay as store
-from console.web.core.scope import actor, render, require, scope_of
+from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import data_flow, panel
+from console.web.execution.forms import ReplayForm
 from console.web.history import visit_events
-from console.web.history.traces import traced
+from console.web.history.traces import open_trace
 from engine import event_types
 
 if TYPE_CHECKING:
@@ -29,94 +30,104 @@ _NAME_ERRORS = frozenset({"InvalidName", "ExecutionAlreadyExists"})
 
 
 @require_http_methods(["GET", "POST"])
-def replay(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+def replay_execution(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Show what would be repeated from ``?step=``, to be edited; then start it."""
-    here = scope_of(request)
-    require(here, "StartExecution")
-    one = here.own_execution(machine, execution)
+    scope = scope_of(request)
+    require(scope, "StartExecution")
+    execution = scope.own_execution(machine_name, execution_name)
     step = request.GET.get("step", "")
     if request.method == "GET":
-        return _form(request, one, step, **_recorded(one, step, request.GET.get("visit", "")))
-    typed = {name: request.POST.get(name, "").strip() for name in ("name", "input", "variables")}
-    changed = request.POST.get("definition") == "changed"
+        return _render_form(
+            request,
+            execution,
+            step,
+            **_recorded_fields(execution, step, request.GET.get("visit", "")),
+        )
+    sent = ReplayForm(request.POST).values
+    typed = {name: sent[name] for name in ("name", "input", "variables")}
+    changed = sent["definition"] == "changed"
     try:
-        whole = _whole(one, step, request.GET.get("visit", ""), typed)
+        whole = _with_masked_values(execution, step, request.GET.get("visit", ""), typed)
         started = store.start_replay(
-            one,
+            execution,
             step,
             input=whole["input"] or "{}",
             variables="" if whole["variables"] == "{}" else whole["variables"],
             name=typed["name"] or None,
             changed=changed,
-            actor=actor(here),
+            actor=actor_of(scope),
         )
     except ServiceError as error:
         field = "name_error" if error.code in _NAME_ERRORS else "input_error"
-        told = {field: error.message, "changed": changed}
-        return _form(request, one, step, status=422, **typed, **told)
+        refusal = {field: error.message, "changed": changed}
+        return _render_form(request, execution, step, status=422, **typed, **refusal)
     return redirect("execution", started.state_machine_arn.rpartition(":")[2], started.name)
 
 
-def _whole(one: Execution, step: str, visit: str, typed: dict[str, str]) -> dict[str, str]:
+def _with_masked_values(
+    execution: Execution, step: str, visit: str, typed: dict[str, str]
+) -> dict[str, str]:
     """Return what was typed with the hidden values of the origin where it shows none."""
     if mask.MASK not in typed["input"] + typed["variables"]:
         return typed
-    shown, true = earlier(one, step, visit)
+    shown, true = recorded_input(execution, step, visit)
     return typed | {
         name: mask.fill_mask(typed[name], shown[name], true[name])
         for name in ("input", "variables")
     }
 
 
-def earlier(one: Execution, step: str, visit: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def recorded_input(
+    execution: Execution, step: str, visit: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what a visit was given as it may be read, and as it was; else raise ``Http404``."""
-    return _recorded(one, step, visit), _recorded(
-        masked_execution.unmask_execution(one), step, visit
+    return _recorded_fields(execution, step, visit), _recorded_fields(
+        masked_execution.unmask_execution(execution), step, visit
     )
 
 
-def _recorded(one: Execution, step: str, visit: str) -> dict[str, Any]:
+def _recorded_fields(execution: Execution, step: str, visit: str) -> dict[str, Any]:
     """Return input and variables of a visit; raise ``Http404`` if there was none."""
     number = int(visit) if re.fullmatch(r"\d{1,9}", visit, re.ASCII) else 0
     try:
-        with traced(one) as trace:
-            shown = panel.panel(one, trace, step, number)
+        with open_trace(execution) as trace:
+            shown = panel.panel_of_state(execution, trace, step, number)
             entered = (
                 visit_events.payload_of(shown.read, event_types.STATE_ENTRIES, "input")
                 if shown
                 else None
             )
             if entered is None:
-                raise Http404(f"“{one.name}” did not enter a state “{step}”.")
-            variables = data_flow.variables_at(one, trace, entered[0])
+                raise Http404(f"“{execution.name}” did not enter a state “{step}”.")
+            variables = data_flow.variables_at(execution, trace, entered[0])
     except engine.DefinitionError:
-        raise Http404(f"The definition of “{one.name}” can no longer be run.") from None
+        raise Http404(f"The definition of “{execution.name}” can no longer be run.") from None
     return {"input": entered[1], "variables": variables}
 
 
-def _form(
-    request: HttpRequest, one: Execution, step: str, *, status: int = 200, **fields: Any
+def _render_form(
+    request: HttpRequest, execution: Execution, step: str, *, status: int = 200, **fields: Any
 ) -> HttpResponse:
-    name = one.state_machine_arn.rpartition(":")[2]
-    machine = one.state_machine
+    name = execution.state_machine_arn.rpartition(":")[2]
+    machine = execution.state_machine
     context = {
-        "here": "executions",
-        "execution": one,
+        "section": "executions",
+        "execution": execution,
         "machine_name": name,
-        "base": reverse("execution", args=[name, one.name]),
+        "base": reverse("execution", args=[name, execution.name]),
         "step": step,
-        "refused": _refused(one, step),
-        "drifted": machine is not None and machine.definition_id != one.definition_id,
+        "refused": _refusal(execution, step),
+        "drifted": machine is not None and machine.definition_id != execution.definition_id,
     }
     return render(request, "execution/replay.html", context | fields, status=status)
 
 
-def _refused(one: Execution, step: str) -> str:
+def _refusal(execution: Execution, step: str) -> str:
     """Return why nothing can begin in a state, "" if something can."""
-    if one.state_machine is None:
+    if execution.state_machine is None:
         return "its state machine was deleted"
     try:
-        store.check_state(one.definition.text, step)
+        store.check_state(execution.definition.text, step)
     except ServiceError as error:
         return error.message
     return ""

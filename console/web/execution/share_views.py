@@ -1,4 +1,4 @@
-"""How is an execution shown to who has no account?  By links that expire, made here."""
+"""Make links that show an execution to people without an account, and answer these links."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from django.views.decorators.http import require_http_methods, require_safe
 import engine
 from console.masking import masked_execution
 from console.store.people import shares
-from console.web.core.scope import actor, render, require, scope_of
+from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import picture_export
+from console.web.execution.forms import ShareForm
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,62 +26,62 @@ if TYPE_CHECKING:
 
 _WORDS = {1: "1 hour", 24: "1 day", 168: "7 days"}
 _KINDS: dict[str, tuple[Callable[[Execution], str], str]] = {
-    "graph.svg": (picture_export.of_execution, "image/svg+xml; charset=utf-8"),
-    "outline.txt": (picture_export.outline, "text/plain; charset=utf-8"),
+    "graph.svg": (picture_export.execution_picture, "image/svg+xml; charset=utf-8"),
+    "outline.txt": (picture_export.outline_text, "text/plain; charset=utf-8"),
 }
 
 
 @require_http_methods(["GET", "POST"])
-def make(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+def share_page(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Show what a link would show; make one."""
-    here = scope_of(request)
-    require(here, shares.ACTION)
-    one = here.own_execution(machine, execution)
-    hours = next((one for one in shares.HOURS if str(one) == request.POST.get("hours")), 24)
+    scope = scope_of(request)
+    require(scope, shares.ACTION)
+    execution = scope.own_execution(machine_name, execution_name)
+    hours: int = ShareForm(request.POST).values["hours"]
     made = []
     if request.method == "POST":
-        token = shares.create_share(one, hours, actor(here))
+        token = shares.create_share(execution, hours, actor_of(scope))
         places = (reverse("shared", args=[token, kind]) for kind in _KINDS)
         made = [request.build_absolute_uri(place) for place in places]
     context = {
-        "here": "executions",
-        "execution": one,
-        "machine_name": machine,
-        "base": reverse("execution", args=[machine, one.name]),
+        "section": "executions",
+        "execution": execution,
+        "machine_name": machine_name,
+        "base": reverse("execution", args=[machine_name, execution.name]),
         "choices": _WORDS,
         "hours": hours,
         "made": made,
         "lasts": _WORDS[hours],
-        "outline": _drawn("outline.txt", one),
+        "outline": _exported("outline.txt", execution),
     }
     return render(request, "execution/share.html", context)
 
 
 @login_not_required
 @require_safe
-def shared(_request: HttpRequest, token: str, kind: str) -> HttpResponse:
-    """Answer whoever has a link: the graph or the outline; 403 when its time is over."""
+def shared_picture(_request: HttpRequest, token: str, kind: str) -> HttpResponse:
+    """Answer a link, without a login: the graph or the outline; 403 when it has expired."""
     if kind not in _KINDS:
         raise Http404(f"A link leads to {' or '.join(_KINDS)}.")
     try:
-        one = masked_execution.mask_execution(shares.open_share(token))
+        execution = masked_execution.mask_execution(shares.open_share(token))
     except shares.Closed as why:
         raise PermissionDenied(str(why)) from None
     headers = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex"}
-    return HttpResponse(_drawn(kind, one), content_type=_KINDS[kind][1], headers=headers)
+    return HttpResponse(_exported(kind, execution), content_type=_KINDS[kind][1], headers=headers)
 
 
 @require_safe
-def outline(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+def execution_outline(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Answer with an execution in words, for who is signed in."""
-    one = scope_of(request).execution(machine, execution)
+    execution = scope_of(request).execution(machine_name, execution_name)
     kind = "outline.txt"
     headers = {"Cache-Control": "no-store"}
-    return HttpResponse(_drawn(kind, one), content_type=_KINDS[kind][1], headers=headers)
+    return HttpResponse(_exported(kind, execution), content_type=_KINDS[kind][1], headers=headers)
 
 
-def _drawn(kind: str, one: Execution) -> str:
+def _exported(kind: str, execution: Execution) -> str:
     try:
-        return _KINDS[kind][0](one)
+        return _KINDS[kind][0](execution)
     except engine.DefinitionError:
-        raise Http404(f"The definition of “{one.name}” can no longer be drawn.") from None
+        raise Http404(f"The definition of “{execution.name}” can no longer be drawn.") from None

@@ -1,4 +1,4 @@
-"""Which rows have the table and the timeline of the steps?
+"""Build the rows that the table and the timeline of the steps have.
 
 The states as a tree: what is inside a Parallel or Map stands below it, with the iterations that
 matter. A filter keeps the way down to what it lets through.
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from django.http import QueryDict
 
     from console.web.execution.iterations import Iteration
-    from console.web.execution.steps import Summary
+    from console.web.execution.steps import StepSummary
     from engine import Node, Trace, Visit
 
 MOST_ITERATIONS = 10
 MOST_FILTERED = 100
-APART = "apart"
+IN_CHILDREN = "apart"
 """The key of a state that runs in child executions."""
-_ORDER = ("failed", "running", "caught", "aborted", "succeeded", "", APART)
+_ORDER = ("failed", "running", "caught", "aborted", "succeeded", "", IN_CHILDREN)
 SORTS = ("name", "type", "status", "entered", "duration", "visits")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class StepFilters:
     """Filter and order.
 
     ``status``: a key of ``words.STEP``, None for any; ``sort``: "" or a key of ``SORTS``, with
@@ -42,7 +42,7 @@ class Wanted:
     sort: str = ""
 
     @classmethod
-    def of(cls, query: QueryDict) -> Wanted:
+    def of(cls, query: QueryDict) -> StepFilters:
         """Read the query string; what makes no sense counts as not said."""
         named = {(key or "idle"): key for key in formatting.STEP}
         sort = query.get("sort", "")
@@ -59,7 +59,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StepRow:
     """One line: a state, or an ``iteration`` of a Map. ``key``: its status's.
 
     ``retries``: of the last visit, None of an iteration. ``matches``: False for what only leads
@@ -82,9 +82,9 @@ class Row:
     visits_made: Sequence[Visit] = field(default=(), repr=False)
 
     @property
-    def status(self) -> formatting.Status:
+    def status(self) -> formatting.StatusLabel:
         """Return tone and word."""
-        return formatting.STEP.get(self.key, formatting.APART)
+        return formatting.STEP.get(self.key, formatting.IN_CHILD_EXECUTIONS)
 
     @property
     def took(self) -> int | None:
@@ -95,12 +95,14 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class _Branch:
-    row: Row
-    below: tuple[_Branch, ...]
+class _StepBranch:
+    row: StepRow
+    below: tuple[_StepBranch, ...]
 
 
-def rows(trace: Trace, summaries: dict[str, Summary], wanted: Wanted) -> list[Row]:
+def step_rows(
+    trace: Trace, summaries: dict[str, StepSummary], filters: StepFilters
+) -> list[StepRow]:
     """Return the lines in display order."""
     states: dict[str, list[Node]] = {}
     for node in trace.graph.nodes:
@@ -108,42 +110,47 @@ def rows(trace: Trace, summaries: dict[str, Summary], wanted: Wanted) -> list[Ro
     inner: dict[str, list[str]] = {}
     for group in trace.graph.groups:
         inner.setdefault(group.owner, []).append(group.id)
-    grown = _Tree(trace, summaries, wanted, states, inner).grow(inner[""][0], 0)
-    return list(_flat(_pruned(grown, wanted), wanted))
+    grown = _StepTree(trace, summaries, filters, states, inner).grow(inner[""][0], 0)
+    return list(_flat(_pruned(grown, filters), filters))
 
 
 @dataclass(frozen=True, slots=True)
-class _Tree:
+class _StepTree:
     """What the rows are made of. ``states``: by group; ``inner``: groups by who holds them."""
 
     trace: Trace
-    summaries: Mapping[str, Summary]
-    wanted: Wanted
+    summaries: Mapping[str, StepSummary]
+    filters: StepFilters
     states: Mapping[str, Sequence[Node]]
     inner: Mapping[str, Sequence[str]]
 
-    def grow(self, group: str, depth: int) -> tuple[_Branch, ...]:
+    def grow(self, group: str, depth: int) -> tuple[_StepBranch, ...]:
         """Return the rows of a group's states, each with what is below it."""
         grown = []
         for node in self.states[group]:
             parts = self.inner.get(node.id, ())
             below = [branch for part in parts for branch in self.grow(part, depth + 1)]
-            if node.type == "Map" and (self.wanted.active or _troubled(below)):
-                below = [*_iterations(self.trace, node, self.wanted, depth + 1), *below]
+            if node.type == "Map" and (self.filters.active or _troubled(below)):
+                below = [*_iterations(self.trace, node, self.filters, depth + 1), *below]
             row = _state(self.trace, node, self.summaries[node.id], depth)
-            grown.append(_Branch(row, tuple(below)))
+            grown.append(_StepBranch(row, tuple(below)))
         return tuple(grown)
 
 
-def _troubled(below: Iterable[_Branch]) -> bool:
-    return any(one.row.key not in ("", APART, "succeeded") or _troubled(one.below) for one in below)
+def _troubled(below: Iterable[_StepBranch]) -> bool:
+    return any(
+        branch.row.key not in ("", IN_CHILDREN, "succeeded") or _troubled(branch.below)
+        for branch in below
+    )
 
 
-def _state(trace: Trace, node: Node, summary: Summary, depth: int) -> Row:
+def _state(trace: Trace, node: Node, summary: StepSummary, depth: int) -> StepRow:
     visits = trace.visits_of(node.id)
     last = visits[-1] if visits else None
-    key = next((key for key, one in formatting.STEP.items() if one is summary.status), APART)
-    return Row(
+    key = next(
+        (key for key, label in formatting.STEP.items() if label is summary.status), IN_CHILDREN
+    )
+    return StepRow(
         id=node.id,
         step=node.name,
         label=node.name,
@@ -159,36 +166,42 @@ def _state(trace: Trace, node: Node, summary: Summary, depth: int) -> Row:
     )
 
 
-def _iterations(trace: Trace, node: Node, wanted: Wanted, depth: int) -> list[_Branch]:
+def _iterations(trace: Trace, node: Node, filters: StepFilters, depth: int) -> list[_StepBranch]:
     """Return the iterations to show: those of the status asked for, else the failed ones."""
-    status, most = wanted.status or "failed", MOST_FILTERED
-    if wanted.status is None:
+    status, most = filters.status or "failed", MOST_FILTERED
+    if filters.status is None:
         most = MOST_ITERATIONS
-    found = [one for one in iterations.of_map(trace, node) if one.status == status][:most]
-    if not found:
+    shown = [
+        iteration
+        for iteration in iterations.iterations_of_map(trace, node)
+        if iteration.status == status
+    ][:most]
+    if not shown:
         return []
-    made: dict[iterations.Index, list[Visit]] = {one.index: [] for one in found}
-    size = len(found[0].index)
+    made: dict[iterations.Index, list[Visit]] = {iteration.index: [] for iteration in shown}
+    size = len(shown[0].index)
     for inner in iterations.nodes_within(trace.graph, node):
         visits = trace.visits_of(inner.id)
         for place, index in enumerate(visits.iterations()):
             if index[:size] in made and trace.counts_still(visits.numbers[place]):
                 made[index[:size]].append(visits[place])
-    return [_Branch(_iteration(one, made[one.index], depth), ()) for one in found]
+    return [
+        _StepBranch(_iteration(iteration, made[iteration.index], depth), ()) for iteration in shown
+    ]
 
 
-def _iteration(one: Iteration, visits: list[Visit], depth: int) -> Row:
+def _iteration(iteration: Iteration, visits: list[Visit], depth: int) -> StepRow:
     ends = [visit.left_ms for visit in visits]
     running = None in ends
     entered = min(visit.entered_ms for visit in visits)
-    return Row(
-        id=f"i{one.key}",
-        step=one.step,
-        label=one.label,
+    return StepRow(
+        id=f"i{iteration.key}",
+        step=iteration.step,
+        label=iteration.label,
         kind="Iteration",
-        key=one.status,
+        key=iteration.status,
         depth=depth,
-        iteration=one.key,
+        iteration=iteration.key,
         entered_ms=entered,
         left_ms=None if running else max(end for end in ends if end is not None),
         since=entered if running else None,
@@ -196,38 +209,40 @@ def _iteration(one: Iteration, visits: list[Visit], depth: int) -> Row:
     )
 
 
-def _pruned(grown: tuple[_Branch, ...], wanted: Wanted) -> tuple[_Branch, ...]:
+def _pruned(grown: tuple[_StepBranch, ...], filters: StepFilters) -> tuple[_StepBranch, ...]:
     """Leave out what neither matches nor leads down to a match."""
-    if not wanted.active:
+    if not filters.active:
         return grown
-    kept = []
-    for one in grown:
-        below = _pruned(one.below, wanted)
-        matches = _matches(one.row, wanted)
+    branches = []
+    for branch in grown:
+        below = _pruned(branch.below, filters)
+        matches = _matches(branch.row, filters)
         if matches or below:
-            kept.append(_Branch(replace(one.row, matches=matches), below))
-    return tuple(kept)
+            branches.append(_StepBranch(replace(branch.row, matches=matches), below))
+    return tuple(branches)
 
 
-def _matches(row: Row, wanted: Wanted) -> bool:
-    if wanted.status is not None and row.key != wanted.status:
+def _matches(row: StepRow, filters: StepFilters) -> bool:
+    if filters.status is not None and row.key != filters.status:
         return False
-    return wanted.find.casefold() in f"{row.label} {row.kind}".casefold()
+    return filters.find.casefold() in f"{row.label} {row.kind}".casefold()
 
 
-def _flat(grown: tuple[_Branch, ...], wanted: Wanted) -> Iterable[Row]:
+def _flat(grown: tuple[_StepBranch, ...], filters: StepFilters) -> Iterable[StepRow]:
     """Yield each row before what is below it, sorted among its neighbours."""
-    name = wanted.sort.removeprefix("-")
+    name = filters.sort.removeprefix("-")
     if name:
         by = _KEYS[name]
-        grown = tuple(sorted(grown, key=lambda one: by(one.row), reverse=wanted.sort[0] == "-"))
-    for one in grown:
-        yield one.row
-        yield from _flat(one.below, wanted)
+        grown = tuple(
+            sorted(grown, key=lambda branch: by(branch.row), reverse=filters.sort[0] == "-")
+        )
+    for branch in grown:
+        yield branch.row
+        yield from _flat(branch.below, filters)
 
 
 _LATE = 1 << 62
-_KEYS: dict[str, Callable[[Row], tuple[int, str]]] = {
+_KEYS: dict[str, Callable[[StepRow], tuple[int, str]]] = {
     "name": lambda row: (0, row.label.casefold()),
     "type": lambda row: (0, row.kind),
     "status": lambda row: (_ORDER.index(row.key), ""),

@@ -1,4 +1,4 @@
-"""What is known of the states of an execution, one by one?
+"""Summarize each state of an execution.
 
 The summaries feed the graph and the steps table.
 """
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class StepSummary:
     """A state's line. ``note``: ``1.2 s``, ``3 of 5``; ``depth``: how many boxes it stands in."""
 
     node: Node
     depth: int
-    status: formatting.Status
+    status: formatting.StatusLabel
     entered_ms: int | None = None
     left_ms: int | None = None
     duration: str = ""
@@ -48,50 +48,52 @@ class Summary:
     @property
     def under(self) -> str:
         """Return the small line under the name in the graph."""
-        if self.status is formatting.APART:
+        if self.status is formatting.IN_CHILD_EXECUTIONS:
             return self.status.word
         if not self.visits:
             return f"{self.node.type} · {self.node.detail}" if self.node.detail else self.node.type
         return f"{self.status.word} · {self.note}" if self.note else self.status.word
 
 
-def summaries(
+def step_summaries(
     trace: Trace, only: Iterable[str] | None = None, maps: MapRuns | None = None
-) -> dict[str, Summary]:
+) -> dict[str, StepSummary]:
     """Return node id -> summary, of all states or of ``only`` some.
 
     ``maps``: the Map Runs, whose counts distributed Maps show.
     """
     statuses = trace.statuses()
     depths = _depths(trace)
-    outside = map_progress.outside_of(trace.graph)
-    wanted = set(only) if only is not None else None
-    found = {}
+    outside = map_progress.enclosing_maps(trace.graph)
+    chosen = set(only) if only is not None else None
+    summaries = {}
     for node in trace.graph.nodes:
-        if wanted is not None and node.id not in wanted:
+        if chosen is not None and node.id not in chosen:
             continue
         if node.id in outside and trace.visits_of(outside[node.id]):
-            found[node.id] = Summary(node, depths[node.group], formatting.APART)
+            summaries[node.id] = StepSummary(
+                node, depths[node.group], formatting.IN_CHILD_EXECUTIONS
+            )
             continue
         counted = maps.of_node(node.id) if maps is not None and node.distributed else None
         status = statuses.get(node.id, "")
-        found[node.id] = _summary(trace, node, status, depths[node.group], counted)
-    return found
+        summaries[node.id] = _summary(trace, node, status, depths[node.group], counted)
+    return summaries
 
 
 def _summary(
     trace: Trace, node: Node, status: str, depth: int, counted: MapProgress | None
-) -> Summary:
+) -> StepSummary:
     visits = trace.visits_of(node.id)
     if not visits:
-        return Summary(node, depth, formatting.STEP[status])
+        return StepSummary(node, depth, formatting.STEP[status])
     if not status:  # entered before a retry, not since
         before = f"{len(visits)} earlier visit{'s' if len(visits) > 1 else ''}"
-        return Summary(node, depth, formatting.STEP[""], visits=len(visits), note=before)
+        return StepSummary(node, depth, formatting.STEP[""], visits=len(visits), note=before)
     last = visits[-1]
-    spent = "" if last.left_ms is None else formatting.duration(last.left_ms - last.entered_ms)
+    spent = "" if last.left_ms is None else formatting.duration_text(last.left_ms - last.entered_ms)
     retries = max(0, last.attempts - 1)
-    return Summary(
+    return StepSummary(
         node=node,
         depth=depth,
         status=formatting.STEP[status],
@@ -101,11 +103,11 @@ def _summary(
         running_since=last.entered_ms if last.left_ms is None else None,
         visits=len(visits),
         retries=retries,
-        note=_note(_done(trace, node, counted), spent, retries, len(visits)),
+        note=_note_text(_map_progress_text(trace, node, counted), spent, retries, len(visits)),
     )
 
 
-def _done(trace: Trace, node: Node, counted: MapProgress | None) -> str:
+def _map_progress_text(trace: Trace, node: Node, counted: MapProgress | None) -> str:
     """Return how far a Map is, "" of other states and where nobody knows."""
     if node.distributed:
         return counted.note if counted else ""
@@ -115,10 +117,10 @@ def _done(trace: Trace, node: Node, counted: MapProgress | None) -> str:
     return f"{attempt.done} of {attempt.total}"
 
 
-_WIDE = 1000  # so many have no room for their word
+_WIDE = 1000  # above this number, there is no room for the word
 
 
-def _note(done: str, spent: str, retries: int, visits: int) -> str:
+def _note_text(done: str, spent: str, retries: int, visits: int) -> str:
     """Return the one or two most telling facts; there is little room in a box."""
     parts = []
     if done:

@@ -1,4 +1,4 @@
-"""How is a running execution stopped by hand?"""
+"""Stop a running execution, by hand."""
 
 from __future__ import annotations
 
@@ -13,31 +13,33 @@ from django.views.decorators.http import require_http_methods
 from console.errors import ServiceError
 from console.store.executions.stop import stop_execution
 from console.web.core import formatting
-from console.web.core.scope import actor, render, require, scope_of
+from console.web.core.scope import actor_of, render, require, scope_of
+from console.web.execution.forms import StopForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
 
 @require_http_methods(["GET", "POST"])
-def stop(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+def stop_page(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Ask once (page or dialog), then stop; the page learns of it by its poll."""
-    here = scope_of(request)
-    require(here, "StopExecution")
-    one = here.own_execution(machine, execution)
+    scope = scope_of(request)
+    require(scope, "StopExecution")
+    execution = scope.own_execution(machine_name, execution_name)
     context = {
-        "here": "executions",
-        "execution": one,
-        "machine_name": machine,
-        "base": reverse("execution", args=[machine, one.name]),
-        "status": formatting.EXECUTION[one.status],
+        "section": "executions",
+        "execution": execution,
+        "machine_name": machine_name,
+        "base": reverse("execution", args=[machine_name, execution.name]),
+        "status": formatting.EXECUTION[execution.status],
     }
     if request.method == "GET":
         return render(request, "execution/stop.html", context)
-    error, cause = request.POST.get("error", ""), request.POST.get("cause", "")
+    sent = StopForm(request.POST).values
+    error, cause = sent["error"], sent["cause"]
     scripted = bool(request.headers.get("HX-Request"))
     try:
-        stop_execution(one, error=error or None, cause=cause or None, actor=actor(here))
+        stop_execution(execution, error=error or None, cause=cause or None, actor=actor_of(scope))
     except ServiceError as refused:
         context |= {"error": error, "cause_text": cause, "refused": refused.message}
         template = "execution/_stop_form.html" if scripted else "execution/stop.html"
@@ -45,4 +47,4 @@ def stop(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     if scripted:
         return HttpResponse(status=204, headers={"HX-Trigger": "stopped"})
     messages.success(request, "The execution is being stopped.")
-    return redirect("execution", machine, one.name)
+    return redirect("execution", machine_name, execution.name)

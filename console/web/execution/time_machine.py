@@ -1,4 +1,4 @@
-"""How did an execution stand at one of its events?  What the time machine shows and where it is."""
+"""Show how an execution stood at one of its events."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import engine
 from console.web.core import json_view
-from console.web.execution.variables import visible_at
-from console.web.history.traces import feed_up_to, traced
+from console.web.execution.variables import variables_visible_at
+from console.web.history.traces import feed_up_to, open_trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ _past: OrderedDict[int, Trace] = OrderedDict()
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class PastMoment:
     """The event on display, of ``last``."""
 
     number: int
@@ -38,7 +38,7 @@ class Moment:
     elapsed: int
     type: str
     state: str
-    variables: tuple[tuple[str, json_view.Payload], ...]
+    variables: tuple[tuple[str, json_view.PayloadView], ...]
 
     @property
     def previous(self) -> int:
@@ -56,17 +56,17 @@ class Moment:
         return engine.EVENT_TYPES[self.type].tone
 
 
-def asked(query: QueryDict) -> int:
+def asked_event(query: QueryDict) -> int:
     """Return which event was asked for, 0 for the present."""
     text = query.get("at", "")
     return int(text) if re.fullmatch(r"\d{1,6}", text, re.ASCII) else 0
 
 
 @contextmanager
-def traced_at(execution: Execution, number: int) -> Iterator[Trace]:
+def open_trace_at(execution: Execution, number: int) -> Iterator[Trace]:
     """Yield the trace of the events up to ``number``; 0: of everything there is."""
     if not number:
-        with traced(execution) as trace:
+        with open_trace(execution) as trace:
             yield trace
         return
     with _LOCK:
@@ -87,18 +87,20 @@ def past_ms(execution: Execution, trace: Trace) -> int:
     return execution.start_ms if trace.last_event is None else trace.last_event.at_ms
 
 
-def moment(execution: Execution, trace: Trace, last: int) -> Moment | None:
+def past_moment(execution: Execution, trace: Trace, last: int) -> PastMoment | None:
     """Return what is said of the last event of ``trace``."""
     event = trace.last_event
     if event is None:
         return None
-    values = visible_at(execution, trace, event.id)
-    return Moment(
+    values = variables_visible_at(execution, trace, event.id)
+    return PastMoment(
         number=event.id,
         last=last,
         at_ms=event.at_ms,
         elapsed=event.at_ms - execution.start_ms,
         type=event.type,
         state=event.state,
-        variables=tuple((name, json_view.payload(text)) for name, text in sorted(values.items())),
+        variables=tuple(
+            (name, json_view.payload_view(text)) for name, text in sorted(values.items())
+        ),
     )

@@ -1,4 +1,4 @@
-"""Which workflow variables are visible at an event, and with which values?
+"""Compute the workflow variables that are visible at an event, with their values.
 
 A variable belongs to the line of control that assigned it: the execution, a branch, an iteration.
 Inner lines see those of the outer ones.
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from engine import Trace
 
 
-def visible_at(execution: Execution, trace: Trace, event: int) -> dict[str, str]:
+def variables_visible_at(execution: Execution, trace: Trace, event: int) -> dict[str, str]:
     """Return name -> value as JSON text, after event ``event``."""
-    origin, cover = replay.origin_of(execution), masked_execution.masked_execution(execution)
-    values = {} if origin is None or not event else cover.variables(origin.variables)
+    origin, masked = replay.origin_of(execution), masked_execution.masked_execution(execution)
+    values = {} if origin is None or not event else masked.variables(origin.variables)
     if '"Assign"' not in execution.definition.text:
         return values
     rows = (
@@ -37,5 +37,5 @@ def visible_at(execution: Execution, trace: Trace, event: int) -> dict[str, str]
     )
     for number, text in rows.iterator(chunk_size=2000):
         if trace.is_within(event, number):
-            values |= details_of(cover.event(number, text)).get("assignedVariables") or {}
+            values |= details_of(masked.event(number, text)).get("assignedVariables") or {}
     return values

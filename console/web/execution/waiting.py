@@ -1,4 +1,4 @@
-"""What is an execution waiting for, and which tasks wait for somebody outside?"""
+"""List what an execution waits for, and the tasks that wait for somebody outside."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.db.models import Q
 
 import engine
 from console.models import Execution, MapRun, TaskRow, Timer
-from console.statuses import TaskClock
+from console.statuses import OPEN_TASKS, ExecutionStatus, TaskClock, TaskKind, TaskStatus
 from console.store.state import transition_rate
 from console.store.tasks.manual import is_answerable
 from console.web.core import formatting
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 PAGE = 50
 MOST = 50
 _EXECUTION_TIMER = "execution"
-_OPEN = ("scheduled", "started", "waiting")
 _BARE = ("input", "credentials", "execution__input", "execution__output", "execution__cause")
 
 
@@ -52,7 +51,7 @@ class OpenTask:
     row: TaskRow
     kind: str
     what: str
-    status: formatting.Status
+    status: formatting.StatusLabel
     worker: str
     deadline: Deadline | None
     answerable: bool
@@ -65,35 +64,35 @@ class OpenTask:
     @property
     def again(self) -> str:
         """Say that it was sent more than once, "" if it was not."""
-        return task_timeouts.again(self.row)
+        return task_timeouts.resend_note(self.row)
 
     @property
     def who(self) -> str:
         """Say who can end it."""
-        if self.row.kind == "activity":
+        if self.row.kind == TaskKind.ACTIVITY:
             return "a worker of the activity, or an operator here"
         if self.row.pattern == engine.IntegrationPattern.WAIT_FOR_TASK_TOKEN:
             return "whoever has its task token, or an operator here"
         return "the service it called"
 
 
-def shown(row: TaskRow) -> OpenTask:
+def open_task(row: TaskRow) -> OpenTask:
     """Return a task as the pages show it."""
     return OpenTask(
         row=row,
-        kind=_kind(row),
-        what=_what(row),
-        status=_status(row),
+        kind=_task_kind(row),
+        what=_task_target(row),
+        status=_task_status(row),
         worker=row.worker.lstrip("\x01"),
         deadline=_deadline(row),
         answerable=is_answerable(row),
     )
 
 
-def _kind(row: TaskRow) -> str:
-    if row.kind == "activity":
+def _task_kind(row: TaskRow) -> str:
+    if row.kind == TaskKind.ACTIVITY:
         return "Activity task"
-    if row.kind == "map":
+    if row.kind == TaskKind.MAP:
         return "Map Run"
     if row.pattern == engine.IntegrationPattern.WAIT_FOR_TASK_TOKEN:
         return "Callback"
@@ -102,37 +101,43 @@ def _kind(row: TaskRow) -> str:
     return "Job" if row.pattern else "Call"
 
 
-def _what(row: TaskRow) -> str:
-    if row.kind == "service":
+def _task_target(row: TaskRow) -> str:
+    if row.kind == TaskKind.SERVICE:
         return f"{row.service}:{row.action}"
-    return row.resource.rpartition(":")[2] if row.kind in ("lambda", "activity") else row.state
+    named = row.kind in (TaskKind.LAMBDA, TaskKind.ACTIVITY)
+    return row.resource.rpartition(":")[2] if named else row.state
 
 
-def _status(row: TaskRow) -> formatting.Status:
-    if row.status == "closed":
-        return formatting.Status("idle", "Ended")
-    if row.status == "scheduled":
-        return formatting.Status(
-            "idle", "Not picked up yet" if row.kind == "activity" else "Not sent yet"
+def _task_status(row: TaskRow) -> formatting.StatusLabel:
+    if row.status == TaskStatus.CLOSED:
+        return formatting.StatusLabel("idle", "Ended")
+    if row.status == TaskStatus.SCHEDULED:
+        return formatting.StatusLabel(
+            "idle", "Not picked up yet" if row.kind == TaskKind.ACTIVITY else "Not sent yet"
         )
-    if row.kind == "activity":
-        return formatting.Status("running", "A worker has it")
-    called = {"waiting": "Waits outside", "started": "Being called"}
-    return formatting.Status("running", "Runs" if row.kind == "map" else called[row.status])
+    if row.kind == TaskKind.ACTIVITY:
+        return formatting.StatusLabel("running", "A worker has it")
+    called: dict[str, str] = {
+        TaskStatus.WAITING: "Waits outside",
+        TaskStatus.STARTED: "Being called",
+    }
+    return formatting.StatusLabel(
+        "running", "Runs" if row.kind == TaskKind.MAP else called[row.status]
+    )
 
 
 def _deadline(row: TaskRow) -> Deadline | None:
     """Return the clock that runs out first; the year that every task has is none to speak of."""
     due = [(row.timeout_due_ms, row.clock), (row.heartbeat_due_ms, TaskClock.HEARTBEAT)]
-    told = [Deadline(at, clock) for at, clock in due if at and clock != TaskClock.YEAR]
-    return min(told, key=lambda one: one.at_ms, default=None)
+    deadlines = [Deadline(at, clock) for at, clock in due if at and clock != TaskClock.YEAR]
+    return min(deadlines, key=lambda deadline: deadline.at_ms, default=None)
 
 
 # -- the tasks of a project ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TaskFilters:
     """What the reader asked of the list of tasks; ``activity``: a name, "" for all kinds."""
 
     kind: str = ""
@@ -140,10 +145,10 @@ class Wanted:
     after: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, query: QueryDict, activity: str = "") -> Wanted:
+    def of(cls, query: QueryDict, activity: str = "") -> TaskFilters:
         """Read the query string; what makes no sense counts as not said."""
         kind, after = query.get("kind", ""), query.get("after", "").split("-")
-        key = tuple(int(one) for one in after if one.isdecimal() and len(one) < 16)  # noqa: PLR2004
+        key = tuple(int(part) for part in after if part.isdecimal() and len(part) < 16)  # noqa: PLR2004
         return cls(
             kind=kind if kind in ("activity", "callback") else "",
             activity=activity,
@@ -152,44 +157,44 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Tasks:
+class TaskPage:
     """A page of open tasks, the longest waiting first; ``after``: key of the next page, or ""."""
 
     rows: tuple[OpenTask, ...]
     total: int
-    wanted: Wanted
+    filters: TaskFilters
     after: str
 
 
-def tasks(here: Scope, wanted: Wanted) -> Tasks:
+def list_open_tasks(scope: Scope, filters: TaskFilters) -> TaskPage:
     """Return open tasks that somebody outside ends."""
-    token = Q(kind="service", pattern=engine.IntegrationPattern.WAIT_FOR_TASK_TOKEN.value)
-    activity = Q(kind="activity")
-    if wanted.activity:
-        activity &= Q(resource=here.arn("activity", wanted.activity))
+    token = Q(kind=TaskKind.SERVICE, pattern=engine.IntegrationPattern.WAIT_FOR_TASK_TOKEN.value)
+    activity = Q(kind=TaskKind.ACTIVITY)
+    if filters.activity:
+        activity &= Q(resource=scope.arn("activity", filters.activity))
     kinds = {"activity": activity, "callback": token}
-    which = activity if wanted.activity else kinds.get(wanted.kind, activity | token)
+    which = activity if filters.activity else kinds.get(filters.kind, activity | token)
     every = TaskRow.objects.filter(
         which,
-        status__in=_OPEN,
-        execution__project=here.project,
-        execution__arn__startswith=f"{here.arn('')[:-1]}:",
+        status__in=OPEN_TASKS,
+        execution__project=scope.project,
+        execution__arn__startswith=f"{scope.arn('')[:-1]}:",
     )
     rows = list(
-        _following(every, wanted)
+        _following(every, filters)
         .select_related("execution")
         .defer(*_BARE)
         .order_by("scheduled_ms", "execution_id", "task")[: PAGE + 1]
     )
     last = rows[PAGE - 1] if len(rows) > PAGE else None
     after = f"{last.scheduled_ms}-{last.execution_id}-{last.task}" if last else ""
-    return Tasks(tuple(shown(row) for row in rows[:PAGE]), every.count(), wanted, after)
+    return TaskPage(tuple(open_task(row) for row in rows[:PAGE]), every.count(), filters, after)
 
 
-def _following(every: Any, wanted: Wanted) -> Any:
-    if not wanted.after:
+def _following(every: Any, filters: TaskFilters) -> Any:
+    if not filters.after:
         return every
-    moment, execution, task = wanted.after
+    moment, execution, task = filters.after
     same = Q(scheduled_ms=moment)
     return every.filter(
         Q(scheduled_ms__gt=moment)
@@ -202,7 +207,7 @@ def _following(every: Any, wanted: Wanted) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class WaitingLine:
     """One thing that an execution waits for.
 
     ``until_ms``: when it ends by itself. ``child``: ARN of an execution. ``number``: its task.
@@ -218,49 +223,49 @@ class Line:
     task: OpenTask | None = None
 
 
-def panel(one: Execution) -> dict[str, Any]:
+def waiting_context(execution: Execution) -> dict[str, Any]:
     """Return what a running execution waits for; nothing once it has ended."""
-    if one.status != "RUNNING":
+    if execution.status != ExecutionStatus.RUNNING:
         return {"waiting": [], "waiting_more": False}
-    open_tasks = TaskRow.objects.filter(execution_id=one.pk).exclude(status="closed")
+    open_tasks = TaskRow.objects.filter(execution_id=execution.pk).exclude(status=TaskStatus.CLOSED)
     rows = list(open_tasks.defer("input", "credentials").order_by("task")[: MOST + 1])
-    lines = [*_of_timers(one), *_of_tasks(one, rows)]
+    lines = [*_timer_lines(execution), *_task_lines(execution, rows)]
     lines.sort(key=lambda line: line.until_ms or line.since_ms or 0)
     return {"waiting": lines[:MOST], "waiting_more": len(lines) > MOST}
 
 
-def _of_tasks(one: Execution, rows: Sequence[TaskRow]) -> Iterator[Line]:
+def _task_lines(execution: Execution, rows: Sequence[TaskRow]) -> Iterator[WaitingLine]:
     counts = {}
-    if any(row.kind == "map" for row in rows):
-        counts = {each.task: each for each in MapRun.objects.filter(parent=one)}
+    if any(row.kind == TaskKind.MAP for row in rows):
+        counts = {each.task: each for each in MapRun.objects.filter(parent=execution)}
     for row in rows:
-        task = shown(row)
-        about = _of_map_run(counts.get(row.task)) or f"{task.what}: {task.status.word}"
-        yield Line(
+        task = open_task(row)
+        about = _map_run_line(counts.get(row.task)) or f"{task.what}: {task.status.word}"
+        yield WaitingLine(
             state=row.state,
             kind=task.kind,
             text=about,
             since_ms=task.since_ms,
             until_ms=task.deadline.at_ms if task.deadline else None,
             until=f"it times out: {task.deadline.words}" if task.deadline else "",
-            child=_child(row),
+            child=_child_execution_line(row),
             task=task,
         )
 
 
-def _of_map_run(run: MapRun | None) -> str:
+def _map_run_line(run: MapRun | None) -> str:
     if run is None:
         return ""
     over = run.succeeded + run.failed + run.timed_out + run.aborted
     return f"{over} of {run.total} children have ended, {run.started - over} are running"
 
 
-def _child(row: TaskRow) -> str:
+def _child_execution_line(row: TaskRow) -> str:
     """Return the ARN of the execution that a task has started and waits for."""
     if not row.job or row.service not in ("states", "aws-sdk:sfn"):
         return ""
-    asked = engine.loads(row.job)
-    return str(asked.get("ask", {}).get("ExecutionArn", "")) if isinstance(asked, dict) else ""
+    job = engine.loads(row.job)
+    return str(job.get("ask", {}).get("ExecutionArn", "")) if isinstance(job, dict) else ""
 
 
 class _NoTexts:
@@ -271,33 +276,35 @@ class _NoTexts:
         return [""] * len(keys)
 
 
-def _of_timers(one: Execution) -> Iterator[Line]:
-    due = Timer.objects.filter(execution_id=one.pk).order_by("due_ms")[: MOST + 1]
+def _timer_lines(execution: Execution) -> Iterator[WaitingLine]:
+    due = Timer.objects.filter(execution_id=execution.pk).order_by("due_ms")[: MOST + 1]
     armed = dict(due.values_list("name", "due_ms"))
     limit = armed.pop(_EXECUTION_TIMER, None)
     for name in [name for name in armed if transition_rate.is_token_timer(name)]:
         text = "Held back by the project's limit of state transitions"
-        yield Line("", "Execution", text, None, armed.pop(name), "the execution continues")
+        yield WaitingLine("", "Execution", text, None, armed.pop(name), "the execution continues")
     if armed:
-        for frame in _frames(one):
+        for frame in _frames(execution):
             if frame.timer in armed:
-                yield _of_timer(frame, armed[frame.timer])
+                yield _timer_line(frame, armed[frame.timer])
     if limit is not None:
-        yield Line("", "Execution", "Its time is limited", one.start_ms, limit, "it times out")
+        yield WaitingLine(
+            "", "Execution", "Its time is limited", execution.start_ms, limit, "it times out"
+        )
 
 
-def _frames(one: Execution) -> Iterable[Any]:
+def _frames(execution: Execution) -> Iterable[Any]:
     """Return the lines of control of an execution; of what a later version wrote, none."""
     try:
-        return engine.Run.loads(one.runrow.snapshot, _NoTexts()).frames.values()
+        return engine.Run.loads(execution.runrow.snapshot, _NoTexts()).frames.values()
     except engine.NewerFormat:
         return ()
 
 
-def _of_timer(frame: Any, due_ms: int) -> Line:
+def _timer_line(frame: Any, due_ms: int) -> WaitingLine:
     if frame.phase == "backoff":
         text = f"Pause before retry {frame.retry_count}"
-        return Line(frame.state, "Retry", text, None, due_ms, "the next attempt")
-    return Line(
+        return WaitingLine(frame.state, "Retry", text, None, due_ms, "the next attempt")
+    return WaitingLine(
         frame.state, "Wait", "Timer", frame.entered_ms or None, due_ms, "the execution continues"
     )

@@ -21,7 +21,7 @@ MOST_ARROWS = 2000
 """
 
 
-def bounded(graph: Graph) -> Graph:
+def bound_graph(graph: Graph) -> Graph:
     """Return the part of a graph that is drawn: the states nearest to the start.
 
     A state inside a Parallel or Map is as near as the state that holds it.
@@ -29,13 +29,15 @@ def bounded(graph: Graph) -> Graph:
     if len(graph.nodes) <= MOST_STATES:
         return graph
     nearest = _nearest(graph)
-    kept = {node for node, _ in zip(nearest, range(PART), strict=False)}
-    nodes = tuple(node for node in graph.nodes if node.id in kept)
+    kept_nodes = {node for node, _ in zip(nearest, range(PART), strict=False)}
+    nodes = tuple(node for node in graph.nodes if node.id in kept_nodes)
     return replace(
         graph,
         nodes=nodes,
-        edges=tuple(one for one in graph.edges if one.source in kept and one.target in kept),
-        groups=tuple(group for group in graph.groups if group.start in kept),
+        edges=tuple(
+            edge for edge in graph.edges if edge.source in kept_nodes and edge.target in kept_nodes
+        ),
+        groups=tuple(group for group in graph.groups if group.start in kept_nodes),
         by_name={node.name: node.id for node in nodes},
         by_id={node.id: node for node in nodes},
     )
@@ -50,11 +52,11 @@ def _nearest(graph: Graph) -> Iterator[str]:
     for edge in graph.edges:
         targets.setdefault(edge.source, []).append(edge.target)
     queue = deque(group.start for group in inner.get("", ()))
-    seen = set(queue)
+    reached = set(queue)
     while queue:
-        one = queue.popleft()
-        yield one
-        for near in (*(group.start for group in inner.get(one, ())), *targets.get(one, ())):
-            if near not in seen:
-                seen.add(near)
+        node = queue.popleft()
+        yield node
+        for near in (*(group.start for group in inner.get(node, ())), *targets.get(node, ())):
+            if near not in reached:
+                reached.add(near)
                 queue.append(near)

@@ -22,7 +22,7 @@ _NODE = {"shape": "box", "fixedsize": "true", "label": ""}
 _EDGE = {"arrowsize": "0.6"}
 
 
-def source(diagram: Diagram) -> str:
+def dot_source(diagram: Diagram) -> str:
     """Return the DOT text of a diagram."""
     made = graphviz.Digraph(graph_attr=_GRAPH, node_attr=_NODE, edge_attr=_EDGE)
     for part in diagram.parts:
@@ -36,15 +36,15 @@ def source(diagram: Diagram) -> str:
 
 def _attributes(arrow: Arrow) -> dict[str, str]:
     """Reserve room for a label with an empty table of its size."""
-    found = {"dir": "none"} if arrow.headless else {}
+    attributes = {"dir": "none"} if arrow.headless else {}
     if arrow.label_width:
         size = f'WIDTH="{round(arrow.label_width)}" HEIGHT="{LABEL_HEIGHT}"'
         table = f'<TABLE BORDER="0" FIXEDSIZE="TRUE" {size}><TR><TD></TD></TR></TABLE>'
-        found["label"] = f"<{table}>"
-    return found
+        attributes["label"] = f"<{table}>"
+    return attributes
 
 
-def read(answer: dict[str, Any]) -> Drawn:
+def parse_layout(answer: dict[str, Any]) -> Drawn:
     """Return what the child drew (see ``layout_child.read_json``).
 
     Raise ``KeyError``, ``TypeError``, ``ValueError`` or ``IndexError`` on anything else.
@@ -53,23 +53,23 @@ def read(answer: dict[str, Any]) -> Drawn:
     return Drawn(
         width,
         height,
-        {name: _point(at, height) for name, at in answer["nodes"].items()},
+        {name: _parse_point(at, height) for name, at in answer["nodes"].items()},
         tuple(
-            Curve(name, _path(pos, height), _point(label, height) if label else None)
+            Curve(name, _parse_path(pos, height), _parse_point(label, height) if label else None)
             for name, pos, label in answer["edges"]
         ),
     )
 
 
-def _point(text: str, height: float) -> Point:
+def _parse_point(text: str, height: float) -> Point:
     """Read ``x,y``; Graphviz counts upwards, pages downwards."""
     x, y = text.split(",")
     return float(x), height - float(y)
 
 
-def _path(pos: str, height: float) -> str:
+def _parse_path(pos: str, height: float) -> str:
     """Return SVG path data: a start, cubic curves of three points each, a straight last bit."""
-    points = [_point(part, height) for part in pos.removeprefix("e,").split()]
+    points = [_parse_point(part, height) for part in pos.removeprefix("e,").split()]
     tip, *curve = points if pos.startswith("e,") else (points[-1], *points)
     first, *rest = (f"{x:.1f},{y:.1f}" for x, y in [*curve, tip])
     return f"M{first} C{' '.join(rest[:-1])} L{rest[-1]}"

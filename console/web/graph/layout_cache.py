@@ -19,13 +19,13 @@ from typing import Any
 
 from django.conf import settings
 
-from console.web.graph.layout_pool import Reason
+from console.web.graph.layout_pool import LayoutFailure
 
 MOST_FILES = 1000
 MOST_BYTES = 64 * 1024 * 1024
 _FORMAT = 1
-_TRY_AGAIN_MS = {Reason.TIME: 24 * 3600 * 1000, Reason.CRASH: 24 * 3600 * 1000} | {
-    Reason.SLOW: 10 * 60 * 1000
+_TRY_AGAIN_MS = {LayoutFailure.TIME: 24 * 3600 * 1000, LayoutFailure.CRASH: 24 * 3600 * 1000} | {
+    LayoutFailure.SLOW: 10 * 60 * 1000
 }
 """How long a definition that was too much for Graphviz is not tried again."""
 
@@ -39,7 +39,7 @@ class Layout:
     """
 
     groups: dict[str, dict[str, Any]] = field(default_factory=dict)
-    limit: Reason | None = None
+    limit: LayoutFailure | None = None
     until_ms: int = 0
 
 
@@ -48,17 +48,17 @@ def now_ms() -> int:
     return int(time.time() * 1000)
 
 
-def limited(reason: Reason) -> Layout:
+def with_time_limit(reason: LayoutFailure) -> Layout:
     """Return the layout of a definition that was too much for Graphviz just now."""
     return Layout(limit=reason, until_ms=now_ms() + _TRY_AGAIN_MS.get(reason, 0))
 
 
-def digest(text: str) -> str:
+def layout_digest(text: str) -> str:
     """Return the SHA-256 of a text, which may hold lone surrogates."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def read(key: str) -> Layout | None:
+def read_layout(key: str) -> Layout | None:
     """Return what is kept under a key, None if that is nothing or no longer holds."""
     path = _path(key)
     if path is None:
@@ -68,25 +68,25 @@ def read(key: str) -> Layout | None:
         os.utime(path)
     except (OSError, ValueError):
         return None
-    found = _parsed(written)
-    if found is None or (found.limit is not None and found.until_ms <= now_ms()):
+    layout = _parsed(written)
+    if layout is None or (layout.limit is not None and layout.until_ms <= now_ms()):
         return None
-    return found
+    return layout
 
 
 def _parsed(written: str) -> Layout | None:
     """Read a file's text: a line with the SHA-256 of the rest, which is JSON."""
     checksum, _, text = written.partition("\n")
-    if digest(text) != checksum:
+    if layout_digest(text) != checksum:
         return None
     try:
         limit, until_ms, groups = json.loads(text)
-        return Layout(dict(groups), Reason(limit) if limit else None, int(until_ms))
+        return Layout(dict(groups), LayoutFailure(limit) if limit else None, int(until_ms))
     except (TypeError, ValueError):  # of another version
         return None
 
 
-def write(key: str, layout: Layout) -> None:
+def write_layout(key: str, layout: Layout) -> None:
     """Keep a layout; a folder that cannot be written keeps nothing."""
     path = _path(key)
     if path is None:
@@ -97,9 +97,9 @@ def write(key: str, layout: Layout) -> None:
         # a draft of its own: two threads may write the same layout
         handle, draft = tempfile.mkstemp(dir=path.parent, prefix="draft-")
         with os.fdopen(handle, "w", encoding="ascii") as file:
-            file.write(f"{digest(text)}\n{text}")
+            file.write(f"{layout_digest(text)}\n{text}")
         Path(draft).replace(path)
-        _bound(path.parent)
+        _delete_oldest(path.parent)
 
 
 def _path(key: str) -> Path | None:
@@ -107,16 +107,16 @@ def _path(key: str) -> Path | None:
     return folder / f"{key}-{_FORMAT}" if folder is not None else None
 
 
-def _bound(folder: Path) -> None:
+def _delete_oldest(folder: Path) -> None:
     """Remove what was not used for the longest time, if there is too much."""
-    found = []
+    files = []
     for path in folder.iterdir():
         with contextlib.suppress(FileNotFoundError):  # another process removed it
             about = path.stat()
-            found.append((about.st_mtime_ns, about.st_size, path))
-    room = sum(size for _, size, _ in found) - MOST_BYTES
-    surplus = len(found) - MOST_FILES
-    for _, size, path in sorted(found):
+            files.append((about.st_mtime_ns, about.st_size, path))
+    room = sum(size for _, size, _ in files) - MOST_BYTES
+    surplus = len(files) - MOST_FILES
+    for _, size, path in sorted(files):
         if room <= 0 and surplus <= 0:
             return
         path.unlink(missing_ok=True)

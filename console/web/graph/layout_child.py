@@ -38,9 +38,9 @@ def main() -> None:
     given = parser.parse_args()
     answers = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)  # what a library prints is no answer
-    draw = (None if given.installed else _bundled()) or _installed
+    draw = (None if given.installed else _bundled_graphviz()) or _installed_graphviz
     _limit_memory(given.memory)
-    _be_aside(given.processors)
+    _lower_priority(given.processors)
     answers.write("{}\n")
     answers.flush()
     for line in sys.stdin:
@@ -55,19 +55,21 @@ def main() -> None:
             answers.flush()
 
 
-def read_json(found: dict[str, Any]) -> dict[str, Any]:
+def read_json(drawing: dict[str, Any]) -> dict[str, Any]:
     """Keep of Graphviz's output (``json0``) what is used; lengths are points, upwards.
 
     Returns ``{"box": text, "nodes": {id: text}, "edges": [[id, curve, label's middle or ""]]}``.
     """
     return {
-        "box": found["bb"],
-        "nodes": {one["name"]: one["pos"] for one in found.get("objects", ())},
-        "edges": [[one["id"], one["pos"], one.get("lp", "")] for one in found.get("edges", ())],
+        "box": drawing["bb"],
+        "nodes": {thing["name"]: thing["pos"] for thing in drawing.get("objects", ())},
+        "edges": [
+            [edge["id"], edge["pos"], edge.get("lp", "")] for edge in drawing.get("edges", ())
+        ],
     }
 
 
-def _bundled() -> Callable[[str, float], str] | None:
+def _bundled_graphviz() -> Callable[[str, float], str] | None:
     """Return what draws with the libraries in pygraphviz's wheel, None where it is missing."""
     try:
         import pygraphviz
@@ -81,7 +83,7 @@ def _bundled() -> Callable[[str, float], str] | None:
     return draw
 
 
-def _installed(dot: str, seconds: float) -> str:
+def _installed_graphviz(dot: str, seconds: float) -> str:
     """Draw with the ``dot`` on the PATH; processor time over the limit ends this process, too."""
 
     def limit() -> None:
@@ -114,11 +116,11 @@ def _limit_memory(most: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _be_aside(processors: str) -> None:
+def _lower_priority(processors: str) -> None:
     """Stand back behind the server, and leave the one processor that it may keep to."""
     with contextlib.suppress(AttributeError, OSError, ValueError):
         os.nice(_NICENESS)
-        os.sched_setaffinity(0, {int(one) for one in processors.split(",")})
+        os.sched_setaffinity(0, {int(processor) for processor in processors.split(",")})
 
 
 def _limit_seconds(seconds: float) -> None:

@@ -44,7 +44,7 @@ _MOST_BYTES = 16 * 1024 * 1024  # of an answer
 _CHILD = Path(__file__).resolve().with_name("layout_child.py")
 
 
-class Reason(StrEnum):
+class LayoutFailure(StrEnum):
     """Why Graphviz did not lay out a graph."""
 
     TIME = "time"
@@ -60,12 +60,12 @@ class Reason(StrEnum):
 class NotLaidOut(Exception):
     """Graphviz did not lay out a graph."""
 
-    def __init__(self, reason: Reason) -> None:
+    def __init__(self, reason: LayoutFailure) -> None:
         super().__init__(reason)
         self.reason = reason
 
 
-class Child:
+class LayoutChild:
     """One process, used by one caller at a time."""
 
     def __init__(self, options: Sequence[str] = ()) -> None:
@@ -103,10 +103,10 @@ class Child:
                 self.end()
                 self.start()
         except OSError:
-            raise NotLaidOut(Reason.QUEUE) from None
+            raise NotLaidOut(LayoutFailure.QUEUE) from None
         if not self._ready and not self._line(time.monotonic() + _START_S):
             self.end()
-            raise NotLaidOut(Reason.QUEUE)
+            raise NotLaidOut(LayoutFailure.QUEUE)
         self._ready = True
         self._pictures += 1
 
@@ -122,14 +122,14 @@ class Child:
             answer = b""
         if answer is None:
             self.end()
-            raise NotLaidOut(Reason.SLOW)
+            raise NotLaidOut(LayoutFailure.SLOW)
         try:
-            found: dict[str, Any] = json.loads(answer)
+            layout: dict[str, Any] = json.loads(answer)
         except ValueError:  # nothing, or the beginning of an answer: the process has ended
             code = self.end(_ENDING_S)
             timed = code == -getattr(signal, "SIGPROF", 0)
-            raise NotLaidOut(Reason.TIME if timed else Reason.CRASH) from None
-        return found
+            raise NotLaidOut(LayoutFailure.TIME if timed else LayoutFailure.CRASH) from None
+        return layout
 
     def _exchange(self, request: bytes, deadline: float) -> bytes | None:
         """Return the child's line; empty if it ended, None if it did not answer in time."""
@@ -188,10 +188,10 @@ def _ready(pipe: IO[bytes], event: int, deadline: float) -> bool:
     return bool(poll.poll(max(deadline - time.monotonic(), 0) * 1000))
 
 
-class Session:
+class LayoutSession:
     """A borrowed child with what is left of the limits of one picture."""
 
-    def __init__(self, child: Child) -> None:
+    def __init__(self, child: LayoutChild) -> None:
         self._child = child
         self._seconds = PROCESSOR_S
         self._deadline = time.monotonic() + LIMIT_S
@@ -199,7 +199,7 @@ class Session:
     def lay_out(self, dot: str) -> dict[str, Any]:
         """Return what the child drew (see ``layout_child``); raise ``NotLaidOut``."""
         if self._seconds <= 0:
-            raise NotLaidOut(Reason.TIME)
+            raise NotLaidOut(LayoutFailure.TIME)
         answer = self._child.ask(dot, self._seconds, self._deadline)
         self._seconds -= answer["seconds"]
         drawn: dict[str, Any] = answer["drawn"]
@@ -209,7 +209,7 @@ class Session:
 class LayoutPool:
     """A few children, each lent to one caller at a time. ``lent``: how many are at work."""
 
-    def __init__(self, children: Sequence[Child]) -> None:
+    def __init__(self, children: Sequence[LayoutChild]) -> None:
         """No child runs before it is needed."""
         self._free = list(children)
         self._waiting = 0
@@ -217,12 +217,12 @@ class LayoutPool:
         self.lent = 0
 
     @contextlib.contextmanager
-    def session(self) -> Iterator[Session]:
+    def session(self) -> Iterator[LayoutSession]:
         """Lend a child for one picture; raise ``NotLaidOut`` if none is free in time."""
         child = self._take()
         try:
             child.begin()
-            yield Session(child)
+            yield LayoutSession(child)
         except BaseException:  # its answer may be unread: the next caller must not get it
             child.end()
             with contextlib.suppress(OSError):
@@ -234,13 +234,13 @@ class LayoutPool:
                 self._free.append(child)
                 self._returned.notify()
 
-    def _take(self) -> Child:
+    def _take(self) -> LayoutChild:
         deadline = time.monotonic() + WAIT_S
         with self._returned:
             while not self._free:
                 left = deadline - time.monotonic()
                 if left <= 0 or self._waiting >= MOST_WAITING:
-                    raise NotLaidOut(Reason.QUEUE)
+                    raise NotLaidOut(LayoutFailure.QUEUE)
                 self._waiting += 1
                 try:
                     self._returned.wait(left)
@@ -256,5 +256,5 @@ class LayoutPool:
                 child.end()
 
 
-POOL = LayoutPool([Child() for _ in range(CHILDREN)])
+POOL = LayoutPool([LayoutChild() for _ in range(CHILDREN)])
 atexit.register(POOL.end)

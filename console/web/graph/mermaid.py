@@ -1,4 +1,4 @@
-"""How is a state machine written as a Mermaid flowchart, for wikis and pull requests?"""
+"""Write a state machine as a Mermaid flowchart, for wikis and pull requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HOLDERS = ("Parallel", "Map")
 _SPECIAL = re.compile(r"[^\w .,:;=+*/$@!?()\[\]-]", re.ASCII)
 
 
-def flowchart(graph: Graph) -> str:
+def mermaid_flowchart(graph: Graph) -> str:
     """Return the text; names are written as entities where Mermaid would read them as signs."""
     top = next(group for group in graph.groups if not group.owner)
     ends = [node for node in graph.nodes if node.group == top.id and node.ends]
@@ -66,4 +66,4 @@ def _edge(edge: Edge) -> str:
 
 def _text(text: str) -> str:
     """Write whatever is no plain character as a Mermaid entity (``#34;``)."""
-    return _SPECIAL.sub(lambda found: f"#{ord(found[0])};", text)
+    return _SPECIAL.sub(lambda match: f"#{ord(match[0])};", text)

@@ -39,20 +39,20 @@ def lay_out(diagram: Diagram, most_arrows: int) -> Drawn:
 
 def _distinct(arrows: Iterable[Arrow]) -> list[Arrow]:
     """Return one arrow for each pair: without labels, the others would lie on it."""
-    found: dict[tuple[str, str], Arrow] = {}
+    layers: dict[tuple[str, str], Arrow] = {}
     for arrow in arrows:
-        found.setdefault((arrow.source, arrow.target), arrow)
-    return list(found.values())
+        layers.setdefault((arrow.source, arrow.target), arrow)
+    return list(layers.values())
 
 
 def _rows(boxes: Mapping[str, Rectangle], arrows: Sequence[Arrow]) -> list[list[str]]:
     """Return the rectangles row by row: a layer is one row, or several if it is wide."""
-    targets: dict[str, list[str]] = {one: [] for one in boxes}
+    targets: dict[str, list[str]] = {box: [] for box in boxes}
     for arrow in arrows:
         targets[arrow.source].append(arrow.target)
     layers: dict[int, list[str]] = {}
-    for one, layer in _layers(targets).items():
-        layers.setdefault(layer, []).append(one)
+    for node, layer in _layers(targets).items():
+        layers.setdefault(layer, []).append(node)
     return [row for layer in sorted(layers) for row in _broken(boxes, layers[layer])]
 
 
@@ -60,10 +60,10 @@ def _layers(targets: Mapping[str, Sequence[str]]) -> dict[str, int]:
     """Return the length of the longest way to each, without the arrows that close a loop."""
     order, loops = _order(targets)
     layers = dict.fromkeys(targets, 0)  # in the order of the definition
-    for one in order:
-        for target in targets[one]:
-            if (one, target) not in loops:
-                layers[target] = max(layers[target], layers[one] + 1)
+    for node in order:
+        for target in targets[node]:
+            if (node, target) not in loops:
+                layers[target] = max(layers[target], layers[node] + 1)
     return layers
 
 
@@ -81,29 +81,29 @@ def _order(targets: Mapping[str, Sequence[str]]) -> tuple[list[str], set[tuple[s
         state[root] = False
         stack = [(root, iter(targets[root]))]
         while stack:
-            one, left = stack[-1]
+            node, left = stack[-1]
             target = next(left, None)
             if target is None:
-                state[one] = True
-                done.append(one)
+                state[node] = True
+                done.append(node)
                 stack.pop()
             elif target not in state:
                 state[target] = False
                 stack.append((target, iter(targets[target])))
             elif not state[target]:
-                loops.add((one, target))
+                loops.add((node, target))
     return done[::-1], loops
 
 
 def _broken(boxes: Mapping[str, Rectangle], layer: Sequence[str]) -> list[list[str]]:
     rows: list[list[str]] = []
     room = 0.0
-    for one in layer:
-        width = boxes[one].width + _BESIDE
+    for node in layer:
+        width = boxes[node].width + _BESIDE
         if not rows or width > room:
             rows.append([])
             room = _WIDEST
-        rows[-1].append(one)
+        rows[-1].append(node)
         room -= width
     return rows
 
@@ -122,22 +122,22 @@ class _Places:
 
 
 def _places(boxes: Mapping[str, Rectangle], rows: Sequence[Sequence[str]]) -> _Places:
-    widths = [sum(boxes[one].width + _BESIDE for one in row) - _BESIDE for row in rows]
+    widths = [sum(boxes[node].width + _BESIDE for node in row) - _BESIDE for row in rows]
     width = max(widths)
     spots: dict[str, Point] = {}
     tops: list[float] = []
     bottoms: list[float] = []
     y = _BELOW / 2
     for row, wide in zip(rows, widths, strict=True):
-        height = max(boxes[one].height for one in row)
+        height = max(boxes[node].height for node in row)
         x = (width - wide) / 2
-        for one in row:
-            spots[one] = (x + boxes[one].width / 2, y + boxes[one].height / 2)
-            x += boxes[one].width + _BESIDE
+        for node in row:
+            spots[node] = (x + boxes[node].width / 2, y + boxes[node].height / 2)
+            x += boxes[node].width + _BESIDE
         tops.append(y)
         bottoms.append(y + height)
         y += height + _BELOW
-    numbers = {one: number for number, row in enumerate(rows) for one in row}
+    numbers = {node: number for number, row in enumerate(rows) for node in row}
     return _Places(width, y - _BELOW / 2, spots, boxes, numbers, tops, bottoms)
 
 
@@ -146,13 +146,13 @@ def _curve(arrow: Arrow, places: _Places, lanes: dict[str, int]) -> Curve:
     (x, y), (to_x, to_y) = places.spots[source], places.spots[target]
     y += places.boxes[source].height / 2
     to_y -= places.boxes[target].height / 2
-    here, there = places.rows[source], places.rows[target]
-    if there == here + 1:
+    scope, there = places.rows[source], places.rows[target]
+    if there == scope + 1:
         bend = (to_y - y) / 2
         way = f"C{x:.1f},{y + bend:.1f} {to_x:.1f},{to_y - bend:.1f} {to_x:.1f},{to_y:.1f}"
         return Curve(arrow.id, f"M{x:.1f},{y:.1f} {way}")
     lane = lanes.setdefault(target, len(lanes)) % _LANES
     side = places.width + _BESIDE + _LANE * lane
-    out, come = places.bottoms[here] + _AWAY, places.tops[there] - _AWAY
+    out, come = places.bottoms[scope] + _AWAY, places.tops[there] - _AWAY
     points = ((x, y), (x, out), (side, out), (side, come), (to_x, come), (to_x, to_y))
     return Curve(arrow.id, "M" + " L".join(f"{a:.1f},{b:.1f}" for a, b in points))

@@ -1,4 +1,4 @@
-"""What does the picture of a workflow consist of, and how much room do its words need?
+"""Define the shapes of a workflow's picture, and measure the room their words need.
 
 Sizes are pixels. Widths of words are estimates from average characters: nothing here knows a font.
 """
@@ -60,7 +60,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class EdgeLine:
     """A transition's curve. ``path``: SVG path data; ``at``: where its label stands."""
 
     source: str
@@ -94,7 +94,7 @@ class Picture:
     width: float
     height: float
     boxes: tuple[Box, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[EdgeLine, ...]
     start: Point | None = None
     end: Point | None = None
     notices: tuple[str, ...] = ()
@@ -107,37 +107,37 @@ class Picture:
 
 def text_width(node: Node) -> float:
     """Return how wide a state's box must be for its words."""
-    name = max(columns(line) for line in wrap(node.name)) * CHAR
-    detail = min(columns(node.detail) + len(node.type) + 3, MAX_WORDS + 8) * LABEL_CHAR
+    name = max(text_columns(line) for line in wrap_text(node.name)) * CHAR
+    detail = min(text_columns(node.detail) + len(node.type) + 3, MAX_WORDS + 8) * LABEL_CHAR
     return max(MIN_WIDTH, name + 52, detail + 52)
 
 
-def columns(text: str) -> float:
+def text_columns(text: str) -> float:
     """Return how many average characters wide a text is."""
-    return sum(_column(char) for char in text)
+    return sum(_char_columns(char) for char in text)
 
 
-def _column(char: str) -> float:
+def _char_columns(char: str) -> float:
     if char.isascii():
         return 1.35 if char.isupper() or char in "mw@%" else 1
     return 2 if east_asian_width(char) in "WF" else 1.3
 
 
-def wrap(name: str) -> list[str]:
+def wrap_text(name: str) -> list[str]:
     """Break a name into lines at blanks, or anywhere in a long word; nothing is left out."""
     lines = [""]
     for word in re.findall(r"\S{1,30}\s*", name) or [name]:
-        if lines[-1] and columns(lines[-1] + word.rstrip()) > MAX_WORDS:
+        if lines[-1] and text_columns(lines[-1] + word.rstrip()) > MAX_WORDS:
             lines.append("")
         lines[-1] += word
     return [line.rstrip() or " " for line in lines]
 
 
-def cut(label: str) -> str:
+def cut_text(label: str) -> str:
     """Shorten the label of a transition; the whole of it is in its tooltip."""
     return label if len(label) <= LABEL_WORDS else label[: LABEL_WORDS - 1] + "…"
 
 
 def label_width(label: str) -> float:
     """Return how wide the plate behind a label must be."""
-    return columns(label) * LABEL_CHAR + 10
+    return text_columns(label) * LABEL_CHAR + 10

@@ -1,4 +1,4 @@
-"""Where does each state stand in the picture?
+"""Place each state of a definition in its picture.
 
 One group at a time is laid out (the machine, a branch, an item processor), by Graphviz in a process
 of its own (``graph.layout_pool``). An inner group becomes a box of its parent, so boxes nest
@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 import engine
 from console.web.graph import dot, layout_cache, plain_layers
-from console.web.graph.bounds import MOST_ARROWS, bounded
+from console.web.graph.bounds import MOST_ARROWS, bound_graph
 from console.web.graph.diagram import Arrow, Diagram, Rectangle
 from console.web.graph.layout_cache import Layout
-from console.web.graph.layout_pool import LIMIT_S, POOL, NotLaidOut, Reason
+from console.web.graph.layout_pool import LIMIT_S, POOL, LayoutFailure, NotLaidOut
 from console.web.graph.shapes import (
     ENTRY,
     EXIT,
@@ -29,13 +29,13 @@ from console.web.graph.shapes import (
     LINE,
     PAD,
     Box,
-    Line,
+    EdgeLine,
     Picture,
     Point,
-    cut,
+    cut_text,
     label_width,
     text_width,
-    wrap,
+    wrap_text,
 )
 
 if TYPE_CHECKING:
@@ -52,11 +52,12 @@ _TERMINAL, _JOINT = (61.92, 28.8), (0.72, 0.72)
 """Sizes of Start and End, and of the point where the lines out of a group meet; pixels."""
 
 _PLAIN = "it is drawn in plain layers, without the words on its arrows."
+_TOO_LARGE = f"This workflow is too large for Graphviz within {LIMIT_S:.0f} seconds; {_PLAIN}"
 _WHY = {
-    Reason.TIME: f"This workflow is too large for Graphviz within {LIMIT_S:.0f} seconds; {_PLAIN}",
-    Reason.SLOW: f"This workflow is too large for Graphviz within {LIMIT_S:.0f} seconds; {_PLAIN}",
-    Reason.CRASH: f"Graphviz could not lay out this workflow; {_PLAIN}",
-    Reason.QUEUE: "Graphviz is busy with other workflows: this one is drawn in plain layers."
+    LayoutFailure.TIME: _TOO_LARGE,
+    LayoutFailure.SLOW: _TOO_LARGE,
+    LayoutFailure.CRASH: f"Graphviz could not lay out this workflow; {_PLAIN}",
+    LayoutFailure.QUEUE: "Graphviz is busy with other workflows: this one is drawn in plain layers."
     " Load the page again for the usual picture.",
 }
 _TOO_MANY = f"This workflow has too many transitions for Graphviz; {_PLAIN}"
@@ -108,59 +109,59 @@ class _Pictures:
 PICTURES = _Pictures(100_000)
 
 
-def picture(text: str, kind: str = "STANDARD") -> Picture:
+def definition_picture(text: str, kind: str = "STANDARD") -> Picture:
     """Return the laid-out picture of a definition; raise ``engine.DefinitionError``.
 
     It takes at most about three seconds, of which the layout is two; most of the time none at all,
     since pictures are kept here and layouts in a folder (``layout_cache``).
     """
-    key = layout_cache.digest(text)
+    key = layout_cache.layout_digest(text)
     known = PICTURES.get(f"{kind} {key}")
     if known is None:
         graph = engine.build_graph(engine.parse(text, kind))
         known, layout = _laid_out(graph, key)
-        if layout.limit is not Reason.QUEUE:
+        if layout.limit is not LayoutFailure.QUEUE:
             PICTURES.put(f"{kind} {key}", known, layout.until_ms)
     return known
 
 
 @lru_cache(maxsize=16)
-def names(text: str) -> tuple[str, ...]:
+def state_names(text: str) -> tuple[str, ...]:
     """Return the names of all states, drawn or not; raise ``engine.DefinitionError``."""
     return tuple(node.name for node in engine.build_graph(engine.parse(text)).nodes)
 
 
 def _laid_out(graph: Graph, key: str) -> tuple[Picture, Layout]:
     """Return a picture, and the layout it was made of. ``key``: what it is kept under."""
-    part = bounded(graph)
+    part = bound_graph(graph)
     notices = []
     if len(part.nodes) < len(graph.nodes):
         states = f"{len(part.nodes):,} of {len(graph.nodes):,} states are drawn"
         notices.append(f"{states}, those nearest to the start. The text has all of them.")
     if len(part.edges) > MOST_ARROWS:
-        return _plain(part, [*notices, _TOO_MANY]), Layout()
+        return _plain_layout(part, [*notices, _TOO_MANY]), Layout()
     drawn, layout = _kept(part, key) or _by_graphviz(part, key)
     if drawn is None:
-        why = _WHY[layout.limit or Reason.CRASH]
-        return _plain(part, [*notices, why]), layout
+        why = _WHY[layout.limit or LayoutFailure.CRASH]
+        return _plain_layout(part, [*notices, why]), layout
     return replace(drawn, notices=tuple(notices)), layout
 
 
 def _kept(graph: Graph, key: str) -> tuple[Picture | None, Layout] | None:
     """Return the picture of a layout that is kept, None if there is none that fits."""
-    layout = layout_cache.read(key)
+    layout = layout_cache.read_layout(key)
     if layout is None:
         return None
     if layout.limit is not None:
         return None, layout
     try:
-        return _whole(graph, lambda one: _known(layout, one)), layout
+        return _whole_picture(graph, lambda name: _known(layout, name)), layout
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         return None  # of other sizes, or nothing that this version wrote
 
 
 def _known(layout: Layout, diagram: Diagram) -> Drawn:
-    return dot.read(layout.groups[layout_cache.digest(dot.source(diagram))])
+    return dot.parse_layout(layout.groups[layout_cache.layout_digest(dot.dot_source(diagram))])
 
 
 def _by_graphviz(graph: Graph, key: str) -> tuple[Picture | None, Layout]:
@@ -170,23 +171,23 @@ def _by_graphviz(graph: Graph, key: str) -> tuple[Picture | None, Layout]:
         with POOL.session() as session:
 
             def draw(diagram: Diagram) -> Drawn:
-                text = dot.source(diagram)
-                answer = layout.groups[layout_cache.digest(text)] = session.lay_out(text)
-                return dot.read(answer)
+                text = dot.dot_source(diagram)
+                answer = layout.groups[layout_cache.layout_digest(text)] = session.lay_out(text)
+                return dot.parse_layout(answer)
 
             # whoever had the child before may have laid out the same
             known = _kept(graph, key)
             if known is not None:
                 return known
-            made = _whole(graph, draw)
+            made = _whole_picture(graph, draw)
     except NotLaidOut as error:
-        made, layout = None, layout_cache.limited(error.reason)
-    if layout.limit is not Reason.QUEUE:
-        layout_cache.write(key, layout)
+        made, layout = None, layout_cache.with_time_limit(error.reason)
+    if layout.limit is not LayoutFailure.QUEUE:
+        layout_cache.write_layout(key, layout)
     return made, layout
 
 
-def _plain(graph: Graph, notices: list[str]) -> Picture:
+def _plain_layout(graph: Graph, notices: list[str]) -> Picture:
     pairs = len({(edge.source, edge.target) for edge in graph.edges})
     if pairs > MOST_ARROWS:
         notices = [*notices, f"{MOST_ARROWS:,} of {pairs:,} arrows are drawn."]
@@ -198,13 +199,13 @@ def _plain(graph: Graph, notices: list[str]) -> Picture:
         left -= len(drawn.curves)
         return drawn
 
-    return replace(_whole(graph, draw), notices=tuple(notices))
+    return replace(_whole_picture(graph, draw), notices=tuple(notices))
 
 
 # -- composing -------------------------------------------------------------------------------------
 
 
-def _whole(graph: Graph, draw: Draw) -> Picture:
+def _whole_picture(graph: Graph, draw: Draw) -> Picture:
     layout = _Composer(graph, draw)
     return _shift(layout.group(layout.groups[""][0]), 8, 8, grow=16)
 
@@ -214,14 +215,14 @@ class _Composer:
 
     def __init__(self, graph: Graph, draw: Draw) -> None:
         self._draw = draw
-        self.groups = _by(graph.groups, lambda group: group.owner)
-        self._nodes = _by(graph.nodes, lambda node: node.group)
-        self._edges = _by(graph.edges, lambda edge: graph.by_id[edge.source].group)
+        self.groups = _move_by(graph.groups, lambda group: group.owner)
+        self._nodes = _move_by(graph.nodes, lambda node: node.group)
+        self._edges = _move_by(graph.edges, lambda edge: graph.by_id[edge.source].group)
 
     def group(self, group: StateGroup) -> Picture:
         nodes, edges = self._nodes[group.id], self._edges.get(group.id, [])
         inner = {node.id: self._inside(node) for node in nodes}
-        sizes = {node.id: _size(node, inner[node.id]) for node in nodes}
+        sizes = {node.id: _picture_size(node, inner[node.id]) for node in nodes}
         drawn = self._draw(_diagram(group, nodes, edges, sizes))
         return _compose(group, nodes, edges, inner, sizes, drawn)
 
@@ -236,7 +237,7 @@ class _Composer:
         left = max(0.0, (least - width) / 2)
         height = max(part.height for part in parts)
         boxes: list[Box] = []
-        lines: list[Line] = []
+        lines: list[EdgeLine] = []
         middle = max(width, least) / 2
         for part in parts:
             moved = _shift(part, left, 0)
@@ -248,11 +249,11 @@ class _Composer:
         return Picture(max(width, least), height, tuple(boxes), tuple(lines))
 
 
-def _by(things: Iterable[T], key: Callable[[T], str]) -> dict[str, list[T]]:
-    found: dict[str, list[T]] = {}
-    for one in things:
-        found.setdefault(key(one), []).append(one)
-    return found
+def _move_by(things: Iterable[T], key: Callable[[T], str]) -> dict[str, list[T]]:
+    ends: dict[str, list[T]] = {}
+    for thing in things:
+        ends.setdefault(key(thing), []).append(thing)
+    return ends
 
 
 def _compose(
@@ -265,9 +266,11 @@ def _compose(
 ) -> Picture:
     outer = not group.owner
     boxes: list[Box] = []
-    lines: list[Line] = []
+    lines: list[EdgeLine] = []
     for node in nodes:
-        box = _box(node, drawn.spots[node.id], sizes[node.id], nested=inner[node.id] is not None)
+        box = _state_box(
+            node, drawn.spots[node.id], sizes[node.id], nested=inner[node.id] is not None
+        )
         boxes.append(box)
         inside = inner[node.id]
         if inside is not None:
@@ -277,7 +280,9 @@ def _compose(
     first = drawn.spots[group.start]
     start = drawn.spots["start"] if outer else (first[0], first[1] - sizes[group.start][1] / 2)
     known = {f"e{place}": edge for place, edge in enumerate(edges)}
-    lines += [_line(one, known.get(one.id), "next" if outer else "out") for one in drawn.curves]
+    lines += [
+        _edge_line(curve, known.get(curve.id), "next" if outer else "out") for curve in drawn.curves
+    ]
     end = drawn.spots.get("end")
     return Picture(drawn.width, drawn.height, tuple(boxes), tuple(lines), start, end)
 
@@ -293,45 +298,47 @@ def _diagram(
         parts += [Rectangle("start", *end), Arrow(f"start-{group.start}", "start", group.start)]
     parts += [Rectangle(node.id, *sizes[node.id]) for node in nodes]
     parts += [
-        Arrow(f"e{place}", edge.source, edge.target, label_width(cut(edge.label)))
+        Arrow(f"e{place}", edge.source, edge.target, label_width(cut_text(edge.label)))
         if edge.label
         else Arrow(f"e{place}", edge.source, edge.target)
         for place, edge in enumerate(edges)
     ]
-    ends = _ends(nodes, outer=outer)
+    ends = _edge_ends(nodes, outer=outer)
     if ends:
         parts.append(Rectangle("end", *end))
-        parts += [Arrow(f"{one.id}-end", one.id, "end", headless=not outer) for one in ends]
+        parts += [Arrow(f"{end.id}-end", end.id, "end", headless=not outer) for end in ends]
     return Diagram(tuple(parts))
 
 
-def _ends(nodes: list[Node], *, outer: bool) -> list[Node]:
+def _edge_ends(nodes: list[Node], *, outer: bool) -> list[Node]:
     """Return who leads to End. A Fail is an end of its own, unless the machine has no other."""
     last = [node for node in nodes if node.ends]
     happy = [node for node in last if node.type != "Fail"]
     return happy if happy or not outer else last
 
 
-def _box(node: Node, middle: Point, size: Point, *, nested: bool) -> Box:
+def _state_box(node: Node, middle: Point, size: Point, *, nested: bool) -> Box:
     x, y = middle[0] - size[0] / 2, middle[1] - size[1] / 2
-    return Box(node, x, y, size[0], size[1], tuple(wrap(node.name)), nested)
+    return Box(node, x, y, size[0], size[1], tuple(wrap_text(node.name)), nested)
 
 
-def _line(drawn: Curve, edge: Edge | None, kind: str) -> Line:
+def _edge_line(drawn: Curve, edge: Edge | None, kind: str) -> EdgeLine:
     if edge is None:  # from Start or to End
         source, _, target = drawn.id.partition("-")
-        return Line(source, target, kind, drawn.path)
+        return EdgeLine(source, target, kind, drawn.path)
     at = drawn.label_at
-    label, full_label = (cut(edge.label), edge.label[:_TOOLTIP]) if at is not None else ("", "")
-    return Line(edge.source, edge.target, edge.kind, drawn.path, label, full_label, at)
+    label, full_label = (
+        (cut_text(edge.label), edge.label[:_TOOLTIP]) if at is not None else ("", "")
+    )
+    return EdgeLine(edge.source, edge.target, edge.kind, drawn.path, label, full_label, at)
 
 
-def _thread(node: str, start: Point, end: Point | None, kind: str) -> Line:
+def _thread(node: str, start: Point, end: Point | None, kind: str) -> EdgeLine:
     """Join the head or foot of a Parallel or Map with one of its branches."""
     (x, y), (to_x, to_y) = start, end or start
     bend = (to_y - y) / 2
     curve = f"{x:.1f},{y + bend:.1f} {to_x:.1f},{to_y - bend:.1f} {to_x:.1f},{to_y:.1f}"
-    return Line(node, node, kind, f"M{x:.1f},{y:.1f} C{curve}")
+    return EdgeLine(node, node, kind, f"M{x:.1f},{y:.1f} C{curve}")
 
 
 def _shift(part: Picture, x: float, y: float, grow: float = 0) -> Picture:
@@ -361,8 +368,8 @@ def _move(path: str, x: float, y: float) -> str:
 _PAIR = re.compile(r"(-?[\d.]+),(-?[\d.]+)")
 
 
-def _size(node: Node, inside: Picture | None) -> Point:
-    rows = len(wrap(node.name))
+def _picture_size(node: Node, inside: Picture | None) -> Point:
+    rows = len(wrap_text(node.name))
     if inside is None:
         return text_width(node), 14 + LINE * (rows + 1) + 8
     return inside.width + 2 * PAD, inside.height + HEAD + ENTRY + LINE * (rows - 1) + PAD + EXIT

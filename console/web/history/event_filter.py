@@ -1,4 +1,4 @@
-"""Which events did the reader ask for?  The query string of the event table, read and applied."""
+"""Read the filter of the event table from the query string, and apply it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?(Z|\+0
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class EventFilter:
     """What the reader asked for. ``at``: the event to show; ``opened``: rows that are unfolded.
 
     ``paged``: a page was named, so ``at`` does not choose it.
@@ -43,7 +43,7 @@ class Filter:
     opened: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, query: QueryDict) -> Filter:
+    def of(cls, query: QueryDict) -> EventFilter:
         """Read the query string; what makes no sense counts as not said."""
         opened = re.findall(r"\d{1,6}", query.get("open", ""))
         since, until = query.get("since", ""), query.get("until", "")
@@ -51,13 +51,13 @@ class Filter:
             kind=query.get("type", "")[:40],
             state=query.get("state", "")[:80],
             text=query.get("text", "")[:200].replace("\0", ""),
-            since=since if moment(since) is not None else "",
-            until=until if moment(until) is not None else "",
+            since=since if parse_moment(since) is not None else "",
+            until=until if parse_moment(until) is not None else "",
             newest_first=query.get("order") == "newest",
             page=max(1, _number(query.get("page", ""))),
             paged="page" in query,
             at=_number(query.get("event", "")) or _number(query.get("at", "")),
-            opened=tuple(int(one) for one in opened[:MOST_OPEN]),
+            opened=tuple(int(number) for number in opened[:MOST_OPEN]),
         )
 
     @property
@@ -73,27 +73,29 @@ class Filter:
         if self.state:
             rows = rows.filter(state=self.state)
         if self.since:
-            rows = rows.filter(at_ms__gte=moment(self.since))
+            rows = rows.filter(at_ms__gte=parse_moment(self.since))
         if self.until:
-            rows = rows.filter(at_ms__lte=moment(self.until))
+            rows = rows.filter(at_ms__lte=parse_moment(self.until))
         return self._saying(rows, execution) if self.text else rows
 
     def _saying(self, rows: QuerySet[HistoryEvent], execution: Execution) -> QuerySet[HistoryEvent]:
         """Return those with the text; what is hidden of them is not looked at."""
-        found = rows.filter(_says(self.text))
-        cover = masked_execution.masked_execution(execution)
-        if not cover.mask.places:
-            return found
+        matching = rows.filter(_text_condition(self.text))
+        masked = masked_execution.masked_execution(execution)
+        if not masked.mask.places:
+            return matching
         named = Q(type__icontains=self.text) | Q(state__icontains=self.text)
         unsaid = [
             number
-            for number, text in found.exclude(named).values_list("event_id", "details").iterator()
-            if not _is_in(self.text, cover.event(number, text))
+            for number, text in matching.exclude(named)
+            .values_list("event_id", "details")
+            .iterator()
+            if not _holds_text(self.text, masked.event(number, text))
         ]
-        return found.exclude(event_id__in=unsaid)
+        return matching.exclude(event_id__in=unsaid)
 
 
-def moment(text: str) -> int | None:
+def parse_moment(text: str) -> int | None:
     """Return a moment as epoch milliseconds, None for what is none. Without a zone it is UTC."""
     if not _MOMENT.fullmatch(text):
         return None
@@ -105,14 +107,14 @@ def moment(text: str) -> int | None:
     return span.days * 86_400_000 + span.seconds * 1000 + span.microseconds // 1000
 
 
-def _says(text: str) -> Q:
+def _text_condition(text: str) -> Q:
     """Match what is written in an event: payloads are JSON texts within JSON, so look for both."""
     within = json.dumps(text, ensure_ascii=False)[1:-1]
-    found = Q(type__icontains=text) | Q(state__icontains=text) | Q(details__icontains=text)
-    return found if within == text else found | Q(details__icontains=within)
+    condition = Q(type__icontains=text) | Q(state__icontains=text) | Q(details__icontains=text)
+    return condition if within == text else condition | Q(details__icontains=within)
 
 
-def _is_in(text: str, details: str) -> bool:
+def _holds_text(text: str, details: str) -> bool:
     """Tell of a row what ``_says`` asks the database."""
     within = json.dumps(text, ensure_ascii=False)[1:-1]
     return text.lower() in details.lower() or within.lower() in details.lower()

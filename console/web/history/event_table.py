@@ -1,4 +1,4 @@
-"""Which rows does the event table show?
+"""Read the rows of the event table.
 
 Pages are made by the database: 50 rows at a time, payloads left out until a row is opened.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from console.models import Execution
-    from console.web.history.event_filter import Filter
+    from console.web.history.event_filter import EventFilter
 
 PAGE = 50
 MOST_ROWS = 200
@@ -37,7 +37,7 @@ _TIMED_OUT = engine.event_names(frozenset(engine.Family), engine.Stage.TIMED_OUT
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class EventRow:
     """One line of the table. ``step``/``resource``: "" where the event has none."""
 
     id: int
@@ -48,19 +48,19 @@ class Row:
     resource: str
     elapsed: int
     at_ms: int
-    detail: Detail | None = None
+    detail: EventDetail | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Detail:
+class EventDetail:
     """An unfolded row: short facts, and payloads as trees."""
 
     facts: tuple[tuple[str, str], ...]
-    payloads: tuple[tuple[str, json_view.Payload], ...]
+    payloads: tuple[tuple[str, json_view.PayloadView], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EventCounts:
     """What there is to show: type -> how many events, and the id of the last one."""
 
     types: Mapping[str, int]
@@ -68,14 +68,14 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """One page of the table. ``total``: all events; ``found``: those the filter lets through."""
+class EventPage:
+    """One page of the table. ``total``: all events; ``matching``: those the filter lets through."""
 
-    rows: tuple[Row, ...]
-    wanted: Filter
+    rows: tuple[EventRow, ...]
+    filters: EventFilter
     number: int
     pages: int
-    found: int
+    matching: int
     total: int
     last: int
     types: list[str]
@@ -103,59 +103,63 @@ class Page:
     @property
     def follows(self) -> bool:
         """Tell whether new events belong at the end of this page."""
-        return not self.wanted.newest_first and self.number == self.pages
+        return not self.filters.newest_first and self.number == self.pages
 
 
-def page(execution: Execution, wanted: Filter, told: Told | None = None) -> Page:
-    """Return the page asked for, or the one that holds event ``wanted.at``."""
-    told = told or _told(execution)
-    rows = wanted.rows(execution)
-    total = sum(told.types.values())
-    found = rows.count() if wanted.active else total
-    pages = max(1, -(-found // PAGE))
-    chosen = wanted.at and not wanted.paged
-    number = min(_page_of(rows, wanted) if chosen else wanted.page, pages)
-    order = "-event_id" if wanted.newest_first else "event_id"
+def event_page(
+    execution: Execution, filters: EventFilter, counts: EventCounts | None = None
+) -> EventPage:
+    """Return the page asked for, or the one that holds event ``filters.at``."""
+    counts = counts or _event_counts(execution)
+    rows = filters.rows(execution)
+    total = sum(counts.types.values())
+    count = rows.count() if filters.active else total
+    pages = max(1, -(-count // PAGE))
+    chosen = filters.at and not filters.paged
+    number = min(_page_of(rows, filters) if chosen else filters.page, pages)
+    order = "-event_id" if filters.newest_first else "event_id"
     found_rows = rows.order_by(order)[(number - 1) * PAGE : number * PAGE]
-    opened = {*wanted.opened, wanted.at} if chosen else {*wanted.opened}
-    shown = tuple(_rows(execution, found_rows, opened))
-    return Page(shown, wanted, number, pages, found, total, told.last, sorted(told.types))
+    opened = {*filters.opened, filters.at} if chosen else {*filters.opened}
+    shown = tuple(_event_rows(execution, found_rows, opened))
+    return EventPage(shown, filters, number, pages, count, total, counts.last, sorted(counts.types))
 
 
-def _told(execution: Execution) -> Told:
+def _event_counts(execution: Execution) -> EventCounts:
     rows = HistoryEvent.objects.filter(execution_id=execution.pk).order_by()
     kinds = list(rows.values_list("type").annotate(n=Count("*"), last=Max("event_id")))
     last = max((number for _, _, number in kinds), default=0)
-    return Told({kind: count for kind, count, _ in kinds}, last)
+    return EventCounts({kind: count for kind, count, _ in kinds}, last)
 
 
-def between(
-    execution: Execution, wanted: Filter, cursor: int, upto: int, most: int
-) -> tuple[Row, ...]:
+def events_between(
+    execution: Execution, filters: EventFilter, cursor: int, upto: int, most: int
+) -> tuple[EventRow, ...]:
     """Return at most ``most`` rows that came after event ``cursor``, up to event ``upto``."""
-    rows = wanted.rows(execution).filter(event_id__gt=cursor, event_id__lte=upto)
-    return tuple(_rows(execution, rows.order_by("event_id")[:most], set()))
+    rows = filters.rows(execution).filter(event_id__gt=cursor, event_id__lte=upto)
+    return tuple(_event_rows(execution, rows.order_by("event_id")[:most], set()))
 
 
-def last(execution: Execution) -> int:
+def last_event_id(execution: Execution) -> int:
     """Return the id of the last event."""
     rows = HistoryEvent.objects.filter(execution_id=execution.pk).order_by("-event_id")
     return rows.values_list("event_id", flat=True).first() or 0
 
 
-def one_row(execution: Execution, number: int) -> Row | None:
+def opened_event(execution: Execution, number: int) -> EventRow | None:
     """Return one unfolded row."""
     rows = HistoryEvent.objects.filter(execution_id=execution.pk, event_id=number)
-    return next(iter(_rows(execution, rows, {number})), None)
+    return next(iter(_event_rows(execution, rows, {number})), None)
 
 
-def _page_of(rows: QuerySet[HistoryEvent], wanted: Filter) -> int:
-    if wanted.newest_first:
-        return -(-max(1, rows.filter(event_id__gte=wanted.at).count()) // PAGE)
-    return -(-max(1, rows.filter(event_id__lte=wanted.at).count()) // PAGE)
+def _page_of(rows: QuerySet[HistoryEvent], filters: EventFilter) -> int:
+    if filters.newest_first:
+        return -(-max(1, rows.filter(event_id__gte=filters.at).count()) // PAGE)
+    return -(-max(1, rows.filter(event_id__lte=filters.at).count()) // PAGE)
 
 
-def _rows(execution: Execution, rows: QuerySet[HistoryEvent], opened: set[int]) -> list[Row]:
+def _event_rows(
+    execution: Execution, rows: QuerySet[HistoryEvent], opened: set[int]
+) -> list[EventRow]:
     lean = rows.annotate(head=Left("details", HEAD)).values_list(
         "event_id", "previous", "type", "state", "at_ms", "head"
     )
@@ -165,12 +169,12 @@ def _rows(execution: Execution, rows: QuerySet[HistoryEvent], opened: set[int]) 
         )
     )
     rows_read = list(lean)
-    clocks = task_timeouts.of_events(
+    clocks = task_timeouts.clocks_of_events(
         execution,
-        {one[0]: one[1] for one in rows_read if one[0] in texts and one[2] in _TIMED_OUT},
+        {row[0]: row[1] for row in rows_read if row[0] in texts and row[2] in _TIMED_OUT},
     )
     return [
-        Row(
+        EventRow(
             id=number,
             previous=previous,
             type=kind,
@@ -179,7 +183,7 @@ def _rows(execution: Execution, rows: QuerySet[HistoryEvent], opened: set[int]) 
             resource=_resource(head),
             elapsed=at_ms - execution.start_ms,
             at_ms=at_ms,
-            detail=_opened(execution, number, texts[number], clocks.get(number))
+            detail=_open_event(execution, number, texts[number], clocks.get(number))
             if number in texts
             else None,
         )
@@ -192,22 +196,22 @@ _RESOURCE_TYPE = re.compile(r'"resourceType":\s*"((?:[^"\\]|\\.)*)"')
 
 
 def _resource(head: str) -> str:
-    found, kind = _RESOURCE.search(head), _RESOURCE_TYPE.search(head)
-    if found is None:
+    resource, kind = _RESOURCE.search(head), _RESOURCE_TYPE.search(head)
+    if resource is None:
         return ""
-    return f"{kind[1]}: {found[1]}" if kind else found[1]
+    return f"{kind[1]}: {resource[1]}" if kind else resource[1]
 
 
 _PAYLOADS = ("input", "output", "parameters", "cause")
 
 
-def _opened(execution: Execution, number: int, text: str, clock: str | None) -> Detail:
+def _open_event(execution: Execution, number: int, text: str, clock: str | None) -> EventDetail:
     """Unfold an event. ``clock``: which one ran out, in words."""
-    opened = _detail(number, masked_execution.masked_execution(execution).event(number, text))
+    opened = _event_detail(number, masked_execution.masked_execution(execution).event(number, text))
     return replace(opened, facts=(*opened.facts, ("timeout", clock))) if clock else opened
 
 
-def _detail(number: int, text: str) -> Detail:
+def _event_detail(number: int, text: str) -> EventDetail:
     details: dict[str, Any] = details_of(text)
     facts = tuple(
         (name, value if isinstance(value, str) else str(value))
@@ -215,13 +219,13 @@ def _detail(number: int, text: str) -> Detail:
         if name not in _PAYLOADS and not isinstance(value, dict)
     )
     payloads = [
-        (name, json_view.payload(str(details[name]), f"events/{number}/{name}/"))
+        (name, json_view.payload_view(str(details[name]), f"events/{number}/{name}/"))
         for name in _PAYLOADS
         if details.get(name) is not None
     ]
     assigned = details.get("assignedVariables")
     if isinstance(assigned, dict):
         payloads += [
-            (f"${name}", json_view.payload(str(value))) for name, value in assigned.items()
+            (f"${name}", json_view.payload_view(str(value))) for name, value in assigned.items()
         ]
-    return Detail(facts, tuple(payloads))
+    return EventDetail(facts, tuple(payloads))

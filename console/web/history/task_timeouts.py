@@ -1,11 +1,11 @@
-"""Which clock ran out?  AWS's event says only that something did; the task's row says what."""
+"""Name the clock that ran out. AWS's event does not name it; the task's row does."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from console.models import HistoryEvent, TaskRow
-from console.statuses import TaskClock
+from console.statuses import TaskClock, TaskKind
 from engine import event_types
 
 if TYPE_CHECKING:
@@ -23,50 +23,50 @@ WORDS: dict[str, str] = {
 _HOPS = 5  # ...TimedOut, TaskSubmitted, ...Started, ...Scheduled, and one to spare
 
 
-def of_tasks(execution: Execution, numbers: Iterable[int]) -> dict[int, str]:
+def clocks_of_tasks(execution: Execution, numbers: Iterable[int]) -> dict[int, str]:
     """Return, by task, the clock that ran out or runs, in words."""
     rows = TaskRow.objects.filter(execution_id=execution.pk, task__in=list(numbers))
     return {task: WORDS[clock] for task, clock in rows.values_list("task", "clock") if clock}
 
 
-def notes(execution: Execution, late: Mapping[int, bool]) -> dict[int, str]:
+def task_notes(execution: Execution, late: Mapping[int, bool]) -> dict[int, str]:
     """Return, by task, what its attempt's events do not tell. ``late``: whether it timed out."""
     rows = TaskRow.objects.filter(execution_id=execution.pk, task__in=list(late))
-    told = {}
+    notes = {}
     for row in rows.only("task", "clock", "dispatches", "kind", "worker"):
-        parts = [WORDS.get(row.clock, "") if late[row.task] else "", again(row)]
-        told[row.task] = "; ".join(part for part in parts if part)
-    return told
+        parts = [WORDS.get(row.clock, "") if late[row.task] else "", resend_note(row)]
+        notes[row.task] = "; ".join(part for part in parts if part)
+    return notes
 
 
-def again(row: TaskRow) -> str:
+def resend_note(row: TaskRow) -> str:
     """Say that a task was sent more than once, "" if it was not."""
-    if row.kind == "map" or row.dispatches <= 1:
+    if row.kind == TaskKind.MAP or row.dispatches <= 1:
         return ""
-    if row.kind == "activity" and not row.worker.startswith("\x01"):
+    if row.kind == TaskKind.ACTIVITY and not row.worker.startswith("\x01"):
         return f"re-dispatched: handed out {row.dispatches} times, for a poll had gone"
     return f"re-dispatched: sent {row.dispatches} times, for its worker was lost"
 
 
-def of_events(execution: Execution, previous: Mapping[int, int]) -> dict[int, str]:
+def clocks_of_events(execution: Execution, previous: Mapping[int, int]) -> dict[int, str]:
     """Return, by ...TimedOut event, the clock in words. ``previous``: what each points back at."""
-    waiting, found = dict(previous), {}
+    waiting, clocks = dict(previous), {}
     for _ in range(_HOPS):
         if not waiting:
             break
         rows = HistoryEvent.objects.filter(
             execution_id=execution.pk, event_id__in=set(waiting.values())
         )
-        seen = {one: (kind, back) for one, kind, back in rows.values_list(*_CHAIN)}
+        chain = {row: (kind, back) for row, kind, back in rows.values_list(*_CHAIN)}
         for event, at in list(waiting.items()):
-            kind, back = seen.get(at, ("", 0))
+            kind, back = chain.get(at, ("", 0))
             if kind in event_types.WORK_SCHEDULED:
-                found[event] = at
+                clocks[event] = at
             waiting[event] = back
-            if not back or event in found:
+            if not back or event in clocks:
                 del waiting[event]
-    words = of_tasks(execution, found.values()) if found else {}
-    return {event: words[task] for event, task in found.items() if task in words}
+    words = clocks_of_tasks(execution, clocks.values()) if clocks else {}
+    return {event: words[task] for event, task in clocks.items() if task in words}
 
 
 _CHAIN = ("event_id", "type", "previous")

@@ -1,4 +1,4 @@
-"""What does the history of an execution say, without reading it twice?
+"""Keep the traces of executions, so that no history is read twice.
 
 Traces (``engine.Trace``) are kept in memory, by execution, and fed only with what is new since the
 last look. They hold ids and times, no payloads.
@@ -51,11 +51,11 @@ _TRACES = _Traces()
 
 
 @contextmanager
-def traced(execution: Execution) -> Iterator[Trace]:
+def open_trace(execution: Execution) -> Iterator[Trace]:
     """Yield the trace of everything committed so far; raise ``engine.DefinitionError``."""
     lock, trace = _TRACES.of(execution)
     with lock:
-        _grow(trace, execution.pk)
+        _feed(trace, execution.pk)
         yield trace
 
 
@@ -66,11 +66,11 @@ def feed_up_to(execution: Execution, trace: Trace | None, upto: int) -> Trace:
     """
     if trace is None:
         trace = Trace(engine.build_graph(engine.parse(execution.definition.text)))
-    _grow(trace, execution.pk, upto)
+    _feed(trace, execution.pk, upto)
     return trace
 
 
-def _grow(trace: Trace, execution_id: int, upto: int = history_columns.LAST) -> None:
+def _feed(trace: Trace, execution_id: int, upto: int = history_columns.LAST) -> None:
     """Feed a trace with what it does not know yet."""
     batch = history_columns.read_batch(execution_id, trace.last, upto)
     if batch is not None:

@@ -1,4 +1,4 @@
-"""What do the events of one visit say?  The rows of a visit, read whole, and what is in them."""
+"""Read the events of one visit of a state, whole, and what is in them."""
 
 from __future__ import annotations
 
@@ -36,57 +36,57 @@ class VisitEvent:
     previous: int
 
 
-def of_visit(execution: Execution, visit: Visit) -> list[VisitEvent]:
+def events_of_visit(execution: Execution, visit: Visit) -> list[VisitEvent]:
     """Return the events of a visit: the first ones and the last two."""
-    return read(execution, visit.events[:MOST_EVENTS] + visit.events[MOST_EVENTS:][-2:])
+    return read_events(execution, visit.events[:MOST_EVENTS] + visit.events[MOST_EVENTS:][-2:])
 
 
-def read(execution: Execution, wanted: Iterable[int]) -> list[VisitEvent]:
+def read_events(execution: Execution, numbers: Iterable[int]) -> list[VisitEvent]:
     """Return events by their ids, in order."""
     rows = (
-        HistoryEvent.objects.filter(execution_id=execution.pk, event_id__in=list(wanted))
+        HistoryEvent.objects.filter(execution_id=execution.pk, event_id__in=list(numbers))
         .order_by("event_id")
         .values_list("event_id", "at_ms", "type", "details", "previous")
     )
-    cover = masked_execution.masked_execution(execution)
+    masked = masked_execution.masked_execution(execution)
     return [
-        VisitEvent(number, at_ms, kind, details_of(cover.event(number, text)), previous)
+        VisitEvent(number, at_ms, kind, details_of(masked.event(number, text)), previous)
         for number, at_ms, kind, text, previous in rows
     ]
 
 
-def of_types(execution: Execution, types: Collection[str]) -> Iterator[VisitEvent]:
+def events_of_types(execution: Execution, types: Collection[str]) -> Iterator[VisitEvent]:
     """Yield all events of some types, in order."""
     rows = HistoryEvent.objects.filter(execution_id=execution.pk, type__in=types)
-    yield from in_pieces(execution, list(rows.values_list("event_id", flat=True)))
+    yield from read_in_pieces(execution, list(rows.values_list("event_id", flat=True)))
 
 
-def in_pieces(execution: Execution, numbers: Collection[int]) -> Iterator[VisitEvent]:
+def read_in_pieces(execution: Execution, numbers: Collection[int]) -> Iterator[VisitEvent]:
     """Yield events by their ids, in order, as many as there may be."""
     ordered = sorted(numbers)
     for place in range(0, len(ordered), _AT_ONCE):
-        yield from read(execution, ordered[place : place + _AT_ONCE])
+        yield from read_events(execution, ordered[place : place + _AT_ONCE])
 
 
 def payload_of(
     events: Sequence[VisitEvent], types: Collection[str], field: str
 ) -> tuple[int, str] | None:
     """Return event and text of a payload: of the last event of these types that has it."""
-    for one in reversed(events):
-        if one.type in types and field in one.details:
-            return one.id, one.details[field]
+    for event in reversed(events):
+        if event.type in types and field in event.details:
+            return event.id, event.details[field]
     return None
 
 
-def failure(
+def failure_of_visit(
     execution: Execution, trace: Trace, visit: Visit, events: Sequence[VisitEvent]
 ) -> tuple[str, str | None]:
     """Return error and cause: of the last failed attempt, else of the execution it ended."""
     if visit.status not in ("failed", "caught"):
         return "", None
-    for one in reversed(events):
-        if "error" in one.details or "cause" in one.details:
-            return one.details.get("error", ""), one.details.get("cause")
+    for event in reversed(events):
+        if "error" in event.details or "cause" in event.details:
+            return event.details.get("error", ""), event.details.get("cause")
     if visit is trace.culprit or (visit.status == "failed" and not visit.iteration):
         return execution.error or "", execution.cause
     return "", None
@@ -94,15 +94,15 @@ def failure(
 
 def with_failures(execution: Execution, events: list[VisitEvent]) -> list[VisitEvent]:
     """Add what made a Parallel or Map start again or fail: the event that points back at it."""
-    own = {one.id for one in events}
-    again = [one.previous for one in events if one.type in event_types.ATTEMPT_BEGINNINGS][1:]
-    again += [one.previous for one in events if one.type in _GROUP_FAILED]
-    lost = read(execution, [one for one in again if one not in own])
-    told = [_with_words(execution, one) for one in (*events, *lost)]
-    return sorted(told, key=lambda one: one.id)
+    own = {event.id for event in events}
+    again = [event.previous for event in events if event.type in event_types.ATTEMPT_BEGINNINGS][1:]
+    again += [event.previous for event in events if event.type in _GROUP_FAILED]
+    lost = read_events(execution, [number for number in again if number not in own])
+    worded = [_with_fail_error(execution, event) for event in (*events, *lost)]
+    return sorted(worded, key=lambda event: event.id)
 
 
-def _with_words(execution: Execution, event: VisitEvent) -> VisitEvent:
+def _with_fail_error(execution: Execution, event: VisitEvent) -> VisitEvent:
     """Add to the entry of a Fail the error that it means, which the history does not repeat."""
     if event.type != "FailStateEntered" or "name" not in event.details:
         return event

@@ -1,4 +1,4 @@
-"""Where do calls go, by the settings, and what would each Task of a state machine call?"""
+"""Explain where calls go by the settings, and what each Task of a state machine would call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EVERY = "every state machine"
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class ServiceTarget:
     """A line of the settings. ``machine``: whose it is, "" for all; ``name``: of the service."""
 
     machine: str
@@ -33,7 +33,7 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class FunctionTarget:
     """A registered function or activity. ``where``: a URL, or a Python callable in this server.
 
     ``sample``: it serves sample machines only.
@@ -48,44 +48,44 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class TaskCall:
     """A Task of a state machine with what it calls and what it is given."""
 
     state: str
     resource: str
     plan: explain.Plan
-    given: json_view.Payload | None
+    given: json_view.PayloadView | None
 
 
-def services(project: Project) -> list[Service]:
+def list_services(project: Project) -> list[ServiceTarget]:
     """Return where services go: of all state machines first, then of each that has its own."""
     return [
-        Service(machine, name, explain.describe_entry(said, name))
+        ServiceTarget(machine, name, explain.describe_entry(setting, name))
         for machine, section in targets.sections_of(project.name)
-        for name, said in section.items()
-        if name not in targets.APART and isinstance(said, dict)
+        for name, setting in section.items()
+        if name not in targets.APART and isinstance(setting, dict)
     ]
 
 
-def origins(project: Project) -> list[tuple[str, str, str]]:
+def list_origins(project: Project) -> list[tuple[str, str, str]]:
     """Return machine, kind and name of what HTTP tasks and EKS may call or use: never a secret."""
-    found = []
+    origins = []
     for machine, section in targets.sections_of(project.name):
         clusters = section.get(targets.KUBERNETES, {}).get("endpoints", ())
-        found += [(machine, "Cluster", without_secrets(str(url))) for url in clusters]
-        said = section.get("http", {})
-        urls = [without_secrets(str(url)) for url in said.get("endpoints", ())]
-        found += [(machine, "Address", url) for url in urls]
-        found += [
-            (machine, f"Connection ({one.get('type', 'API_KEY')})", name)
-            for name, one in said.get("connections", {}).items()
+        origins += [(machine, "Cluster", without_secrets(str(url))) for url in clusters]
+        setting = section.get("http", {})
+        urls = [without_secrets(str(url)) for url in setting.get("endpoints", ())]
+        origins += [(machine, "Address", url) for url in urls]
+        origins += [
+            (machine, f"Connection ({connection.get('type', 'API_KEY')})", name)
+            for name, connection in setting.get("connections", {}).items()
         ]
-    return found
+    return origins
 
 
-def functions(project: Project) -> list[Function]:
+def list_functions(project: Project) -> list[FunctionTarget]:
     """Return the functions and activities that are registered for a project, by name."""
-    own, general = (said for _, said in targets.functions_of(project.name))
+    own, general = (setting for _, setting in targets.functions_of(project.name))
     every: list[tuple[str, Any]] = [("", targets.functions_over(own, general))]
     every += [
         (machine, section.get(targets.FUNCTIONS, {}))
@@ -94,20 +94,20 @@ def functions(project: Project) -> list[Function]:
     ]
     return [
         _function(machine, name, target)
-        for machine, said in every
-        for name, target in sorted(said.items())
+        for machine, setting in every
+        for name, target in sorted(setting.items())
         if isinstance(target, str)
     ]
 
 
-def sample_functions(project: Project) -> list[Function]:
-    """Return what came with the samples and is called by a sample machine of a project."""
+def list_sample_functions(project: Project) -> list[FunctionTarget]:
+    """Return the functions of the samples that a sample machine of a project calls."""
     machines = StateMachine.objects.filter(project=project, role_arn__endswith=ROLE_END)
-    found = [targets.MachineKey(project.name, name) for name in _names(machines)]
+    keys = [targets.MachineKey(project.name, name) for name in _names(machines)]
     return [
         _function("", name, target, sample=True)
         for name, target in sorted(settings.STEPYARD_SAMPLE_FUNCTIONS.items())
-        if any(_calls_sample(one, name, project) for one in found)
+        if any(_calls_sample(key, name, project) for key in keys)
     ]
 
 
@@ -116,19 +116,19 @@ def _names(machines: QuerySet[StateMachine]) -> list[str]:
 
 
 def _calls_sample(machine: targets.MachineKey, name: str, project: Project) -> bool:
-    """Tell whether a sample machine calls what came with it, and nothing stands before that."""
+    """Tell whether a sample machine calls its own function, which no setting replaces."""
     if name.startswith("activity:"):
-        found = targets.find_activity(name.removeprefix("activity:"), project.name, sample=True)
+        activity = targets.find_activity(name.removeprefix("activity:"), project.name, sample=True)
     else:
         arn = f"arn:aws:lambda:{settings.STEPYARD_REGION}:{project.account_id}:function:{name}"
-        found = targets.find_registered_function(name, arn, machine, sample=True)
-    return found is not None and found[1].startswith("samples: ")
+        activity = targets.find_registered_function(name, arn, machine, sample=True)
+    return activity is not None and activity[1].startswith("samples: ")
 
 
-def _function(machine: str, name: str, target: str, *, sample: bool = False) -> Function:
+def _function(machine: str, name: str, target: str, *, sample: bool = False) -> FunctionTarget:
     activity = name.startswith("activity:")
     url = function.is_url(target)
-    return Function(
+    return FunctionTarget(
         machine,
         "Activity" if activity else "Function",
         name.removeprefix("activity:"),
@@ -138,17 +138,19 @@ def _function(machine: str, name: str, target: str, *, sample: bool = False) -> 
     )
 
 
-def of_machine(machine: StateMachine) -> list[Call]:
+def calls_of_machine(machine: StateMachine) -> list[TaskCall]:
     """Return what each Task calls, in the order of the definition; raise DefinitionError."""
-    found = []
+    calls = []
     for node in engine.build_graph(engine.parse(machine.definition.text, machine.type)).nodes:
         state = json.loads(node.text)
         resource = engine.parse_resource(str(state.get("Resource", "")))
         if node.type != "Task" or resource is None:
             continue
         given = state.get("Arguments", state.get("Parameters"))
-        shown = None if given is None else json_view.payload(json.dumps(given, ensure_ascii=False))
+        shown = (
+            None if given is None else json_view.payload_view(json.dumps(given, ensure_ascii=False))
+        )
         whose = targets.MachineKey(machine.project.name, machine.name)
         plan = explain.plan_call(resource, given, whose, sample=is_sample(machine.role_arn))
-        found.append(Call(node.name, resource.arn, plan, shown))
-    return found
+        calls.append(TaskCall(node.name, resource.arn, plan, shown))
+    return calls

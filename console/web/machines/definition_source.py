@@ -1,4 +1,4 @@
-"""How is a definition's text shown, so that one can jump to a state in it, and what changed?"""
+"""Show the text of a definition with its states to jump to, and the difference of two texts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CONTEXT = 3
 Path = tuple[str | int, ...]
 
 
-def readable(text: str) -> str:
+def readable_text(text: str) -> str:
     """Return a definition's text as it was given, indented if it stands in one line."""
     if "\n" in text.strip():
         return text
@@ -62,7 +62,7 @@ def text_page(text: str, ids: Mapping[str, str], number: int = 1, chosen: str = 
     ``chosen``: the id of a state, whose page is wanted instead.
     """
     places = [place for place in _states(text) if place[0] in ids] if ids else []
-    starts = [0, *(found.end() for found in re.finditer("\n", text))][::PAGE_LINES]
+    starts = [0, *(match.end() for match in re.finditer("\n", text))][::PAGE_LINES]
     at = next((start for name, start, _ in places if ids[name] == chosen), None)
     if at is not None:
         number = bisect_right(starts, at)
@@ -75,9 +75,9 @@ def text_page(text: str, ids: Mapping[str, str], number: int = 1, chosen: str = 
             span = f'<span class="src" id="src-{ids[name]}" tabindex="-1"{focus}>'
             marks += [(start, 1, span), (min(stop, end), 0, "</span>")]
     pieces, place = [], begin
-    for here, _, tag in sorted(marks, key=lambda mark: mark[:2]):
-        pieces += [escape(text[place:here]), tag]
-        place = here
+    for scope, _, tag in sorted(marks, key=lambda mark: mark[:2]):
+        pieces += [escape(text[place:scope]), tag]
+        place = scope
     html = mark_safe("".join([*pieces, escape(text[place:end])]))  # noqa: S308 - escaped above
     return TextPage(html, number, len(starts))
 
@@ -135,14 +135,14 @@ def _objects(text: str) -> Iterator[tuple[Path, int, int]]:
 
 
 def _path(stack: list[_Open]) -> Path:
-    return tuple(one.key or "" if one.index is None else one.index for one in stack)
+    return tuple(entry.key or "" if entry.index is None else entry.index for entry in stack)
 
 
 # -- what changed ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DiffRow:
     """One line of a comparison. ``sign``: ``+``, ``-``, "" or, where lines are left out, ``…``."""
 
     sign: str
@@ -156,22 +156,22 @@ class Row:
         return {"+": "added", "-": "removed", "…": "gap"}.get(self.sign, "same")
 
 
-def difference(before: str, after: str) -> list[Row] | None:
+def diff_rows(before: str, after: str) -> list[DiffRow] | None:
     """Compare two texts by lines; [] where they are the same, None where they are too long."""
-    old, new = readable(before).splitlines(), readable(after).splitlines()
+    old, new = readable_text(before).splitlines(), readable_text(after).splitlines()
     if len(old) + len(new) > _MOST_LINES:
         return None
-    rows: list[Row] = []
+    rows: list[DiffRow] = []
     for group in SequenceMatcher(None, old, new).get_grouped_opcodes(_CONTEXT):
         if rows or group[0][1] > 0:
-            rows.append(Row("…", None, None, ""))
+            rows.append(DiffRow("…", None, None, ""))
         for kind, a, a_end, b, b_end in group:
             rows += _rows(kind, old[a:a_end], new[b:b_end], a + 1, b + 1)
     return rows
 
 
-def _rows(kind: str, old: list[str], new: list[str], a: int, b: int) -> list[Row]:
+def _rows(kind: str, old: list[str], new: list[str], a: int, b: int) -> list[DiffRow]:
     if kind == "equal":
-        return [Row("", a + place, b + place, text) for place, text in enumerate(old)]
-    removed = [Row("-", a + place, None, text) for place, text in enumerate(old)]
-    return removed + [Row("+", None, b + place, text) for place, text in enumerate(new)]
+        return [DiffRow("", a + place, b + place, text) for place, text in enumerate(old)]
+    removed = [DiffRow("-", a + place, None, text) for place, text in enumerate(old)]
+    return removed + [DiffRow("+", None, b + place, text) for place, text in enumerate(new)]

@@ -1,4 +1,4 @@
-"""How did each state go in each of the last executions, and which took unusually long?"""
+"""Build the grid of the last executions: how each state went, and what took unusually long."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ MOST_LINES = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class GridSpot:
     """A cell of the grid; ``long``: it took unusually long."""
 
     execution: Execution
-    status: formatting.Status
+    status: formatting.StatusLabel
     note: str = ""
     long: bool = False
 
@@ -38,11 +38,11 @@ class Spot:
     def label(self) -> str:
         """Return the cell in words."""
         parts = [self.execution.name, self.status.word.lower(), self.note]
-        return ", ".join([one for one in parts if one] + ["unusually long"] * self.long)
+        return ", ".join([part for part in parts if part] + ["unusually long"] * self.long)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class GridLine:
     """One state over the executions. ``old``: it is not in the definition of now.
 
     ``elsewhere``: it runs in executions that a distributed Map starts.
@@ -51,41 +51,43 @@ class Line:
     name: str
     type: str
     depth: int
-    spots: tuple[Spot, ...]
+    spots: tuple[GridSpot, ...]
     median: int | None
     old: bool = False
     elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class VisitGrid:
     """Executions, oldest first, and a line a state. ``total``: the executions themselves.
 
     ``states``: how many there are, with those that have no line.
     """
 
     runs: tuple[PastExecution, ...]
-    total: Line
-    lines: tuple[Line, ...]
+    total: GridLine
+    lines: tuple[GridLine, ...]
     states: int
 
 
-def grid(found: Sequence[PastExecution], graph: Graph | None, elsewhere: frozenset[str]) -> Grid:
+def visit_grid(
+    executions: Sequence[PastExecution], graph: Graph | None, elsewhere: frozenset[str]
+) -> VisitGrid:
     """Return the grid of some executions, given newest first; at most ``MOST_LINES`` states."""
-    order = tuple(reversed(found))
+    order = tuple(reversed(executions))
     states = [(node.name, node.type) for node in graph.nodes] if graph else []
-    here = {name for name, _ in states}
-    gone = dict.fromkeys(name for run in order for name in run.cells if name not in here)
+    scope = {name for name, _ in states}
+    gone = dict.fromkeys(name for run in order for name in run.cells if name not in scope)
     depths = _depths(graph)
     lines = [
-        Line(name, kind, depths[name], (), None, elsewhere=True)
+        GridLine(name, kind, depths[name], (), None, elsewhere=True)
         if name in elsewhere and not any(name in run.cells for run in order)
-        else _line(name, kind, depths[name], order)
+        else _grid_line(name, kind, depths[name], order)
         for name, kind in states[:MOST_LINES]
     ]
     room = MOST_LINES - len(lines)
-    lines += [_line(name, "", 0, order, old=True) for name in list(gone)[:room]]
-    return Grid(order, _total(order), tuple(lines), len(states) + len(gone))
+    lines += [_grid_line(name, "", 0, order, old=True) for name in list(gone)[:room]]
+    return VisitGrid(order, _total_line(order), tuple(lines), len(states) + len(gone))
 
 
 def _depths(graph: Graph | None) -> dict[str, int]:
@@ -99,38 +101,38 @@ def _depths(graph: Graph | None) -> dict[str, int]:
     return {node.name: groups[node.group] for node in graph.nodes}
 
 
-def _line(
+def _grid_line(
     name: str, kind: str, depth: int, order: Sequence[PastExecution], *, old: bool = False
-) -> Line:
+) -> GridLine:
     cells = [run.cells.get(name) for run in order]
     times = [cell.spent for cell in cells if cell is not None and cell.spent is not None]
-    limit = past_executions.unusual(times)
+    limit = past_executions.unusual_duration(times)
     spots = []
     for run, cell in zip(order, cells, strict=True):
         if cell is None:
-            spots.append(Spot(run.execution, formatting.STEP[""]))
+            spots.append(GridSpot(run.execution, formatting.STEP[""]))
             continue
         spent = cell.spent
-        parts = [] if spent is None else [formatting.duration(spent)]
+        parts = [] if spent is None else [formatting.duration_text(spent)]
         if cell.visits > 1:
             parts.append(f"{cell.visits} visits")
         if cell.retries:
             parts.append(f"{cell.retries} retries" if cell.retries > 1 else "1 retry")
         long = limit is not None and spent is not None and spent >= limit
-        spots.append(Spot(run.execution, formatting.STEP[cell.status], ", ".join(parts), long))
-    return Line(name, kind, depth, tuple(spots), int(median(times)) if times else None, old)
+        spots.append(GridSpot(run.execution, formatting.STEP[cell.status], ", ".join(parts), long))
+    return GridLine(name, kind, depth, tuple(spots), int(median(times)) if times else None, old)
 
 
-def _total(order: Sequence[PastExecution]) -> Line:
+def _total_line(order: Sequence[PastExecution]) -> GridLine:
     times = [run.spent for run in order if run.spent is not None]
-    limit = past_executions.unusual(times)
+    limit = past_executions.unusual_duration(times)
     spots = tuple(
-        Spot(
+        GridSpot(
             run.execution,
             formatting.EXECUTION[run.execution.status],
-            "" if run.spent is None else formatting.duration(run.spent),
+            "" if run.spent is None else formatting.duration_text(run.spent),
             limit is not None and run.spent is not None and run.spent >= limit,
         )
         for run in order
     )
-    return Line("", "", 0, spots, int(median(times)) if times else None)
+    return GridLine("", "", 0, spots, int(median(times)) if times else None)

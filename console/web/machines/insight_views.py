@@ -1,4 +1,4 @@
-"""What do the last executions of a state machine have in common, and what was never tried?"""
+"""Answer the pages of statistics over a state machine's last executions."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from console.web.core.scope import render, scope_of
 from console.web.machines import insights as seen
 from console.web.machines import past_executions
 from console.web.machines.grid import MOST_LINES, SIZES
-from console.web.machines.grid import grid as gridded
-from console.web.machines.machine_views import about
+from console.web.machines.grid import visit_grid as gridded
+from console.web.machines.machine_views import machine_context
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 
 @require_safe
-def grid(request: HttpRequest, machine: str) -> HttpResponse:
+def grid_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/grid/``: the last executions by states."""
-    one = scope_of(request).machine(machine)
-    most = _most(request)
-    context = about(one)
-    graph = _graph(one)
-    apart = seen.elsewhere(graph) if graph is not None else frozenset()
+    machine = scope_of(request).machine(machine_name)
+    most = _asked_size(request)
+    context = machine_context(machine)
+    graph = _graph_of(machine)
+    apart = seen.states_elsewhere(graph) if graph is not None else frozenset()
     context |= {
         "tab": "grid",
-        "grid": gridded(past_executions.last(one, most), graph, apart),
+        "grid": gridded(past_executions.last_executions(machine, most), graph, apart),
         "most": most,
         "sizes": SIZES,
         "legend": formatting.LEGEND,
@@ -39,46 +39,48 @@ def grid(request: HttpRequest, machine: str) -> HttpResponse:
     return render(request, "machines/grid.html", context)
 
 
-def _graph(one: StateMachine) -> engine.Graph | None:
+def _graph_of(machine: StateMachine) -> engine.Graph | None:
     try:
-        return engine.build_graph(engine.parse(one.definition.text, one.type))
+        return engine.build_graph(engine.parse(machine.definition.text, machine.type))
     except engine.DefinitionError:  # stored by a version that checked less
         return None
 
 
 @require_safe
-def insights(request: HttpRequest, machine: str) -> HttpResponse:
+def insights_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/insights/``: how often, how long, and what was never tried."""
-    one = scope_of(request).machine(machine)
-    most = _most(request)
-    context = about(one) | {
+    machine = scope_of(request).machine(machine_name)
+    most = _asked_size(request)
+    context = machine_context(machine) | {
         "tab": "insights",
         "most": most,
         "sizes": SIZES,
         "looked_at": past_executions.LOOKED_AT,
     }
     if context["picture"] is not None:
-        context |= _insights(one, past_executions.last(one, most, of_now=True))
+        context |= _insights(machine, past_executions.last_executions(machine, most, of_now=True))
     return render(request, "machines/insights.html", context)
 
 
-def _insights(one: StateMachine, found: list[past_executions.PastExecution]) -> dict[str, Any]:
-    graph = engine.build_graph(engine.parse(one.definition.text, one.type))
-    inner = past_executions.children(found) if seen.elsewhere(graph) else []
-    known = seen.insights(graph, found, inner)
-    ways = seen.ways(graph, [*found, *inner], known)
-    pairs = {way for run in [*found, *inner] for way in run.ways}
+def _insights(
+    machine: StateMachine, executions: list[past_executions.PastExecution]
+) -> dict[str, Any]:
+    graph = engine.build_graph(engine.parse(machine.definition.text, machine.type))
+    inner = past_executions.child_executions(executions) if seen.states_elsewhere(graph) else []
+    known = seen.list_insights(graph, executions, inner)
+    ways = seen.list_ways(graph, [*executions, *inner], known)
+    pairs = {way for run in [*executions, *inner] for way in run.ways}
     ids = graph.by_name
     never = [way for way in ways if way.tried is False]
     unknown = [way for way in ways if way.tried is None]
     return {
-        "runs": found,
+        "runs": executions,
         "inner": len(inner),
         "insights": list(known.values())[:MOST_LINES],
         "states": len(known),
         "summaries": known,
         "taken": {f"{ids[a]}-{ids[b]}" for a, b in pairs if a in ids and b in ids},
-        "coverage": seen.coverage(ways),
+        "coverage": seen.measure_coverage(ways),
         "never": never[:MOST_LINES],
         "never_tried": len(never),
         "unknown": unknown[:MOST_LINES],
@@ -86,6 +88,6 @@ def _insights(one: StateMachine, found: list[past_executions.PastExecution]) -> 
     }
 
 
-def _most(request: HttpRequest) -> int:
-    asked = request.GET.get("last", "")
-    return int(asked) if asked in map(str, SIZES) else SIZES[0]
+def _asked_size(request: HttpRequest) -> int:
+    asked_size = request.GET.get("last", "")
+    return int(asked_size) if asked_size in map(str, SIZES) else SIZES[0]

@@ -1,4 +1,4 @@
-"""What do the last executions say of each state, and which ways were never tried?
+"""Sum up each state over the last executions, and the ways that none of them took.
 
 Only executions with the definition of now count: what was never tried in another one says nothing.
 """
@@ -37,7 +37,7 @@ class Insight:
     p95: int | None
 
     @property
-    def status(self) -> formatting.Status:
+    def status(self) -> formatting.StatusLabel:
         """Return the worst that happened in it."""
         if not self.visits:
             return formatting.STEP[""]
@@ -56,7 +56,7 @@ class Insight:
         if self.retried:
             parts.append(f"{self.retried} retried")
         if self.p50 is not None and len(parts) < 3:  # noqa: PLR2004 - there is no more room
-            parts.append(formatting.duration(self.p50))
+            parts.append(formatting.duration_text(self.p50))
         return " · ".join(parts)
 
     @property
@@ -84,7 +84,7 @@ class Coverage:
     total: int
 
 
-def elsewhere(graph: Graph) -> frozenset[str]:
+def states_elsewhere(graph: Graph) -> frozenset[str]:
     """Return the names of the states that run in executions of a distributed Map's own."""
     apart: set[str] = set()
     states: dict[str, list[str]] = {}
@@ -102,21 +102,23 @@ def _distributed(node: Node) -> bool:
     return bool((processor.get("ProcessorConfig") or {}).get("Mode") == "DISTRIBUTED")
 
 
-def insights(
-    graph: Graph, found: Sequence[PastExecution], inner: Sequence[PastExecution] = ()
+def list_insights(
+    graph: Graph, executions: Sequence[PastExecution], inner: Sequence[PastExecution] = ()
 ) -> dict[str, Insight]:
     """Return node id -> what happened in it. ``inner``: the children of distributed Maps."""
-    apart = elsewhere(graph)
-    return {node.id: _insight(node, inner if node.name in apart else found) for node in graph.nodes}
+    apart = states_elsewhere(graph)
+    return {
+        node.id: _insight(node, inner if node.name in apart else executions) for node in graph.nodes
+    }
 
 
-def _insight(node: Node, found: Sequence[PastExecution]) -> Insight:
-    cells = [run.cells[node.name] for run in found if node.name in run.cells]
+def _insight(node: Node, executions: Sequence[PastExecution]) -> Insight:
+    cells = [run.cells[node.name] for run in executions if node.name in run.cells]
     times = [time for cell in cells for time in cell.times]
     return Insight(
         node=node,
         ran=len(cells),
-        of=len(found),
+        of=len(executions),
         visits=sum(cell.visits for cell in cells),
         failed=sum(cell.failed for cell in cells),
         caught=sum(cell.caught for cell in cells),
@@ -126,20 +128,22 @@ def _insight(node: Node, found: Sequence[PastExecution]) -> Insight:
     )
 
 
-def ways(graph: Graph, found: Sequence[PastExecution], known: dict[str, Insight]) -> list[Way]:
+def list_ways(
+    graph: Graph, executions: Sequence[PastExecution], known: dict[str, Insight]
+) -> list[Way]:
     """Return every state, Choice rule, Catcher and Retrier, and whether it was tried."""
-    taken = {way for run in found for way in run.ways}
+    taken = {way for run in executions for way in run.ways}
     result = [Way("State", node, "", bool(known[node.id].visits)) for node in graph.nodes]
     out: dict[str, list[Edge]] = {}
     for edge in graph.edges:
         out.setdefault(edge.source, []).append(edge)
     for node in graph.nodes:
-        result += _edges(graph, node, out.get(node.id, ()), taken, known[node.id])
-        result += _retriers(node, known[node.id])
+        result += _edge_ways(graph, node, out.get(node.id, ()), taken, known[node.id])
+        result += _retrier_ways(node, known[node.id])
     return result
 
 
-def _edges(
+def _edge_ways(
     graph: Graph, node: Node, edges: Sequence[Edge], taken: set[tuple[str, str]], known: Insight
 ) -> Iterator[Way]:
     """Yield the ways out that a condition or an error opens.
@@ -159,21 +163,21 @@ def _edges(
         yield Way(_NAMES[edge.kind], node, edge.label or edge.kind, tried)
 
 
-def _retriers(node: Node, known: Insight) -> Iterator[Way]:
+def _retrier_ways(node: Node, known: Insight) -> Iterator[Way]:
     retriers = json.loads(node.text).get("Retry") or []
-    for one in retriers:
+    for retrier in retriers:
         tried = None if known.retried and len(retriers) > 1 else bool(known.retried)
-        yield Way("Retrier", node, ", ".join(one["ErrorEquals"]), tried)
+        yield Way("Retrier", node, ", ".join(retrier["ErrorEquals"]), tried)
 
 
-def coverage(found: Sequence[Way]) -> list[Coverage]:
+def measure_coverage(ways: Sequence[Way]) -> list[Coverage]:
     """Count what was tried, by kind."""
-    kinds = dict.fromkeys(one.kind for one in found)
+    kinds = dict.fromkeys(way.kind for way in ways)
     return [
         Coverage(
             kind,
-            sum(one.kind == kind and one.tried is True for one in found),
-            sum(one.kind == kind for one in found),
+            sum(way.kind == kind and way.tried is True for way in ways),
+            sum(way.kind == kind for way in ways),
         )
         for kind in kinds
     ]

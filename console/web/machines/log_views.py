@@ -1,4 +1,4 @@
-"""What did the executions of a state machine log?  The lines that CloudWatch Logs would answer."""
+"""Answer the log of a state machine: the lines that CloudWatch Logs would return."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from console.masking import masked_execution
 from console.models import LogGroup
 from console.store.machines import log_groups as store
 from console.web.core.scope import Scope, render, scope_of
-from console.web.machines.machine_views import about
+from console.web.machines.machine_views import machine_context
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -29,7 +29,7 @@ _STREAMS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class LogPage:
     """A line with the execution it is of; ``tone``: of its event."""
 
     at_ms: int
@@ -42,47 +42,54 @@ class Shown:
 
 
 @require_safe
-def show(request: HttpRequest, machine: str) -> HttpResponse:
+def log_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/logs/``: the newest lines that match a filter pattern."""
-    here = scope_of(request)
-    one = here.machine(machine)
-    asked = request.GET.get("pattern", "")[:1024]
-    context = about(one) | {"tab": "logs", "pattern": asked, "most": _LINES, "streams": _STREAMS}
-    group = _group(here, one)
+    scope = scope_of(request)
+    machine = scope.machine(machine_name)
+    pattern = request.GET.get("pattern", "")[:1024]
+    context = machine_context(machine) | {
+        "tab": "logs",
+        "pattern": pattern,
+        "most": _LINES,
+        "streams": _STREAMS,
+    }
+    group = _log_group(scope, machine)
     if group is None:
         return render(request, "machines/logs.html", context)
     try:
-        context |= {"group": group, "lines": _newest(here, group, one, asked)}
+        context |= {"group": group, "lines": _newest_streams(scope, group, machine, pattern)}
     except patterns.InvalidPattern as error:
         context |= {"group": group, "lines": [], "problem": error.message}
     status = 422 if "problem" in context else 200
     return render(request, "machines/logs.html", context, status=status)
 
 
-def _group(here: Scope, one: StateMachine) -> LogGroup | None:
-    logging: dict[str, Any] = json.loads(one.logging) if one.logging else {}
+def _log_group(scope: Scope, machine: StateMachine) -> LogGroup | None:
+    logging: dict[str, Any] = json.loads(machine.logging) if machine.logging else {}
     name = store.group_name(logging)
-    groups = LogGroup.objects.filter(project=here.project, region=here.region, deleted_ms=None)
+    groups = LogGroup.objects.filter(project=scope.project, region=scope.region, deleted_ms=None)
     return groups.filter(name=name).first() if name else None
 
 
-def _newest(here: Scope, group: LogGroup, one: StateMachine, pattern: str) -> list[Shown]:
+def _newest_streams(
+    scope: Scope, group: LogGroup, machine: StateMachine, pattern: str
+) -> list[LogPage]:
     """Return the newest lines that match, of the machine's last executions."""
     matches = patterns.compile_pattern(pattern)
-    known = [span for span in streams.log_spans(group) if span.machine_arn == one.arn]
+    known = [span for span in streams.log_spans(group) if span.machine_arn == machine.arn]
     some = list(islice(streams.streams_by_time(group, known, descending=True), _STREAMS))
-    veils = masked_execution.masks_of(here.project, [stream.execution.pk for stream in some])
+    masks = masked_execution.masks_of(scope.project, [stream.execution.pk for stream in some])
     lines = (
-        replace(line, text=veils[line.stream.execution.pk].details(line.text))
+        replace(line, text=masks[line.stream.execution.pk].details(line.text))
         for line in read.newest_lines(group, some, _READ)
     )
-    found = (line for line in lines if matches(line.text))
-    return [_shown(line) for line in islice(found, _LINES)]
+    matching = (line for line in lines if matches(line.text))
+    return [_log_page(line) for line in islice(matching, _LINES)]
 
 
-def _shown(line: read.Line) -> Shown:
+def _log_page(line: read.Line) -> LogPage:
     kind = json.loads(line.text)["type"]
     execution = line.stream.execution
     name = execution.arn.rsplit(":", 2)[-2 if arns.is_express(execution.arn) else -1]
     tone = engine.EVENT_TYPES[kind].tone
-    return Shown(line.at_ms, execution, name, str(line.number), kind, tone, line.text)
+    return LogPage(line.at_ms, execution, name, str(line.number), kind, tone, line.text)

@@ -1,4 +1,4 @@
-"""What is a state machine, and how did its executions go?"""
+"""Answer the list of state machines and the page of one."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from django.views.decorators.http import require_http_methods, require_safe
 import engine
 from console.integrations import mocks
 from console.samples import MACHINES
+from console.statuses import ExecutionStatus
 from console.store.machines import machines as store
-from console.web.core.scope import actor, render, require, scope_of
-from console.web.execution.execution_views import listed
-from console.web.execution.live_views import list_news
+from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.graph import svg
 from console.web.machines import definition_source
 from console.web.search import lists, saved_view_list, scan
-from console.web.search.filters import Wanted
+from console.web.search.filters import ExecutionFilters
+from console.web.search.list_views import render_execution_list, render_list_changes
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -30,102 +30,108 @@ if TYPE_CHECKING:
 
 
 @require_safe
-def every(request: HttpRequest) -> HttpResponse:
+def machine_list(request: HttpRequest) -> HttpResponse:
     """Answer ``/machines/``: all of them, by name."""
     search, after = request.GET.get("q", "")[:80], request.GET.get("after", "")[:80]
-    found = lists.machines(scope_of(request), search=search, after=after)
-    context = {"here": "machines", "machines": found, "search": search, "after": after}
+    page = lists.list_machines(scope_of(request), search=search, after=after)
+    context = {"section": "machines", "machines": page, "search": search, "after": after}
     return render(request, "machines/machine_list.html", context)
 
 
 @require_safe
-def show(request: HttpRequest, machine: str) -> HttpResponse:
+def machine_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/``: its executions."""
-    here = scope_of(request)
-    one = here.machine(machine)
-    lead = saved_view_list.lead(here, request, one)
-    if lead:
-        return redirect(lead)
-    wanted = Wanted.of(request.GET)
-    context = about(one) | {
+    scope = scope_of(request)
+    machine = scope.machine(machine_name)
+    address = saved_view_list.default_view(scope, request, machine)
+    if address:
+        return redirect(address)
+    filters = ExecutionFilters.of(request.GET)
+    context = machine_context(machine) | {
         "tab": "executions",
-        "executions": scan.executions(here, one, wanted),
-        "saved": saved_view_list.shelf(here, one, wanted, request.GET.get("view", "")),
-        "news_url": reverse("machine-news", args=[one.name]),
-        "input": suggested(one.name),
+        "executions": scan.find_executions(scope, machine, filters),
+        "saved": saved_view_list.saved_view_list(
+            scope, machine, filters, request.GET.get("view", "")
+        ),
+        "news_url": reverse("machine-news", args=[machine.name]),
+        "input": suggested_input(machine.name),
     }
-    return listed(request, "machines/page.html", context)
+    return render_execution_list(request, "machines/page.html", context)
 
 
 @require_safe
-def news(request: HttpRequest, machine: str) -> HttpResponse:
+def machine_execution_changes(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer the poll of a machine's list of executions."""
-    here = scope_of(request)
-    return list_news(request, here, here.machine(machine))
+    scope = scope_of(request)
+    return render_list_changes(request, scope, scope.machine(machine_name))
 
 
 @require_safe
-def definition(request: HttpRequest, machine: str) -> HttpResponse:
+def definition_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/definition/``: text and graph."""
-    here = scope_of(request)
-    one = here.machine(machine)
-    context = about(one) | {"tab": "definition"}
-    text = definition_source.readable(one.definition.text)
+    scope = scope_of(request)
+    machine = scope.machine(machine_name)
+    context = machine_context(machine) | {"tab": "definition"}
+    text = definition_source.readable_text(machine.definition.text)
     picture = context["picture"]
     ids = {box.node.name: box.node.id for box in picture.boxes} if picture else {}
-    asked = request.GET.get("page", "")
-    number = int(asked) if re.fullmatch(r"\d{1,6}", asked, re.ASCII) else 1
+    asked_page = request.GET.get("page", "")
+    number = int(asked_page) if re.fullmatch(r"\d{1,6}", asked_page, re.ASCII) else 1
     page = definition_source.text_page(text, ids, number, request.GET.get("state", ""))
     context |= {
         "text": page,
-        "jump": "#src-" if page.pages == 1 else f"?region={here.region}&state=",
-        "reformatted": text != one.definition.text,
+        "jump": "#src-" if page.pages == 1 else f"?region={scope.region}&state=",
+        "reformatted": text != machine.definition.text,
     }
     return render(request, "machines/definition.html", context)
 
 
 @require_http_methods(["GET", "POST"])
-def delete(request: HttpRequest, machine: str) -> HttpResponse:
+def delete_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Ask once, then delete; executions that run are aborted at their next transition."""
-    here = scope_of(request)
-    require(here, "DeleteStateMachine")
-    one = here.machine(machine)
+    scope = scope_of(request)
+    require(scope, "DeleteStateMachine")
+    machine = scope.machine(machine_name)
     if request.method == "GET":
-        running = one.execution_set.filter(status="RUNNING").count()
-        return render(request, "machines/delete.html", about(one) | {"running": running})
-    store.delete_machine(here.project, one.arn, actor(here))
-    if type(one).objects.filter(pk=one.pk).exists():  # it goes when its last execution has ended
-        return redirect("machine", one.name)
-    messages.success(request, f"{one.name} was deleted.")
+        running = machine.execution_set.filter(status=ExecutionStatus.RUNNING).count()
+        return render(
+            request, "machines/delete.html", machine_context(machine) | {"running": running}
+        )
+    store.delete_machine(scope.project, machine.arn, actor_of(scope))
+    if (
+        type(machine).objects.filter(pk=machine.pk).exists()
+    ):  # it goes when its last execution has ended
+        return redirect("machine", machine.name)
+    messages.success(request, f"{machine.name} was deleted.")
     return redirect("machines")
 
 
-def about(one: StateMachine) -> dict[str, Any]:
+def machine_context(machine: StateMachine) -> dict[str, Any]:
     """Return what every page of a machine shows: its comment and picture."""
-    text = one.definition.text
+    text = machine.definition.text
     try:
-        parsed = engine.parse(text, one.type)
+        parsed = engine.parse(text, machine.type)
         comment, limit, picture = (
             parsed.comment,
             parsed.timeout_seconds,
-            svg.picture(text, one.type),
+            svg.definition_picture(text, machine.type),
         )
     except engine.DefinitionError:  # stored by a version that checked less
         comment, limit, picture = None, None, None
-    sample = next((each for each in MACHINES if each.name == one.name), None)
+    sample = next((each for each in MACHINES if each.name == machine.name), None)
     if sample is not None and sample.definition == text:
         comment = sample.description
     return {
-        "here": "machines",
-        "machine": one,
+        "section": "machines",
+        "machine": machine,
         "comment": comment,
         "machine_limit": limit,
-        "cases": mocks.test_cases(one.name),
+        "cases": mocks.test_cases(machine.name),
         "picture": picture,
         "sha": hashlib.sha256(text.encode()).hexdigest()[:12],
     }
 
 
-def suggested(name: str) -> str:
+def suggested_input(name: str) -> str:
     """Return the input to try a sample with, else an empty object."""
-    return next((one.input for one in MACHINES if one.name == name), "{}")
+    return next((sample.input for sample in MACHINES if sample.name == name), "{}")

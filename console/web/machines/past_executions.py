@@ -1,4 +1,4 @@
-"""What happened in each state over the last executions of a machine?
+"""Fold the last executions of a machine to what happened in each state.
 
 The same fold as the page of one execution (``engine.Trace``), by state name, so that a grid, an
 insight and that page cannot disagree. What is folded is kept: a history only grows.
@@ -39,7 +39,7 @@ _BARE = ("input", "output", "cause", "error", "trace_header")
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class GridCell:
     """One state in one execution. ``times``: of each visit that ended, in milliseconds.
 
     ``status``: as the execution's graph shows it; ``failed``, ``caught``: how many visits.
@@ -63,38 +63,42 @@ class PastExecution:
     """One execution, folded. ``ways``: (state, state that followed it)."""
 
     execution: Execution
-    cells: dict[str, Cell]
+    cells: dict[str, GridCell]
     ways: frozenset[tuple[str, str]]
 
     @property
     def spent(self) -> int | None:
         """Return how long it took, None while it runs."""
-        one = self.execution
-        return None if one.stop_ms is None else one.stop_ms - one.start_ms
+        execution = self.execution
+        return None if execution.stop_ms is None else execution.stop_ms - execution.start_ms
 
 
-def last(machine: StateMachine, most: int, *, of_now: bool = False) -> list[PastExecution]:
+def last_executions(
+    machine: StateMachine, most: int, *, of_now: bool = False
+) -> list[PastExecution]:
     """Return the last executions, newest first; fewer where their histories are very long.
 
     ``of_now``: only those that have the definition which the machine has now.
     """
-    found = Execution.objects.filter(state_machine=machine, map_run=None)
+    executions = Execution.objects.filter(state_machine=machine, map_run=None)
     if of_now:  # no index has the definition: a new one would be looked for among all there are
-        recent = found.order_by("-start_ms", "-pk").values("pk")[:LOOKED_AT]
-        found = found.filter(definition_id=machine.definition_id, pk__in=recent)
-    return _folded(_chosen(found.order_by("-start_ms", "-pk"), most))
+        recent = executions.order_by("-start_ms", "-pk").values("pk")[:LOOKED_AT]
+        executions = executions.filter(definition_id=machine.definition_id, pk__in=recent)
+    return _folded(_chosen_rows(executions.order_by("-start_ms", "-pk"), most))
 
 
-def children(found: Sequence[PastExecution]) -> list[PastExecution]:
+def child_executions(executions: Sequence[PastExecution]) -> list[PastExecution]:
     """Return the last executions that distributed Maps of some executions have started."""
-    parents = [run.execution.pk for run in found]
+    parents = [run.execution.pk for run in executions]
     rows = Execution.objects.filter(map_run__parent__in=parents)
-    return _folded(_chosen(rows.order_by("-pk"), _MOST_CHILDREN)) if parents else []
+    return _folded(_chosen_rows(rows.order_by("-pk"), _MOST_CHILDREN)) if parents else []
 
 
-def _chosen(found: QuerySet[Execution], most: int) -> list[tuple[Execution, int]]:
+def _chosen_rows(executions: QuerySet[Execution], most: int) -> list[tuple[Execution, int]]:
     """Return executions and the lengths of their histories, as many as a page may read."""
-    rows = found.select_related("definition").defer(*_BARE).annotate(next=F("runrow__next_event"))
+    rows = (
+        executions.select_related("definition").defer(*_BARE).annotate(next=F("runrow__next_event"))
+    )
     chosen: list[tuple[Execution, int]] = []
     total = 0
     for row in rows[:most]:
@@ -108,7 +112,7 @@ def _chosen(found: QuerySet[Execution], most: int) -> list[tuple[Execution, int]
 
 # -- folding ---------------------------------------------------------------------------------------
 
-_Folded = tuple[dict[str, Cell], frozenset[tuple[str, str]]]
+_Folded = tuple[dict[str, GridCell], frozenset[tuple[str, str]]]
 _known: OrderedDict[tuple[int, int], _Folded] = OrderedDict()
 _lock = Lock()
 
@@ -161,22 +165,26 @@ def _fold(row: Execution, length: int, events: Sequence[engine.Event]) -> _Folde
     return cells, _ways(events)
 
 
-def _cell(status: str, visits: Sequence[engine.Visit]) -> Cell:
-    return Cell(
+def _cell(status: str, visits: Sequence[engine.Visit]) -> GridCell:
+    return GridCell(
         status=status,
         visits=len(visits),
-        retries=sum(max(0, one.attempts - 1) for one in visits),
-        failed=sum(one.status == "failed" for one in visits),
-        caught=sum(one.status == "caught" for one in visits),
-        times=tuple(one.left_ms - one.entered_ms for one in visits if one.left_ms is not None),
+        retries=sum(max(0, visit.attempts - 1) for visit in visits),
+        failed=sum(visit.status == "failed" for visit in visits),
+        caught=sum(visit.status == "caught" for visit in visits),
+        times=tuple(
+            visit.left_ms - visit.entered_ms for visit in visits if visit.left_ms is not None
+        ),
     )
 
 
 def _ways(events: Sequence[engine.Event]) -> frozenset[tuple[str, str]]:
     """Return which state was left for which, also in attempts that a retry has replaced."""
-    left = {one.id: one.state for one in events if one.type in event_types.STATE_EXITS}
-    entered = (one for one in events if one.type in event_types.STATE_ENTRIES)
-    return frozenset((left[one.previous], one.state) for one in entered if one.previous in left)
+    left = {event.id: event.state for event in events if event.type in event_types.STATE_EXITS}
+    entered = (event for event in events if event.type in event_types.STATE_ENTRIES)
+    return frozenset(
+        (left[event.previous], event.state) for event in entered if event.previous in left
+    )
 
 
 # -- numbers ---------------------------------------------------------------------------------------
@@ -186,12 +194,12 @@ _LEAST_MS = 100
 
 
 def percentile(times: Sequence[int], percent: int) -> int | None:
-    """Return the smallest time that so many percent of the times do not exceed."""
+    """Return the smallest of some times that ``percent`` of them do not exceed."""
     ordered = sorted(times)
     return ordered[max(0, -(-len(ordered) * percent // 100) - 1)] if ordered else None
 
 
-def unusual(times: Sequence[int]) -> int | None:
+def unusual_duration(times: Sequence[int]) -> int | None:
     """Return from which time on one is unusually long; None while there are too few to tell.
 
     Beyond the upper quarter by one and a half times the middle half (Tukey's fence), and far

@@ -1,4 +1,4 @@
-"""With which role does a state machine run, where does it log, is it traced, how is it tagged?"""
+"""Answer the settings of a state machine: role, logging, tracing and tags."""
 
 from __future__ import annotations
 
@@ -7,53 +7,56 @@ from typing import TYPE_CHECKING, Any
 
 from django.views.decorators.http import require_http_methods
 
-from console.errors import ValidationException
 from console.store.machines import log_groups, machines, tags
 from console.web.core import form_actions
-from console.web.core.scope import Scope, actor, render
-from console.web.machines.machine_views import about
+from console.web.core.scope import Scope, actor_of, render
+from console.web.machines.forms import (
+    LEVELS,
+    LoggingForm,
+    RemoveTagForm,
+    RoleForm,
+    TagForm,
+    TracingForm,
+)
+from console.web.machines.machine_views import machine_context
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from django.http import HttpRequest, HttpResponse, QueryDict
+    from django.http import HttpRequest, HttpResponse
 
     from console.models import StateMachine
-
-LEVELS = {
-    "OFF": "Off: nothing is logged",
-    "FATAL": "Fatal: how an execution failed",
-    "ERROR": "Error: every failure on the way",
-    "ALL": "All: the whole history",
-}
-_LONGEST_KEY, _LONGEST_VALUE = 128, 256
+    from console.web.core.form_actions import FormActions
 
 
 @require_http_methods(["GET", "POST"])
-def show(request: HttpRequest, machine: str) -> HttpResponse:
+def settings_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/settings/``; each POST changes one setting."""
-    return form_actions.answer(
-        request, machine, _ACTS, _page, "machine-settings", lambda act, why: {"errors": {act: why}}
+    return form_actions.answer_form_action(
+        request,
+        machine_name,
+        _ACTIONS,
+        _render_page,
+        "machine-settings",
+        lambda act, why: {"errors": {act: why}},
     )
 
 
-def _page(
-    request: HttpRequest, one: StateMachine, *, status: int = 200, **more: Any
+def _render_page(
+    request: HttpRequest, machine: StateMachine, *, status: int = 200, **more: Any
 ) -> HttpResponse:
-    logging = json.loads(one.logging) if one.logging else {}
+    logging = json.loads(machine.logging) if machine.logging else {}
     typed: dict[str, str] = more.get("typed", {})
-    context = about(one) | {
+    context = machine_context(machine) | {
         "tab": "settings",
         "levels": LEVELS,
         "level": typed.get("level") or logging.get("level", "OFF"),
         "with_data": "data" in typed if typed else bool(logging.get("includeExecutionData")),
         "group": typed.get("group")
         or log_groups.group_name(logging)
-        or f"{log_groups.VENDED}{one.name}",
-        "tracing": bool(one.tracing and json.loads(one.tracing).get("enabled")),
-        "encryption": json.loads(one.encryption) if one.encryption else None,
-        "role": typed.get("role") or one.role_arn,
-        "tags": tags.get_tags(one.arn),
+        or f"{log_groups.VENDED}{machine.name}",
+        "tracing": bool(machine.tracing and json.loads(machine.tracing).get("enabled")),
+        "encryption": json.loads(machine.encryption) if machine.encryption else None,
+        "role": typed.get("role") or machine.role_arn,
+        "tags": tags.get_tags(machine.arn),
     }
     return render(request, "machines/settings.html", context | more, status=status)
 
@@ -61,53 +64,46 @@ def _page(
 # -- what a form does ------------------------------------------------------------------------------
 
 
-def _set_logging(here: Scope, one: StateMachine, form: QueryDict) -> str:
-    level, name = form.get("level", ""), form.get("group", "").strip()
-    if level not in LEVELS:
-        raise ValidationException(f"The level: got “{level}”, wanted one of {', '.join(LEVELS)}.")
-    wanted: dict[str, Any] = {"level": level, "includeExecutionData": "data" in form}
+def _set_logging(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
+    level, name = sent["level"], sent["group"]
+    logging: dict[str, Any] = {"level": level, "includeExecutionData": sent["data"]}
     if name and level != "OFF":
-        arn = f"arn:aws:logs:{here.region}:{here.project.account_id}:log-group:{name}:*"
-        wanted["destinations"] = [{"cloudWatchLogsLogGroup": {"logGroupArn": arn}}]
-    log_groups.check_group_name(here.project, here.region, wanted)
-    plain = wanted == {"level": "OFF", "includeExecutionData": False}
-    text = "" if plain else json.dumps(wanted, sort_keys=True)
-    machines.update_machine(one, logging=text, actor=actor(here))
+        arn = f"arn:aws:logs:{scope.region}:{scope.project.account_id}:log-group:{name}:*"
+        logging["destinations"] = [{"cloudWatchLogsLogGroup": {"logGroupArn": arn}}]
+    log_groups.check_group_name(scope.project, scope.region, logging)
+    plain = logging == {"level": "OFF", "includeExecutionData": False}
+    text = "" if plain else json.dumps(logging, sort_keys=True)
+    machines.update_machine(machine, logging=text, actor=actor_of(scope))
     return "Executions that start from now on use these log settings."
 
 
-def _set_tracing(here: Scope, one: StateMachine, form: QueryDict) -> str:
-    text = json.dumps({"enabled": True}) if "tracing" in form else ""
-    machines.update_machine(one, tracing=text, actor=actor(here))
+def _set_tracing(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
+    text = json.dumps({"enabled": True}) if sent["tracing"] else ""
+    machines.update_machine(machine, tracing=text, actor=actor_of(scope))
     return "Tracing is on." if text else "Tracing is off."
 
 
-def _set_role(here: Scope, one: StateMachine, form: QueryDict) -> str:
-    machines.update_machine(one, role_arn=form.get("role", "").strip(), actor=actor(here))
+def _set_role(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
+    machines.update_machine(machine, role_arn=sent["role"], actor=actor_of(scope))
     return "Executions that start from now on have this role."
 
 
-def _put_tag(here: Scope, one: StateMachine, form: QueryDict) -> str:
-    key, value = form.get("key", "").strip(), form.get("value", "").strip()
-    if not 1 <= len(key) <= _LONGEST_KEY or len(value) > _LONGEST_VALUE:
-        raise ValidationException(
-            f"A tag has a key of 1 to {_LONGEST_KEY} characters and a value of up to "
-            f"{_LONGEST_VALUE}."
-        )
-    tags.put_tags(one.arn, {key: value}, here.project, actor(here))
+def _put_tag(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
+    key, value = sent["key"], sent["value"]
+    tags.put_tags(machine.arn, {key: value}, scope.project, actor_of(scope))
     return f"The tag {key} is set."
 
 
-def _remove_tag(here: Scope, one: StateMachine, form: QueryDict) -> str:
-    key = form.get("key", "")
-    tags.remove_tags(one.arn, [key], here.project, actor(here))
+def _remove_tag(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
+    key = sent["key"]
+    tags.remove_tags(machine.arn, [key], scope.project, actor_of(scope))
     return f"The tag {key} is removed."
 
 
-_ACTS: dict[str, tuple[str, Callable[[Scope, StateMachine, QueryDict], str]]] = {
-    "logging": ("UpdateStateMachine", _set_logging),
-    "tracing": ("UpdateStateMachine", _set_tracing),
-    "role": ("UpdateStateMachine", _set_role),
-    "tag": ("TagResource", _put_tag),
-    "untag": ("UntagResource", _remove_tag),
+_ACTIONS: FormActions = {
+    "logging": ("UpdateStateMachine", LoggingForm, _set_logging),
+    "tracing": ("UpdateStateMachine", TracingForm, _set_tracing),
+    "role": ("UpdateStateMachine", RoleForm, _set_role),
+    "tag": ("TagResource", TagForm, _put_tag),
+    "untag": ("UntagResource", RemoveTagForm, _remove_tag),
 }

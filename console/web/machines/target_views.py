@@ -1,4 +1,4 @@
-"""Where do calls go, and what would a state machine call?"""
+"""Answer the pages that show where calls go, of all state machines and of one."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import engine
 from console.errors import ServiceError
 from console.store.machines import machine_options, tags
 from console.web.core import formatting
-from console.web.core.scope import actor, render, require, scope_of
+from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.machines import calls
-from console.web.machines.machine_views import about
+from console.web.machines.forms import OptionsForm
+from console.web.machines.machine_views import machine_context
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -26,49 +27,50 @@ _LABELS = {
 
 
 @require_safe
-def show(request: HttpRequest) -> HttpResponse:
+def target_list(request: HttpRequest) -> HttpResponse:
     """Answer ``/targets/``: what the settings say of services, functions and addresses."""
     project = scope_of(request).project
     context = {
-        "here": "tasks",
+        "section": "tasks",
         "tab": "targets",
-        "services": calls.services(project),
-        "functions": calls.functions(project) + calls.sample_functions(project),
-        "origins": calls.origins(project),
+        "services": calls.list_services(project),
+        "functions": calls.list_functions(project) + calls.list_sample_functions(project),
+        "origins": calls.list_origins(project),
     }
     return render(request, "machines/target_list.html", context)
 
 
 @require_http_methods(["GET", "POST"])
-def of_machine(request: HttpRequest, machine: str) -> HttpResponse:
+def calls_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/calls/``: what each Task would call, and nothing is called.
 
     An editor sets the machine's switches.
     """
-    here = scope_of(request)
-    one = here.machine(machine)
+    scope = scope_of(request)
+    machine = scope.machine(machine_name)
     problem = ""
     if request.method == "POST":
-        require(here, "TagResource")
-        given = {key: request.POST[key] for key in machine_options.VALUES if key in request.POST}
+        require(scope, "TagResource")
         try:
-            tags.put_own_tags(here.project, one.arn, given, actor(here))
+            tags.put_own_tags(
+                scope.project, machine.arn, OptionsForm(request.POST).values, actor_of(scope)
+            )
         except ServiceError as refused:
             problem = refused.message
         else:
-            messages.success(request, f"{one.name} behaves so from now on.")
+            messages.success(request, f"{machine.name} behaves so from now on.")
             return redirect(request.get_full_path())
     try:
-        found = calls.of_machine(one)
+        task_calls = calls.calls_of_machine(machine)
     except engine.DefinitionError:  # stored by a version that checked less
-        found = None
-    context = about(one) | {
+        task_calls = None
+    context = machine_context(machine) | {
         "tab": "calls",
-        "calls": found,
-        "nothing": formatting.Status("caught", "Nothing"),
+        "calls": task_calls,
+        "nothing": formatting.StatusLabel("caught", "Nothing"),
         "switches": [
             (key, _LABELS[key], value, machine_options.VALUES[key])
-            for key, value in machine_options.of_machine(one.arn).items()
+            for key, value in machine_options.of_machine(machine.arn).items()
         ],
         "problem": problem,
     }

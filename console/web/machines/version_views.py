@@ -1,34 +1,31 @@
-"""Which versions and aliases has a state machine, and what changed between two definitions?"""
+"""Answer the versions and aliases of a state machine, and the difference of two definitions."""
 
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.http import Http404
 from django.views.decorators.http import require_http_methods, require_safe
 
-from console.errors import ValidationException
 from console.models import Alias, Version
 from console.store.machines import versions as store
 from console.web.core import form_actions
 from console.web.core.numbers import whole_number
-from console.web.core.scope import Scope, actor, render, scope_of
+from console.web.core.scope import Scope, actor_of, render, scope_of
 from console.web.machines import definition_source
-from console.web.machines.machine_views import about
+from console.web.machines.forms import AliasForm, DeleteAliasForm, DeleteVersionForm, PublishForm
+from console.web.machines.machine_views import machine_context
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from django.http import HttpRequest, HttpResponse, QueryDict
+    from django.http import HttpRequest, HttpResponse
 
     from console.models import StateMachine
+    from console.web.core.form_actions import FormActions
 
 _PAGE = 50
 _CHOICES = 200
-_NAME = re.compile(r"(?=.*[a-zA-Z_.-])[\w.-]{1,80}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,29 +37,34 @@ class AliasRow:
 
 
 @require_http_methods(["GET", "POST"])
-def show(request: HttpRequest, machine: str) -> HttpResponse:
+def versions_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/versions/``; a POST publishes, routes or deletes."""
-    return form_actions.answer(
-        request, machine, _ACTS, _page, "versions", lambda _act, why: {"problem": why}
+    return form_actions.answer_form_action(
+        request,
+        machine_name,
+        _ACTIONS,
+        _render_page,
+        "versions",
+        lambda _act, why: {"problem": why},
     )
 
 
-def _page(
-    request: HttpRequest, one: StateMachine, *, status: int = 200, **more: Any
+def _render_page(
+    request: HttpRequest, machine: StateMachine, *, status: int = 200, **more: Any
 ) -> HttpResponse:
     before = whole_number(request.GET.get("before", "")) or 0
-    rows = store.list_versions(one, before=before, limit=_PAGE + 1)
-    newest = store.list_versions(one, limit=1)
-    context = about(one) | {
+    rows = store.list_versions(machine, before=before, limit=_PAGE + 1)
+    newest = store.list_versions(machine, limit=1)
+    context = machine_context(machine) | {
         "tab": "versions",
         "versions": rows[:_PAGE],
         "older": rows[_PAGE - 1].number if len(rows) > _PAGE else None,
         "aliases": [
             AliasRow(each, json.loads(each.routing))
-            for each in store.list_aliases(store.Target(one))
+            for each in store.list_aliases(store.Target(machine))
         ],
-        "choices": [each.number for each in store.list_versions(one, limit=_CHOICES)],
-        "unpublished": not newest or newest[0].revision_id != one.revision_id,
+        "choices": [each.number for each in store.list_versions(machine, limit=_CHOICES)],
+        "unpublished": not newest or newest[0].revision_id != machine.revision_id,
     }
     return render(request, "machines/versions.html", context | more, status=status)
 
@@ -70,63 +72,54 @@ def _page(
 # -- what a form does ------------------------------------------------------------------------------
 
 
-def _publish(here: Scope, one: StateMachine, form: QueryDict) -> str:
-    text = form.get("description", "")[:256]
-    made = store.publish_version(one, description=text, actor=actor(here))
+def _publish(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
+    text = sent["description"]
+    made = store.publish_version(machine, description=text, actor=actor_of(scope))
     return f"Version {made.number} was published."
 
 
-def _delete_version(here: Scope, one: StateMachine, form: QueryDict) -> str:
-    number = form.get("number", "")
-    if not number.isdecimal():
-        raise ValidationException(f"The version: got “{number}”, wanted its number.")
-    store.delete_version(here.project, f"{one.arn}:{number}", actor(here))
+def _delete_version(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
+    number = sent["number"]
+    store.delete_version(scope.project, f"{machine.arn}:{number}", actor_of(scope))
     return f"Version {number} was deleted."
 
 
-def _put_alias(here: Scope, one: StateMachine, form: QueryDict) -> str:
-    name = form.get("name", "").strip()
-    if not _NAME.fullmatch(name):
-        raise ValidationException(
-            f"The name of an alias: got “{name}”, wanted up to 80 letters, digits, “_”, “-” or "
-            "“.”, not digits alone."
+def _put_alias(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
+    name = sent["name"]
+    routing, text = _routing(machine, sent), sent["description"]
+    if sent["act"] == "change":
+        arn = f"{machine.arn}:{name}"
+        store.update_alias(
+            scope.project, arn, routing=routing, description=text, actor=actor_of(scope)
         )
-    routing, text = _routing(one, form), form.get("description", "")[:256]
-    if form.get("act") == "change":
-        arn = f"{one.arn}:{name}"
-        store.update_alias(here.project, arn, routing=routing, description=text, actor=actor(here))
         return f"{name} was changed."
-    store.create_alias(here.project, name, routing, description=text, actor=actor(here))
+    store.create_alias(scope.project, name, routing, description=text, actor=actor_of(scope))
     return f"{name} was created."
 
 
-def _routing(one: StateMachine, form: QueryDict) -> list[dict[str, Any]]:
-    """Read one or two versions; ``share``: percent that the second one gets."""
-    first, second, share = (form.get(name, "").strip() for name in ("first", "second", "share"))
+def _routing(machine: StateMachine, sent: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the routing of a form: one version, or two with the weight of each."""
+    first, second, weight = sent["first"], sent["second"], sent["share"]
     if not second:
-        return [{"stateMachineVersionArn": f"{one.arn}:{first}", "weight": 100}]
-    weight = whole_number(share)
-    if weight is None or weight > 100:  # noqa: PLR2004 - percent
-        got = share[:40]
-        raise ValidationException(f"The share: got “{got}”, wanted a whole number up to 100.")
+        return [{"stateMachineVersionArn": f"{machine.arn}:{first}", "weight": 100}]
     return [
-        {"stateMachineVersionArn": f"{one.arn}:{first}", "weight": 100 - weight},
-        {"stateMachineVersionArn": f"{one.arn}:{second}", "weight": weight},
+        {"stateMachineVersionArn": f"{machine.arn}:{first}", "weight": 100 - weight},
+        {"stateMachineVersionArn": f"{machine.arn}:{second}", "weight": weight},
     ]
 
 
-def _delete_alias(here: Scope, one: StateMachine, form: QueryDict) -> str:
-    name = form.get("name", "")
-    store.delete_alias(here.project, f"{one.arn}:{name}", actor(here))
+def _delete_alias(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
+    name = sent["name"]
+    store.delete_alias(scope.project, f"{machine.arn}:{name}", actor_of(scope))
     return f"{name} was deleted."
 
 
-_ACTS: dict[str, tuple[str, Callable[[Scope, StateMachine, QueryDict], str]]] = {
-    "publish": ("PublishStateMachineVersion", _publish),
-    "delete-version": ("DeleteStateMachineVersion", _delete_version),
-    "create": ("CreateStateMachineAlias", _put_alias),
-    "change": ("UpdateStateMachineAlias", _put_alias),
-    "delete-alias": ("DeleteStateMachineAlias", _delete_alias),
+_ACTIONS: FormActions = {
+    "publish": ("PublishStateMachineVersion", PublishForm, _publish),
+    "delete-version": ("DeleteStateMachineVersion", DeleteVersionForm, _delete_version),
+    "create": ("CreateStateMachineAlias", AliasForm, _put_alias),
+    "change": ("UpdateStateMachineAlias", AliasForm, _put_alias),
+    "delete-alias": ("DeleteStateMachineAlias", DeleteAliasForm, _delete_alias),
 }
 
 
@@ -134,7 +127,7 @@ _ACTS: dict[str, tuple[str, Callable[[Scope, StateMachine, QueryDict], str]]] = 
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class DiffSide:
     """One of two definitions to compare. ``key``: how the address names it."""
 
     key: str
@@ -144,33 +137,33 @@ class Side:
 
 
 @require_safe
-def compare(request: HttpRequest, machine: str) -> HttpResponse:
+def definition_diff(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/diff/?from=…&to=…``: versions, executions (``run:…``) or now."""
-    here = scope_of(request)
-    one = here.machine(machine)
-    before = _side(here, one, request.GET.get("from", ""))
-    after = _side(here, one, request.GET.get("to", ""))
-    rows = definition_source.difference(before.text, after.text)
-    context = about(one) | {
+    scope = scope_of(request)
+    machine = scope.machine(machine_name)
+    before = _diff_side(scope, machine, request.GET.get("from", ""))
+    after = _diff_side(scope, machine, request.GET.get("to", ""))
+    rows = definition_source.diff_rows(before.text, after.text)
+    context = machine_context(machine) | {
         "before": before,
         "after": after,
         "rows": rows,
         "added": sum(row.sign == "+" for row in rows or ()),
         "removed": sum(row.sign == "-" for row in rows or ()),
-        "choices": [each.number for each in store.list_versions(one, limit=_CHOICES)],
+        "choices": [each.number for each in store.list_versions(machine, limit=_CHOICES)],
     }
     return render(request, "machines/diff.html", context)
 
 
-def _side(here: Scope, one: StateMachine, key: str) -> Side:
+def _diff_side(scope: Scope, machine: StateMachine, key: str) -> DiffSide:
     if key.isdecimal():
-        rows = Version.objects.select_related("definition").filter(state_machine=one)
-        found = rows.filter(number=int(key[:9])).first()
-        if found is None:
-            raise Http404(f"“{one.name}” has no version {key}.")
-        return Side(key, f"Version {key}", found.definition.text, found.role_arn)
+        rows = Version.objects.select_related("definition").filter(state_machine=machine)
+        version = rows.filter(number=int(key[:9])).first()
+        if version is None:
+            raise Http404(f"“{machine.name}” has no version {key}.")
+        return DiffSide(key, f"Version {key}", version.definition.text, version.role_arn)
     if key.startswith("run:"):
         name = key.removeprefix("run:")
-        run = here.execution(one.name, name)
-        return Side(key, f"Execution {name}", run.definition.text, run.role_arn)
-    return Side("", "Now", one.definition.text, one.role_arn)
+        run = scope.execution(machine.name, name)
+        return DiffSide(key, f"Execution {name}", run.definition.text, run.role_arn)
+    return DiffSide("", "Now", machine.definition.text, machine.role_arn)

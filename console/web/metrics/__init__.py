@@ -1,0 +1,1 @@
+"""The charts of executions and server, and the same numbers for Prometheus."""

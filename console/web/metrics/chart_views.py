@@ -1,4 +1,4 @@
-"""How do the metrics look, and which executions are behind a bar?"""
+"""Answer the charts of the metrics, and the executions behind a bar."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_safe
 
 from console.metrics import cost
-from console.metrics.names import METRICS, STATUS_OF, Metric
+from console.metrics.names import METRICS, REDRIVEN_ENDS, STATUS_OF, Metric
 from console.models import Execution, StateMachine
+from console.statuses import MachineType
 from console.web.core.formatting import iso_text
 from console.web.core.scope import Scope, render, scope_of
-from console.web.machines.machine_views import about
+from console.web.machines.machine_views import machine_context
 from console.web.metrics import charts, span
 
 if TYPE_CHECKING:
@@ -26,41 +27,45 @@ _BARE = ("input", "output", "cause", "error", "trace_header", "definition")
 
 
 @require_safe
-def show(request: HttpRequest) -> HttpResponse:
+def charts_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/charts/``: all machines."""
-    context = {"here": "charts"} | charts.context(scope_of(request), request.GET, None)
+    context = {"section": "charts"} | charts.charts_context(scope_of(request), request.GET, None)
     return render(request, "metrics/page.html", context)
 
 
 @require_safe
-def machine(request: HttpRequest, machine: str) -> HttpResponse:
+def machine_charts(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/metrics/``."""
-    here = scope_of(request)
-    one = here.machine(machine)
-    context = about(one) | {"tab": "metrics"} | charts.context(here, request.GET, one)
-    chosen: span.Span = context["span"]
-    context["cost"], looked_at = cost.cost_of_machine(one, chosen.since, chosen.until)
+    scope = scope_of(request)
+    machine = scope.machine(machine_name)
+    context = (
+        machine_context(machine)
+        | {"tab": "metrics"}
+        | charts.charts_context(scope, request.GET, machine)
+    )
+    chosen: span.ChartSpan = context["span"]
+    context["cost"], looked_at = cost.cost_of_machine(machine, chosen.since, chosen.until)
     context["sampled"] = looked_at if looked_at == cost.MOST else 0
     return render(request, "metrics/machine.html", context)
 
 
 @require_safe
-def delta(request: HttpRequest) -> HttpResponse:
+def charts_changes(request: HttpRequest) -> HttpResponse:
     """Answer the poll: the charts that changed, nothing while none did."""
-    here = scope_of(request)
-    context = charts.context(here, request.GET, _machine(here, request))
-    seen = set(request.GET.get("seen", "").split(","))
-    changed = [one for one in context["charts"] if f"{one.name}:{one.mark}" not in seen]
+    scope = scope_of(request)
+    context = charts.charts_context(scope, request.GET, _asked_machine(scope, request))
+    marks = set(request.GET.get("seen", "").split(","))
+    changed = [chart for chart in context["charts"] if f"{chart.name}:{chart.mark}" not in marks]
     if not changed:
         return HttpResponse(status=204)
     return render(request, "metrics/_live_update.html", context | {"charts": changed})
 
 
 @require_safe
-def download(request: HttpRequest) -> HttpResponse:
+def charts_csv(request: HttpRequest) -> HttpResponse:
     """Answer ``/charts.csv``: what the charts show."""
-    here = scope_of(request)
-    context = charts.context(here, request.GET, _machine(here, request))
+    scope = scope_of(request)
+    context = charts.charts_context(scope, request.GET, _asked_machine(scope, request))
     headers = {
         "Cache-Control": "no-store",
         "Content-Disposition": 'attachment; filename="metrics.csv"',
@@ -68,10 +73,12 @@ def download(request: HttpRequest) -> HttpResponse:
     response = HttpResponse(content_type="text/csv; charset=utf-8", headers=headers)
     rows = csv.writer(response)
     rows.writerow(["metric", "statistic", "unit", "from", "seconds", "value"])
-    for one in context["charts"]:
-        for bar in one.bars:
+    for chart in context["charts"]:
+        for bar in chart.bars:
             start, seconds = iso_text(bar.start), context["span"].period // 1000
-            rows.writerow([one.name, one.statistic, one.unit, start, seconds, f"{bar.value:.10g}"])
+            rows.writerow(
+                [chart.name, chart.statistic, chart.unit, start, seconds, f"{bar.value:.10g}"]
+            )
     return response
 
 
@@ -79,26 +86,28 @@ def download(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-def behind(request: HttpRequest) -> HttpResponse:
+def executions_behind(request: HttpRequest) -> HttpResponse:
     """Answer ``/charts/executions/``: those that one bar counts."""
-    here, query = scope_of(request), request.GET
+    scope, query = scope_of(request), request.GET
     metric = METRICS.get(query.get("metric", ""))
     since, until = (span.minute_of(query.get(name, "")) for name in ("from", "to"))
     if metric is None or metric.group != "executions" or since is None or until is None:
         raise Http404("This address needs a metric, from and to.")
-    one = _machine(here, request)
-    column, found = _found(here, metric, since, until, one)
-    total = found.count()
+    machine = _asked_machine(scope, request)
+    column, executions = _found_executions(scope, metric, since, until, machine)
+    total = executions.count()
     page = re.fullmatch(r"(\d{1,15})-(\d{1,15})", query.get("after", ""))
     if page is not None:
         at_ms, number = int(page[1]), int(page[2])
-        found = found.filter(Q(**{f"{column}__lt": at_ms}) | Q(**{column: at_ms}, pk__lt=number))
-    rows = list(found.defer(*_BARE).order_by(f"-{column}", "-pk")[: _PAGE + 1])
+        executions = executions.filter(
+            Q(**{f"{column}__lt": at_ms}) | Q(**{column: at_ms}, pk__lt=number)
+        )
+    rows = list(executions.defer(*_BARE).order_by(f"-{column}", "-pk")[: _PAGE + 1])
     last = rows[_PAGE - 1] if len(rows) > _PAGE else None
     context = {
-        "here": "charts",
+        "section": "charts",
         "metric": metric,
-        "machine": one,
+        "machine": machine,
         "since": since,
         "until": until,
         "total": total,
@@ -108,8 +117,14 @@ def behind(request: HttpRequest) -> HttpResponse:
     return render(request, "metrics/executions.html", context)
 
 
-def _found(
-    here: Scope, metric: Metric, since: int, until: int, machine: StateMachine | None
+_EXPRESS = (
+    *("ExpressExecutionBilledDuration", "ExpressExecutionBilledMemory", "ExpressExecutionMemory"),
+)
+"""The metrics that only Express executions have."""
+
+
+def _found_executions(
+    scope: Scope, metric: Metric, since: int, until: int, machine: StateMachine | None
 ) -> tuple[str, Any]:
     """Return the column that places executions in time, and those that a metric counts."""
     starts = {"ExecutionsStarted": "start_ms", "ExecutionsRedriven": "redrive_ms"}
@@ -117,18 +132,18 @@ def _found(
     which: dict[str, Any] = {f"{column}__range": (since, until - 1)}
     if metric.name in STATUS_OF:
         which["status"] = STATUS_OF[metric.name]
-    if metric.name.startswith("Redriven"):
+    if metric.name in REDRIVEN_ENDS.values():
         which["redrive_count__gt"] = 0
-    if metric.name.startswith("Express"):
-        which["state_machine__type"] = "EXPRESS"
+    if metric.name in _EXPRESS:
+        which["state_machine__type"] = MachineType.EXPRESS
     if metric.name == "ExecutionThrottled":  # counts what waited, which no execution keeps
         which["pk"] = 0
-    rows = Execution.objects.filter(project=here.project, map_run=None, **which)
+    rows = Execution.objects.filter(project=scope.project, map_run=None, **which)
     if machine is not None:
         return column, rows.filter(state_machine_arn=machine.arn)
-    return column, rows.filter(arn__startswith=here.arn("execution", ""))
+    return column, rows.filter(arn__startswith=scope.arn("execution", ""))
 
 
-def _machine(here: Scope, request: HttpRequest) -> StateMachine | None:
+def _asked_machine(scope: Scope, request: HttpRequest) -> StateMachine | None:
     name = request.GET.get("machine", "")
-    return here.machine(name) if name else None
+    return scope.machine(name) if name else None

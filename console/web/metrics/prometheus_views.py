@@ -27,9 +27,9 @@ _FORWARDED = ("forwarded", "x-forwarded", "x-real-ip", "via")
 
 @login_not_required  # its own rule, below
 @require_safe
-def metrics(request: HttpRequest) -> HttpResponse:
+def prometheus_metrics(request: HttpRequest) -> HttpResponse:
     """Answer ``/metrics``."""
-    if not allowed(request):
+    if not is_allowed(request):
         return HttpResponse(
             "metrics: got no right token, wanted the header Authorization: Bearer TOKEN with the "
             "value of STEPYARD_METRICS_TOKEN; without one set, only direct connections from this "
@@ -59,7 +59,7 @@ def _preferred_format(request: HttpRequest) -> str:
     return next(iter(openmetrics.RENDERERS))
 
 
-def allowed(request: HttpRequest) -> bool:
+def is_allowed(request: HttpRequest) -> bool:
     """Tell whether a request may read the metrics of all projects."""
     token: str = settings.STEPYARD_METRICS_TOKEN
     if token:

@@ -1,4 +1,4 @@
-"""Which time do the charts show, cut into which periods?"""
+"""Choose the time that the charts show, and the periods it is cut into."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ STATISTICS = ("Average", "p50", "p90", "p95", "p99", "Minimum", "Maximum", "Sum"
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ChartSpan:
     """What the reader chose; times in epoch ms, whole periods."""
 
     key: str
@@ -55,7 +55,7 @@ class Span:
     group: str
 
     @classmethod
-    def of(cls, query: Mapping[str, str], groups: Collection[str]) -> Span:
+    def of(cls, query: Mapping[str, str], groups: Collection[str]) -> ChartSpan:
         """Read the query string; what makes no sense counts as not said."""
         key = query.get("range", "")
         key = key if key in RANGES else "3h"
@@ -64,8 +64,8 @@ class Span:
         if key == "own":
             since, until = _moment(query.get("from", ""), since), _moment(query.get("to", ""), now)
             until = min(max(until, since + MINUTE), since + _LONGEST)
-        asked = query.get("period", "")
-        known = PERIODS.get(asked)
+        asked_period = query.get("period", "")
+        known = PERIODS.get(asked_period)
         fits = known is not None and (until - since) / known[1] <= _MOST_BARS
         period = known[1] if known is not None and fits else _period(until - since)
         statistic = query.get("statistic", "")
@@ -75,7 +75,7 @@ class Span:
             key,
             end - -(-(until - since) // period) * period,
             end,
-            asked if fits else "",
+            asked_period if fits else "",
             period,
             known is not None and not fits,
             statistic if statistic in STATISTICS else STATISTICS[0],
@@ -95,12 +95,12 @@ class Span:
     @property
     def from_text(self) -> str:
         """Return the start as the field of the form has it."""
-        return minute(self.since)
+        return minute_text(self.since)
 
     @property
     def to_text(self) -> str:
         """Return the end as the field of the form has it."""
-        return minute(self.until)
+        return minute_text(self.until)
 
 
 def _period(span: int) -> int:
@@ -117,12 +117,12 @@ def _moment(text: str, otherwise: int) -> int:
         return otherwise
 
 
-def minute(at_ms: int) -> str:
+def minute_text(at_ms: int) -> str:
     """Write a minute in UTC, as an address has it: 2026-01-31T10:05."""
     return f"{datetime.fromtimestamp(at_ms / 1000, tz=UTC):%Y-%m-%dT%H:%M}"
 
 
 def minute_of(text: str) -> int | None:
     """Return the minute that an address names, None if it names none."""
-    found = _moment(text, -1)
-    return None if found < 0 else read.floor_to_period(found)
+    at_ms = _moment(text, -1)
+    return None if at_ms < 0 else read.floor_to_period(at_ms)

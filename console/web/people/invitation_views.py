@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 from console import logging_setup
 from console.store.people import invitations
 from console.web.core.scope import render
-from console.web.people.login_views import let_in
+from console.web.people.login_views import start_session
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 @login_not_required
 @sensitive_post_parameters()
 @require_http_methods(["GET", "HEAD", "POST"])
-def accept(request: HttpRequest, token: str) -> HttpResponse:
+def invitation_page(request: HttpRequest, token: str) -> HttpResponse:
     """Answer ``/invitation/TOKEN/``. Opening it uses nothing up."""
     try:
-        found = invitations.find_invitation(token)
+        invitation = invitations.find_invitation(token)
         form = None
-        if not invitations.has_account(found):
-            form = SetPasswordForm(invitations.unsaved_user(found), request.POST or None)
+        if not invitations.has_account(invitation):
+            form = SetPasswordForm(invitations.unsaved_user(invitation), request.POST or None)
         if request.method != "POST":
-            return _page(request, found, form)
+            return _render_page(request, invitation, form)
         if form is not None and not form.is_valid():
-            return _page(request, found, form, 422)
+            return _render_page(request, invitation, form, 422)
         encoded = "" if form is None else make_password(form.cleaned_data["new_password1"])
         user = invitations.accept_invitation(
             token, encoded, _reader(request), logging_setup.request_id()
@@ -45,21 +45,24 @@ def accept(request: HttpRequest, token: str) -> HttpResponse:
     except invitations.Closed:
         return render(request, "people/invitation_closed.html", status=410)
     except invitations.OtherAccount:
-        return _page(request, found, None, 403)
-    messages.success(request, f"Welcome. You are {found.role} of {found.project.name}.")
-    return let_in(request, user)
+        return _render_page(request, invitation, None, 403)
+    messages.success(request, f"Welcome. You are {invitation.role} of {invitation.project.name}.")
+    return start_session(request, user)
 
 
-def _page(
-    request: HttpRequest, found: Invitation, form: SetPasswordForm[User] | None, status: int = 200
+def _render_page(
+    request: HttpRequest,
+    invitation: Invitation,
+    form: SetPasswordForm[User] | None,
+    status: int = 200,
 ) -> HttpResponse:
     reader = _reader(request)
     name = None if reader is None else reader.get_username()
     context = {
-        "invitation": found,
+        "invitation": invitation,
         "form": form,
         "reader_name": name,
-        "is_reader": name == found.name,
+        "is_reader": name == invitation.name,
         "next": request.path,
     }
     return render(request, "people/invitation.html", context, status=status)

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from console.store.people import login_attempts, login_links
 from console.web.core.scope import render
+from console.web.people.forms import NextForm
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -32,33 +33,33 @@ _DEVICE_S = 365 * 24 * 3600
 @login_not_required
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
-def form(request: HttpRequest) -> HttpResponse:
+def login_page(request: HttpRequest) -> HttpResponse:
     """Ask for name and password."""
-    after = request.POST.get("next") or request.GET.get("next", "")
+    after = NextForm(request.POST).values["next"] or NextForm(request.GET).values["next"]
     if request.method != "POST":
         return render(request, "people/login.html", {"next": after})
-    # as the form reads it: one account under two spellings would have two counts
-    field = AuthenticationForm().fields["username"]
-    name = str(field.to_python(request.POST.get("username", "")))
+    login_form = AuthenticationForm(request, request.POST)
+    # As the form reads it: one account under two spellings would have two counts of attempts.
+    field = login_form.fields["username"]
+    name = str(field.to_python(login_form.data.get("username", "")))
     context: dict[str, Any] = {"next": after, "username": name}
     try:
         attempt = login_attempts.begin_attempt(
             name, limited_address(request), _device(request, name)
         )
     except login_attempts.TooManyAttempts as locked:
-        return too_many(request, "people/login.html", context, locked)
-    asked = AuthenticationForm(request, request.POST)
-    if not asked.is_valid():
+        return too_many_attempts(request, "people/login.html", context, locked)
+    if not login_form.is_valid():
         attempt.failed()
         return render(request, "people/login.html", {**context, "refused": _REFUSED}, status=422)
     attempt.succeeded()
     mine = url_has_allowed_host_and_scheme(after, {request.get_host()}, request.is_secure())
-    return let_in(
-        request, asked.get_user(), after if mine and after.startswith("/") else "overview"
+    return start_session(
+        request, login_form.get_user(), after if mine and after.startswith("/") else "overview"
     )
 
 
-def too_many(
+def too_many_attempts(
     request: HttpRequest,
     template: str,
     context: dict[str, Any],
@@ -77,7 +78,7 @@ def too_many(
 
 @login_not_required
 @require_http_methods(["GET", "HEAD", "POST"])
-def link(request: HttpRequest, token: str) -> HttpResponse:
+def login_link_page(request: HttpRequest, token: str) -> HttpResponse:
     """Show a button that logs in, once; a link that is used, too old or unknown says so.
 
     Opening the address changes nothing: scanners of mail and previews of chats open it, too.
@@ -88,10 +89,10 @@ def link(request: HttpRequest, token: str) -> HttpResponse:
         return render(request, "people/login_link_used.html", status=410)
     if not post:
         return render(request, "people/login_link.html", {"name": user.get_username()})
-    return let_in(request, user)
+    return start_session(request, user)
 
 
-def let_in(request: HttpRequest, user: User, after: str = "overview") -> HttpResponse:
+def start_session(request: HttpRequest, user: User, after: str = "overview") -> HttpResponse:
     """Begin a person's session; let their browser be known as theirs from now on."""
     known = _device(request, user.get_username())
     login(request, user, backend=_BACKEND)
@@ -139,7 +140,7 @@ def limited_address(request: HttpRequest) -> str:
 
 
 @require_POST
-def leave(request: HttpRequest) -> HttpResponse:
+def log_out(request: HttpRequest) -> HttpResponse:
     """Sign out."""
     logout(request)
     return redirect("login")

@@ -13,8 +13,8 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from console.store.people import login_attempts, people
-from console.web.core.scope import Scope, actor, render, scope_of
-from console.web.people.login_views import limited_address, too_many
+from console.web.core.scope import Scope, actor_of, render, scope_of
+from console.web.people.login_views import limited_address, too_many_attempts
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -26,30 +26,30 @@ _OWN_COUNT = "the form that changes the password"
 
 @sensitive_post_parameters()
 @require_http_methods(["GET", "POST"])
-def change(request: HttpRequest) -> HttpResponse:
+def password_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/password/``. A person who has a password must know it; other sessions end."""
-    here = scope_of(request)
-    user = here.principal.user
+    scope = scope_of(request)
+    user = scope.principal.user
     given = request.POST if request.method == "POST" else None
     has_one = user.has_usable_password()
     form = PasswordChangeForm(user, given) if has_one else SetPasswordForm(user, given)
-    context: dict[str, Any] = {"here": "password", "form": form, "has_one": has_one}
+    context: dict[str, Any] = {"section": "password", "form": form, "has_one": has_one}
     if given is None:
         return render(request, _PAGE, context)
     try:
         valid = _is_valid(request, user, form)
     except login_attempts.TooManyAttempts as locked:
         context["form"] = type(form)(user)
-        return too_many(request, _PAGE, context, locked)
+        return too_many_attempts(request, _PAGE, context, locked)
     if not valid:
         return render(request, _PAGE, context, status=422)
-    return _changed(request, here, form.cleaned_data["new_password1"])
+    return _set_password(request, scope, form.cleaned_data["new_password1"])
 
 
 def _is_valid(request: HttpRequest, user: User, form: SetPasswordForm[User]) -> bool:
     """Check the form; raise TooManyAttempts if the current password was guessed at too often.
 
-    Who finds a screen unlocked could guess it here as well as at the login.
+    A person at an unlocked screen could guess it here as well as at the login.
     """
     if not isinstance(form, PasswordChangeForm):
         return form.is_valid()
@@ -64,10 +64,10 @@ def _is_valid(request: HttpRequest, user: User, form: SetPasswordForm[User]) -> 
     return valid
 
 
-def _changed(request: HttpRequest, here: Scope, password: str) -> HttpResponse:
-    user = here.principal.user
+def _set_password(request: HttpRequest, scope: Scope, password: str) -> HttpResponse:
+    user = scope.principal.user
     encoded = make_password(password)
-    if not people.set_password(here.project, user, encoded, actor(here)):
+    if not people.set_password(scope.project, user, encoded, actor_of(scope)):
         messages.error(
             request,
             "Your password was changed on another page in the meantime. It is not changed again.",

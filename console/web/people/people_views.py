@@ -1,4 +1,4 @@
-"""Who is in the project, with which access keys, and who did what?"""
+"""Answer the members of a project, its access keys and its audit trail."""
 
 from __future__ import annotations
 
@@ -15,83 +15,85 @@ from console.models import AccessKey, AuditEntry, Membership, Role
 from console.store.people import invitations
 from console.store.people import people as store
 from console.web.core.numbers import whole_number
-from console.web.core.scope import Scope, actor, render, require, scope_of
+from console.web.core.scope import Scope, actor_of, render, require, scope_of
+from console.web.people.forms import HOURS, InvitationForm, KeyForm, MemberForm, RemoveMemberForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 _ROWS = 50
-_HOURS = {1: "1 hour", 24: "1 day", 168: "7 days"}
 
 
 @require_http_methods(["GET", "POST"])
-def members(request: HttpRequest) -> HttpResponse:
+def team_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/team/``: the members; an owner adds them and changes roles."""
-    here = scope_of(request)
+    scope = scope_of(request)
     if request.method != "POST":
-        return _team(request, here)
-    require(here, "PutMember")
-    name, role = request.POST.get("name", "").strip(), request.POST.get("role", "")
+        return _render_team(request, scope)
+    require(scope, "PutMember")
+    sent = MemberForm(request.POST).values
+    name, role = sent["name"], sent["role"]
     try:
-        store.put_member(here.project, name, role, actor(here), here.principal.user)
+        store.put_member(scope.project, name, role, actor_of(scope), scope.principal.user)
     except ServiceError as refused:
-        return _team(request, here, 422, problem=refused.message)
+        return _render_team(request, scope, 422, problem=refused.message)
     messages.success(request, f"{name} is {role} now.")
     return redirect("team")
 
 
-def _team(request: HttpRequest, here: Scope, status: int = 200, **more: Any) -> HttpResponse:
+def _render_team(
+    request: HttpRequest, scope: Scope, status: int = 200, **more: Any
+) -> HttpResponse:
     context = {
-        "here": "team",
-        "members": _members(here),
+        "section": "team",
+        "members": _member_rows(scope),
         "roles": Role.choices,
-        "hours": _HOURS,
-        "invitations": invitations.open_ones(here.project) if here.may("PutMember") else (),
+        "hours": HOURS,
+        "invitations": invitations.open_ones(scope.project) if scope.may("PutMember") else (),
     }
     return render(request, "people/team.html", {**context, **more}, status=status)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def invite(request: HttpRequest) -> HttpResponse:
+def invite_member(request: HttpRequest) -> HttpResponse:
     """Make an invitation, and show its link this once; its address alone leads to the team."""
-    here = scope_of(request)
-    require(here, "CreateInvitation")
+    scope = scope_of(request)
+    require(scope, "CreateInvitation")
     if request.method != "POST":
         return redirect("team")
-    name, role = request.POST.get("name", "").strip(), request.POST.get("role", "")
-    hours = next((one for one in _HOURS if str(one) == request.POST.get("hours")), 24)
-    asked = {"invited": {"name": name, "role": role, "hours": hours}}
+    sent = InvitationForm(request.POST).values
+    hours: int = sent["hours"]
     try:
         made, token = invitations.create_invitation(
-            here.project, name, role, hours, actor(here), here.principal.user
+            scope.project, sent["name"], sent["role"], hours, actor_of(scope), scope.principal.user
         )
     except ServiceError as refused:
-        return _team(request, here, 422, refused=refused.message, **asked)
+        return _render_team(request, scope, 422, refused=refused.message, invited=sent)
     link = request.build_absolute_uri(reverse("invitation", args=[token]))
-    return _team(request, here, made=made, link=link, lasts=_HOURS[hours])
+    return _render_team(request, scope, made=made, link=link, lasts=HOURS[hours])
 
 
 @require_POST
-def revoke(request: HttpRequest, number: int) -> HttpResponse:
+def revoke_invitation(request: HttpRequest, number: int) -> HttpResponse:
     """Revoke an open invitation."""
-    here = scope_of(request)
-    require(here, "RevokeInvitation")
+    scope = scope_of(request)
+    require(scope, "RevokeInvitation")
     try:
-        found = invitations.revoke_invitation(
-            here.project, number, actor(here), here.principal.user
+        invitation = invitations.revoke_invitation(
+            scope.project, number, actor_of(scope), scope.principal.user
         )
     except ServiceError as refused:
         messages.error(request, refused.message)
     else:
-        messages.success(request, f"The invitation of {found.name} is revoked.")
+        messages.success(request, f"The invitation of {invitation.name} is revoked.")
     return redirect("team")
 
 
-def _members(here: Scope) -> list[Any]:
-    keys = Q(user__accesskey__project=here.project)
-    found = Membership.objects.filter(project=here.project).select_related("user")
+def _member_rows(scope: Scope) -> list[Any]:
+    keys = Q(user__accesskey__project=scope.project)
+    members = Membership.objects.filter(project=scope.project).select_related("user")
     return list(
-        found.annotate(
+        members.annotate(
             keys=Count("user__accesskey", filter=keys & Q(user__accesskey__disabled_ms=None)),
             used_ms=Max("user__accesskey__last_used_ms", filter=keys),
         ).order_by("user__username")
@@ -99,13 +101,13 @@ def _members(here: Scope) -> list[Any]:
 
 
 @require_POST
-def remove(request: HttpRequest) -> HttpResponse:
+def remove_member(request: HttpRequest) -> HttpResponse:
     """Remove a member."""
-    here = scope_of(request)
-    require(here, "RemoveMember")
-    name = request.POST.get("name", "")
+    scope = scope_of(request)
+    require(scope, "RemoveMember")
+    name = RemoveMemberForm(request.POST).values["name"]
     try:
-        store.remove_member(here.project, name, actor(here), here.principal.user)
+        store.remove_member(scope.project, name, actor_of(scope), scope.principal.user)
     except ServiceError as refused:
         messages.error(request, refused.message)
     else:
@@ -114,23 +116,23 @@ def remove(request: HttpRequest) -> HttpResponse:
 
 
 @require_http_methods(["GET", "POST"])
-def keys(request: HttpRequest) -> HttpResponse:
+def keys_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/keys/``: one's own access keys, and everybody's for an owner."""
-    here = scope_of(request)
+    scope = scope_of(request)
     made: dict[str, str] | None = None
     problem = ""
     if request.method == "POST":
         try:
-            key, secret = store.new_key(here.principal.user, here.project, actor(here))
+            key, secret = store.new_key(scope.principal.user, scope.project, actor_of(scope))
             made = {"id": key.key_id, "secret": secret}
         except ServiceError as refused:
             problem = refused.message
-    found = AccessKey.objects.filter(project=here.project).select_related("user")
-    if not here.may("PutMember"):
-        found = found.filter(user=here.principal.user)
+    rows = AccessKey.objects.filter(project=scope.project).select_related("user")
+    if not scope.may("PutMember"):
+        rows = rows.filter(user=scope.principal.user)
     context = {
-        "here": "keys",
-        "keys": found.order_by("user__username", "-created_ms"),
+        "section": "keys",
+        "keys": rows.order_by("user__username", "-created_ms"),
         "made": made,
         "problem": problem,
         "address": request.build_absolute_uri("/").rstrip("/"),
@@ -141,18 +143,19 @@ def keys(request: HttpRequest) -> HttpResponse:
 @require_POST
 def change_key(request: HttpRequest, key: str) -> HttpResponse:
     """Disable, enable or delete a key."""
-    here = scope_of(request)
+    scope = scope_of(request)
     try:
-        found = store.get_key(here.project, key)
-        if found.user_id != here.principal.user.pk:
-            require(here, "PutMember")
-        if request.POST.get("act") == "delete":
-            store.delete_key(here.project, key, actor(here), here.principal.user)
+        access_key = store.get_key(scope.project, key)
+        if access_key.user_id != scope.principal.user.pk:
+            require(scope, "PutMember")
+        act = KeyForm(request.POST).values["act"]
+        if act == "delete":
+            store.delete_key(scope.project, key, actor_of(scope), scope.principal.user)
             messages.success(request, f"The key {key} is deleted.")
         else:
-            on = request.POST.get("act") == "enable"
-            who = here.principal.user
-            store.switch_key(here.project, key, on=on, actor=actor(here), by=who)
+            on = act == "enable"
+            who = scope.principal.user
+            store.switch_key(scope.project, key, on=on, actor=actor_of(scope), by=who)
             messages.success(request, f"The key {key} is {'enabled' if on else 'disabled'}.")
     except ServiceError as refused:
         messages.error(request, refused.message)
@@ -160,25 +163,25 @@ def change_key(request: HttpRequest, key: str) -> HttpResponse:
 
 
 @require_safe
-def audit(request: HttpRequest) -> HttpResponse:
+def audit_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/audit/``: who did what to what, newest first."""
-    here = scope_of(request)
-    asked = {name: request.GET.get(name, "").strip()[:200] for name in ("who", "act", "what")}
-    found = AuditEntry.objects.filter(project=here.project)
-    if asked["who"]:
-        found = found.filter(actor=asked["who"])
-    if asked["act"]:
-        found = found.filter(action=asked["act"])
-    if asked["what"]:
-        found = found.filter(target__contains=asked["what"])
+    scope = scope_of(request)
+    filters = {name: request.GET.get(name, "").strip()[:200] for name in ("who", "act", "what")}
+    entries = AuditEntry.objects.filter(project=scope.project)
+    if filters["who"]:
+        entries = entries.filter(actor=filters["who"])
+    if filters["act"]:
+        entries = entries.filter(action=filters["act"])
+    if filters["what"]:
+        entries = entries.filter(target__contains=filters["what"])
     if after := whole_number(request.GET.get("after", "")):
-        found = found.filter(pk__lt=after)
-    rows = list(found.order_by("-pk")[: _ROWS + 1])
-    everything = AuditEntry.objects.filter(project=here.project).order_by()
+        entries = entries.filter(pk__lt=after)
+    rows = list(entries.order_by("-pk")[: _ROWS + 1])
+    everything = AuditEntry.objects.filter(project=scope.project).order_by()
     context = {
-        "here": "audit",
+        "section": "audit",
         "entries": rows[:_ROWS],
-        "asked": asked,
+        "asked": filters,
         "older": rows[_ROWS - 1].pk if len(rows) > _ROWS else None,
         "newer": "after" in request.GET,
         "actions": everything.values_list("action", flat=True).distinct(),

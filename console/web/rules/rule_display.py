@@ -1,4 +1,4 @@
-"""What do the pages say of rules and of what they send?"""
+"""Show rules, their targets and their deliveries on the pages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from django.db.models import Count
 from console.events import addresses, body
 from console.integrations.redaction import without_secrets
 from console.models import Delivery, EventRule, StateMachine
-from console.web.core.formatting import Status
+from console.statuses import DeliveryStatus, ExecutionStatus, MachineStatus, RuleState
+from console.web.core.formatting import StatusLabel
 
 if TYPE_CHECKING:
     from console.models import EventTarget
@@ -19,17 +20,23 @@ if TYPE_CHECKING:
 
 PAGE = 50
 _MACHINES = 500
-STATUSES = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED", "RUNNING")
-DELIVERY = {
-    "waiting": Status("running", "Waiting"),
-    "sending": Status("running", "Sending"),
-    "delivered": Status("succeeded", "Delivered"),
-    "dead": Status("failed", "Dead letter"),
+STATUSES = (
+    ExecutionStatus.SUCCEEDED,
+    ExecutionStatus.FAILED,
+    ExecutionStatus.TIMED_OUT,
+    ExecutionStatus.ABORTED,
+    ExecutionStatus.RUNNING,
+)
+DELIVERY: dict[str, StatusLabel] = {
+    DeliveryStatus.WAITING: StatusLabel("running", "Waiting"),
+    DeliveryStatus.SENDING: StatusLabel("running", "Sending"),
+    DeliveryStatus.DELIVERED: StatusLabel("succeeded", "Delivered"),
+    DeliveryStatus.DEAD: StatusLabel("failed", "Dead letter"),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class PatternMeaning:
     """What a pattern wants, if it says only that: statuses and ARNs of machines (none: any)."""
 
     statuses: tuple[str, ...] = ()
@@ -38,7 +45,7 @@ class Meaning:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentTarget:
     """A target as the pages name it."""
 
     target: EventTarget
@@ -47,29 +54,31 @@ class Sent:
 
 
 @dataclass(slots=True)
-class Row:
+class RuleRow:
     """One rule of a list. ``counts``: deliveries by status."""
 
     rule: EventRule
-    meaning: Meaning
-    targets: list[Sent]
+    meaning: PatternMeaning
+    targets: list[SentTarget]
     counts: dict[str, int] = field(default_factory=dict)
 
     @property
     def under_way(self) -> int:
         """Return how many deliveries have not ended."""
-        return self.counts.get("waiting", 0) + self.counts.get("sending", 0)
+        return self.counts.get(DeliveryStatus.WAITING, 0) + self.counts.get(
+            DeliveryStatus.SENDING, 0
+        )
 
     @property
-    def status(self) -> Status:
+    def status(self) -> StatusLabel:
         """Return whether the rule is on."""
-        return state(self.rule)
+        return rule_state(self.rule)
 
 
-def state(rule: EventRule) -> Status:
+def rule_state(rule: EventRule) -> StatusLabel:
     """Return sign and word of a rule's state."""
-    on = rule.state == "ENABLED"
-    return Status("succeeded", "Enabled") if on else Status("idle", "Disabled")
+    on = rule.state == RuleState.ENABLED
+    return StatusLabel("succeeded", "Enabled") if on else StatusLabel("idle", "Disabled")
 
 
 # -- patterns --------------------------------------------------------------------------------------
@@ -84,11 +93,11 @@ def pattern_of(statuses: list[str], machine_arn: str) -> str:
     return json.dumps(pattern, indent=2)
 
 
-def meaning(pattern: str) -> Meaning:
+def pattern_meaning(pattern: str) -> PatternMeaning:
     """Return what a pattern wants, ``own`` if it says more than the form can."""
     if not pattern:
-        return Meaning()
-    own = Meaning(own=True)
+        return PatternMeaning()
+    own = PatternMeaning(own=True)
     try:
         read = json.loads(pattern)
     except ValueError:
@@ -99,40 +108,45 @@ def meaning(pattern: str) -> Meaning:
     plain = read.get("source") == [body.SOURCE] and not set(detail) - {"status", "stateMachineArn"}
     values = [detail.get("status", []), detail.get("stateMachineArn", [])]
     kind = read.get("detail-type", [body.DETAIL_TYPE]) == [body.DETAIL_TYPE]
-    if not plain or not kind or not all(_texts(one) for one in values):
+    if not plain or not kind or not all(_pattern_texts(value) for value in values):
         return own
-    return Meaning(tuple(values[0]), tuple(values[1]))
+    return PatternMeaning(tuple(values[0]), tuple(values[1]))
 
 
-def _texts(values: Any) -> bool:
-    return isinstance(values, list) and all(isinstance(one, str) for one in values)
+def _pattern_texts(values: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(value, str) for value in values)
 
 
 # -- lists -----------------------------------------------------------------------------------------
 
 
-def rows(here: Scope, *, scheduled: bool, after: str = "") -> tuple[list[Row], str]:
+def rule_rows(scope: Scope, *, scheduled: bool, after: str = "") -> tuple[list[RuleRow], str]:
     """Return a page of rules by name, and the key of the next page, "" at the end."""
-    found = EventRule.objects.filter(project=here.project, region=here.region, name__gt=after)
-    found = found.exclude(schedule="") if scheduled else found.exclude(pattern="")
-    some = list(found.prefetch_related("targets").order_by("name")[: PAGE + 1])
-    made = {one.pk: Row(one, meaning(one.pattern), sent(one)) for one in some[:PAGE]}
+    rules = EventRule.objects.filter(project=scope.project, region=scope.region, name__gt=after)
+    rules = rules.exclude(schedule="") if scheduled else rules.exclude(pattern="")
+    some = list(rules.prefetch_related("targets").order_by("name")[: PAGE + 1])
+    made = {
+        rule.pk: RuleRow(rule, pattern_meaning(rule.pattern), sent_targets(rule))
+        for rule in some[:PAGE]
+    }
     counted = Delivery.objects.filter(target__rule__in=list(made)).order_by()
     for rule, status, count in counted.values_list("target__rule", "status").annotate(Count("pk")):
         made[rule].counts[status] = count
     return list(made.values()), some[PAGE - 1].name if len(some) > PAGE else ""
 
 
-def sent(rule: EventRule) -> list[Sent]:
+def sent_targets(rule: EventRule) -> list[SentTarget]:
     """Return the targets of a rule, by id."""
-    targets = sorted(rule.targets.all(), key=lambda one: one.target_id)
+    targets = sorted(rule.targets.all(), key=lambda target: target.target_id)
     return [
-        Sent(one, addresses.KINDS[addresses.address_kind(one.address)], _shown(one))
-        for one in targets
+        SentTarget(
+            target, addresses.KINDS[addresses.address_kind(target.address)], _sent_target(target)
+        )
+        for target in targets
     ]
 
 
-def _shown(target: EventTarget) -> str:
+def _sent_target(target: EventTarget) -> str:
     """Return the part of an address that tells it from others."""
     address = target.address
     if address.startswith("arn:"):
@@ -140,25 +154,29 @@ def _shown(target: EventTarget) -> str:
     return without_secrets(address).removeprefix("mailto:")
 
 
-def dead(here: Scope, before: int | None = None) -> tuple[list[Delivery], int | None]:
+def dead_letters(scope: Scope, before: int | None = None) -> tuple[list[Delivery], int | None]:
     """Return a page of dead letters, newest first, and the key of the next page."""
-    found = Delivery.objects.filter(
-        project=here.project, status="dead", target__rule__region=here.region
+    deliveries = Delivery.objects.filter(
+        project=scope.project, status=DeliveryStatus.DEAD, target__rule__region=scope.region
     )
     if before is not None:
-        found = found.filter(pk__lt=before)
-    told = found.select_related("target__rule", "event").defer("event__body").order_by("-pk")
-    some = list(told[: PAGE + 1])
+        deliveries = deliveries.filter(pk__lt=before)
+    letters = (
+        deliveries.select_related("target__rule", "event").defer("event__body").order_by("-pk")
+    )
+    some = list(letters[: PAGE + 1])
     return some[:PAGE], some[PAGE - 1].pk if len(some) > PAGE else None
 
 
-def machines(here: Scope) -> list[StateMachine]:
+def machine_names(scope: Scope) -> list[StateMachine]:
     """Return the machines to choose from."""
-    found = StateMachine.objects.filter(project=here.project, region=here.region, status="ACTIVE")
-    return list(found.only("name", "arn").order_by("name")[:_MACHINES])
+    machines = StateMachine.objects.filter(
+        project=scope.project, region=scope.region, status=MachineStatus.ACTIVE
+    )
+    return list(machines.only("name", "arn").order_by("name")[:_MACHINES])
 
 
-def address(typed: str) -> str:
+def target_address(typed: str) -> str:
     """Return what was typed as a target as an address: a mail address needs no ``mailto:``."""
     typed = typed.strip()
     mail = "@" in typed and ":" not in typed and "/" not in typed

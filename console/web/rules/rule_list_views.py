@@ -1,4 +1,4 @@
-"""Who is told of executions, what starts on time, and what could not be delivered?"""
+"""Answer the lists of rules: notifications, schedules and dead letters."""
 
 from __future__ import annotations
 
@@ -12,124 +12,128 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from console.errors import ServiceError
+from console.statuses import UNSUCCESSFUL
 from console.store.events import deliveries
 from console.store.events import rules as store
 from console.web.core.numbers import whole_number
-from console.web.core.scope import Scope, actor, render, require, scope_of
+from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.rules import rule_display
+from console.web.rules.forms import NotificationForm, ScheduleForm
 
 if TYPE_CHECKING:
-    from django.http import HttpRequest, HttpResponse, QueryDict
+    from django.http import HttpRequest, HttpResponse
 
 
 @require_http_methods(["GET", "POST"])
-def notifications(request: HttpRequest) -> HttpResponse:
+def notifications_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/notifications/``: rules by pattern, a form for one more, and dead letters."""
-    here = scope_of(request)
+    scope = scope_of(request)
     if request.method == "POST":
-        require(here, "events:PutRule")
-        problem = _save(here, request, _told(request.POST), request.POST.get("target", ""))
+        require(scope, "events:PutRule")
+        sent = NotificationForm(request.POST).values
+        chosen = rule_display.pattern_of(sent["status"], sent["machine"])
+        fields = {"pattern": sent["pattern"] or chosen}
+        problem = _save_rule(scope, request, sent, sent["target"], fields)
         if not problem:
-            return _back(here, "notifications")
-        return _notifications(request, here, problem)
-    return _notifications(request, here)
+            return _redirect_to(scope, "notifications")
+        return _render_notifications(request, scope, problem)
+    return _render_notifications(request, scope)
 
 
-def _told(form: QueryDict) -> dict[str, str]:
-    pattern = form.get("pattern", "").strip()
-    chosen = [one for one in form.getlist("status") if one in rule_display.STATUSES]
-    return {"pattern": pattern or rule_display.pattern_of(chosen, form.get("machine", ""))}
-
-
-def _notifications(request: HttpRequest, here: Scope, problem: str = "") -> HttpResponse:
+def _render_notifications(request: HttpRequest, scope: Scope, problem: str = "") -> HttpResponse:
     before = whole_number(request.GET.get("before", ""))
-    found, after = rule_display.rows(here, scheduled=False, after=request.GET.get("after", ""))
-    letters, older = rule_display.dead(here, before)
-    typed = request.POST
-    context = _form(here, problem) | {
-        "here": "notifications",
-        "rows": found,
+    rows, after = rule_display.rule_rows(scope, scheduled=False, after=request.GET.get("after", ""))
+    letters, older = rule_display.dead_letters(scope, before)
+    form = NotificationForm(request.POST)
+    context = _form_context(scope, problem) | {
+        "section": "notifications",
+        "rows": rows,
         "after": after,
         "letters": letters,
         "older": older,
-        "may_send": here.may("events:SendAgain"),
+        "may_send": scope.may("events:SendAgain"),
         "statuses_to_tell": rule_display.STATUSES,
-        "typed": typed,
-        "chosen": typed.getlist("status") if typed else ["FAILED", "TIMED_OUT", "ABORTED"],
+        "typed": form.data,
+        "chosen": form.texts["status"] if form.data else UNSUCCESSFUL,
     }
     return render(request, "rules/notifications.html", context, status=422 if problem else 200)
 
 
 @require_http_methods(["GET", "POST"])
-def schedules(request: HttpRequest) -> HttpResponse:
+def schedules_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/schedules/``: rules by time, and a form for one more."""
-    here = scope_of(request)
+    scope = scope_of(request)
     problem = ""
     if request.method == "POST":
-        require(here, "events:PutRule")
-        form = request.POST
-        timed = {
-            "schedule": form.get("schedule", "").strip(),
-            "timezone": form.get("timezone", "").strip() or "UTC",
-        }
-        problem = _save(here, request, timed, form.get("machine", ""))
+        require(scope, "events:PutRule")
+        sent = ScheduleForm(request.POST).values
+        fields = {name: sent[name] for name in ("schedule", "timezone")}
+        problem = _save_rule(scope, request, sent, sent["machine"], fields)
         if not problem:
-            return _back(here, "schedules")
-    found, after = rule_display.rows(here, scheduled=True, after=request.GET.get("after", ""))
-    context = _form(here, problem) | {
-        "here": "schedules",
-        "rows": found,
+            return _redirect_to(scope, "schedules")
+    rows, after = rule_display.rule_rows(scope, scheduled=True, after=request.GET.get("after", ""))
+    context = _form_context(scope, problem) | {
+        "section": "schedules",
+        "rows": rows,
         "after": after,
-        "typed": request.POST,
+        "typed": ScheduleForm(request.POST).data,
         "zones": sorted(available_timezones()),
     }
     return render(request, "rules/schedules.html", context, status=422 if problem else 200)
 
 
-def _form(here: Scope, problem: str) -> dict[str, Any]:
-    may = here.may("events:PutRule")
+def _form_context(scope: Scope, problem: str) -> dict[str, Any]:
+    may = scope.may("events:PutRule")
     return {
         "may_rule": may,
-        "machines": rule_display.machines(here) if may else [],
+        "machines": rule_display.machine_names(scope) if may else [],
         "problem": problem,
     }
 
 
-def _save(here: Scope, request: HttpRequest, fields: dict[str, str], typed: str) -> str:
-    """Make the rule of a form; return what was wrong with it, "" if nothing was."""
-    name = request.POST.get("name", "").strip()
-    target = {"Id": "1", "Arn": rule_display.address(typed)}
-    given = request.POST.get("input", "").strip()
-    if given:
-        target["Input"] = given
+def _save_rule(
+    scope: Scope,
+    request: HttpRequest,
+    sent: dict[str, Any],
+    target_name: str,
+    fields: dict[str, str],
+) -> str:
+    """Create the rule of a form; return what was wrong with it, "" if nothing was.
+
+    ``target_name``: an ARN, an address, or the name of a machine; ``fields``: when the rule fires.
+    """
+    name = sent["name"]
+    target = {"Id": "1", "Arn": rule_display.target_address(target_name)}
+    if sent["input"]:
+        target["Input"] = sent["input"]
     try:
-        store.save_rule(here.project, here.region, name, target, actor=actor(here), **fields)
+        store.save_rule(scope.project, scope.region, name, target, actor=actor_of(scope), **fields)
     except ServiceError as refused:
         return refused.message
     messages.success(request, f"The rule {name} is on.")
     return ""
 
 
-def _back(here: Scope, view: str, *names: str) -> HttpResponse:
+def _redirect_to(scope: Scope, view: str, *names: str) -> HttpResponse:
     """Lead to a page of the same region."""
-    return redirect(where(here, view, *names))
+    return redirect(page_address(scope, view, *names))
 
 
-def where(here: Scope, view: str, *names: str) -> str:
+def page_address(scope: Scope, view: str, *names: str) -> str:
     """Return the address of a page of the same region."""
-    query = f"?{urlencode({'region': here.region})}" if here.elsewhere else ""
+    query = f"?{urlencode({'region': scope.region})}" if scope.elsewhere else ""
     return reverse(view, args=names) + query
 
 
 @require_POST
-def send_again(request: HttpRequest, number: int) -> HttpResponse:
+def send_delivery_again(request: HttpRequest, number: int) -> HttpResponse:
     """Try a dead letter anew."""
-    here = scope_of(request)
-    require(here, "events:SendAgain")
+    scope = scope_of(request)
+    require(scope, "events:SendAgain")
     try:
-        deliveries.send_again(here.project, number, actor(here))
+        deliveries.send_again(scope.project, number, actor_of(scope))
     except ServiceError as refused:
         messages.error(request, refused.message)
     else:
         messages.success(request, "The event is sent again, with the same event id.")
-    return _back(here, "notifications")
+    return _redirect_to(scope, "notifications")

@@ -1,4 +1,4 @@
-"""What does one rule wait for, where does it send, and how did that go?"""
+"""Answer the page of one rule: its event pattern or schedule, targets and deliveries."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from console.events import schedules
 from console.integrations import notices
 from console.integrations.redaction import without_secrets
 from console.models import Delivery, EventRule
+from console.statuses import DeliveryStatus, RuleState
 from console.store.events import rules as store
 from console.web.core import conflicts
-from console.web.core.scope import Scope, actor, render, require, scope_of
+from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.rules import rule_display
-from console.web.rules.rule_list_views import where
+from console.web.rules.forms import RemoveTargetForm, RuleForm, SwitchForm, TargetForm
+from console.web.rules.rule_list_views import page_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,76 +32,82 @@ if TYPE_CHECKING:
 
 _DELIVERIES = 25
 _MOMENTS = 5
+_CHANGEABLE = ("pattern", "schedule", "timezone", "description")
 
 
-def _rule(here: Scope, name: str) -> EventRule:
+def _find_rule(scope: Scope, name: str) -> EventRule:
     try:
-        return store.get_rule(here.project, here.region, name)
+        return store.get_rule(scope.project, scope.region, name)
     except ServiceError:
-        raise Http404(f"There is no rule “{name}” in {here.region}.") from None
+        raise Http404(f"There is no rule “{name}” in {scope.region}.") from None
 
 
 @require_http_methods(["GET", "POST"])
-def show(request: HttpRequest, rule: str) -> HttpResponse:
+def rule_page(request: HttpRequest, rule_name: str) -> HttpResponse:
     """Answer ``/rules/<name>/``: what it waits for, its targets and latest deliveries."""
-    here = scope_of(request)
-    one = _rule(here, rule)
+    scope = scope_of(request)
+    rule = _find_rule(scope, rule_name)
     problem, typed, conflict = "", {}, None
-    revision = store.revision_of(one)
+    revision = store.revision_of(rule)
     if request.method == "POST":
-        require(here, "events:PutRule")
-        names = ("pattern", "schedule", "timezone", "description")
-        typed = {name: request.POST.get(name, "").strip() for name in names}
-        typed["timezone"] = typed["timezone"] or "UTC"
-        revision = request.POST.get("revision", "")
+        require(scope, "events:PutRule")
+        sent = RuleForm(request.POST).values
+        typed = {name: sent[name] for name in _CHANGEABLE}
+        revision = sent["revision"]
         try:
-            problem = _change(request, here, one, typed)
+            problem = _change_rule(request, scope, rule, sent)
         except ConflictException:
-            conflict = conflicts.of_rule(one)
+            conflict = conflicts.rule_conflict(rule)
         if not problem and conflict is None:
-            return redirect(where(here, "rule", one.name))
-    context = _about(here, one) | {"typed": typed, "problem": problem}
+            return redirect(page_address(scope, "rule", rule.name))
+    context = _rule_context(scope, rule) | {"typed": typed, "problem": problem}
     context |= {"revision": revision, "conflict": conflict}
     status = 409 if conflict else 422 if problem else 200
     return render(request, "rules/rule.html", context, status=status)
 
 
-def _change(request: HttpRequest, here: Scope, one: EventRule, typed: dict[str, str]) -> str:
-    kept = {"state": one.state, "role_arn": one.role_arn}
-    kept["revision"] = request.POST.get("over") or request.POST.get("revision", "")
+def _change_rule(request: HttpRequest, scope: Scope, rule: EventRule, sent: dict[str, str]) -> str:
+    fields = {name: sent[name] for name in _CHANGEABLE}
+    fields |= {"state": rule.state, "role_arn": rule.role_arn}
+    fields["revision"] = sent["over"] or sent["revision"]
     try:
         store.save_rule(
-            here.project, here.region, one.name, None, actor=actor(here), **kept, **typed
+            scope.project,
+            scope.region,
+            rule.name,
+            None,
+            actor=actor_of(scope),
+            **fields,
         )
     except ConflictException:
         raise
     except ServiceError as refused:
         return refused.message
-    messages.success(request, f"The rule {one.name} was changed.")
+    messages.success(request, f"The rule {rule.name} was changed.")
     return ""
 
 
-def _about(here: Scope, one: EventRule) -> dict[str, Any]:
-    may = here.may("events:PutRule")
-    latest = Delivery.objects.filter(target__rule=one).select_related("target", "event")
+def _rule_context(scope: Scope, rule: EventRule) -> dict[str, Any]:
+    may = scope.may("events:PutRule")
+    latest = Delivery.objects.filter(target__rule=rule).select_related("target", "event")
     return {
-        "here": "schedules" if one.schedule else "notifications",
-        "rule": one,
-        "state": rule_display.state(one),
-        "meaning": rule_display.meaning(one.pattern),
-        "targets": [_target(each, secret=may) for each in rule_display.sent(one)],
-        "full": one.targets.count() >= store.MOST_TARGETS,
-        "moments": _moments(one),
+        "section": "schedules" if rule.schedule else "notifications",
+        "rule": rule,
+        "state": rule_display.rule_state(rule),
+        "meaning": rule_display.pattern_meaning(rule.pattern),
+        "targets": [_target_context(each, secret=may) for each in rule_display.sent_targets(rule)],
+        "full": rule.targets.count() >= store.MOST_TARGETS,
+        "moments": _due_moments(rule),
         "deliveries": [
             (each, rule_display.DELIVERY[each.status])
             for each in latest.defer("event__body").order_by("-pk")[:_DELIVERIES]
         ],
-        "zones": sorted(available_timezones()) if one.schedule and may else [],
+        "zones": sorted(available_timezones()) if rule.schedule and may else [],
         "may_rule": may,
     }
 
 
-def _target(sent: rule_display.Sent, *, secret: bool) -> dict[str, Any]:
+def _target_context(sent: rule_display.SentTarget, *, secret: bool) -> dict[str, Any]:
     """Return a target with what it gets.
 
     For editors with what is secret: its whole address, and what checks its signatures.
@@ -122,85 +130,92 @@ def _target(sent: rule_display.Sent, *, secret: bool) -> dict[str, Any]:
     }
 
 
-def _moments(one: EventRule) -> list[int]:
+def _due_moments(rule: EventRule) -> list[int]:
     """Return when a schedule is due the next times."""
-    if not one.schedule or one.state != "ENABLED":
+    if not rule.schedule or rule.state != RuleState.ENABLED:
         return []
-    schedule = schedules.parse_schedule(one.schedule, one.timezone)
-    found: list[int] = []
+    schedule = schedules.parse_schedule(rule.schedule, rule.timezone)
+    moments: list[int] = []
     at: int | None = clock.now_ms()
-    while at is not None and len(found) < _MOMENTS:
-        at = schedule.next(at, one.created_ms)
-        found += [] if at is None else [at]
-    return found
+    while at is not None and len(moments) < _MOMENTS:
+        at = schedule.next(at, rule.created_ms)
+        moments += [] if at is None else [at]
+    return moments
 
 
 @require_POST
-def switch(request: HttpRequest, rule: str) -> HttpResponse:
+def switch_rule(request: HttpRequest, rule_name: str) -> HttpResponse:
     """Enable or disable a rule."""
-    here = scope_of(request)
-    on = request.POST.get("act") == "enable"
-    require(here, "events:EnableRule" if on else "events:DisableRule")
-    one = _rule(here, rule)
-    store.set_rule_state(here.project, here.region, one.name, on=on, actor=actor(here))
-    messages.success(request, f"The rule {one.name} is {'on' if on else 'off'}.")
-    return redirect(where(here, "rule", one.name))
+    scope = scope_of(request)
+    on = SwitchForm(request.POST).values["act"] == "enable"
+    require(scope, "events:EnableRule" if on else "events:DisableRule")
+    rule = _find_rule(scope, rule_name)
+    store.set_rule_state(scope.project, scope.region, rule.name, on=on, actor=actor_of(scope))
+    messages.success(request, f"The rule {rule.name} is {'on' if on else 'off'}.")
+    return redirect(page_address(scope, "rule", rule.name))
 
 
 @require_http_methods(["GET", "POST"])
-def delete(request: HttpRequest, rule: str) -> HttpResponse:
+def delete_rule(request: HttpRequest, rule_name: str) -> HttpResponse:
     """Ask once, then delete."""
-    here = scope_of(request)
-    require(here, "events:DeleteRule")
-    one = _rule(here, rule)
-    view = "schedules" if one.schedule else "notifications"
+    scope = scope_of(request)
+    require(scope, "events:DeleteRule")
+    rule = _find_rule(scope, rule_name)
+    view = "schedules" if rule.schedule else "notifications"
     if request.method == "GET":
-        waiting = Delivery.objects.filter(target__rule=one, status__in=("waiting", "sending"))
-        context = {"here": view, "rule": one, "waiting": waiting.count()}
+        waiting = Delivery.objects.filter(
+            target__rule=rule, status__in=(DeliveryStatus.WAITING, DeliveryStatus.SENDING)
+        )
+        context = {"section": view, "rule": rule, "waiting": waiting.count()}
         return render(request, "rules/delete.html", context)
-    store.delete_rule(here.project, here.region, one.name, with_targets=True, actor=actor(here))
-    messages.success(request, f"The rule {one.name} was deleted.")
-    return redirect(where(here, view))
+    store.delete_rule(
+        scope.project, scope.region, rule.name, with_targets=True, actor=actor_of(scope)
+    )
+    messages.success(request, f"The rule {rule.name} was deleted.")
+    return redirect(page_address(scope, view))
 
 
 @require_POST
-def add_target(request: HttpRequest, rule: str) -> HttpResponse:
+def add_target(request: HttpRequest, rule_name: str) -> HttpResponse:
     """Let a rule send to one more address."""
-    here = scope_of(request)
-    require(here, "events:PutTargets")
-    one = _rule(here, rule)
-    taken = {each.target_id for each in one.targets.all()}
+    scope = scope_of(request)
+    require(scope, "events:PutTargets")
+    rule = _find_rule(scope, rule_name)
+    taken = {each.target_id for each in rule.targets.all()}
     number = next(str(n) for n in range(1, len(taken) + 2) if str(n) not in taken)
-    target = {"Id": number, "Arn": rule_display.address(request.POST.get("target", ""))}
-    if given := request.POST.get("input", "").strip():
-        target["Input"] = given
+    sent = TargetForm(request.POST).values
+    target = {"Id": number, "Arn": rule_display.target_address(sent["target"])}
+    if sent["input"]:
+        target["Input"] = sent["input"]
 
     def act() -> str:
-        wrong = store.put_targets(here.project, here.region, one.name, [target], actor(here))
+        wrong = store.put_targets(scope.project, scope.region, rule.name, [target], actor_of(scope))
         return wrong[0]["ErrorMessage"] if wrong else ""
 
-    return _answered(request, here, one, act, f"{one.name} sends to {target['Arn']}, too.")
+    return _run_and_redirect(
+        request, scope, rule, act, f"{rule.name} sends to {target['Arn']}, too."
+    )
 
 
 @require_POST
-def remove_target(request: HttpRequest, rule: str) -> HttpResponse:
+def remove_target(request: HttpRequest, rule_name: str) -> HttpResponse:
     """Let a rule send to an address no more."""
-    here = scope_of(request)
-    require(here, "events:RemoveTargets")
-    one = _rule(here, rule)
-    ids = [request.POST.get("id", "")]
+    scope = scope_of(request)
+    require(scope, "events:RemoveTargets")
+    rule = _find_rule(scope, rule_name)
+    ids = [RemoveTargetForm(request.POST).values["id"]]
 
     def act() -> str:
-        missing = store.remove_targets(here.project, here.region, one.name, ids, actor(here))
+        missing = store.remove_targets(scope.project, scope.region, rule.name, ids, actor_of(scope))
         return "This target was removed already." if missing else ""
 
-    return _answered(request, here, one, act, "The target was removed.")
+    return _run_and_redirect(request, scope, rule, act, "The target was removed.")
 
 
-def _answered(
-    request: HttpRequest, here: Scope, one: EventRule, act: Callable[[], str], done: str
+def _run_and_redirect(
+    request: HttpRequest, scope: Scope, rule: EventRule, act: Callable[[], str], done: str
 ) -> HttpResponse:
-    """Do it and lead back to the rule with what came of it."""
+    """Run an action and redirect to the rule, with a message of its outcome."""
     try:
         problem = act()
     except ServiceError as refused:
@@ -209,4 +224,4 @@ def _answered(
         messages.error(request, problem)
     else:
         messages.success(request, done)
-    return redirect(where(here, "rule", one.name))
+    return redirect(page_address(scope, "rule", rule.name))

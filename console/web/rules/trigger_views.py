@@ -1,4 +1,4 @@
-"""Who starts a machine from outside?  Its start links, the rules that send to it, and the start.
+"""Answer the triggers of a state machine, and start it by a start link.
 
 A start link answers as API Gateway does in front of Step Functions: StartExecution of a Standard
 machine, StartSyncExecution of an Express one.
@@ -19,13 +19,14 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from console.errors import ServiceError
 from console.models import Execution, StartLink
-from console.statuses import Topic
+from console.statuses import ExecutionStatus, MachineType, Topic
 from console.store.db import signals
 from console.store.db.audit import Actor
 from console.store.events import rules, start_links
 from console.store.executions.start import start_execution
-from console.web.core.scope import actor, render, require, scope_of
-from console.web.machines.machine_views import about
+from console.web.core.scope import actor_of, render, require, scope_of
+from console.web.machines.machine_views import machine_context
+from console.web.rules.forms import StartLinkForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -40,37 +41,37 @@ LONGEST_S = 29.0
 @login_not_required  # who knows the secret may start this one machine, and nothing else
 @csrf_exempt  # no cookie counts here
 @require_POST
-def start(request: HttpRequest, machine: str, secret: str) -> HttpResponse:
+def start_by_link(request: HttpRequest, machine_name: str, secret: str) -> HttpResponse:
     """Answer ``POST /start/<machine>/<secret>``: the body is the input."""
-    link = start_links.find_link(machine, secret)
+    link = start_links.find_link(machine_name, secret)
     if link is None:
-        return _answer({"message": "Not Found"}, 404)
+        return _json_response({"message": "Not Found"}, 404)
     try:
-        execution = _started(link, request.body.decode("utf-8"), request.GET.get("name"))
+        execution = _start_execution(link, request.body.decode("utf-8"), request.GET.get("name"))
     except UnicodeDecodeError:
-        return _answer({"message": "The body is not UTF-8"}, 400)
+        return _json_response({"message": "The body is not UTF-8"}, 400)
     except ServiceError as error:
         status = 429 if error.code == "ThrottlingException" else error.status
-        return _answer({"__type": error.code, "message": error.message}, status)
+        return _json_response({"__type": error.code, "message": error.message}, status)
     start_links.note_use(link)
-    if link.machine.type != "EXPRESS":
+    if link.machine.type != MachineType.EXPRESS:
         started = {"executionArn": execution.arn, "startDate": execution.start_ms / 1000}
-        return _answer(started, 200)
-    return _waited(execution)
+        return _json_response(started, 200)
+    return _wait_for_end(execution)
 
 
-def _started(link: StartLink, text: str, name: str | None) -> Execution:
+def _start_execution(link: StartLink, text: str, name: str | None) -> Execution:
     return start_execution(
         link.machine,
         name=name or None,
         input=text if text.strip() else "{}",
-        sync=link.machine.type == "EXPRESS",
+        sync=link.machine.type == MachineType.EXPRESS,
         ahead=True,
         actor=Actor(f"link {link.name}", acting_for=(link.created_by,)),
     )
 
 
-def _waited(execution: Execution) -> HttpResponse:
+def _wait_for_end(execution: Execution) -> HttpResponse:
     """Answer with the end of an Express execution; one that takes too long goes on."""
     ended = threading.Event()
     stop = signals.subscribe((Topic.EXECUTION, execution.pk), lambda *_: ended.set())
@@ -78,10 +79,10 @@ def _waited(execution: Execution) -> HttpResponse:
         left = LONGEST_S
         while True:
             row = Execution.objects.get(pk=execution.pk)
-            if row.status != "RUNNING":
-                return _answer(_outcome(row), 200)
+            if row.status != ExecutionStatus.RUNNING:
+                return _json_response(_outcome_body(row), 200)
             if left <= 0:
-                return _answer({"message": "Endpoint request timed out"}, 504)
+                return _json_response({"message": "Endpoint request timed out"}, 504)
             ended.wait(min(1.0, left))  # a hint may be lost
             ended.clear()
             left -= 1.0
@@ -89,22 +90,22 @@ def _waited(execution: Execution) -> HttpResponse:
         stop()
 
 
-def _outcome(row: Execution) -> dict[str, Any]:
-    told = {
+def _outcome_body(row: Execution) -> dict[str, Any]:
+    body = {
         "executionArn": row.arn,
         "stateMachineArn": row.state_machine_arn,
         "name": row.name,
         "startDate": row.start_ms / 1000,
         "stopDate": (row.stop_ms or row.start_ms) / 1000,
-        "status": "FAILED" if row.status == "ABORTED" else row.status,
+        "status": ExecutionStatus.FAILED if row.status == ExecutionStatus.ABORTED else row.status,
         "output": row.output,
         "error": row.error,
         "cause": row.cause,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in body.items() if value is not None}
 
 
-def _answer(body: dict[str, Any], status: int) -> HttpResponse:
+def _json_response(body: dict[str, Any], status: int) -> HttpResponse:
     return JsonResponse(body, status=status, headers={"Cache-Control": "no-store"})
 
 
@@ -112,23 +113,25 @@ def _answer(body: dict[str, Any], status: int) -> HttpResponse:
 
 
 @require_http_methods(["GET", "POST"])
-def show(request: HttpRequest, machine: str) -> HttpResponse:
+def triggers_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/triggers/``: its start links and rules; an editor adds links."""
-    here = scope_of(request)
-    one = here.machine(machine)
+    scope = scope_of(request)
+    machine = scope.machine(machine_name)
     made, problem = "", ""
     if request.method == "POST":
-        require(here, "CreateStartLink")
+        require(scope, "CreateStartLink")
         try:
-            _, secret = start_links.create_link(one, request.POST.get("name", ""), actor(here))
-            made = request.build_absolute_uri(reverse("start-link", args=[one.name, secret]))
+            _, secret = start_links.create_link(
+                machine, StartLinkForm(request.POST).values["name"], actor_of(scope)
+            )
+            made = request.build_absolute_uri(reverse("start-link", args=[machine.name, secret]))
         except ServiceError as refused:
             problem = refused.message
-    context = about(one) | {
+    context = machine_context(machine) | {
         "tab": "triggers",
-        "links": StartLink.objects.filter(machine=one).order_by("-pk"),
-        "rules": rules.rules_of_target(here.project, here.region, one.arn),
-        "may_link": here.may("CreateStartLink"),
+        "links": StartLink.objects.filter(machine=machine).order_by("-pk"),
+        "rules": rules.rules_of_target(scope.project, scope.region, machine.arn),
+        "may_link": scope.may("CreateStartLink"),
         "made": made,
         "problem": problem,
     }
@@ -136,15 +139,15 @@ def show(request: HttpRequest, machine: str) -> HttpResponse:
 
 
 @require_POST
-def revoke(request: HttpRequest, machine: str, number: int) -> HttpResponse:
+def revoke_start_link(request: HttpRequest, machine_name: str, number: int) -> HttpResponse:
     """End a start link."""
-    here = scope_of(request)
-    require(here, "RevokeStartLink")
-    one = here.machine(machine)
+    scope = scope_of(request)
+    require(scope, "RevokeStartLink")
+    machine = scope.machine(machine_name)
     try:
-        link = start_links.revoke_link(one, number, actor(here))
+        link = start_links.revoke_link(machine, number, actor_of(scope))
     except ServiceError as refused:
         messages.error(request, refused.message)
     else:
         messages.success(request, f"The start link “{link.name}” is revoked.")
-    return redirect("triggers", one.name)
+    return redirect("triggers", machine.name)

@@ -1,4 +1,4 @@
-"""Can any execution have ended with the error that is searched for?
+"""Tell whether any execution can have ended with the error that is searched for.
 
 There are few errors, however many executions ended with them: their names are read from an index
 that has them in order, one jump a name. What nobody ever ended with is not looked for among the
@@ -16,10 +16,10 @@ from console.web.search import verify
 
 if TYPE_CHECKING:
     from console.models import Project
-    from console.web.search.filters import Wanted
+    from console.web.search.filters import ExecutionFilters
 
 MOST = 200
-"""How many names are read; whoever writes numbers into them has more."""
+"""How many names are read. Errors with numbers in their names have more."""
 _NAME = f"SUBSTR(error, 1, {NAMED})"
 _FIRST = f"""SELECT {_NAME} FROM console_execution
     WHERE project_id = %s AND error IS NOT NULL AND map_run_id IS NULL {{}}
@@ -34,14 +34,14 @@ SELECT name FROM found WHERE name IS NOT NULL LIMIT %s
 """
 
 
-def possible(project: Project, wanted: Wanted) -> bool:
+def may_have_error(project: Project, filters: ExecutionFilters) -> bool:
     """Tell whether there may be one, which is not known of children and of what is hidden."""
-    if not wanted.error or wanted.children or verify.veiled(project, wanted):
+    if not filters.error or filters.children or verify.reads_masked(project, filters):
         return True
     with connection.cursor() as cursor:
         cursor.execute(_NAMES, [project.pk, project.pk, MOST + 1])
         names = [name for (name,) in cursor.fetchall()]
-    return len(names) > MOST or any(_may_hold(one, wanted.error) for one in names)
+    return len(names) > MOST or any(_may_hold(name, filters.error) for name in names)
 
 
 def _may_hold(name: str, text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Which failures are the same?  Grouped by machine, state, error and what their causes share.
+"""Group failures by machine, state, error and what their causes share.
 
 Numbers, ids and times are taken out of a cause first: "order 4711 is too large" and "order 4712 is
 too large" are one failure that happened twice.
@@ -15,6 +15,7 @@ from django.db import connection
 
 from console.masking import masked_execution
 from console.models import Execution
+from console.statuses import ExecutionStatus
 from console.web.core.causes import cause_of
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from console.models import Project
 
-STATUSES = ("FAILED", "TIMED_OUT")
+STATUSES: tuple[str, ...] = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
 MOST = 5_000
 """How many of the newest failures are grouped."""
 _LONGEST = 300
@@ -75,7 +76,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FailureGroup:
     """Failures of one kind, newest first."""
 
     failures: tuple[Failure, ...]
@@ -88,12 +89,12 @@ class Group:
     @property
     def first_ms(self) -> int:
         """Return when it was seen first."""
-        return min(one.stop_ms or one.start_ms for one in self.failures)
+        return min(failure.stop_ms or failure.start_ms for failure in self.failures)
 
     @property
     def last_ms(self) -> int:
         """Return when it was seen last."""
-        return max(one.stop_ms or one.start_ms for one in self.failures)
+        return max(failure.stop_ms or failure.start_ms for failure in self.failures)
 
     @property
     def started(self) -> tuple[int, int]:
@@ -101,7 +102,7 @@ class Group:
         return self.failures[-1].start_ms, self.failures[0].start_ms
 
 
-def failures(project: Project, numbers: Sequence[int]) -> list[Failure]:
+def list_failures(project: Project, numbers: Sequence[int]) -> list[Failure]:
     """Return how these executions failed, newest first, in a few queries."""
     rows = Execution.objects.filter(pk__in=numbers).order_by("-start_ms", "-pk")
     fields = (
@@ -114,7 +115,7 @@ def failures(project: Project, numbers: Sequence[int]) -> list[Failure]:
         "cause",
     )
     states = _states(numbers)
-    veils = masked_execution.masks_of(project, numbers)
+    masks = masked_execution.masks_of(project, numbers)
     return [
         Failure(
             number,
@@ -123,34 +124,34 @@ def failures(project: Project, numbers: Sequence[int]) -> list[Failure]:
             arn,
             machine,
             states.get(number, ""),
-            veils[number].words(error or ""),
-            normal(cause and veils[number].payload(cause)),
+            masks[number].words(error or ""),
+            normalized_text(cause and masks[number].payload(cause)),
         )
         for number, start, stop, arn, machine, error, cause in rows.values_list(*fields)
     ]
 
 
-def groups(found: Iterable[Failure]) -> list[Group]:
+def group_failures(failures: Iterable[Failure]) -> list[FailureGroup]:
     """Put what is the same together, the most frequent first."""
     kinds: dict[str, list[Failure]] = {}
-    for one in found:
-        kinds.setdefault(one.key, []).append(one)
+    for failure in failures:
+        kinds.setdefault(failure.key, []).append(failure)
     return sorted(
-        (Group(tuple(every)) for every in kinds.values()),
+        (FailureGroup(tuple(every)) for every in kinds.values()),
         key=lambda group: (-len(group.failures), -group.last_ms),
     )
 
 
-def normal(text: str | None) -> str:
+def normalized_text(text: str | None) -> str:
     """Return a cause without what is different each time."""
     cause = cause_of(text)
     if cause is None:
         return ""
-    said = f"{cause.kind}: {cause.message}" if cause.message and cause.kind else cause.message
-    said = (said or cause.raw)[: 4 * _LONGEST]
+    message = f"{cause.kind}: {cause.message}" if cause.message and cause.kind else cause.message
+    message = (message or cause.raw)[: 4 * _LONGEST]
     for pattern, word in _NOISE:
-        said = pattern.sub(word, said)
-    return said.strip()[:_LONGEST]
+        message = pattern.sub(word, message)
+    return message.strip()[:_LONGEST]
 
 
 def _states(numbers: Sequence[int]) -> dict[int, str]:

@@ -1,4 +1,4 @@
-"""What fails, how often, and since when?"""
+"""Answer the groups of failures of the last day or week."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from console.web.core.formatting import DAY, iso_text
 from console.web.core.scope import render, scope_of
 from console.web.search import failure_groups as store
 from console.web.search import scan
-from console.web.search.filters import Wanted
+from console.web.search.filters import ExecutionFilters
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -21,34 +21,34 @@ SPANS = {"24h": ("24 hours", DAY), "7d": ("7 days", 7 * DAY)}
 
 
 @require_safe
-def show(request: HttpRequest) -> HttpResponse:
+def failures_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/failures/``: groups over a day or a week, of all machines or one."""
-    here = scope_of(request)
+    scope = scope_of(request)
     name = request.GET.get("machine", "")[:80]
-    machine = here.machine(name) if name else None
+    machine = scope.machine(name) if name else None
     chosen = request.GET.get("span", "")
     chosen = chosen if chosen in SPANS else "24h"
     since = clock.now_ms() - SPANS[chosen][1]
-    wanted = Wanted(statuses=store.STATUSES, since=since)
-    part = scan.look(here, machine, wanted, None, store.MOST + 1)
-    found = store.failures(here.project, [number for _, number in part.keys[: store.MOST]])
-    groups = store.groups(found)
+    filters = ExecutionFilters(statuses=store.STATUSES, since=since)
+    part = scan.find_keys(scope, machine, filters, None, store.MOST + 1)
+    failures = store.list_failures(scope.project, [number for _, number in part.keys[: store.MOST]])
+    groups = store.group_failures(failures)
     context = {
-        "here": "executions",
+        "section": "executions",
         "machine": machine,
         "spans": [(key, word) for key, (word, _) in SPANS.items()],
         "chosen": chosen,
-        "total": len(found),
+        "total": len(failures),
         "cut": part.keys[store.MOST - 1][0] if len(part.keys) > store.MOST else None,
-        "groups": [(one, address(one)) for one in groups],
+        "groups": [(group, group_address(group)) for group in groups],
     }
     return render(request, "search/failure_groups.html", context)
 
 
-def address(group: store.Group) -> str:
+def group_address(group: store.FailureGroup) -> str:
     """Return the query string of exactly the failures of a group."""
     first, last = group.started
-    pairs = [("status", one) for one in store.STATUSES]
+    pairs = [("status", status) for status in store.STATUSES]
     if group.like.machine is not None:  # its index makes the list faster
         pairs.append(("machine", group.like.machine_arn.rpartition(":")[2]))
     times = [("from", iso_text(first)), ("to", iso_text(last))]

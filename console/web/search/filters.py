@@ -1,7 +1,7 @@
-"""Which executions does the reader want to see?
+"""Read the filters of a list of executions.
 
 The query string as one frozen value. A list, its poll, a bulk action and a search all read it here,
-so an address means the same everywhere. What cannot be understood is told at its field.
+so an address means the same everywhere. A value that makes no sense has a message at its field.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlencode
 
+from console.statuses import UNSUCCESSFUL, ExecutionStatus
 from console.web.core import formatting
-from console.web.search.query import Search, parse
+from console.web.search.query import PayloadSearch, parse_search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,8 +22,14 @@ if TYPE_CHECKING:
     from django.http import QueryDict
 
 T = TypeVar("T")
-STATUSES = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
-BAD_ENDS = ("FAILED", "TIMED_OUT", "ABORTED")
+STATUSES = (
+    ExecutionStatus.RUNNING,
+    ExecutionStatus.SUCCEEDED,
+    ExecutionStatus.FAILED,
+    ExecutionStatus.TIMED_OUT,
+    ExecutionStatus.ABORTED,
+)
+BAD_ENDS: tuple[str, ...] = UNSUCCESSFUL
 FIELDS = (
     *("find", "status", "q", "machine", "version", "from", "to", "min", "max", "error", "by"),
     *("redriven", "children", "failure"),
@@ -42,8 +49,8 @@ _CHOICES = {"redriven": ("yes", "no"), "children": ("with", "only")}
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What the reader asked of a list.
+class ExecutionFilters:
+    """The filters of a list of executions.
 
     Times are epoch milliseconds, spans milliseconds. ``typed``: each field as it was written, for
     the form; ``problems``: why a field was not understood; ``before``: key of the page, "" for the
@@ -63,13 +70,13 @@ class Wanted:
     redriven: bool | None = None
     children: str = ""
     failure: str = ""
-    find: Search = field(default_factory=Search)
+    find: PayloadSearch = field(default_factory=PayloadSearch)
     before: str = ""
     typed: Mapping[str, str] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, query: QueryDict) -> Wanted:
+    def of(cls, query: QueryDict) -> ExecutionFilters:
         """Read the query string."""
         typed = {name: query.get(name, "").strip()[:_LONGEST] for name in FIELDS}
         problems: dict[str, str] = {}
@@ -82,34 +89,34 @@ class Wanted:
                 return None
 
         before = query.get("before", "")
-        statuses = tuple(one for one in STATUSES if one in query.getlist("status"))
-        unknown = {one for one in query.getlist("status") if one} - set(STATUSES)
+        statuses = tuple(status for status in STATUSES if status in query.getlist("status"))
+        unknown = {status for status in query.getlist("status") if status} - set(STATUSES)
         if unknown:
             problems["status"] = f"There is no status {_quoted(min(unknown))}."
         for name, choices in _CHOICES.items():
             if typed[name] and typed[name] not in choices:
                 problems[name] = f"Got {_quoted(typed[name])}, wanted {' or '.join(choices)}."
-        found = cls(
+        filters = cls(
             statuses=statuses,
             search=typed["q"],
             machine=typed["machine"],
             version=typed["version"],
-            since=read("from", moment),
-            until=read("to", moment),
-            shortest=read("min", span),
-            longest=read("max", span),
+            since=read("from", parse_moment),
+            until=read("to", parse_moment),
+            shortest=read("min", parse_span),
+            longest=read("max", parse_span),
             error=typed["error"],
             started_by=typed["by"],
             redriven={"yes": True, "no": False}.get(typed["redriven"]),
             children=typed["children"] if typed["children"] in _CHOICES["children"] else "",
             failure=read("failure", _failure) or "",
-            find=read("find", parse) or Search(),
+            find=read("find", parse_search) or PayloadSearch(),
             before=before if re.fullmatch(r"\d{1,15}-\d{1,15}", before) else "",
             typed=typed,
             problems=problems,
         )
-        problems |= _crossed(found)
-        return found
+        problems |= _contradictions(filters)
+        return filters
 
     @property
     def active(self) -> bool:
@@ -120,7 +127,7 @@ class Wanted:
     def refined(self) -> bool:
         """Tell whether a field is used that the list keeps folded."""
         folded = set(FIELDS) - {"find", "status", "q", "failure"}
-        return any(self.typed.get(one) or self.problems.get(one) for one in folded)
+        return any(self.typed.get(name) or self.problems.get(name) for name in folded)
 
     @property
     def address(self) -> str:
@@ -130,13 +137,13 @@ class Wanted:
     @property
     def pairs(self) -> list[tuple[str, str]]:
         """Return the fields that are not empty, as they stand in an address."""
-        pairs = [("status", one) for one in self.statuses]
+        pairs = [("status", status) for status in self.statuses]
         return pairs + [
             (name, text) for name, text in self.typed.items() if text and name != "status"
         ]
 
 
-def moment(text: str) -> int:
+def parse_moment(text: str) -> int:
     """Return a moment in epoch milliseconds; without a zone it is UTC."""
     try:
         read = datetime.fromisoformat(text)
@@ -147,13 +154,13 @@ def moment(text: str) -> int:
     return round(aware.timestamp() * formatting.SECOND)
 
 
-def span(text: str) -> int:
+def parse_span(text: str) -> int:
     """Return a span of time in milliseconds; a bare number means seconds."""
-    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)\s*(ms|s|min|m|h|d|)", text.lower())
-    if found is None:
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)\s*(ms|s|min|m|h|d|)", text.lower())
+    if match is None:
         msg = f"Got {_quoted(text)}, wanted a span such as 250 ms, 1.5 s, 3 min, 2 h or 1 d."
         raise ValueError(msg)
-    return round(float(found[1]) * _UNITS[found[2]])
+    return round(float(match[1]) * _UNITS[match[2]])
 
 
 def _failure(text: str) -> str:
@@ -163,19 +170,19 @@ def _failure(text: str) -> str:
     return text
 
 
-def _crossed(wanted: Wanted) -> dict[str, str]:
+def _contradictions(filters: ExecutionFilters) -> dict[str, str]:
     """Return what is wrong with fields that belong together."""
     problems = {}
-    if wanted.since is not None and wanted.until is not None and wanted.since > wanted.until:
+    if filters.since is not None and filters.until is not None and filters.since > filters.until:
         problems["to"] = "The end is before the start."
     if (
-        wanted.shortest is not None
-        and wanted.longest is not None
-        and wanted.shortest > wanted.longest
+        filters.shortest is not None
+        and filters.longest is not None
+        and filters.shortest > filters.longest
     ):
         problems["max"] = "The maximum is shorter than the minimum."
     return problems
 
 
 def _quoted(text: str) -> str:
-    return f"“{formatting.visible(text[:40])}”"
+    return f"“{formatting.visible_text(text[:40])}”"

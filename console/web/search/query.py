@@ -1,4 +1,4 @@
-"""What is inside an execution: does a text, or a value at a path, occur in it?
+"""Search inside executions: for a text, or for a value at a path of input or output.
 
 ``input.orderId = 4711 error = Late "two words"``: every condition and every word must hold. The
 database throws out what surely does not match, by parts of its text; the rest is parsed, so what is
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import Q
 
-from console.web.core.formatting import visible
+from console.statuses import ExecutionStatus
+from console.web.core.formatting import visible_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +35,7 @@ _WANTED = "wanted input.path, output.path, error, cause, name or state before �
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class SearchCondition:
     """One ``field.path = value``. ``or_text``: without quotes, a number's text will do, too."""
 
     field: str
@@ -47,12 +48,15 @@ class Condition:
         """Return what the database can tell: true for whatever may match."""
         if self.field == "state":
             frame = f'"state":{json.dumps(self.value, ensure_ascii=False)}'
-            return Q(status="RUNNING", runrow__snapshot__contains=frame)
+            return Q(status=ExecutionStatus.RUNNING, runrow__snapshot__contains=frame)
         if self.field in _PLAIN:
             return Q(**{self.field: self.value})
         has = f"{self.field}__contains"
         parts = Q()
-        for text in (*(one for one in self.path if isinstance(one, str)), *_certain(self.value)):
+        for text in (
+            *(part for part in self.path if isinstance(part, str)),
+            *_certain_texts(self.value),
+        ):
             parts &= Q(**{has: text})
         otherwise = Q(**{has: "\\"})  # an escape can stand for any character
         if isinstance(self.value, int | float) and not isinstance(self.value, bool):
@@ -65,17 +69,17 @@ class Condition:
             parsed = json.loads(text or "")
             if self.field == "state":
                 return any(frame["state"] == self.value for frame in parsed["frames"])
-            found = _at(parsed, self.path)
+            value = _value_at(parsed, self.path)
         except (ValueError, LookupError, TypeError, RecursionError):
             return False
-        return _same(found, self.value) or (self.or_text is not None and found == self.or_text)
+        return _is_same(value, self.value) or (self.or_text is not None and value == self.or_text)
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class PayloadSearch:
     """Everything that must hold."""
 
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[SearchCondition, ...] = ()
     words: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
@@ -85,71 +89,73 @@ class Search:
     @property
     def sieve(self) -> Q:
         """Return what the database can tell; for words that is all."""
-        found = Q()
-        for one in self.conditions:
-            found &= one.sieve
+        all_hold = Q()
+        for condition in self.conditions:
+            all_hold &= condition.sieve
         for word in self.words:
             anywhere = Q()
             for field in ANYWHERE:
                 anywhere |= Q(**{f"{field}__icontains": word})
-            found &= anywhere
-        return found
+            all_hold &= anywhere
+        return all_hold
 
     @property
-    def inner(self) -> tuple[Condition, ...]:
+    def inner(self) -> tuple[SearchCondition, ...]:
         """Return the conditions of which the database is not sure."""
-        return tuple(one for one in self.conditions if one.field not in _PLAIN)
+        return tuple(condition for condition in self.conditions if condition.field not in _PLAIN)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Return the columns whose values the checker wants."""
-        return tuple(dict.fromkeys(COLUMNS[one.field] for one in self.inner))
+        return tuple(dict.fromkeys(COLUMNS[condition.field] for condition in self.inner))
 
     def asks(self, field: str) -> bool:
         """Tell whether there is a condition on a field."""
-        return any(one.field == field for one in self.conditions)
+        return any(condition.field == field for condition in self.conditions)
 
     def holds(self, row: Mapping[str, str | None]) -> bool:
         """Tell of an execution's texts whether everything holds, without asking the database."""
-        for one in self.conditions:
-            text = row[COLUMNS.get(one.field, one.field)]
-            if text != one.value if one.field in _PLAIN else not one.holds(text):
+        for condition in self.conditions:
+            text = row[COLUMNS.get(condition.field, condition.field)]
+            if text != condition.value if condition.field in _PLAIN else not condition.holds(text):
                 return False
         texts = [(row[name] or "").lower() for name in ANYWHERE]
         return all(any(word.lower() in text for text in texts) for word in self.words)
 
     def checker(self) -> Callable[[Sequence[str | None]], bool]:
         """Return what tells, of the values of ``columns``, whether all conditions really hold."""
-        places = [(one, self.columns.index(COLUMNS[one.field])) for one in self.inner]
-        return lambda texts: all(one.holds(texts[place]) for one, place in places)
+        places = [
+            (condition, self.columns.index(COLUMNS[condition.field])) for condition in self.inner
+        ]
+        return lambda texts: all(condition.holds(texts[place]) for condition, place in places)
 
 
-def parse(text: str) -> Search:
+def parse_search(text: str) -> PayloadSearch:
     """Read what was typed; raise ``ValueError`` with words for the reader."""
-    conditions: list[Condition] = []
+    conditions: list[SearchCondition] = []
     words: list[str] = []
     for token in _TOKEN.finditer(text):
         if token["field"]:
             conditions.append(_condition(token))
         elif token["word"] and "=" in token["word"]:
-            msg = f"Got “{visible(text[:60])}”, {_WANTED} and a value after it."
+            msg = f"Got “{visible_text(text[:60])}”, {_WANTED} and a value after it."
             raise ValueError(msg)
         else:
             words.append(_unquoted(token["phrase"]) if token["phrase"] else token["word"])
-    return Search(tuple(conditions), tuple(words))
+    return PayloadSearch(tuple(conditions), tuple(words))
 
 
-def _condition(token: re.Match[str]) -> Condition:
+def _condition(token: re.Match[str]) -> SearchCondition:
     field, path, value = token["field"], token["path"], token["value"]
     if field in PAYLOADS and path:
-        return Condition(field, _steps(path), *_value(value))
+        return SearchCondition(field, _parse_path(path), *_parse_value(value))
     if field in (*_PLAIN, "state") and not path:
-        return Condition(field, (), _unquoted(value))
-    msg = f"Got “{visible((field + path)[:60])}”, {_WANTED}."
+        return SearchCondition(field, (), _unquoted(value))
+    msg = f"Got “{visible_text((field + path)[:60])}”, {_WANTED}."
     raise ValueError(msg)
 
 
-def _steps(path: str) -> tuple[str | int, ...]:
+def _parse_path(path: str) -> tuple[str | int, ...]:
     steps: list[str | int] = []
     for step in re.findall(_STEP, path):
         inner = step[1:] if step[0] == "." else step[1:-1]
@@ -157,7 +163,7 @@ def _steps(path: str) -> tuple[str | int, ...]:
     return tuple(steps)
 
 
-def _value(text: str) -> tuple[Any, str | None]:
+def _parse_value(text: str) -> tuple[Any, str | None]:
     """Return the value meant, and the text that would do as well."""
     if text.startswith('"'):
         return _unquoted(text), None
@@ -177,7 +183,7 @@ def _unquoted(text: str) -> str:
         return text[1:-1]
 
 
-def _certain(value: Any) -> tuple[str, ...]:
+def _certain_texts(value: Any) -> tuple[str, ...]:
     """Return parts that every plain way of writing a value has."""
     if isinstance(value, float):
         return ()
@@ -188,7 +194,7 @@ def _text(value: Any) -> str:
     return json.dumps(value)
 
 
-def _at(value: Any, path: tuple[str | int, ...]) -> Any:
+def _value_at(value: Any, path: tuple[str | int, ...]) -> Any:
     for step in path:
         if isinstance(value, list) != isinstance(step, int):
             raise LookupError(step)
@@ -196,6 +202,6 @@ def _at(value: Any, path: tuple[str | int, ...]) -> Any:
     return value
 
 
-def _same(found: Any, wanted: Any) -> bool:
+def _is_same(value: Any, expected: Any) -> bool:
     """Compare as JSON does: a number is no boolean."""
-    return isinstance(found, bool) == isinstance(wanted, bool) and bool(found == wanted)
+    return isinstance(value, bool) == isinstance(expected, bool) and bool(value == expected)

@@ -1,8 +1,8 @@
-"""How is a list of executions kept under a name, for everybody in the project?"""
+"""Save and delete views: lists of executions under a name, for everybody in the project."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -14,9 +14,10 @@ from django.views.decorators.http import require_POST, require_safe
 from console.errors import ServiceError, ValidationException
 from console.models import SavedView
 from console.store.people import saved_views as store
-from console.web.core.scope import Scope, actor, require, scope_of
+from console.web.core.scope import Scope, actor_of, require, scope_of
 from console.web.search import saved_view_list
-from console.web.search.filters import Wanted
+from console.web.search.filters import ExecutionFilters
+from console.web.search.forms import SavedViewForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -25,55 +26,54 @@ _RIGHTS = {"save": "PutView", "delete": "DeleteView"}
 
 
 @require_POST
-def change(request: HttpRequest) -> HttpResponse:
+def change_saved_view(request: HttpRequest) -> HttpResponse:
     """Save a view, or delete one, and go back to its list."""
-    here = scope_of(request)
-    form = request.POST
-    act, name, machine = form.get("act", ""), form.get("name", ""), form.get("machine", "")
+    scope = scope_of(request)
+    sent = SavedViewForm(request.POST).values
+    act, name, machine = sent["act"], sent["name"], sent["machine"]
     if act not in _RIGHTS:
         raise Http404(f"This page has no action “{act}”.")
-    require(here, _RIGHTS[act])
+    require(scope, _RIGHTS[act])
     back = reverse("machine", args=[machine]) if machine else reverse("executions")
     try:
-        shown = _save(request, here) if act == "save" else ""
+        shown = _save_view(request, scope, sent) if act == "save" else ""
         if act == "delete":
-            store.delete_view(here.project, name, actor(here))
+            store.delete_view(scope.project, name, actor_of(scope))
             messages.success(request, f"The view “{name}” is deleted for everybody.")
     except ServiceError as refused:
         messages.error(request, refused.message)
-        shown = form.get("view", "")
-    region = {"region": here.region} if here.elsewhere else {}
+        shown = sent["view"]
+    region = {"region": scope.region} if scope.elsewhere else {}
     return redirect(f"{back}?{urlencode({'view': shown, **region})}")
 
 
-def _save(request: HttpRequest, here: Scope) -> str:
+def _save_view(request: HttpRequest, scope: Scope, sent: dict[str, Any]) -> str:
     """Save the view of a form; return its name."""
-    form = request.POST
-    wanted = Wanted.of(QueryDict(form.get("query", "")))
-    if wanted.problems:
+    filters = ExecutionFilters.of(QueryDict(sent["query"]))
+    if filters.problems:
         raise ValidationException("A filter that is not understood cannot be saved.")
-    machine = form.get("machine", "")
-    default = machine if "default" in form else ""
+    machine = sent["machine"]
+    default = machine if sent["default"] else ""
     view = store.put_view(
-        here.project,
-        form.get("name", ""),
-        wanted.address,
+        scope.project,
+        sent["name"],
+        filters.address,
         default if machine else None,
-        actor(here),
+        actor_of(scope),
     )
     messages.success(request, f"Everybody in this project now has the view “{view.name}”.")
     return view.name
 
 
 @require_safe
-def count(request: HttpRequest, number: int) -> HttpResponse:
+def saved_view_count(request: HttpRequest, number: int) -> HttpResponse:
     """Answer with the count of a view that must be looked into, for a script to show."""
-    here = scope_of(request)
-    view = SavedView.objects.filter(project=here.project, pk=number).first()
+    scope = scope_of(request)
+    view = SavedView.objects.filter(project=scope.project, pk=number).first()
     if view is None:
         raise Http404("There is no such view.")
     return HttpResponse(
-        saved_view_list.look(here, view),
+        saved_view_list.count_view(scope, view),
         content_type="text/plain; charset=utf-8",
         headers={"Cache-Control": "no-store"},
     )

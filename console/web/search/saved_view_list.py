@@ -1,4 +1,4 @@
-"""Which views of the executions does a project share, and which of them is on display?
+"""List the saved views of a project, and tell which of them is on display.
 
 A view is what stands in an address: opening ``?view=name`` leads to that address with the name
 behind it, so that the address shows the same list without the name.
@@ -14,7 +14,7 @@ from django.http import Http404, QueryDict
 
 from console.models import SavedView, StateMachine
 from console.web.search import scan
-from console.web.search.filters import FIELDS, Wanted
+from console.web.search.filters import FIELDS, ExecutionFilters
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class OfferedView:
     """A view as a list offers it. ``count``: "12", "99+", "" where only a look can tell."""
 
     view: SavedView
@@ -38,63 +38,65 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class SavedViewList:
     """The views of a list. ``named``: the one the address names; ``query``: what would be saved.
 
     ``changed``: the list is no longer what the view says. ``default``: the page of this machine
     begins with one of them.
     """
 
-    views: tuple[Shown, ...]
-    named: Shown | None
+    views: tuple[OfferedView, ...]
+    named: OfferedView | None
     query: str
     changed: bool
     default: bool
 
 
-def lead(here: Scope, request: HttpRequest, machine: StateMachine | None) -> str:
+def default_view(scope: Scope, request: HttpRequest, machine: StateMachine | None) -> str:
     """Return where ``?view=name``, or a machine with a default view, leads to; "" to stay."""
-    asked = request.GET
-    if any(asked.get(name) for name in (*FIELDS, "before")):
+    query = request.GET
+    if any(query.get(name) for name in (*FIELDS, "before")):
         return ""
-    views = SavedView.objects.filter(project=here.project)
-    name = asked.get("view", "")
-    if not name and (machine is None or "view" in asked):
+    views = SavedView.objects.filter(project=scope.project)
+    name = query.get("view", "")
+    if not name and (machine is None or "view" in query):
         return ""
     view = views.filter(**({"name": name} if name else {"default_of": machine and machine.name}))
-    found = view.first()
-    if found is None and name:
+    saved = view.first()
+    if saved is None and name:
         raise Http404(f"There is no view “{name[:80]}”: it may have been deleted or renamed.")
-    if found is None or not (pairs := _pairs(found, machine)):
+    if saved is None or not (pairs := _address_pairs(saved, machine)):
         return ""
-    region = [("region", here.region)] if here.elsewhere else []
-    return f"{request.path}?{urlencode([*pairs, ('view', found.name), *region])}"
+    region = [("region", scope.region)] if scope.elsewhere else []
+    return f"{request.path}?{urlencode([*pairs, ('view', saved.name), *region])}"
 
 
-def shelf(here: Scope, machine: StateMachine | None, wanted: Wanted, name: str) -> Shelf:
+def saved_view_list(
+    scope: Scope, machine: StateMachine | None, filters: ExecutionFilters, name: str
+) -> SavedViewList:
     """Return the views that a list offers, counted in a few queries however many they are."""
-    every = SavedView.objects.filter(project=here.project).order_by("name")
-    views = [one for one in every if machine is None or machine_of(one) in ("", machine.name)]
-    counted = _counted(here, machine, views)
+    every = SavedView.objects.filter(project=scope.project).order_by("name")
+    views = [view for view in every if machine is None or machine_of(view) in ("", machine.name)]
+    counted = _count_texts(scope, machine, views)
     offered = tuple(
-        Shown(one, _address(one, machine), count, one.name == name)
-        for one, count in zip(views, counted, strict=True)
+        OfferedView(view, _view_address(view, machine), count, view.name == name)
+        for view, count in zip(views, counted, strict=True)
     )
-    named = next((one for one in offered if one.current), None)
+    named = next((view for view in offered if view.current), None)
     general = named is not None and not named.machine
-    query = _query(None if general else machine, wanted)
+    query = _saved_query(None if general else machine, filters)
     changed = named is not None and sorted(parse_qsl(query)) != sorted(parse_qsl(named.view.query))
-    default = machine is not None and any(one.default_of == machine.name for one in views)
-    return Shelf(offered, named, query, changed, default)
+    default = machine is not None and any(view.default_of == machine.name for view in views)
+    return SavedViewList(offered, named, query, changed, default)
 
 
-def look(here: Scope, view: SavedView) -> str:
+def count_view(scope: Scope, view: SavedView) -> str:
     """Return the count of a view that must be looked into."""
-    wanted = scan.named(here, None, Wanted.of(QueryDict(view.query)))
-    if wanted.problems:
+    filters = scan.check_machine_name(scope, None, ExecutionFilters.of(QueryDict(view.query)))
+    if filters.problems:
         return "0"
-    part = scan.look(here, None, wanted, None, scan.MOST_COUNTED + 1)
-    return _text(min(len(part.keys), scan.MOST_COUNTED), more=part.floor is not None)
+    part = scan.find_keys(scope, None, filters, None, scan.MOST_COUNTED + 1)
+    return _count_text(min(len(part.keys), scan.MOST_COUNTED), more=part.floor is not None)
 
 
 def machine_of(view: SavedView) -> str:
@@ -102,44 +104,49 @@ def machine_of(view: SavedView) -> str:
     return dict(parse_qsl(view.query)).get("machine", "")
 
 
-def _counted(here: Scope, machine: StateMachine | None, views: list[SavedView]) -> list[str]:
-    names = {machine_of(one) for one in views} - {""}
+def _count_texts(scope: Scope, machine: StateMachine | None, views: list[SavedView]) -> list[str]:
+    names = {machine_of(view) for view in views} - {""}
     known = {machine.name: machine} if machine else {}
     if names - set(known):
-        arns = [here.arn("stateMachine", one) for one in names]
-        rows = StateMachine.objects.filter(project=here.project, arn__in=arns)
-        known |= {one.name: one for one in rows.defer("definition")}
-    asked = [
-        (machine or known.get(machine_of(one)), Wanted.of(QueryDict(one.query))) for one in views
+        arns = [scope.arn("stateMachine", name) for name in names]
+        rows = StateMachine.objects.filter(project=scope.project, arn__in=arns)
+        known |= {row.name: row for row in rows.defer("definition")}
+    lists = [
+        (machine or known.get(machine_of(view)), ExecutionFilters.of(QueryDict(view.query)))
+        for view in views
     ]
     sound = [
         place
-        for place, (of, wanted) in enumerate(asked)
-        if not wanted.problems and (of is not None or not wanted.machine)
+        for place, (of, filters) in enumerate(lists)
+        if not filters.problems and (of is not None or not filters.machine)
     ]
-    counts = scan.counts(here, [asked[place] for place in sound])
-    found = {place: counts.get(at) for at, place in enumerate(sound)}
+    counts = scan.count_lists(scope, [lists[place] for place in sound])
+    count_of = {place: counts.get(at) for at, place in enumerate(sound)}
     return [
-        "0" if place not in found else "" if (count := found[place]) is None else _text(*count)
+        "0"
+        if place not in count_of
+        else ""
+        if (count := count_of[place]) is None
+        else _count_text(*count)
         for place in range(len(views))
     ]
 
 
-def _text(count: int, more: bool) -> str:
+def _count_text(count: int, more: bool) -> str:
     return f"{count}+" if more else str(count)
 
 
-def _pairs(view: SavedView, machine: StateMachine | None) -> list[tuple[str, str]]:
+def _address_pairs(view: SavedView, machine: StateMachine | None) -> list[tuple[str, str]]:
     """Return what a view says in the address of a list; a machine's own needs no name of it."""
     pairs = parse_qsl(view.query)
-    return pairs if machine is None else [one for one in pairs if one[0] != "machine"]
+    return pairs if machine is None else [pair for pair in pairs if pair[0] != "machine"]
 
 
-def _query(machine: StateMachine | None, wanted: Wanted) -> str:
+def _saved_query(machine: StateMachine | None, filters: ExecutionFilters) -> str:
     """Return a list as it would be saved: of a machine's page with its name."""
-    pairs = [one for one in wanted.pairs if machine is None or one[0] != "machine"]
+    pairs = [pair for pair in filters.pairs if machine is None or pair[0] != "machine"]
     return urlencode(pairs + ([("machine", machine.name)] if machine else []))
 
 
-def _address(view: SavedView, machine: StateMachine | None) -> str:
-    return urlencode([*_pairs(view, machine), ("view", view.name)])
+def _view_address(view: SavedView, machine: StateMachine | None) -> str:
+    return urlencode([*_address_pairs(view, machine), ("view", view.name)])

@@ -1,7 +1,7 @@
-"""Which executions match, newest first, at a cost that does not grow with the yard?
+"""Find the executions that match, newest first, at a cost that does not grow with their number.
 
 What an index can tell (machine, status, time) is asked of the index. For all else a page looks at
-most through so many of the newest executions, says how far it looked, and the next page begins
+most through ``WINDOW`` of the newest executions, says how far it looked; the next page begins
 there: no page costs more with a million executions than with twenty thousand.
 
 (Above 300 lines: what narrows, what counts and what pages share the streams and their floors.)
@@ -20,8 +20,9 @@ from django.db.models.functions import Coalesce
 
 from console import clock
 from console.models import Execution, StateMachine
+from console.statuses import ExecutionStatus
 from console.web.search import error_names, failure_groups, verify
-from console.web.search.filters import BAD_ENDS, STATUSES, Wanted
+from console.web.search.filters import BAD_ENDS, STATUSES, ExecutionFilters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,13 +42,13 @@ EVERY_S = 20.0
 COUNTED, MOST_COUNTED = 2_000, 99
 """Among how many executions (of each status asked for) a count is taken, and how far it goes."""
 MOST_NEW = 200
-"""Of how many new ones a list is told, where they must be looked into."""
+"""How many new executions a poll of a list counts, where payloads must be read for it."""
 _OWN = Q(imported_ms=None)
 BARE = ("input", "output", "cause", "error", "trace_header", "definition")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FoundPart:
     """Some of what matches. ``floor``: how far was looked, None: to the end."""
 
     keys: tuple[Key, ...]
@@ -55,7 +56,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Executions:
+class ExecutionPage:
     """A page of executions, newest first.
 
     ``before``: the key of the next page, "" at the end. ``looked``: the start of the oldest that
@@ -63,47 +64,53 @@ class Executions:
     """
 
     rows: tuple[Execution, ...]
-    wanted: Wanted
+    filters: ExecutionFilters
     before: str
     looked: int | None
     newest: int
 
 
-def executions(here: Scope, machine: StateMachine | None, wanted: Wanted) -> Executions:
+def find_executions(
+    scope: Scope, machine: StateMachine | None, filters: ExecutionFilters
+) -> ExecutionPage:
     """Return a page of the executions of one machine, or of all."""
     newest = Execution.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-    wanted = named(here, machine, wanted)
-    if wanted.problems:
-        return Executions((), wanted, "", None, newest)
-    part = look(here, machine, wanted, _key(wanted.before), PAGE + 1)
+    filters = check_machine_name(scope, machine, filters)
+    if filters.problems:
+        return ExecutionPage((), filters, "", None, newest)
+    part = find_keys(scope, machine, filters, _parse_key(filters.before), PAGE + 1)
     shown = part.keys[:PAGE]
     full = len(part.keys) > PAGE
     before = shown[-1] if full else part.floor
     looked = part.floor[0] if part.floor and not full else None
-    found = Execution.objects.filter(pk__in=[number for _, number in shown])
-    found = found.select_related("remark").defer(*BARE)
-    rows = sorted(found, key=lambda one: (one.start_ms, one.pk), reverse=True)
+    executions = Execution.objects.filter(pk__in=[number for _, number in shown])
+    executions = executions.select_related("remark").defer(*BARE)
+    rows = sorted(
+        executions, key=lambda execution: (execution.start_ms, execution.pk), reverse=True
+    )
     address = f"{before[0]}-{before[1]}" if before else ""
-    return Executions(tuple(rows), wanted, address, looked, newest)
+    return ExecutionPage(tuple(rows), filters, address, looked, newest)
 
 
-def named(here: Scope, machine: StateMachine | None, wanted: Wanted) -> Wanted:
+def check_machine_name(
+    scope: Scope, machine: StateMachine | None, filters: ExecutionFilters
+) -> ExecutionFilters:
     """Check the machine's name, which only the database knows."""
-    if machine is not None or not wanted.machine or _machine(here, wanted.machine):
-        return wanted
-    problem = f"There is no state machine “{wanted.machine}” in {here.region}."
-    return replace(wanted, problems={**wanted.problems, "machine": problem})
+    if machine is not None or not filters.machine or _find_machine(scope, filters.machine):
+        return filters
+    problem = f"There is no state machine “{filters.machine}” in {scope.region}."
+    return replace(filters, problems={**filters.problems, "machine": problem})
 
 
-def every(
-    here: Scope, machine: StateMachine | None, wanted: Wanted, most: int
+def all_keys(
+    scope: Scope, machine: StateMachine | None, filters: ExecutionFilters, most: int
 ) -> tuple[list[Key], bool]:
     """Return the keys of all that match, up to ``most``, and whether there may be more."""
     keys: list[Key] = []
     before: Key | None = None
     until = time.monotonic() + EVERY_S
     while True:
-        part = look(here, machine, wanted, before, most + 1 - len(keys))
+        part = find_keys(scope, machine, filters, before, most + 1 - len(keys))
         keys += part.keys
         if len(keys) > most or time.monotonic() > until:
             return keys[:most], True
@@ -112,89 +119,99 @@ def every(
         before = part.floor
 
 
-def newer(here: Scope, machine: StateMachine | None, wanted: Wanted, than: int) -> int:
+def count_newer(
+    scope: Scope, machine: StateMachine | None, filters: ExecutionFilters, than: int
+) -> int:
     """Count the executions that match, as far as the database can tell, and are newer."""
-    conditions = _matching(here, machine, wanted)
-    found = [one.filter(conditions, pk__gt=than) for one in _streams(here, machine, wanted)]
-    if verify.veiled(here.project, wanted):
-        keys = _keys([_ordered(one)[:MOST_NEW] for one in found]) if found else []
-        return len(verify.sift(here.project, wanted, sorted(keys, reverse=True), MOST_NEW)[0])
-    return sum(one.count() for one in found)
+    conditions = _conditions_beside_index(scope, machine, filters)
+    newer = [stream.filter(conditions, pk__gt=than) for stream in _streams(scope, machine, filters)]
+    if verify.reads_masked(scope.project, filters):
+        keys = _keys([_newest_first(stream)[:MOST_NEW] for stream in newer]) if newer else []
+        return len(
+            verify.verify_matches(scope.project, filters, sorted(keys, reverse=True), MOST_NEW)[0]
+        )
+    return sum(stream.count() for stream in newer)
 
 
-def look(
-    here: Scope, machine: StateMachine | None, wanted: Wanted, before: Key | None, most: int
-) -> Part:
+def find_keys(
+    scope: Scope,
+    machine: StateMachine | None,
+    filters: ExecutionFilters,
+    before: Key | None,
+    most: int,
+) -> FoundPart:
     """Look through one window for up to ``most`` that match, five queries whatever is asked.
 
     Most often a small one has enough of them, and less is read.
     """
-    streams = [_older(one, before) for one in _streams(here, machine, wanted)]
-    if not streams or not error_names.possible(here.project, wanted):
-        return Part((), None)
-    sifted = verify.needed(here.project, wanted)
-    if not sifted and _matching(here, machine, wanted) == _OWN:
-        return _first(streams, _OWN, None, most)
-    full = FIND_WINDOW if wanted.find or wanted.failure else WINDOW
+    streams = [_after_key(stream, before) for stream in _streams(scope, machine, filters)]
+    if not streams or not error_names.may_have_error(scope.project, filters):
+        return FoundPart((), None)
+    sifted = verify.needs_verifying(scope.project, filters)
+    if not sifted and _conditions_beside_index(scope, machine, filters) == _OWN:
+        return _first_matches(streams, _OWN, None, most)
+    full = FIND_WINDOW if filters.find or filters.failure else WINDOW
     for window in (full,) if sifted else (min(4 * most, full), full):
-        part = _through(here, machine, wanted, streams, window, most)
+        part = _look_through(scope, machine, filters, streams, window, most)
         if len(part.keys) >= most or part.floor is None:
             break
     return part
 
 
-def _through(
-    here: Scope,
+def _look_through(
+    scope: Scope,
     machine: StateMachine | None,
-    wanted: Wanted,
+    filters: ExecutionFilters,
     streams: Sequence[QuerySet[Execution]],
     window: int,
     most: int,
-) -> Part:
+) -> FoundPart:
     """Look through a window of each stream, down to where the first of them ends."""
-    floors = _keys([_ordered(one)[window : window + 1] for one in streams])
+    floors = _keys([_newest_first(stream)[window : window + 1] for stream in streams])
     floor = max(floors) if floors else None
-    conditions = _matching(here, machine, wanted)
-    if not verify.needed(here.project, wanted):
-        return _first(streams, conditions, floor, most)
-    found = [_ordered(_down_to(one, floor).filter(conditions)) for one in streams]
-    every = sorted(_keys(found), reverse=True)
-    passed, looked = verify.sift(here.project, wanted, every, most)
-    return Part(tuple(passed), looked or floor)
+    conditions = _conditions_beside_index(scope, machine, filters)
+    if not verify.needs_verifying(scope.project, filters):
+        return _first_matches(streams, conditions, floor, most)
+    matching = [_newest_first(_down_to(stream, floor).filter(conditions)) for stream in streams]
+    every = sorted(_keys(matching), reverse=True)
+    passed, looked = verify.verify_matches(scope.project, filters, every, most)
+    return FoundPart(tuple(passed), looked or floor)
 
 
-def _first(
+def _first_matches(
     streams: Sequence[QuerySet[Execution]], conditions: Q, floor: Key | None, most: int
-) -> Part:
+) -> FoundPart:
     """Return the first down to a floor that the database says match."""
-    keys = _keys([_ordered(_down_to(one, floor).filter(conditions))[:most] for one in streams])
-    return Part(tuple(sorted(keys, reverse=True)[:most]), floor)
+    keys = _keys(
+        [_newest_first(_down_to(stream, floor).filter(conditions))[:most] for stream in streams]
+    )
+    return FoundPart(tuple(sorted(keys, reverse=True)[:most]), floor)
 
 
-def counts(
-    here: Scope, asked: Sequence[tuple[StateMachine | None, Wanted]]
+def count_lists(
+    scope: Scope, lists: Sequence[tuple[StateMachine | None, ExecutionFilters]]
 ) -> dict[int, tuple[int, bool]]:
     """Count what matches each list, and tell whether there may be more: two queries for all.
 
-    By place in ``asked``; those are left out that the database alone cannot count.
+    By place in ``lists``; those are left out that the database alone cannot count.
     """
     streams = [
         (place, rows)
-        for place, (machine, wanted) in enumerate(asked)
-        if not verify.needed(here.project, wanted)
-        for rows in _streams(here, machine, wanted)
+        for place, (machine, filters) in enumerate(lists)
+        if not verify.needs_verifying(scope.project, filters)
+        for rows in _streams(scope, machine, filters)
     ]
-    ends = [(place, _ordered(rows)[COUNTED : COUNTED + 1]) for place, rows in streams]
+    ends = [(place, _newest_first(rows)[COUNTED : COUNTED + 1]) for place, rows in streams]
     floors: dict[int, Key] = {}
-    for place, start, number in _labelled(ends) if ends else ():
+    for place, start, number in _run_labelled(ends) if ends else ():
         floors[place] = max((start, number), floors.get(place, (0, 0)))
-    found = []
+    counted = []
     for place, rows in streams:
-        machine, wanted = asked[place]
-        conditions = _matching(here, machine, wanted)
+        machine, filters = lists[place]
+        conditions = _conditions_beside_index(scope, machine, filters)
         some = _down_to(rows, floors.get(place)).filter(conditions)
-        found.append((place, _ordered(some)[: MOST_COUNTED + 1]))
-    matches = Counter(place for place, *_ in _labelled(found)) if found else Counter()
+        counted.append((place, _newest_first(some)[: MOST_COUNTED + 1]))
+    matches = Counter(place for place, *_ in _run_labelled(counted)) if counted else Counter()
     return {
         place: (min(matches[place], MOST_COUNTED), place in floors or matches[place] > MOST_COUNTED)
         for place in {place for place, _ in streams}
@@ -202,91 +219,93 @@ def counts(
 
 
 def _streams(
-    here: Scope, machine: StateMachine | None, wanted: Wanted
+    scope: Scope, machine: StateMachine | None, filters: ExecutionFilters
 ) -> list[QuerySet[Execution]]:
     """Return sets that an index has in order; together, what the index can narrow.
 
     What was imported is still in them, which no index of theirs knows.
     """
-    rows = Execution.stored.filter(project=here.project)
-    one = machine or (_machine(here, wanted.machine) if wanted.machine else None)
-    if wanted.children:
-        rows = rows.filter(map_run__isnull=False) if wanted.children == "only" else rows
-        if one is not None:
+    rows = Execution.stored.filter(project=scope.project)
+    narrowed = machine or (_find_machine(scope, filters.machine) if filters.machine else None)
+    if filters.children:
+        rows = rows.filter(map_run__isnull=False) if filters.children == "only" else rows
+        if narrowed is not None:
             rows = rows.filter(
-                Q(state_machine=one) | Q(state_machine_arn__startswith=one.arn + "/")
+                Q(state_machine=narrowed) | Q(state_machine_arn__startswith=narrowed.arn + "/")
             )
-    elif one is not None:
-        rows = Execution.stored.filter(state_machine=one, map_run=None)
+    elif narrowed is not None:
+        rows = Execution.stored.filter(state_machine=narrowed, map_run=None)
     else:
         rows = rows.filter(map_run=None)
-    if wanted.since is not None:
-        rows = rows.filter(start_ms__gte=wanted.since)
-    if wanted.until is not None:
-        rows = rows.filter(start_ms__lte=wanted.until)
-    statuses = _statuses(wanted)
-    return [rows] if statuses == STATUSES else [rows.filter(status=one) for one in statuses]
+    if filters.since is not None:
+        rows = rows.filter(start_ms__gte=filters.since)
+    if filters.until is not None:
+        rows = rows.filter(start_ms__lte=filters.until)
+    statuses = _statuses(filters)
+    return [rows] if statuses == STATUSES else [rows.filter(status=status) for status in statuses]
 
 
-def _statuses(wanted: Wanted) -> tuple[str, ...]:
+def _statuses(filters: ExecutionFilters) -> tuple[str, ...]:
     """Return the statuses that can match.
 
     Only what ended badly has an error, and only what runs is in a state.
     """
-    possible = wanted.statuses or STATUSES
-    if wanted.failure:
-        possible = tuple(one for one in possible if one in failure_groups.STATUSES)
-    if wanted.error or wanted.find.asks("error") or wanted.find.asks("cause"):
-        possible = tuple(one for one in possible if one in BAD_ENDS)
-    if wanted.find.asks("state"):
-        possible = tuple(one for one in possible if one == "RUNNING")
+    possible = filters.statuses or STATUSES
+    if filters.failure:
+        possible = tuple(status for status in possible if status in failure_groups.STATUSES)
+    if filters.error or filters.find.asks("error") or filters.find.asks("cause"):
+        possible = tuple(status for status in possible if status in BAD_ENDS)
+    if filters.find.asks("state"):
+        possible = tuple(status for status in possible if status == ExecutionStatus.RUNNING)
     return possible
 
 
-def _matching(here: Scope, machine: StateMachine | None, wanted: Wanted) -> Q:
+def _conditions_beside_index(
+    scope: Scope, machine: StateMachine | None, filters: ExecutionFilters
+) -> Q:
     """Return what no index knows; a machine's executions are where it is."""
-    if machine or wanted.machine:
-        return _conditions(wanted)
-    return _conditions(wanted) & Q(arn__startswith=here.arn("execution", ""))
+    if machine or filters.machine:
+        return _conditions(filters)
+    return _conditions(filters) & Q(arn__startswith=scope.arn("execution", ""))
 
 
-def _conditions(wanted: Wanted) -> Q:
-    found = _OWN
-    if wanted.search:
-        found &= Q(name__icontains=wanted.search)
-    if wanted.error:
-        found &= Q(error__icontains=wanted.error)
-    if wanted.started_by:
-        found &= Q(started_by=wanted.started_by)
-    if wanted.redriven is not None:
-        found &= Q(redrive_count__gt=0) if wanted.redriven else Q(redrive_count=0)
-    if wanted.version:
-        found &= Q(version_arn__endswith=f":{wanted.version}") | Q(
-            alias_arn__endswith=f":{wanted.version}"
+def _conditions(filters: ExecutionFilters) -> Q:
+    condition = _OWN
+    if filters.search:
+        condition &= Q(name__icontains=filters.search)
+    if filters.error:
+        condition &= Q(error__icontains=filters.error)
+    if filters.started_by:
+        condition &= Q(started_by=filters.started_by)
+    if filters.redriven is not None:
+        condition &= Q(redrive_count__gt=0) if filters.redriven else Q(redrive_count=0)
+    if filters.version:
+        condition &= Q(version_arn__endswith=f":{filters.version}") | Q(
+            alias_arn__endswith=f":{filters.version}"
         )
-    return found & _lasting(wanted) & wanted.find.sieve
+    return condition & _duration_conditions(filters) & filters.find.sieve
 
 
-def _lasting(wanted: Wanted) -> Q:
+def _duration_conditions(filters: ExecutionFilters) -> Q:
     """Compare how long executions took, or have been running up to now."""
-    found = Q()
+    condition = Q()
     until = Coalesce("stop_ms", Value(clock.now_ms(), BigIntegerField()))
-    if wanted.shortest is not None:
-        found &= Q(start_ms__lte=until - wanted.shortest)
-    if wanted.longest is not None:
-        found &= Q(start_ms__gte=until - wanted.longest)
-    return found
+    if filters.shortest is not None:
+        condition &= Q(start_ms__lte=until - filters.shortest)
+    if filters.longest is not None:
+        condition &= Q(start_ms__gte=until - filters.longest)
+    return condition
 
 
 # -- keys ------------------------------------------------------------------------------------------
 
 
-def _key(text: str) -> Key | None:
+def _parse_key(text: str) -> Key | None:
     start, _, number = text.partition("-")
     return (int(start), int(number)) if number else None
 
 
-def _older(rows: QuerySet[Execution], key: Key | None) -> QuerySet[Execution]:
+def _after_key(rows: QuerySet[Execution], key: Key | None) -> QuerySet[Execution]:
     """Return what comes after a key; the first condition lets the index begin there."""
     if key is None:
         return rows
@@ -299,24 +318,24 @@ def _down_to(rows: QuerySet[Execution], key: Key | None) -> QuerySet[Execution]:
     return rows.filter(Q(start_ms__gt=key[0]) | Q(pk__gte=key[1]), start_ms__gte=key[0])
 
 
-def _ordered(rows: QuerySet[Execution]) -> QuerySet[Execution, Key]:
+def _newest_first(rows: QuerySet[Execution]) -> QuerySet[Execution, Key]:
     return rows.order_by("-start_ms", "-pk").values_list("start_ms", "pk")
 
 
 def _keys(queries: Sequence[QuerySet[Execution, Key]]) -> list[Key]:
     """Run queries that are each cut to a length as one."""
-    found = _labelled([(0, one) for one in queries])
-    return [(start, number) for _, start, number in found]
+    rows = _run_labelled([(0, query) for query in queries])
+    return [(start, number) for _, start, number in rows]
 
 
-def _labelled(
+def _run_labelled(
     queries: Sequence[tuple[int, QuerySet[Execution, Key]]],
 ) -> list[tuple[int, int, int]]:
     """Run queries that are each cut to a length as one: (label, start, number) of each row."""
     parts: list[str] = []
     values: list[Any] = []
-    for place, (label, one) in enumerate(queries):
-        sql, params = one.query.sql_with_params()
+    for place, (label, query) in enumerate(queries):
+        sql, params = query.query.sql_with_params()
         parts.append(f"SELECT {label}, part{place}.* FROM ({sql}) AS part{place}")
         values += params
     with connection.cursor() as cursor:
@@ -324,6 +343,6 @@ def _labelled(
         return [(label, start, number) for label, start, number in cursor.fetchall()]
 
 
-def _machine(here: Scope, name: str) -> StateMachine | None:
-    arn = here.arn("stateMachine", name)
-    return StateMachine.objects.filter(project=here.project, arn=arn).first()
+def _find_machine(scope: Scope, name: str) -> StateMachine | None:
+    arn = scope.arn("stateMachine", name)
+    return StateMachine.objects.filter(project=scope.project, arn=arn).first()

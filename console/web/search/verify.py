@@ -1,4 +1,4 @@
-"""Which executions that the database let through really match, as their reader may see them?
+"""Verify that executions the database let through match, as their reader may see them.
 
 What a project hides is not found either, by nobody: else a search would tell it bit by bit.
 """
@@ -18,40 +18,40 @@ if TYPE_CHECKING:
 
     from console.masking.mask import Mask
     from console.models import Project
-    from console.web.search.filters import Wanted
+    from console.web.search.filters import ExecutionFilters
 
-SIFT_S = 2.0
+VERIFY_S = 2.0
 """For how long a page looks into executions at most."""
 _AT_ONCE = 2_000
-_VEILED_AT_ONCE = 200
+_MASKED_AT_ONCE = 200
 
 Key: TypeAlias = tuple[int, int]
 """Start (epoch ms) and number: the place of an execution in every list."""
 
 
-def needed(project: Project, wanted: Wanted) -> bool:
+def needs_verifying(project: Project, filters: ExecutionFilters) -> bool:
     """Tell whether the database alone cannot decide."""
-    return bool(wanted.find.inner or wanted.failure or veiled(project, wanted))
+    return bool(filters.find.inner or filters.failure or reads_masked(project, filters))
 
 
-def veiled(project: Project, wanted: Wanted) -> bool:
+def reads_masked(project: Project, filters: ExecutionFilters) -> bool:
     """Tell whether a match could be with something that is hidden."""
-    return bool(project.masked and (wanted.find or wanted.error))
+    return bool(project.masked and (filters.find or filters.error))
 
 
-def sift(
-    project: Project, wanted: Wanted, keys: Sequence[Key], most: int
+def verify_matches(
+    project: Project, filters: ExecutionFilters, keys: Sequence[Key], most: int
 ) -> tuple[list[Key], Key | None]:
     """Return the keys that match, and how far was looked; None: at all of them."""
     passed: list[Key] = []
-    until = time.monotonic() + SIFT_S
-    chunk = _VEILED_AT_ONCE if veiled(project, wanted) else _AT_ONCE
+    until = time.monotonic() + VERIFY_S
+    chunk = _MASKED_AT_ONCE if reads_masked(project, filters) else _AT_ONCE
     for at in range(0, len(keys), chunk):
         numbers = [number for _, number in keys[at : at + chunk]]
-        if wanted.failure:
-            alike = failure_groups.failures(project, numbers)
-            numbers = [one.number for one in alike if one.key == wanted.failure]
-        for key, holds in _looked_at(project, wanted, numbers):
+        if filters.failure:
+            alike = failure_groups.list_failures(project, numbers)
+            numbers = [failure.number for failure in alike if failure.key == filters.failure]
+        for key, holds in _load_texts(project, filters, numbers):
             if holds:
                 passed.append(key)
             if len(passed) == most or time.monotonic() > until:
@@ -59,38 +59,38 @@ def sift(
     return passed, None
 
 
-def _looked_at(
-    project: Project, wanted: Wanted, numbers: Sequence[int]
+def _load_texts(
+    project: Project, filters: ExecutionFilters, numbers: Sequence[int]
 ) -> Iterator[tuple[Key, bool]]:
     """Yield each with whether it matches, newest first."""
     rows = Execution.objects.filter(pk__in=numbers).order_by("-start_ms", "-pk")
-    if not veiled(project, wanted):
-        holds = wanted.find.checker()
-        read = rows.values_list("start_ms", "pk", *wanted.find.columns)
+    if not reads_masked(project, filters):
+        holds = filters.find.checker()
+        read = rows.values_list("start_ms", "pk", *filters.find.columns)
         for start, number, *texts in read.iterator(chunk_size=100):
             yield (start, number), holds(texts)
         return
-    veils = masked_execution.masks_of(project, numbers)
-    names = (*ANYWHERE, *(COLUMNS["state"],) * wanted.find.asks("state"))
-    told = rows.values_list("start_ms", "pk", *names)
-    for start, number, *texts in told.iterator(chunk_size=100):
-        row = _veiled(dict(zip(names, texts, strict=True)), veils[number])
-        yield (start, number), _holds(wanted, row)
+    masks = masked_execution.masks_of(project, numbers)
+    names = (*ANYWHERE, *(COLUMNS["state"],) * filters.find.asks("state"))
+    rows_read = rows.values_list("start_ms", "pk", *names)
+    for start, number, *texts in rows_read.iterator(chunk_size=100):
+        row = _masked_texts(dict(zip(names, texts, strict=True)), masks[number])
+        yield (start, number), _holds(filters, row)
 
 
-def _veiled(row: Mapping[str, str | None], veil: Mask) -> dict[str, str | None]:
+def _masked_texts(row: Mapping[str, str | None], mask: Mask) -> dict[str, str | None]:
     """Return the texts of an execution as they may be read; its name is in its address anyway."""
     return {
         name: text
         if text is None or name not in (*PAYLOADS, "error", "cause")
-        else veil.words(text)
+        else mask.words(text)
         if name == "error"
-        else veil.payload(text)
+        else mask.payload(text)
         for name, text in row.items()
     }
 
 
-def _holds(wanted: Wanted, row: Mapping[str, str | None]) -> bool:
-    if wanted.error.lower() not in (row["error"] or "").lower():
+def _holds(filters: ExecutionFilters, row: Mapping[str, str | None]) -> bool:
+    if filters.error.lower() not in (row["error"] or "").lower():
         return False
-    return wanted.find.holds(row)
+    return filters.find.holds(row)

@@ -1,4 +1,4 @@
-"""Which activities are there, and what work is open for each?"""
+"""Answer the list of activities with their open tasks, and the page of one activity."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from django.views.decorators.http import require_http_methods
 from console.errors import ServiceError
 from console.store.machines import activity_limits, tags
 from console.store.tasks import activities as store
-from console.web.core.scope import actor, render, require, scope_of
+from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import waiting
 from console.web.tasks import open_work
+from console.web.tasks.forms import ActivityForm, TimeoutsForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -28,15 +29,15 @@ _LABELS = {
 
 
 @require_http_methods(["GET", "POST"])
-def every(request: HttpRequest) -> HttpResponse:
+def activity_list(request: HttpRequest) -> HttpResponse:
     """Answer ``/activities/``: all of them, with how much work is open; an editor adds one."""
-    here = scope_of(request)
+    scope = scope_of(request)
     name = problem = ""
     if request.method == "POST":
-        require(here, "CreateActivity")
-        name = request.POST.get("name", "").strip()
+        require(scope, "CreateActivity")
+        name = ActivityForm(request.POST).values["name"]
         try:
-            store.create_activity(here.project, here.region, name, actor(here))
+            store.create_activity(scope.project, scope.region, name, actor_of(scope))
         except ServiceError as refused:
             problem = refused.message
         else:
@@ -44,9 +45,9 @@ def every(request: HttpRequest) -> HttpResponse:
             return redirect(request.get_full_path())
     search, after = request.GET.get("q", "")[:80], request.GET.get("after", "")[:80]
     context = {
-        "here": "tasks",
+        "section": "tasks",
         "tab": "activities",
-        "activities": open_work.activities(here, search=search, after=after),
+        "activities": open_work.list_activities(scope, search=search, after=after),
         "search": search,
         "after": after,
         "name": name,
@@ -56,34 +57,34 @@ def every(request: HttpRequest) -> HttpResponse:
 
 
 @require_http_methods(["GET", "POST"])
-def show(request: HttpRequest, activity: str) -> HttpResponse:
+def activity_page(request: HttpRequest, activity_name: str) -> HttpResponse:
     """Answer ``/activities/<name>/``: its open tasks; an editor sets its timeouts or deletes it."""
-    here = scope_of(request)
-    one = open_work.activity(here, activity)
-    if one is None:
-        raise Http404(f"There is no activity “{activity}” in {here.region}.")
+    scope = scope_of(request)
+    work = open_work.find_activity(scope, activity_name)
+    if work is None:
+        raise Http404(f"There is no activity “{activity_name}” in {scope.region}.")
     problem = ""
-    if request.method == "POST" and request.POST.get("act") == "delete":
-        require(here, "DeleteActivity")
-        store.delete_activity(here.project, one.activity.arn, actor(here))
-        messages.success(request, f"The activity {activity} was deleted.")
+    if request.method == "POST" and ActivityForm(request.POST).values["act"] == "delete":
+        require(scope, "DeleteActivity")
+        store.delete_activity(scope.project, work.activity.arn, actor_of(scope))
+        messages.success(request, f"The activity {activity_name} was deleted.")
         return redirect("activities")
-    limits = activity_limits.limit_tags(one.activity.arn)
+    limits = activity_limits.limit_tags(work.activity.arn)
     if request.method == "POST":
-        require(here, "TagResource")
-        limits = {key: request.POST.get(key, "").strip() or "NONE" for key in limits}
+        require(scope, "TagResource")
+        limits = TimeoutsForm(request.POST, limits).limits
         try:
-            tags.put_own_tags(here.project, one.activity.arn, limits, actor(here))
+            tags.put_own_tags(scope.project, work.activity.arn, limits, actor_of(scope))
         except ServiceError as refused:
             problem = refused.message
         else:
             messages.success(request, "New tasks have these timeouts.")
             return redirect(request.get_full_path())
-    wanted = waiting.Wanted.of(request.GET, one.activity.name)
+    filters = waiting.TaskFilters.of(request.GET, work.activity.name)
     context = {
-        "here": "tasks",
-        "one": one,
-        "tasks": waiting.tasks(here, wanted),
+        "section": "tasks",
+        "one": work,
+        "tasks": waiting.list_open_tasks(scope, filters),
         "limits": [(key, _LABELS[key], value) for key, value in limits.items()],
         "problem": problem,
     }

@@ -1,4 +1,4 @@
-"""How much work is open for each activity, and does anybody do it?"""
+"""Count the open tasks of each activity, and tell whether a worker polls it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.db.models import Count, Max, Min, Q
 from console import clock
 from console.integrations import targets
 from console.models import Activity, TaskRow
-from console.statuses import Topic
+from console.statuses import OPEN_TASKS, TaskKind, TaskStatus, Topic
 from console.store.db import signals
 from console.web.core import formatting
 
@@ -20,11 +20,10 @@ if TYPE_CHECKING:
     from console.web.core.scope import Scope
 
 PAGE = 50
-_OPEN = ("scheduled", "started", "waiting")
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class ActivityWork:
     """An activity: ``queued`` tasks wait for a worker since ``oldest_ms``, ``taken`` have one.
 
     ``worked_ms``: when a worker last took one, in the last 24 hours.
@@ -54,61 +53,61 @@ class Work:
         """Return how many workers hold a GetActivityTask open here, now."""
         return signals.subscribers((Topic.ACTIVITY, self.activity.arn))
 
-    alarm = formatting.Status("caught", "Nobody polls")
-    own_status = formatting.Status("running", "This server")
-    samples_status = formatting.Status("running", "This server, for samples")
+    alarm = formatting.StatusLabel("caught", "Nobody polls")
+    own_status = formatting.StatusLabel("running", "This server")
+    samples_status = formatting.StatusLabel("running", "This server, for samples")
 
 
 @dataclass(frozen=True, slots=True)
-class Activities:
+class ActivityPage:
     """A page of activities by name; ``after``: key of the next page, "" at the end."""
 
-    rows: tuple[Work, ...]
+    rows: tuple[ActivityWork, ...]
     total: int
     after: str
 
 
-def activities(here: Scope, *, search: str = "", after: str = "") -> Activities:
+def list_activities(scope: Scope, *, search: str = "", after: str = "") -> ActivityPage:
     """Return activities by name. ``search``: a part of the name."""
-    found = Activity.objects.select_related("project")
-    found = found.filter(project=here.project, region=here.region)
+    activities = Activity.objects.select_related("project")
+    activities = activities.filter(project=scope.project, region=scope.region)
     if search:
-        found = found.filter(name__icontains=search)
-    rows = list(found.filter(name__gt=after).order_by("name")[: PAGE + 1])
+        activities = activities.filter(name__icontains=search)
+    rows = list(activities.filter(name__gt=after).order_by("name")[: PAGE + 1])
     shown = _with_work(rows[:PAGE])
-    return Activities(shown, found.count(), rows[PAGE - 1].name if len(rows) > PAGE else "")
+    return ActivityPage(shown, activities.count(), rows[PAGE - 1].name if len(rows) > PAGE else "")
 
 
-def activity(here: Scope, name: str) -> Work | None:
+def find_activity(scope: Scope, name: str) -> ActivityWork | None:
     """Return one activity, None if there is none of this name."""
-    found = Activity.objects.select_related("project").filter(
-        project=here.project, arn=here.arn("activity", name)
+    activities = Activity.objects.select_related("project").filter(
+        project=scope.project, arn=scope.arn("activity", name)
     )
-    return next(iter(_with_work(list(found))), None)
+    return next(iter(_with_work(list(activities))), None)
 
 
-def _with_work(rows: Sequence[Activity]) -> tuple[Work, ...]:
-    arns = [one.arn for one in rows]
-    counted: dict[str, Any] = {one["resource"]: one for one in _counts(arns)}
-    lately = _lately(arns)
+def _with_work(rows: Sequence[Activity]) -> tuple[ActivityWork, ...]:
+    arns = [row.arn for row in rows]
+    counted: dict[str, Any] = {row["resource"]: row for row in _counts(arns)}
+    lately = _last_worked(arns)
     return tuple(
-        Work(
-            one,
-            counted.get(one.arn, {}).get("queued", 0),
-            counted.get(one.arn, {}).get("taken", 0),
-            counted.get(one.arn, {}).get("oldest"),
-            *lately.get(one.arn, (None, "")),
+        ActivityWork(
+            row,
+            counted.get(row.arn, {}).get("queued", 0),
+            counted.get(row.arn, {}).get("taken", 0),
+            counted.get(row.arn, {}).get("oldest"),
+            *lately.get(row.arn, (None, "")),
         )
-        for one in rows
+        for row in rows
     )
 
 
 def _counts(arns: Sequence[str]) -> Sequence[Mapping[str, Any]]:
-    queued = Q(status="scheduled")
-    rows = TaskRow.objects.filter(resource__in=arns, kind="activity", status__in=_OPEN)
-    found = rows.order_by().values("resource")
+    queued = Q(status=TaskStatus.SCHEDULED)
+    rows = TaskRow.objects.filter(resource__in=arns, kind=TaskKind.ACTIVITY, status__in=OPEN_TASKS)
+    tasks = rows.order_by().values("resource")
     return list(
-        found.annotate(
+        tasks.annotate(
             queued=Count("task", filter=queued),
             taken=Count("task", filter=~queued),
             oldest=Min("scheduled_ms", filter=queued),
@@ -116,7 +115,7 @@ def _counts(arns: Sequence[str]) -> Sequence[Mapping[str, Any]]:
     )
 
 
-def _lately(arns: Sequence[str]) -> dict[str, tuple[int | None, str]]:
+def _last_worked(arns: Sequence[str]) -> dict[str, tuple[int | None, str]]:
     """Return when each activity was last worked, and by whom."""
     rows = TaskRow.objects.filter(
         resource__in=arns, started_ms__gte=clock.now_ms() - formatting.DAY

@@ -1,4 +1,4 @@
-"""Which tasks wait for somebody, and how does a person answer one?"""
+"""Answer the list of open tasks, and the page on which a person completes one."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from console.errors import ServiceError
 from console.masking import masked_execution
+from console.statuses import TaskKind
 from console.store.tasks import manual
 from console.web.core import json_view
-from console.web.core.scope import actor, render, require, scope_of
+from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import waiting
+from console.web.tasks.forms import TaskForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -32,85 +34,100 @@ _ACTIONS = {
 
 
 @require_safe
-def every(request: HttpRequest) -> HttpResponse:
+def task_list(request: HttpRequest) -> HttpResponse:
     """Answer ``/tasks/``: all open tasks, the longest waiting first."""
-    wanted = waiting.Wanted.of(request.GET)
-    context = {"here": "tasks", "tab": "tasks", "tasks": waiting.tasks(scope_of(request), wanted)}
+    filters = waiting.TaskFilters.of(request.GET)
+    context = {
+        "section": "tasks",
+        "tab": "tasks",
+        "tasks": waiting.list_open_tasks(scope_of(request), filters),
+    }
     return render(request, "tasks/task_list.html", context)
 
 
 @require_http_methods(["GET", "POST"])
-def answer(request: HttpRequest, machine: str, execution: str, number: int) -> HttpResponse:
+def task_page(
+    request: HttpRequest, machine_name: str, execution_name: str, number: int
+) -> HttpResponse:
     """Show a task with its form; complete it, fail it, or send its heartbeat."""
-    here = scope_of(request)
-    one = here.execution(machine, execution)
-    row = manual.find_task(one, number)
+    scope = scope_of(request)
+    execution = scope.execution(machine_name, execution_name)
+    row = manual.find_task(execution, number)
     if row is None:
         raise Http404(f"This execution has no task {number}.")
     if request.method == "GET":
-        return _page(request, machine, one, row)
-    act = request.POST.get("act", "")
+        return _render_page(request, machine_name, execution, row)
+    act = TaskForm(request.POST).values["act"]
     if act not in _ACTIONS:
-        return _page(request, machine, one, row, status=422, problem="Choose what to do.")
+        return _render_page(
+            request, machine_name, execution, row, status=422, problem="Choose what to do."
+        )
     right, done = _ACTIONS[act]
-    require(here, right)
+    require(scope, right)
     try:
-        token = _act(here, one, number, act, request)
+        token = _run_action(scope, execution, number, act, request)
     except ServiceError as refused:
-        row = manual.find_task(one, number) or row
-        return _page(request, machine, one, row, status=422, problem=refused.message, act=act)
+        row = manual.find_task(execution, number) or row
+        return _render_page(
+            request, machine_name, execution, row, status=422, problem=refused.message, act=act
+        )
     if token:
-        return _page(request, machine, one, row, token=token)
+        return _render_page(request, machine_name, execution, row, token=token)
     messages.success(request, done)
     if act == "heartbeat":
         return redirect(request.get_full_path())
-    return redirect(f"{reverse('execution', args=[machine, one.name])}{_region(here)}")
+    return redirect(
+        f"{reverse('execution', args=[machine_name, execution.name])}{_region_query(scope)}"
+    )
 
 
-def _act(here: Scope, one: Execution, number: int, act: str, request: HttpRequest) -> str:
+def _run_action(
+    scope: Scope, execution: Execution, number: int, act: str, request: HttpRequest
+) -> str:
     """Do what was asked; return the token if it is to be shown."""
-    given, by = request.POST, actor(here)
+    sent, by = TaskForm(request.POST).values, actor_of(scope)
     match act:
         case "complete":
-            manual.succeed(one, number, given.get("output", ""), by)
+            manual.succeed(execution, number, sent["output"], by)
         case "fail":
-            manual.fail(one, number, given.get("error", ""), given.get("cause", ""), by)
+            manual.fail(execution, number, sent["error"], sent["cause"], by)
         case "heartbeat":
-            manual.heartbeat(one, number, by)
+            manual.heartbeat(execution, number, by)
         case _:
-            return manual.reveal_input(one, number, by)
+            return manual.reveal_input(execution, number, by)
     return ""
 
 
-def _region(here: Scope) -> str:
-    return f"?region={here.region}" if here.elsewhere else ""
+def _region_query(scope: Scope) -> str:
+    return f"?region={scope.region}" if scope.elsewhere else ""
 
 
-def _input(one: Execution, row: TaskRow) -> json_view.Payload:
-    field = "parameters" if row.kind == "service" else "input"
-    text = masked_execution.masked_execution(one).of_task(row.task, row.input)
-    return json_view.payload(text, f"events/{row.task}/{field}/")
+def _input_view(execution: Execution, row: TaskRow) -> json_view.PayloadView:
+    field = "parameters" if row.kind == TaskKind.SERVICE else "input"
+    text = masked_execution.masked_execution(execution).of_task(row.task, row.input)
+    return json_view.payload_view(text, f"events/{row.task}/{field}/")
 
 
-def _page(
+def _render_page(
     request: HttpRequest,
-    machine: str,
-    one: Execution,
+    machine_name: str,
+    execution: Execution,
     row: TaskRow,
     *,
     status: int = 200,
     **more: Any,
 ) -> HttpResponse:
+    sent = TaskForm(request.POST).values
     context = {
-        "here": "tasks",
-        "execution": one,
-        "machine_name": machine,
-        "base": reverse("execution", args=[machine, one.name]),
-        "task": waiting.shown(row),
-        "input": _input(one, row),
-        "output": request.POST.get("output", "{}"),
-        "error": request.POST.get("error", ""),
-        "cause_text": request.POST.get("cause", ""),
+        "section": "tasks",
+        "execution": execution,
+        "machine_name": machine_name,
+        "base": reverse("execution", args=[machine_name, execution.name]),
+        "task": waiting.open_task(row),
+        "input": _input_view(execution, row),
+        "output": sent["output"],
+        "error": sent["error"],
+        "cause_text": sent["cause"],
         **more,
     }
     return render(request, "tasks/task.html", context, status=status)

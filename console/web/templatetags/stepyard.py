@@ -1,4 +1,4 @@
-"""Which small pieces do the templates share?"""
+"""Give the templates the tags and filters that they share."""
 
 from __future__ import annotations
 
@@ -30,67 +30,67 @@ if TYPE_CHECKING:
 register = template.Library()
 
 
-@register.simple_tag(takes_context=True)
-def href(context: Context, view: str, *names: str, **query: Any) -> str:
+@register.simple_tag(takes_context=True, name="href")
+def page_address(context: Context, view: str, *names: str, **query: Any) -> str:
     """Return the address of a view; the region stays in it where it is not the usual one."""
     region = context.get("region")
     if region and region != settings.STEPYARD_REGION:
         query["region"] = region
-    asked = {key: value for key, value in query.items() if value not in (None, "", 0)}
-    return reverse(view, args=names) + (f"?{urlencode(asked)}" if asked else "")
+    parameters = {key: value for key, value in query.items() if value not in (None, "", 0)}
+    return reverse(view, args=names) + (f"?{urlencode(parameters)}" if parameters else "")
 
 
 _PASSING = frozenset(
     {
         *("after", "shown", "follow", "seen_visit", "newest", "count", "running", "seen"),
-        *("remark", "remarks"),
+        *("note", "notes"),
     }
 )
 
 
-@register.simple_tag(takes_context=True)
-def query(context: Context, **changes: Any) -> str:
+@register.simple_tag(takes_context=True, name="query")
+def query_string(context: Context, **changes: Any) -> str:
     """Return the page's query string with changes; None takes a key away.
 
     What only polls say of themselves is left out, so fragments hold the page's own links.
     """
-    asked = {
+    parameters = {
         key: [value for value in values if value or key == "view"]  # "": not the default one
         for key, values in context["request"].GET.lists()
         if key not in _PASSING
     } | changes
-    kept = {key: value for key, value in asked.items() if value is not None}
-    return f"?{urlencode(kept, doseq=True)}"
+    present = {key: value for key, value in parameters.items() if value is not None}
+    return f"?{urlencode(present, doseq=True)}"
 
 
-@register.inclusion_tag("core/_cli_commands.html", takes_context=True)
-def cli(context: Context, what: StateMachine | Execution) -> dict[str, Any]:
+@register.inclusion_tag("core/_cli_commands.html", takes_context=True, name="cli")
+def cli_commands_of(context: Context, subject: StateMachine | Execution) -> dict[str, Any]:
     """Show the commands of the AWS CLI that a machine or an execution is reached by."""
     request = context["request"]
-    here = scope_of(request)
-    if isinstance(what, StateMachine):
+    scope = scope_of(request)
+    if isinstance(subject, StateMachine):
         given = context.get("input")
         text = given if isinstance(given, str) else "{}"
-        return {"commands": cli_commands.of_machine(request, here, what, text)}
-    export = href(context, "execution-export", machine_name(what), what.name)
+        return {"commands": cli_commands.machine_commands(request, scope, subject, text)}
+    export = page_address(context, "execution-export", machine_name(subject), subject.name)
     scenario, share = (
-        href(context, view, machine_name(what), what.name)
+        page_address(context, view, machine_name(subject), subject.name)
         for view in ("execution-scenario", "share")
     )
     return {
-        "commands": cli_commands.of_execution(request, here, what),
+        "commands": cli_commands.execution_commands(request, scope, subject),
         "export": export,
         "scenario": scenario,
-        "share": share if here.may("SharePicture") and what.imported_ms is None else "",
-        "name": what.name,
+        "share": share if scope.may("SharePicture") and subject.imported_ms is None else "",
+        "name": subject.name,
     }
 
 
 @register.simple_tag(takes_context=True)
 def column_words(context: Context, table: str) -> list[tuple[str, str, bool]]:
     """Return key and word of a table's columns, and whether its reader sees them."""
-    seen = context["columns"][table]
-    return [(key, word, key in seen) for key, word in columns.TABLES[table].words.items()]
+    shown = context["columns"][table]
+    return [(key, word, key in shown) for key, word in columns.TABLES[table].words.items()]
 
 
 @register.filter
@@ -99,16 +99,16 @@ def without_url_secrets(text: str) -> str:
     return redaction.without_url_secrets(text)
 
 
-@register.simple_tag
-def status_icon(tone: str) -> SafeString:
+@register.simple_tag(name="status_icon")
+def status_icon_html(tone: str) -> SafeString:
     """Return the icon of a status; the word of the status must stand beside it."""
     return format_html(
         '<svg class="status-icon" aria-hidden="true"><use href="#status-icon-{}"></use></svg>', tone
     )
 
 
-@register.simple_tag
-def icon(name: str, size: int = 16) -> SafeString:
+@register.simple_tag(name="icon")
+def icon_html(name: str, size: int = 16) -> SafeString:
     """Return a Lucide icon, as decoration."""
     return mark_safe(_drawn(name, size))  # noqa: S308 - from the package's own files
 
@@ -118,8 +118,8 @@ def _drawn(name: str, size: int) -> str:
     return str(lucide._render_icon(name, size, aria_hidden="true"))  # noqa: SLF001 - its tag does so
 
 
-@register.simple_tag
-def when(milliseconds: int | None, *, precise: bool = False, bare: bool = False) -> SafeString:
+@register.simple_tag(name="when")
+def time_html(milliseconds: int | None, *, precise: bool = False, bare: bool = False) -> SafeString:
     """Return a moment as ``<time>`` in UTC; the page's script may show it in local time.
 
     ``bare``: without the zone, for columns whose heading names it.
@@ -131,52 +131,52 @@ def when(milliseconds: int | None, *, precise: bool = False, bare: bool = False)
         '<time datetime="{}"{}>{}{}</time>',
         formatting.iso_text(milliseconds),
         SafeString(flags),
-        formatting.clock(milliseconds, precise=precise),
+        formatting.clock_text(milliseconds, precise=precise),
         "" if bare else " UTC",
     )
 
 
-@register.filter
-def duration(milliseconds: int | None) -> str:
+@register.filter(name="duration")
+def duration_text(milliseconds: int | None) -> str:
     """Write a span of time."""
-    return "-" if milliseconds is None else formatting.duration(milliseconds)
+    return "-" if milliseconds is None else formatting.duration_text(milliseconds)
 
 
-@register.simple_tag(takes_context=True)
-def since(context: Context, milliseconds: int) -> SafeString:
+@register.simple_tag(takes_context=True, name="since")
+def duration_so_far(context: Context, milliseconds: int) -> SafeString:
     """Return how long something has been going on: it ticks, or stands still in the past."""
     past: int | None = context.get("past_ms")
     execution: Execution | None = context.get("execution")
     if past is None and execution is not None and execution.imported_ms is not None:
         past = execution.stop_ms
     if past is not None:
-        return format_html("{} so far", formatting.duration(past - milliseconds))
-    return format_html('<span data-since="{}">{}</span>', milliseconds, ago(milliseconds))
+        return format_html("{} so far", formatting.duration_text(past - milliseconds))
+    return format_html('<span data-since="{}">{}</span>', milliseconds, time_ago(milliseconds))
 
 
-@register.filter
-def name(text: str) -> SafeString:
+@register.filter(name="name")
+def name_html(text: str) -> SafeString:
     """Show a name as it was typed: isolated, control characters made visible."""
-    return format_html("<bdi>{}</bdi>", formatting.visible(text))
+    return format_html("<bdi>{}</bdi>", formatting.visible_text(text))
 
 
-@register.filter
-def exact(text: str) -> SafeString:
+@register.filter(name="exact")
+def exact_html(text: str) -> SafeString:
     """Escape a text so that a page holds it byte for byte: parsers turn CR LF into LF."""
     return mark_safe(escape(text).replace("\r", "&#13;"))  # noqa: S308 - escaped here
 
 
-@register.filter
-def visible(text: str | None) -> str:
+@register.filter(name="visible")
+def visible_text(text: str | None) -> str:
     """Make control characters visible."""
-    return formatting.visible(text or "")
+    return formatting.visible_text(text or "")
 
 
-@register.filter
-def resource(arn: str) -> SafeString:
+@register.filter(name="resource")
+def resource_name(arn: str) -> SafeString:
     """Show what an ARN names without region and account, which every ARN here shares."""
     parts = arn.split(":", 5)
-    return name(parts[5] if len(parts) == 6 else arn)  # noqa: PLR2004 - arn:p:s:region:account:rest
+    return name_html(parts[5] if len(parts) == 6 else arn)  # noqa: PLR2004 - arn:p:s:region:account:rest
 
 
 @register.filter
@@ -204,7 +204,7 @@ def redrive_refusal(execution: Execution) -> str:
 
 
 @register.filter
-def execution_status(status: str) -> formatting.Status:
+def execution_status(status: str) -> formatting.StatusLabel:
     """Return tone and word of an execution's status."""
     return formatting.EXECUTION[status]
 
@@ -232,26 +232,26 @@ def original_arn(execution: Execution) -> str:
     return arn if execution.imported_ms is None else arn.split(":", 2)[2]
 
 
-@register.filter
-def ago(milliseconds: int) -> str:
+@register.filter(name="ago")
+def time_ago(milliseconds: int) -> str:
     """Write how long ago a moment was."""
-    return formatting.duration(clock.now_ms() - milliseconds)
+    return formatting.duration_text(clock.now_ms() - milliseconds)
 
 
-@register.filter
-def left(milliseconds: int) -> str:
+@register.filter(name="left")
+def time_left(milliseconds: int) -> str:
     """Write how long it is until a moment."""
-    return formatting.duration(milliseconds - clock.now_ms())
+    return formatting.duration_text(milliseconds - clock.now_ms())
 
 
-@register.filter
-def lasted(execution: Execution) -> int | None:
+@register.filter(name="lasted")
+def execution_duration(execution: Execution) -> int | None:
     """Return how long an execution took, in milliseconds; None while it runs."""
     return None if execution.stop_ms is None else execution.stop_ms - execution.start_ms
 
 
-@register.filter
-def pickable(moment: str) -> bool:
+@register.filter(name="pickable")
+def is_pickable(moment: str) -> bool:
     """Tell whether a browser's own field for moments can show this: empty, or without a zone."""
     return (
         not moment
@@ -259,19 +259,19 @@ def pickable(moment: str) -> bool:
     )
 
 
-@register.filter
-def grouped(count: int) -> str:
+@register.filter(name="grouped")
+def grouped_number(count: int) -> str:
     """Write a whole number with its thousands apart."""
     return f"{count:,}"
 
 
-@register.filter
-def px(value: float, plus: float = 0) -> str:
+@register.filter(name="px")
+def pixels(value: float, plus: float = 0) -> str:
     """Write a coordinate of the picture, moved by ``plus``."""
     return f"{value + plus:.1f}"
 
 
-@register.filter
-def get(values: Any, key: str) -> Any:
+@register.filter(name="get")
+def value_of(values: Any, key: str) -> Any:
     """Look a key up; None where there is no such thing."""
     return values.get(key) if isinstance(values, Mapping) else None

@@ -1,4 +1,4 @@
-"""What was asked about a state that is tested from a page, and what came of it?
+"""Check a request to test a state, run it, and show its outcome.
 
 The page asks what the API asks (``console.test_state``). What the project hides stays hidden: in
 what a form is filled with, and in all that comes back.
@@ -20,9 +20,6 @@ from console.web.core import causes, formatting, json_view
 from console.web.execution import data_flow
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Self
-
     from console.models import Execution, Project
     from console.web.core.scope import Scope
     from engine import Graph, Node
@@ -30,10 +27,10 @@ if TYPE_CHECKING:
 LEVELS = ("INFO", "DEBUG", "TRACE")
 MODES = ("STRICT", "PRESENT", "NONE")
 STATUS = {
-    "SUCCEEDED": formatting.Status("succeeded", "Succeeded"),
-    "FAILED": formatting.Status("failed", "Failed"),
-    "RETRIABLE": formatting.Status("running", "Would be retried"),
-    "CAUGHT_ERROR": formatting.Status("caught", "Caught error"),
+    "SUCCEEDED": formatting.StatusLabel("succeeded", "Succeeded"),
+    "FAILED": formatting.StatusLabel("failed", "Failed"),
+    "RETRIABLE": formatting.StatusLabel("running", "Would be retried"),
+    "CAUGHT_ERROR": formatting.StatusLabel("caught", "Caught error"),
 }
 _JSON = ("input", "variables", "result", "context")
 _MOST = 262_144
@@ -57,11 +54,11 @@ _WIRE = (
 )
 
 
-class Mistake(Exception):
+class FieldMistake(Exception):
     """A field that cannot be sent, and why."""
 
-    def __init__(self, where: str, what: str) -> None:
-        super().__init__(what)
+    def __init__(self, where: str, message: str) -> None:
+        super().__init__(message)
         self.field = where
 
 
@@ -84,17 +81,10 @@ class TestRequest:
     data: str = ""
     reveal: bool = False
 
-    @classmethod
-    def of(cls, posted: Mapping[str, str]) -> Self:
-        """Return what a form sent, with the ends of lines that were typed."""
-        names = [one for one in cls.__slots__ if one != "reveal"]
-        texts = {one: posted.get(one, "").replace("\r\n", "\n") for one in names}
-        return cls(**texts, reveal="reveal" in posted)
-
     def params(self, definition: str, role: str) -> dict[str, Any]:
-        """Return what TestState is asked; raise ``Mistake``."""
+        """Return what TestState is asked; raise ``FieldMistake``."""
         self._check()
-        asked: dict[str, Any] = {
+        parameters: dict[str, Any] = {
             "definition": definition,
             "stateName": self.state,
             "roleArn": role,
@@ -106,7 +96,7 @@ class TestRequest:
             "stateConfiguration": self._configuration(),
             "revealSecrets": self.reveal,
         }
-        return {name: value for name, value in asked.items() if value}
+        return {name: value for name, value in parameters.items() if value}
 
     def _check(self) -> None:
         for name in _JSON:
@@ -116,139 +106,141 @@ class TestRequest:
         for name, most in (("error", _MOST_ERROR), ("cause", _MOST_CAUSE), ("data", _MOST)):
             size = len(getattr(self, name))
             if size > most:
-                raise Mistake(name, f"got {size:,} characters, wanted at most {most:,}")
+                raise FieldMistake(name, f"got {size:,} characters, wanted at most {most:,}")
 
     def _mock(self) -> dict[str, Any] | None:
         if self.mock == "result":
             mode = self.mode if self.mode in MODES else "STRICT"
             return {"result": self.result.strip() or "{}", "fieldValidationMode": mode}
         if self.mock == "error":
-            told = {"error": self.error.strip(), "cause": self.cause}
-            return {"errorOutput": {name: text for name, text in told.items() if text}}
+            error_output = {"error": self.error.strip(), "cause": self.cause}
+            return {"errorOutput": {name: text for name, text in error_output.items() if text}}
         return None
 
     def _configuration(self) -> dict[str, Any]:
-        told: dict[str, Any] = {
+        counts: dict[str, Any] = {
             "retrierRetryCount": _count("retries", self.retries),
             "mapIterationFailureCount": _count("failures", self.failures),
             "mapItemReaderData": self.data or None,
         }
-        return {name: value for name, value in told.items() if value is not None}
+        return {name: value for name, value in counts.items() if value is not None}
 
 
 def _check_json(name: str, text: str) -> None:
-    """Raise ``Mistake`` unless a text is JSON, and where that is wanted, an object."""
+    """Raise ``FieldMistake`` unless a text is JSON, and where that is wanted, an object."""
     try:
         value = engine.loads(text)
     except engine.JsonTextError as error:
         place = f" at line {error.line}, column {error.column}" if error.line else ""
-        said = str(error).removesuffix(place)
-        raise Mistake(name, f"This is not JSON: {said}{place}.") from None
+        reason = str(error).removesuffix(place)
+        raise FieldMistake(name, f"This is not JSON: {reason}{place}.") from None
     if name in ("variables", "context") and not isinstance(value, dict):
-        raise Mistake(name, "This JSON is not an object.")
+        raise FieldMistake(name, "This JSON is not an object.")
 
 
 def _count(name: str, text: str) -> int | None:
     text = text.strip()
     if text and not _NUMBER.fullmatch(text):
-        raise Mistake(name, f"got {text!r}, wanted a whole number from 0 on")
+        raise FieldMistake(name, f"got {text!r}, wanted a whole number from 0 on")
     return int(text) if text else None
 
 
 @dataclass(frozen=True, slots=True)
-class Wire:
+class HttpMessage:
     """A request or a response of an HTTP Task."""
 
     title: str
     pairs: tuple[tuple[str, str], ...]
-    body: json_view.Payload | None
+    body: json_view.PayloadView | None
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
-    """What came of it. ``answer``: TestState's, without what is hidden."""
+class TestOutcome:
+    """The outcome of a test. ``answer``: TestState's, without what is hidden."""
 
     answer: dict[str, Any] = field(repr=False)
     node: Node
-    status: formatting.Status
-    output: json_view.Payload | None
+    status: formatting.StatusLabel
+    output: json_view.PayloadView | None
     cause: causes.Cause | None
-    flow: data_flow.Flow | None
+    flow: data_flow.VisitDataFlow | None
     facts: tuple[tuple[str, Any], ...]
-    wires: tuple[Wire, ...]
+    wires: tuple[HttpMessage, ...]
 
 
-def outcome(here: Scope, params: dict[str, Any], node: Node, veil: Mask) -> Tested:
-    """Try a state as the API does and return what came of it; raise ``ServiceError``."""
+def run_test(scope: Scope, params: dict[str, Any], node: Node, mask: Mask) -> TestOutcome:
+    """Test a state as the API does and return the outcome; raise ``ServiceError``."""
     try:
-        answer = test_state.try_state(here.principal, here.region, params)
+        answer = test_state.try_state(scope.principal, scope.region, params)
     except ServiceError as error:
-        error.message = _within(veil, params).words(error.message)
+        error.message = _with_masked_values(mask, params).words(error.message)
         raise
-    return _tested(_covered(answer, _within(veil, params, answer)), node)
+    return _test_outcome(_masked_answer(answer, _with_masked_values(mask, params, answer)), node)
 
 
-def veil_of(project: Project, origin: Execution | None) -> Mask:
+def mask_of(project: Project, origin: Execution | None) -> Mask:
     """Return what hides what comes back. ``origin``: the execution whose input is tried again."""
     if origin is not None:
         return masked_execution.masked_execution(origin).mask
     return Mask(masked_execution.places_of(project.masked)) if project.masked else OPEN
 
 
-def _within(veil: Mask, *told: dict[str, Any]) -> Mask:
-    """Return a veil that also hides what stands at hidden places of what is sent or comes back."""
-    if not veil.places:
-        return veil
-    found: set[str] = set()
-    for one in told:
-        for text in _payloads(one):
-            veil.payload(text, found)
-    return replace(veil, values=veil.values | found)
+def _with_masked_values(mask: Mask, *sources: dict[str, Any]) -> Mask:
+    """Return a mask that also hides what stands at hidden places of what is sent or comes back."""
+    if not mask.places:
+        return mask
+    values: set[str] = set()
+    for payloads in sources:
+        for text in _payload_texts(payloads):
+            mask.payload(text, values)
+    return replace(mask, values=mask.values | values)
 
 
-def _payloads(value: dict[str, Any]) -> list[str]:
+def _payload_texts(value: dict[str, Any]) -> list[str]:
     """Return the texts in parameters or in an answer, but the definition."""
-    texts = [one for name, one in value.items() if isinstance(one, str) and name != "definition"]
-    inner = (one for one in value.values() if isinstance(one, dict))
-    return texts + [text for one in inner for text in _payloads(one)]
+    texts = [text for name, text in value.items() if isinstance(text, str) and name != "definition"]
+    objects = (member for member in value.values() if isinstance(member, dict))
+    return texts + [text for member in objects for text in _payload_texts(member)]
 
 
-def _covered(answer: dict[str, Any], veil: Mask) -> dict[str, Any]:
+def _masked_answer(answer: dict[str, Any], mask: Mask) -> dict[str, Any]:
     """Return an answer without what is hidden."""
 
-    def cover(name: str, value: Any) -> Any:
+    def masked_value(name: str, value: Any) -> Any:
         if isinstance(value, dict):
-            return {inner: cover(inner, one) for inner, one in value.items()}
+            return {inner: masked_value(inner, member) for inner, member in value.items()}
         named = name in ("status", "nextState")
-        return veil.payload(value) if isinstance(value, str) and not named else value
+        return mask.payload(value) if isinstance(value, str) and not named else value
 
-    return {name: cover(name, value) for name, value in answer.items()}
+    return {name: masked_value(name, value) for name, value in answer.items()}
 
 
-def _tested(answer: dict[str, Any], node: Node) -> Tested:
+def _test_outcome(answer: dict[str, Any], node: Node) -> TestOutcome:
     data = answer.get("inspectionData")
     output = answer.get("output")
     details = {**(data or {}), **(data or {}).get("errorDetails", {})}
-    return Tested(
+    return TestOutcome(
         answer=answer,
         node=node,
         status=STATUS[answer["status"]],
-        output=None if output is None else json_view.payload(output),
+        output=None if output is None else json_view.payload_view(output),
         cause=causes.cause_of(answer.get("cause")),
-        flow=None if data is None else data_flow.told(node, data, output),
+        flow=None if data is None else data_flow.flow_of_test(node, data, output),
         facts=tuple((word, details[key]) for key, word in _FACTS.items() if key in details),
-        wires=tuple(_wire(name, data[name]) for name in ("request", "response") if name in data)
+        wires=tuple(
+            _http_message(name, data[name]) for name in ("request", "response") if name in data
+        )
         if data
         else (),
     )
 
 
-def _wire(name: str, told: dict[str, str]) -> Wire:
-    body = told.get("body")
-    return Wire(
+def _http_message(name: str, exchange: dict[str, str]) -> HttpMessage:
+    body = exchange.get("body")
+    return HttpMessage(
         f"HTTP {name}",
-        tuple((word, told[key]) for key, word in _WIRE if key in told),
-        None if body is None else json_view.payload(body),
+        tuple((word, exchange[key]) for key, word in _WIRE if key in exchange),
+        None if body is None else json_view.payload_view(body),
     )
 
 
@@ -256,20 +248,20 @@ def _wire(name: str, told: dict[str, str]) -> Wire:
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class StateChoices:
     """States to choose from. ``label``: in what they stand, "" at the top."""
 
     label: str
     nodes: tuple[Node, ...]
 
 
-def choices(graph: Graph) -> list[Choices]:
+def state_choices(graph: Graph) -> list[StateChoices]:
     """Return all states, those within a Parallel or Map after those around it."""
-    found = []
+    choices = []
     for group in graph.groups:
-        nodes = tuple(one for one in graph.nodes if one.group == group.id)
-        found.append(Choices(_label(graph, group), nodes))
-    return sorted(found, key=lambda one: bool(one.label))
+        nodes = tuple(node for node in graph.nodes if node.group == group.id)
+        choices.append(StateChoices(_label(graph, group), nodes))
+    return sorted(choices, key=lambda group: bool(group.label))
 
 
 def _label(graph: Graph, group: engine.StateGroup) -> str:
@@ -277,10 +269,10 @@ def _label(graph: Graph, group: engine.StateGroup) -> str:
         return ""
     owner = graph.by_id[group.owner]
     branch = f", branch {group.index + 1}" if owner.type == "Parallel" else ""
-    return f"In {formatting.visible(owner.name)}{branch}"
+    return f"In {formatting.visible_text(owner.name)}{branch}"
 
 
-def sample(node: Node) -> str:
+def sample_result(node: Node) -> str:
     """Return the mocked result a form begins with: [] for a Map, an array for each branch."""
     if node.type == "Parallel":
         count = len(json.loads(node.text).get("Branches", ()))

@@ -1,4 +1,4 @@
-"""What is TestState to be asked, so that it does with a state what an execution did?"""
+"""Make the parameters that let TestState repeat what an execution did in a state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from engine import Trace, Visit
 
 MOST = 50
-"""For so many attempts of a state there are parameters."""
+"""For how many attempts of a state there are parameters."""
 
 
 def parameters_of(
@@ -27,27 +27,27 @@ def parameters_of(
 
     ``attempts``: visit, how many were before in it, and the response as in a mock configuration.
     """
-    told: Counter[str] = Counter()
-    wanted: list[tuple[Visit, int, dict[str, Any] | None]] = []
-    for visit, tries, response in attempts:
-        told[visit.node] += 1
-        if told[visit.node] <= MOST:
-            wanted.append((visit, tries, _mock(response)))
-    for node in (one for one in trace.graph.nodes if one.type in ("Parallel", "Map")):
-        if not told[node.id]:
+    counts: Counter[str] = Counter()
+    chosen: list[tuple[Visit, int, dict[str, Any] | None]] = []
+    for visit, retries, response in attempts:
+        counts[visit.node] += 1
+        if counts[visit.node] <= MOST:
+            chosen.append((visit, retries, _mock_of_response(response)))
+    for node in (node for node in trace.graph.nodes if node.type in ("Parallel", "Map")):
+        if not counts[node.id]:
             visits = trace.visits.get(node.id, [])[:MOST]
-            wanted += [(visit, visit.attempts - 1, None) for visit in visits]
-    wanted.sort(key=lambda one: (one[0].events[0], one[1]))
-    entered = _entered(execution, [visit.number for visit, _, _ in wanted])
-    for visit, tries, mock in wanted:
-        yield from _trial(execution, trace, visit, tries, mock, entered)
+            chosen += [(visit, visit.attempts - 1, None) for visit in visits]
+    chosen.sort(key=lambda pair: (pair[0].events[0], pair[1]))
+    entered = _entry_inputs(execution, [visit.number for visit, _, _ in chosen])
+    for visit, retries, mock in chosen:
+        yield from _attempt_parameters(execution, trace, visit, retries, mock, entered)
 
 
-def _trial(
+def _attempt_parameters(
     execution: Execution,
     trace: Trace,
     visit: Visit,
-    tries: int,
+    retries: int,
     mock: dict[str, Any] | None,
     entered: dict[int, str],
 ) -> Iterator[dict[str, Any]]:
@@ -56,17 +56,17 @@ def _trial(
     mock = mock or _mock_of_group(execution, trace, visit)
     if mock is None or given is None:
         return
-    one: dict[str, Any] = {"stateName": node.name, "input": given, "mock": mock}
+    params: dict[str, Any] = {"stateName": node.name, "input": given, "mock": mock}
     variables = data_flow.variables_at(execution, trace, visit.number)
     if variables != "{}":
-        one["variables"] = variables
+        params["variables"] = variables
     if "$$." in node.text or "$states.context" in node.text:
         context = data_flow.context_of(execution, node, visit, trace)
         context.pop("Map", None)  # TestState takes none
-        one["context"] = json.dumps(context, ensure_ascii=False)
-    if tries:
-        one["stateConfiguration"] = {"retrierRetryCount": tries}
-    yield one
+        params["context"] = json.dumps(context, ensure_ascii=False)
+    if retries:
+        params["stateConfiguration"] = {"retrierRetryCount": retries}
+    yield params
 
 
 def _mock_of_group(execution: Execution, trace: Trace, visit: Visit) -> dict[str, Any] | None:
@@ -74,23 +74,27 @@ def _mock_of_group(execution: Execution, trace: Trace, visit: Visit) -> dict[str
     if visit.status != "succeeded":
         return None
     try:
-        found = data_flow.of_children(execution, trace, trace.graph.by_id[visit.node], visit)
-    except data_flow.Unknown:
+        output = data_flow.output_of_children(
+            execution, trace, trace.graph.by_id[visit.node], visit
+        )
+    except data_flow.UnknownStage:
         return None
-    return None if found is None else {"result": found, "fieldValidationMode": "NONE"}
+    return None if output is None else {"result": output, "fieldValidationMode": "NONE"}
 
 
-def _mock(response: dict[str, Any]) -> dict[str, Any]:
+def _mock_of_response(response: dict[str, Any]) -> dict[str, Any]:
     """Return a response as ``TestState`` takes it."""
     if "Return" in response:
         # what was answered once is an answer, whatever the service's model says
         return {"result": engine.dumps(response["Return"]), "fieldValidationMode": "NONE"}
     thrown = response["Throw"]
-    told = {"error": thrown.get("Error"), "cause": thrown.get("Cause")}
-    return {"errorOutput": {name: value for name, value in told.items() if value is not None}}
+    error_output = {"error": thrown.get("Error"), "cause": thrown.get("Cause")}
+    return {
+        "errorOutput": {name: value for name, value in error_output.items() if value is not None}
+    }
 
 
-def _entered(execution: Execution, events: list[int]) -> dict[int, str]:
+def _entry_inputs(execution: Execution, events: list[int]) -> dict[int, str]:
     """Return event -> the input of the state that was entered then."""
-    read = visit_events.in_pieces(execution, events)
-    return {one.id: one.details["input"] for one in read if "input" in one.details}
+    read = visit_events.read_in_pieces(execution, events)
+    return {event.id: event.details["input"] for event in read if "input" in event.details}

@@ -1,4 +1,4 @@
-"""How does an execution become a test?  A file with everything that came in from outside.
+"""Write an execution as a test: a file with everything that reached it from outside.
 
 The file is a mock configuration of Step Functions Local (``StateMachines``, ``MockedResponses``),
 which readers of such files take as it is; ``Scenario`` beside it says what the whole is about, and
@@ -13,14 +13,17 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from django.db.models import Sum
+from django.db.models.functions import Length
+
 import engine
 from console.masking import masked_execution
-from console.models import MapRun, TaskRow
-from console.statuses import TaskClock
+from console.models import HistoryEvent, MapRun, TaskRow
+from console.statuses import ExecutionStatus, MachineType, TaskClock
 from console.store.executions import replay
 from console.store.map_runs import map_runs
 from console.web.history import visit_events
-from console.web.history.traces import traced
+from console.web.history.traces import open_trace
 from console.web.test_state import parameters
 from engine import event_types
 
@@ -35,85 +38,106 @@ _BEGINS = event_types.WORK_SCHEDULED | {"MapRunStarted", "MapRunRedriven"}
 _OUTCOMES = engine.event_names(
     event_types.WORK_FAMILIES | {engine.Family.MAP_RUN}, *event_types.OUTCOME_STAGES
 )
-_ACTS = {"ExecutionAborted": "Stop", "ExecutionRedriven": "Redrive"}
+_ACTIONS = {"ExecutionAborted": "Stop", "ExecutionRedriven": "Redrive"}
+_LARGEST = 32_000_000
+"""Characters of a history that becomes a test, which is made in memory."""
 _SHAPING = ("ResultSelector", "ResultPath", "OutputPath", "Output", "Assign")
 
 
 @dataclass(slots=True)
-class _Call:
-    """One call of a task. ``response``: None while it is open; ``tries``: those before it."""
+class _ScenarioCall:
+    """One call of a task. ``response``: None while it is open; ``attempts``: those before it."""
 
     visit: Visit
     event: int
     at_ms: int
-    tries: int
+    attempts: int
     until_ms: int = 0
     response: dict[str, Any] | None = None
 
 
+def _machine_type(execution_arn: str) -> MachineType:
+    express = execution_arn.split(":")[5:6] == ["express"]
+    return MachineType.EXPRESS if express else MachineType.STANDARD
+
+
+def is_too_large(execution: Execution) -> bool:
+    """Tell whether the history of an execution has more characters than a test may have."""
+    rows = HistoryEvent.objects.filter(execution_id=execution.pk)
+    return (rows.aggregate(all=Sum(Length("details")))["all"] or 0) > _LARGEST
+
+
 def scenario_of(execution: Execution) -> dict[str, Any]:
     """Return the file of an execution that has ended; raise ``engine.DefinitionError``."""
-    with traced(execution) as trace:
+    with open_trace(execution) as trace:
         owners = {
             event: visit
             for visits in trace.visits.values()
             for visit in visits
             for event in visit.events
         }
-        events = list(visit_events.of_types(execution, [*_BEGINS, *_OUTCOMES, *_ACTS]))
-        calls = list(_calls(execution, trace, owners, events))
-        numbers = _numbers(trace, calls)
-        path = [_line(one) for one in engine.control_paths(trace)]
-        ended = [(one.visit, one.tries, one.response) for one in calls if one.response is not None]
+        events = list(visit_events.events_of_types(execution, [*_BEGINS, *_OUTCOMES, *_ACTIONS]))
+        calls = list(_scenario_calls(execution, trace, owners, events))
+        numbers = _call_numbers(trace, calls)
+        path = [_call_line(line) for line in engine.control_paths(trace)]
+        ended = [
+            (call.visit, call.attempts, call.response)
+            for call in calls
+            if call.response is not None
+        ]
         tried = list(parameters.parameters_of(execution, trace, ended))
     machine = execution.state_machine_arn.rpartition(":")[2]
     imported = execution.imported_ms is not None
     arn = execution.arn.split(":", 2)[2] if imported else execution.arn
     states = list(numbers)
     return {
-        "StateMachines": {machine: {"TestCases": {execution.name: {one: one for one in states}}}},
+        "StateMachines": {
+            machine: {"TestCases": {execution.name: {state: state for state in states}}}
+        },
         "MockedResponses": {
             state: {str(n): call.response for n, call in enumerate(made) if call.response}
             for state, made in numbers.items()
         },
         "Scenario": {
             "Format": engine.SCENARIO,
-            "Type": "EXPRESS" if arn.split(":")[5:6] == ["express"] else "STANDARD",
+            "Type": MachineType.EXPRESS
+            if arn.split(":")[5:6] == ["express"]
+            else MachineType.STANDARD,
             "Definition": json.loads(execution.definition.text),
             "Input": json.loads(execution.input),
-            "Start": _start(execution, arn, machine),
-            "Tasks": _tasks(trace, numbers, calls),
-            "Acts": _acts(execution, events),
-            "Expected": {**_ending(execution), "Ignore": [], "Path": path},
+            "Start": _start_section(execution, arn, machine),
+            "Tasks": _task_entries(trace, numbers, calls),
+            "Acts": _people_actions(execution, events),
+            "Expected": {**_end_section(execution), "Ignore": [], "Path": path},
         },
         "TestState": tried,
     }
 
 
-def _calls(
+def _scenario_calls(
     execution: Execution,
     trace: Trace,
     owners: dict[int, Visit],
     events: Iterable[VisitEvent],
-) -> Iterator[_Call]:
+) -> Iterator[_ScenarioCall]:
     """Yield each call, in the order in which they were made."""
-    made: list[_Call] = []
-    last: dict[int, _Call] = {}  # by the first event of its visit
-    tries: Counter[int] = Counter()
+    made: list[_ScenarioCall] = []
+    last: dict[int, _ScenarioCall] = {}  # by the first event of its visit
+    attempts: Counter[int] = Counter()
     late = _heartbeats(execution)
-    for one in events:
-        visit = owners.get(one.id)
+    for event in events:
+        visit = owners.get(event.id)
         if visit is None:
             continue
         key = visit.number
-        if one.type in _BEGINS:
-            last[key] = _Call(visit, one.id, one.at_ms, tries[key])
-            tries[key] += 1
+        if event.type in _BEGINS:
+            last[key] = _ScenarioCall(visit, event.id, event.at_ms, attempts[key])
+            attempts[key] += 1
             made.append(last[key])
-        elif one.type in _OUTCOMES and key in last and last[key].response is None:
+        elif event.type in _OUTCOMES and key in last and last[key].response is None:
             call = last[key]
-            call.until_ms = one.at_ms
-            call.response = _response(execution, trace, call, one, late)
+            call.until_ms = event.at_ms
+            call.response = _response(execution, trace, call, event, late)
     yield from made
 
 
@@ -124,7 +148,7 @@ def _heartbeats(execution: Execution) -> set[int]:
 
 
 def _response(
-    execution: Execution, trace: Trace, call: _Call, end: VisitEvent, late: set[int]
+    execution: Execution, trace: Trace, call: _ScenarioCall, end: VisitEvent, late: set[int]
 ) -> dict[str, Any] | None:
     if end.type == "MapRunSucceeded":
         result = _of_map_run(execution, trace, call)
@@ -137,14 +161,16 @@ def _response(
     return {"Throw": {name: value for name, value in thrown.items() if value is not None}}
 
 
-def _of_map_run(execution: Execution, trace: Trace, call: _Call) -> str | None:
+def _of_map_run(execution: Execution, trace: Trace, call: _ScenarioCall) -> str | None:
     """Return what a distributed Map yielded: from its children, or from what the state left."""
     node = trace.graph.by_id[call.visit.node]
     if not any(name in json.loads(node.text) for name in _SHAPING):
-        found = visit_events.payload_of(
-            visit_events.read(execution, call.visit.events[-2:]), event_types.STATE_EXITS, "output"
+        payload = visit_events.payload_of(
+            visit_events.read_events(execution, call.visit.events[-2:]),
+            event_types.STATE_EXITS,
+            "output",
         )
-        return found and found[1]
+        return payload and payload[1]
     begun = [number for number in call.visit.events if number <= call.event]
     run = MapRun.objects.filter(parent_id=execution.pk, task__in=begun).order_by("-task").first()
     whole = None if run is None else map_runs.outputs_of(run)
@@ -153,42 +179,44 @@ def _of_map_run(execution: Execution, trace: Trace, call: _Call) -> str | None:
     )
 
 
-def _numbers(trace: Trace, calls: Iterable[_Call]) -> dict[str, list[_Call]]:
+def _call_numbers(trace: Trace, calls: Iterable[_ScenarioCall]) -> dict[str, list[_ScenarioCall]]:
     """Return state -> its calls, as a mock configuration counts them: in the order made."""
-    found: dict[str, list[_Call]] = {}
+    numbers: dict[str, list[_ScenarioCall]] = {}
     for call in calls:
-        found.setdefault(trace.graph.by_id[call.visit.node].name, []).append(call)
-    return found
+        numbers.setdefault(trace.graph.by_id[call.visit.node].name, []).append(call)
+    return numbers
 
 
-def _tasks(
-    trace: Trace, numbers: dict[str, list[_Call]], calls: Iterable[_Call]
+def _task_entries(
+    trace: Trace, numbers: dict[str, list[_ScenarioCall]], calls: Iterable[_ScenarioCall]
 ) -> list[dict[str, Any]]:
     """Return each call: whose, which response it got, and how long after it was made."""
     places = {id(call): n for made in numbers.values() for n, call in enumerate(made)}
-    found = []
+    entries = []
     for call in calls:
-        one: dict[str, Any] = {"State": trace.graph.by_id[call.visit.node].name}
+        entry: dict[str, Any] = {"State": trace.graph.by_id[call.visit.node].name}
         if call.visit.iteration:
-            one["Iteration"] = list(call.visit.iteration)
+            entry["Iteration"] = list(call.visit.iteration)
         if call.response is not None:
-            one |= {"Number": places[id(call)], "Milliseconds": call.until_ms - call.at_ms}
-        found.append(one)
-    return found
+            entry |= {"Number": places[id(call)], "Milliseconds": call.until_ms - call.at_ms}
+        entries.append(entry)
+    return entries
 
 
-def _acts(execution: Execution, events: Iterable[VisitEvent]) -> list[dict[str, Any]]:
+def _people_actions(execution: Execution, events: Iterable[VisitEvent]) -> list[dict[str, Any]]:
     """Return what people did meanwhile: stops and redrives."""
-    found = []
-    for one in events:
-        if one.type in _ACTS:
-            told = {"Error": one.details.get("error"), "Cause": one.details.get("cause")}
-            act = {"Act": _ACTS[one.type], "Milliseconds": one.at_ms - execution.start_ms}
-            found.append(act | {name: value for name, value in told.items() if value is not None})
-    return found
+    actions = []
+    for event in events:
+        if event.type in _ACTIONS:
+            error = {"Error": event.details.get("error"), "Cause": event.details.get("cause")}
+            act = {"Act": _ACTIONS[event.type], "Milliseconds": event.at_ms - execution.start_ms}
+            actions.append(
+                act | {name: value for name, value in error.items() if value is not None}
+            )
+    return actions
 
 
-def _start(execution: Execution, arn: str, machine: str) -> dict[str, Any]:
+def _start_section(execution: Execution, arn: str, machine: str) -> dict[str, Any]:
     start = {
         "ExecutionArn": arn,
         "ExecutionName": execution.name,
@@ -201,24 +229,24 @@ def _start(execution: Execution, arn: str, machine: str) -> dict[str, Any]:
     }
     origin = replay.origin_of(execution)
     if origin is not None:
-        told = masked_execution.masked_execution(execution).variables(origin.variables)
-        texts = ",".join(f"{json.dumps(name)}:{text}" for name, text in told.items())
+        variables = masked_execution.masked_execution(execution).variables(origin.variables)
+        texts = ",".join(f"{json.dumps(name)}:{text}" for name, text in variables.items())
         start |= {"StartAt": origin.state, "Variables": "{" + texts + "}"}
-    if execution.status == "TIMED_OUT" and execution.stop_ms is not None:
+    if execution.status == ExecutionStatus.TIMED_OUT and execution.stop_ms is not None:
         # its own limit may be another than its machine's, and it stopped exactly then
         begun = execution.redrive_ms or execution.start_ms
         start["TimeoutSeconds"] = (execution.stop_ms - begun) // 1000
     return {name: value for name, value in start.items() if value not in ("", None)}
 
 
-def _ending(execution: Execution) -> dict[str, Any]:
+def _end_section(execution: Execution) -> dict[str, Any]:
     ending: dict[str, Any] = {"Status": execution.status}
     if execution.output is not None:
         ending["Output"] = json.loads(execution.output)
-    told = {"Error": execution.error, "Cause": execution.cause}
-    return ending | {name: value for name, value in told.items() if value is not None}
+    error = {"Error": execution.error, "Cause": execution.cause}
+    return ending | {name: value for name, value in error.items() if value is not None}
 
 
-def _line(line: engine.ControlPath) -> dict[str, Any]:
-    told: dict[str, Any] = {"Line": line.name, "States": list(line.states)}
-    return told | ({"Aborted": True} if line.aborted else {})
+def _call_line(line: engine.ControlPath) -> dict[str, Any]:
+    entry: dict[str, Any] = {"Line": line.name, "States": list(line.states)}
+    return entry | ({"Aborted": True} if line.aborted else {})

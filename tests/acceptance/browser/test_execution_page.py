@@ -125,8 +125,8 @@ def test_E5_each_attempt_is_a_row(page: Page, server: Server) -> None:
     page.goto(f"{ended(server, start(server, machine))}?step=P")
     words = ["Input & output", "Data flow", "Details", "Definition", "Retries (3)", "Events"]
     expect(page.locator("#panel .tabs a")).to_have_text(words)
-    page.click("#panel [data-tab=tries]")
-    rows = page.locator("#step-tries tbody tr")
+    page.click("#panel [data-tab=attempts]")
+    rows = page.locator("#step-attempts tbody tr")
     expect(rows).to_have_count(3)
     for row in rows.all():
         expect(row).to_contain_text("Oops")

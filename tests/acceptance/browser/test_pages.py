@@ -81,7 +81,7 @@ def paths(server: Server) -> dict[str, str]:
         "event": f"{running}events/1/",
         "events": f"{running}events/?open=1.2",
         "steps": f"{running}?view=steps&sort=-name",
-        "timeline": f"{running}?view=timeline&step=Nap&tab=tries",
+        "timeline": f"{running}?view=timeline&step=Nap&tab=attempts",
         "map run": map_run(server, running_map),
         "map run's failed children": f"{map_run(server, running_map)}?status=FAILED",
         "past": f"{running}?at=3&step=Before&tab=flow",

@@ -13,8 +13,8 @@ from console.metrics import cost
 from console.models import Execution, Price
 from console.store.executions import redrive
 from console.store.machines import machines
-from console.web.execution.page_parts import ending
-from console.web.history.traces import traced
+from console.web.execution.page_parts import ending_context
+from console.web.history.traces import open_trace
 from tests.console.store.helpers import (
     PASS,
     REGION,
@@ -53,8 +53,8 @@ def test_each_retry_is_a_transition(project: Project, worker: Any) -> None:
 
 def shown(execution: Execution) -> int:
     """Return the transitions that the execution's page shows, which are those that it charges."""
-    with traced(execution) as trace:
-        found = ending(execution, trace)
+    with open_trace(execution) as trace:
+        found = ending_context(execution, trace)
     assert found["cost"].count == found["transitions"]
     return int(found["transitions"])
 

@@ -10,8 +10,8 @@ from django.db.models import F
 from console.models import Execution, HistoryEvent, Timer
 from console.store.executions import redrive as redrives
 from console.store.executions.stop import stop_execution
-from console.web.core.formatting import DAY, HOUR, MINUTE, SECOND, roughly
-from console.web.execution.timeline.axis import LEAST, MOST_WORDS, WIDTH, Span, folded
+from console.web.core.formatting import DAY, HOUR, MINUTE, SECOND, rough_duration
+from console.web.execution.timeline.axis import LEAST, MOST_WORDS, WIDTH, AxisSpan, fold_idle_time
 from console.web.history import traces
 from tests.console.store.helpers import create, drain, function, start
 from tests.console.web.helpers import page, text
@@ -131,21 +131,21 @@ def test_x10_no_redrive_no_selector(project: Project, client: Client) -> None:
 
 def test_x10_only_long_idle_time_is_folded() -> None:
     """Compared with a minute, and with the time something worked."""
-    whole = Span(0, 2 * HOUR, 2 * HOUR)
-    assert folded(whole, [(0, 2 * HOUR)]).folds == ()
-    assert folded(whole, [(0, HOUR), (HOUR + 50 * SECOND, 2 * HOUR)]).folds == ()
-    assert folded(whole, [(0, HOUR), (HOUR + 5 * MINUTE, 2 * HOUR)]).folds == ()
-    (one,) = folded(whole, [(0, HOUR), (HOUR + 20 * MINUTE, 2 * HOUR)]).folds
+    whole = AxisSpan(0, 2 * HOUR, 2 * HOUR)
+    assert fold_idle_time(whole, [(0, 2 * HOUR)]).folds == ()
+    assert fold_idle_time(whole, [(0, HOUR), (HOUR + 50 * SECOND, 2 * HOUR)]).folds == ()
+    assert fold_idle_time(whole, [(0, HOUR), (HOUR + 5 * MINUTE, 2 * HOUR)]).folds == ()
+    (one,) = fold_idle_time(whole, [(0, HOUR), (HOUR + 20 * MINUTE, 2 * HOUR)]).folds
     assert (one.since, one.until, one.text) == (HOUR, HOUR + 20 * MINUTE, "20 min")
 
 
 def test_x10_many_folds_leave_room_for_what_worked() -> None:
     """They share half of the width, stand in order, and only the longest is labelled."""
     busy = [(day * DAY, day * DAY + HOUR) for day in range(30)]
-    span = folded(Span(0, 30 * DAY, 30 * DAY), busy)
+    span = fold_idle_time(AxisSpan(0, 30 * DAY, 30 * DAY), busy)
     assert len(span.folds) == 30
     assert sum(one.width for one in span.folds) <= WIDTH / 2 + 30
-    assert len(span.told) == 1 < MOST_WORDS
+    assert len(span.labelled_folds) == 1 < MOST_WORDS
     places = [span.place(since, until) for since, until in busy]
     assert [x for x, _ in places] == sorted(x for x, _ in places)
     assert all(width >= LEAST and x + width <= WIDTH for x, width in places)
@@ -153,7 +153,7 @@ def test_x10_many_folds_leave_room_for_what_worked() -> None:
 
 def test_x10_nothing_but_idle_time_is_one_fold() -> None:
     """Nothing is divided by nothing."""
-    span = folded(Span(0, DAY, DAY), [(0, 0), (DAY, DAY)])
+    span = fold_idle_time(AxisSpan(0, DAY, DAY), [(0, 0), (DAY, DAY)])
     assert [(one.x, one.width) for one in span.folds] == [(0, WIDTH)]
     assert span.place(DAY, DAY) == (WIDTH - LEAST, LEAST)
 
@@ -171,4 +171,4 @@ def test_x10_nothing_but_idle_time_is_one_fold() -> None:
 )
 def test_x10_a_fold_says_one_unit(milliseconds: int, said: str) -> None:
     """There is little room."""
-    assert roughly(milliseconds) == said
+    assert rough_duration(milliseconds) == said

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from console.models import AuditEntry, BulkJob, Execution
 from console.store.executions import bulk
-from console.web.bulk.bulk_views import numbers, ranges
+from console.web.bulk.views import parse_ranges, ranges_text
 from tests.console.store.helpers import WAIT, create, drain, start
 from tests.console.web.helpers import markup, text
 from tests.console.web.test_wanted import seed
@@ -133,11 +133,11 @@ def test_a_dry_run_takes_as_many_queries_for_many(project: Project, client: Clie
 )
 def test_numbers_are_written_short(chosen: list[int], written: str) -> None:
     """And read back the same."""
-    assert ranges(chosen) == written
-    assert numbers(written) == sorted(chosen)
+    assert ranges_text(chosen) == written
+    assert parse_ranges(written) == sorted(chosen)
 
 
 def test_a_forged_range_is_cut() -> None:
     """No more than one job takes, however far the range goes."""
-    assert len(numbers("1-999999999999,5")) == bulk.MOST
-    assert numbers("9-1") == []
+    assert len(parse_ranges("1-999999999999,5")) == bulk.MOST
+    assert parse_ranges("9-1") == []

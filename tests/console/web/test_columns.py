@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from console.web.core.columns import TABLES, chosen, kept
+from console.web.core.columns import TABLES, chosen_columns, updated_choice
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import page, text
 
@@ -80,9 +80,9 @@ def test_e9_a_choice_leads_back_to_a_page_of_ours_only(client: Client, project: 
 
 def test_e9_a_choice_of_none_is_the_usual_one() -> None:
     """Tables are chosen for one by one."""
-    both = kept(kept("", "steps", ["type"]), "executions", ["by", "status"])
-    assert chosen(both) == {"steps": ("type",), "executions": ("status", "by")}
-    assert chosen(kept(both, "steps", [])) == {
+    both = updated_choice(updated_choice("", "steps", ["type"]), "executions", ["by", "status"])
+    assert chosen_columns(both) == {"steps": ("type",), "executions": ("status", "by")}
+    assert chosen_columns(updated_choice(both, "steps", [])) == {
         "steps": TABLES["steps"].plain,
         "executions": ("status", "by"),
     }

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from console.web.execution.compare import diff
+from console.web.execution.compare import diff_field
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import CHAIN, MARKUP, markup, page, text
 
@@ -47,7 +47,7 @@ def test_x1_one_field_of_the_input_sends_them_different_ways(
     shown = markup(answer)
     assert "The paths part at Choice<bdi>X</bdi>" in shown
     assert "A continued to<b><bdi>Refuse</bdi></b>, B continued to<b><bdi>Ship</bdi></b>" in shown
-    (found,) = answer.context["diffs"][0].found
+    (found,) = answer.context["diffs"][0].differences
     assert (found.path, found.a, found.b, found.kind) == ("amount", "500", "5", "changed")
     differing = {row.name for row in answer.context["rows"] if row.differs}
     assert differing == {"Refuse", "Ship"}
@@ -142,10 +142,10 @@ def test_payloads_are_compared_value_by_value(
     a: str | None, b: str | None, wanted: list[tuple[str, str | None, str | None]]
 ) -> None:
     """Exactly what differs, with its path."""
-    assert [(one.path, one.a, one.b) for one in diff("input", a, b).found] == wanted
+    assert [(one.path, one.a, one.b) for one in diff_field("input", a, b).differences] == wanted
 
 
 def test_a_flood_of_differences_is_cut() -> None:
     """The page stays readable, and says that there are more."""
-    found = diff("input", str(list(range(1000))), str(list(range(1, 1001))))
-    assert (len(found.found), found.more) == (200, True)
+    found = diff_field("input", str(list(range(1000))), str(list(range(1, 1001))))
+    assert (len(found.differences), found.more) == (200, True)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.web.execution.variables import visible_at
-from console.web.history.traces import traced
+from console.web.execution.variables import variables_visible_at
+from console.web.history.traces import open_trace
 from tests.console.store.helpers import create, drain, one, start
 from tests.console.web.helpers import page, text
 
@@ -69,10 +69,10 @@ def test_the_stages_of_a_jsonata_state_see_variables(project: Project, client: C
     told = stages(client, execution, "?step=P")
     assert told["Output"] == "7"
     assert json.loads(told["Assigned variables"]) == {"n": 8}
-    with traced(execution) as trace:
-        assert visible_at(execution, trace, 2) == {}
-        assert visible_at(execution, trace, 3) == {"n": "4"}
-        assert visible_at(execution, trace, trace.last) == {"n": "8"}
+    with open_trace(execution) as trace:
+        assert variables_visible_at(execution, trace, 2) == {}
+        assert variables_visible_at(execution, trace, 3) == {"n": "4"}
+        assert variables_visible_at(execution, trace, trace.last) == {"n": "8"}
 
 
 def test_what_children_left_behind_is_a_result(project: Project, client: Client) -> None:
@@ -106,8 +106,8 @@ def test_variables_of_an_iteration_stay_in_it(project: Project, client: Client) 
 
 def visible(execution: Execution) -> dict[str, str]:
     """Return the variables at the end."""
-    with traced(execution) as trace:
-        return visible_at(execution, trace, trace.last)
+    with open_trace(execution) as trace:
+        return variables_visible_at(execution, trace, trace.last)
 
 
 @pytest.mark.parametrize("query", ["?step=Nowhere", "?step=P&visit=99", ""])

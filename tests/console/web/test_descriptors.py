@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from console.web.graph.layout_pool import Child, LayoutPool
+from console.web.graph.layout_pool import LayoutChild, LayoutPool
 from engine.data import jsonata_pool
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def descriptors() -> Iterator[None]:
 def test_a_server_with_many_descriptors_lays_out(descriptors: None) -> None:
     """A busy server has more than 1,024 connections; ``select`` knows no descriptor above that."""
     del descriptors
-    pool = LayoutPool([Child()])
+    pool = LayoutPool([LayoutChild()])
     try:
         with pool.session() as session:
             assert session.lay_out('digraph{a->b[id="e0"]}')["nodes"].keys() == {"a", "b"}

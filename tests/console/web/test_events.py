@@ -11,8 +11,8 @@ import pytest
 
 from console.models import HistoryEvent
 from console.web.core.formatting import iso_text
-from console.web.execution.history_views import harmless
-from console.web.history.event_filter import moment
+from console.web.execution.history_views import without_formula
+from console.web.history.event_filter import parse_moment
 from tests.console.store.helpers import create, drain, one, start
 from tests.console.web.helpers import CHAIN, markup, page, text
 
@@ -70,7 +70,7 @@ def test_events_are_found_by_time(client: Client, chain: Execution) -> None:
 )
 def test_moments_are_read_as_utc(written: str, told: int | None) -> None:
     """What a field or a hand-written address may hold."""
-    assert moment(written) == told
+    assert parse_moment(written) == told
 
 
 def test_the_table_has_an_address_of_its_own(client: Client, chain: Execution) -> None:
@@ -106,8 +106,8 @@ def test_downloads_hold_what_the_filter_lets_through(client: Client, chain: Exec
 def test_a_cell_is_never_a_formula(project: Project, client: Client, sign: str) -> None:
     """A name that a spreadsheet would run is quoted; other texts stay as they are."""
     name = f"{sign}cmd|' /C calc'!A0"
-    assert harmless(name) == f"'{name}"
-    assert harmless('{"a": "=1"}') == '{"a": "=1"}'
+    assert without_formula(name) == f"'{name}"
+    assert without_formula('{"a": "=1"}') == '{"a": "=1"}'
     execution = drain(start(create(project, one(name, Type="Pass")), name="x"))
     table = client.get(page(execution, "events.csv")).content.decode()
     states = {row["state"] for row in csv.DictReader(io.StringIO(table, newline=""))}

@@ -57,7 +57,8 @@ def test_a_step_is_a_part_of_the_address(project: Project, client: Client) -> No
     for tab, words in {
         "details": "In progress",
         "definition": '"Seconds": 3600',
-        "tries": "no attempts",
+        "attempts": "no attempts",
+        "tries": "no attempts",  # the name of this tab in the release before
         "events": "WaitStateEntered",
     }.items():
         assert words in text(client.get(page(execution, f"?step=Nap&tab={tab}")))
@@ -73,7 +74,7 @@ def test_retries_of_a_parallel_are_told(project: Project, client: Client) -> Non
     drain(execution)
     Timer.objects.update(due_ms=0)
     drain(execution)
-    shown = text(client.get(page(execution, "_step?step=P&tab=tries")))
+    shown = text(client.get(page(execution, "_step?step=P&tab=attempts")))
     assert "Attempt 1: Failed" in shown
     assert "Attempt 2: Failed" in shown
     assert shown.count("<tr>") == 3  # the heading and two attempts
@@ -136,7 +137,7 @@ def test_25000_events_come_in_pages(project: Project, client: Client) -> None:
     assert (table.total, table.number, len(table.rows)) == (25_000, 400, 50)
     assert 'id="e20000"' in text(answer)
     filtered = client.get(page(execution, "?type=PassStateExited&page=2")).context["events"]
-    assert (filtered.found, filtered.rows[0].id) == (12_499, 103)
+    assert (filtered.matching, filtered.rows[0].id) == (12_499, 103)
     newest = client.get(page(execution, "?order=newest")).context["events"]
     assert newest.rows[0].id == 25_000
 

@@ -68,7 +68,7 @@ def test_the_flowchart_has_every_state_and_way(project: Project, client: Client)
 
 def test_no_name_breaks_out_of_the_flowchart() -> None:
     """Each line has its quotes in pairs, and nothing but entities between them."""
-    shown = mermaid.flowchart(engine.build_graph(engine.parse(json.dumps(HOSTILE))))
+    shown = mermaid.mermaid_flowchart(engine.build_graph(engine.parse(json.dumps(HOSTILE))))
     for line in shown.splitlines():
         assert line.count('"') in (0, 2)
         for quoted in re.findall(r'"(.*)"', line):
@@ -109,8 +109,8 @@ def test_an_input_is_one_argument(project: Project) -> None:
     here = Scope(access.Principal(user, project, "owner"), "us-east-1")
     given = {"it's": '$(x) `y` "z"\n'}
     execution = start(create(project, CHAIN), given)
-    again = shlex.split(cli_commands.of_execution(request, here, execution)[0].text)
+    again = shlex.split(cli_commands.execution_commands(request, here, execution)[0].text)
     assert json.loads(again[again.index("--input") + 1]) == given
     assert again[again.index("--state-machine-arn") + 1] == execution.state_machine_arn
     execution.input = json.dumps("x" * 20_000)
-    assert "file://input.json" in cli_commands.of_execution(request, here, execution)[0].text
+    assert "file://input.json" in cli_commands.execution_commands(request, here, execution)[0].text

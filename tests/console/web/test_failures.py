@@ -12,8 +12,8 @@ from console import clock
 from console.models import Execution
 from console.store.executions.stop import stop_execution
 from console.web.core.formatting import DAY
-from console.web.search.failure_groups import normal
-from console.web.search.failure_views import address
+from console.web.search.failure_groups import normalized_text
+from console.web.search.failure_views import group_address
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import MARKUP, text
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from django.test import Client
 
     from console.models import Project, StateMachine
-    from console.web.search.failure_groups import Group
+    from console.web.search.failure_groups import FailureGroup
 
 TWO_WAYS: dict[str, Any] = {
     "StartAt": "Which",
@@ -43,7 +43,7 @@ def fail(machine: StateMachine, count: int, *, late: bool, why: str = "order {} 
         drain(start(machine, {"late": late, "why": why.format(4711 + number)}))
 
 
-def groups(client: Client, query: str = "") -> list[Group]:
+def groups(client: Client, query: str = "") -> list[FailureGroup]:
     """Return the groups that the page shows."""
     return [one for one, _ in client.get(f"/failures/?{query}").context["groups"]]
 
@@ -62,13 +62,15 @@ def test_x8_forty_failures_of_two_kinds_are_two_groups(project: Project, client:
         "order <n> failed",
     )
     late = set(Execution.objects.filter(error="Late").values_list("pk", flat=True))
-    shown = client.get(f"/executions/?{address(many)}").context["executions"]
+    shown = client.get(f"/executions/?{group_address(many)}").context["executions"]
     assert {row.pk for row in shown.rows} == late
     fail(machine, 1, late=True)  # after the page was drawn
-    plan = client.get(f"/executions/bulk/?action=redrive&all=1&{address(many)}").context["plan"]
+    plan = client.get(f"/executions/bulk/?action=redrive&all=1&{group_address(many)}").context[
+        "plan"
+    ]
     assert {one.pk for one in plan.eligible} == late
     page = text(client.get("/failures/"))
-    assert f"/executions/bulk/?action=redrive&all=1&{address(groups(client)[0])}" in page
+    assert f"/executions/bulk/?action=redrive&all=1&{group_address(groups(client)[0])}" in page
 
 
 def test_the_innermost_state_is_told(project: Project, client: Client) -> None:
@@ -120,7 +122,7 @@ def test_failures_of_a_deleted_machine_can_still_be_listed(
     fail(create(project, TWO_WAYS), 2, late=False)
     Execution.objects.update(state_machine=None)
     (group,) = groups(client)
-    assert len(client.get(f"/executions/?{address(group)}").context["executions"].rows) == 2
+    assert len(client.get(f"/executions/?{group_address(group)}").context["executions"].rows) == 2
 
 
 @pytest.mark.parametrize(
@@ -143,7 +145,7 @@ def test_failures_of_a_deleted_machine_can_still_be_listed(
 )
 def test_what_is_different_each_time_is_taken_out(one: str, other: str) -> None:
     """Numbers, ids, times and stack traces make no new kind."""
-    assert normal(one) == normal(other)
+    assert normalized_text(one) == normalized_text(other)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +154,7 @@ def test_what_is_different_each_time_is_taken_out(one: str, other: str) -> None:
 )
 def test_different_words_are_different_failures(one: str, other: str) -> None:
     """Words stay."""
-    assert normal(one) != normal(other)
+    assert normalized_text(one) != normalized_text(other)
 
 
 def test_a_page_of_failures_takes_as_many_queries_for_many(

@@ -84,5 +84,5 @@ def test_the_page_of_a_long_history_goes_on(client: Client, made: dict[str, Exec
 
 def test_many_visits_fit_into_their_box() -> None:
     """From a thousand on the word has no room there."""
-    assert steps._note("", "", 0, 999) == "999 visits"
-    assert steps._note("", "", 0, 12_500) == "12500×"  # noqa: RUF001
+    assert steps._note_text("", "", 0, 999) == "999 visits"
+    assert steps._note_text("", "", 0, 12_500) == "12500×"  # noqa: RUF001

@@ -121,7 +121,7 @@ def test_a_function_that_could_not_be_scheduled_was_tried(project: Project, clie
         line(8, 7, "ExecutionFailed", executionFailedEventDetails={"error": "Denied"}),
     ]
     shown = client.get(f"{brought(client, history=json.dumps({'events': events}))}?step=B").context
-    attempts = shown["panel"].tries
+    attempts = shown["panel"].attempts
     assert [(one.number, one.tone, one.error, one.spent) for one in attempts] == [
         (1, "failed", "Denied", "0 ms"),
         (2, "failed", "Denied", "0 ms"),

@@ -8,7 +8,7 @@ import pytest
 
 from console.models import Timer
 from console.web.execution import iterations
-from console.web.history.traces import traced
+from console.web.history.traces import open_trace
 from tests.console.store.helpers import create, drain, one, start
 from tests.console.web.helpers import markup, page, text
 
@@ -134,10 +134,10 @@ def test_a_typed_number_leads_into_the_map(client: Client, failed: Execution) ->
 
 def test_states_outside_of_maps_have_no_picker(client: Client, failed: Execution) -> None:
     """Nested Maps tell both indexes; a state without a Map around it has none."""
-    with traced(failed) as trace:
-        found = iterations.picker(trace, trace.graph.nodes[0])
+    with open_trace(failed) as trace:
+        found = iterations.iteration_picker(trace, trace.graph.nodes[0])
         assert found is not None
-        assert (found.owner, found.here, found.total) == ("Over", None, 142)
-    assert iterations.label((2, 5)) == "#2 → #5"
-    assert iterations.parse("2.5") == (2, 5)
-    assert iterations.parse("2.") == ()
+        assert (found.owner, found.current, found.total) == ("Over", None, 142)
+    assert iterations.iteration_label((2, 5)) == "#2 → #5"
+    assert iterations.parse_iteration("2.5") == (2, 5)
+    assert iterations.parse_iteration("2.") == ()

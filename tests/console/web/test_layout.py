@@ -17,7 +17,7 @@ import pytest
 import engine
 from console.web.graph import dot, layout_cache, layout_pool, svg
 from console.web.graph.diagram import Arrow, Diagram, Rectangle
-from console.web.graph.layout_pool import Child, LayoutPool, NotLaidOut, Reason
+from console.web.graph.layout_pool import LayoutChild, LayoutFailure, LayoutPool, NotLaidOut
 from tests.acceptance.server import ROOT
 from tests.console.web.workflows import caught, chain, choices, maps
 
@@ -37,7 +37,7 @@ def hopeless() -> str:
     parts += [
         Arrow(f"e{one}-{other}", f"n{one}", f"n{other}", 90) for one in numbers for other in numbers
     ]
-    return dot.source(Diagram(tuple(parts)))
+    return dot.dot_source(Diagram(tuple(parts)))
 
 
 def wait_until(happens: Any, seconds: float = 30) -> bool:
@@ -59,20 +59,20 @@ def runs(pid: int) -> bool:
 
 
 @pytest.fixture
-def child() -> Iterator[Child]:
+def child() -> Iterator[LayoutChild]:
     """A child that works."""
-    made = Child()
+    made = LayoutChild()
     made.begin()
     yield made
     made.end()
 
 
-def ask(child: Child, text: str = SIMPLE, seconds: float = 5.0, limit_s: float = LONG) -> Any:
+def ask(child: LayoutChild, text: str = SIMPLE, seconds: float = 5.0, limit_s: float = LONG) -> Any:
     """Ask a child, with time to spare."""
     return child.ask(text, seconds, time.monotonic() + limit_s)
 
 
-def test_a_child_answers_one_request_after_the_other(child: Child) -> None:
+def test_a_child_answers_one_request_after_the_other(child: LayoutChild) -> None:
     """It stays the same process, and says how much processor time each took."""
     pid = child.pid
     for _ in range(3):
@@ -83,48 +83,48 @@ def test_a_child_answers_one_request_after_the_other(child: Child) -> None:
     assert child.pid == pid
 
 
-def test_a_child_ends_by_its_processor_time_and_is_replaced(child: Child) -> None:
+def test_a_child_ends_by_its_processor_time_and_is_replaced(child: LayoutChild) -> None:
     """The graph is too large however idle the processor is; the next caller does not notice."""
     pid = child.pid
     with pytest.raises(NotLaidOut) as found:
         ask(child, hopeless(), seconds=0.3)
-    assert found.value.reason is Reason.TIME
+    assert found.value.reason is LayoutFailure.TIME
     assert not runs(pid)
     child.begin()
     assert ask(child)["drawn"]["nodes"]
 
 
-def test_a_child_that_does_not_come_on_is_killed(child: Child) -> None:
+def test_a_child_that_does_not_come_on_is_killed(child: LayoutChild) -> None:
     """Beside a busy processor the time runs out first: nobody waits longer for the child."""
     pid = child.pid
     os.kill(pid, signal.SIGSTOP)
     with pytest.raises(NotLaidOut) as found:
         ask(child, limit_s=0.2)
-    assert found.value.reason is Reason.SLOW
+    assert found.value.reason is LayoutFailure.SLOW
     assert not runs(pid)
 
 
-def test_a_child_that_reads_nothing_does_not_hold_its_caller(child: Child) -> None:
+def test_a_child_that_reads_nothing_does_not_hold_its_caller(child: LayoutChild) -> None:
     """A request larger than the pipe is given up in time, too."""
     os.kill(child.pid, signal.SIGSTOP)
     with pytest.raises(NotLaidOut) as found:
         ask(child, "digraph{" + "a;" * 500_000 + "}", limit_s=0.2)
-    assert found.value.reason is Reason.SLOW
+    assert found.value.reason is LayoutFailure.SLOW
 
 
 def test_a_child_has_little_memory() -> None:
     """What does not fit ends the child, not the server."""
-    child = Child(["--memory", str(200 * 1024 * 1024)])
+    child = LayoutChild(["--memory", str(200 * 1024 * 1024)])
     child.begin()
     pid = child.pid
     rows = "".join(f"n{one}->n{other};" for one in range(300) for other in range(300))
     with pytest.raises(NotLaidOut) as found:
         ask(child, f"digraph{{{rows}}}", seconds=LONG)
-    assert found.value.reason is Reason.CRASH
+    assert found.value.reason is LayoutFailure.CRASH
     assert not runs(pid)
 
 
-def test_a_crash_in_the_middle_of_a_layout_is_survived(child: Child) -> None:
+def test_a_crash_in_the_middle_of_a_layout_is_survived(child: LayoutChild) -> None:
     """A fault of Graphviz ends one layout; the next one has a new child."""
     pid = child.pid
     killer = threading.Timer(0.3, os.kill, (pid, signal.SIGSEGV))
@@ -132,22 +132,22 @@ def test_a_crash_in_the_middle_of_a_layout_is_survived(child: Child) -> None:
     with pytest.raises(NotLaidOut) as found:
         ask(child, hopeless(), seconds=LONG)
     killer.join()
-    assert found.value.reason is Reason.CRASH
+    assert found.value.reason is LayoutFailure.CRASH
     child.begin()
     assert child.pid != pid
     assert ask(child)["drawn"]["nodes"]
 
 
-def test_text_that_is_no_graph_is_no_answer(child: Child) -> None:
+def test_text_that_is_no_graph_is_no_answer(child: LayoutChild) -> None:
     """An error of Graphviz is told like a crash."""
     with pytest.raises(NotLaidOut) as found:
         ask(child, "digraph{")
-    assert found.value.reason is Reason.CRASH
+    assert found.value.reason is LayoutFailure.CRASH
 
 
 def test_two_callers_at_once_have_a_child_each() -> None:
     """Neither gets the other's answer."""
-    pool = LayoutPool([Child(), Child()])
+    pool = LayoutPool([LayoutChild(), LayoutChild()])
     answers: dict[int, Any] = {}
     both = threading.Barrier(2)
 
@@ -171,8 +171,8 @@ def test_two_callers_at_once_have_a_child_each() -> None:
 
 def test_who_would_wait_too_long_is_told_so() -> None:
     """While all children are at work, others wait for half a second, and not more than eight."""
-    pool = LayoutPool([Child()])
-    reasons: list[Reason] = []
+    pool = LayoutPool([LayoutChild()])
+    reasons: list[LayoutFailure] = []
     times: list[float] = []
 
     def call() -> None:
@@ -192,23 +192,23 @@ def test_who_would_wait_too_long_is_told_so() -> None:
             thread.join(60)
         assert pool.lent == 1
     pool.end()
-    assert reasons == [Reason.QUEUE] * 12
+    assert reasons == [LayoutFailure.QUEUE] * 12
     assert sum(one >= layout_pool.WAIT_S for one in times) <= layout_pool.MOST_WAITING
     assert pool.lent == 0
 
 
 def test_the_limits_are_those_of_a_whole_picture() -> None:
     """A thousand groups, each below the limit, do not get a thousand times the limit."""
-    pool = LayoutPool([Child()])
+    pool = LayoutPool([LayoutChild()])
 
     def draw() -> None:
         with pool.session() as session:
             for _ in range(100_000):
-                session.lay_out(dot.source(_rows(120)))
+                session.lay_out(dot.dot_source(_rows(120)))
 
     with pytest.raises(NotLaidOut) as found:
         draw()
-    assert found.value.reason in (Reason.TIME, Reason.SLOW)
+    assert found.value.reason in (LayoutFailure.TIME, LayoutFailure.SLOW)
     pool.end()
 
 
@@ -220,8 +220,8 @@ def _rows(count: int) -> Diagram:
 
 _PARENT = """
 import sys, time
-from console.web.graph.layout_pool import Child
-child = Child()
+from console.web.graph.layout_pool import LayoutChild
+child = LayoutChild()
 child.begin()
 print(child.pid, flush=True)
 child.ask(sys.stdin.read(), 2.0, time.monotonic() + 600)
@@ -256,10 +256,10 @@ def test_no_child_is_left_when_its_parent_is_killed(busy: bool) -> None:
 
 _ALONE = """
 import os
-from console.management.processor import stay_on_one
-from console.web.graph.layout_pool import Child
+from console.management.cpu_affinity import stay_on_one
+from console.web.graph.layout_pool import LayoutChild
 stay_on_one()
-child = Child()
+child = LayoutChild()
 child.begin()
 print(len(os.sched_getaffinity(0)), sorted(os.sched_getaffinity(child.pid)))
 """
@@ -287,13 +287,13 @@ def test_without_its_wheel_the_dot_on_the_path_is_used(
     program.write_text(_DOT.format(python=sys.executable))
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    installed, bundled = Child(["--installed"]), Child()
+    installed, bundled = LayoutChild(["--installed"]), LayoutChild()
     for each in (installed, bundled):
         each.begin()
     assert ask(installed)["drawn"] == ask(bundled)["drawn"]
     with pytest.raises(NotLaidOut) as found:
         ask(installed, hopeless(), seconds=0.5)
-    assert found.value.reason is Reason.TIME
+    assert found.value.reason is LayoutFailure.TIME
     bundled.end()
 
 
@@ -345,7 +345,7 @@ def is_sound(picture: Picture) -> bool:
 def test_a_graph_over_the_limit_is_drawn_in_plain_layers(folder: Path) -> None:
     """In time, whole, with a sentence about it; another visit does not try again."""
     text = choices(40, 40)
-    picture = svg.picture(text)
+    picture = svg.definition_picture(text)
     assert "too large for Graphviz within 2 seconds" in picture.notices[0]
     assert len(picture.boxes) == 41
     assert is_sound(picture)
@@ -353,7 +353,7 @@ def test_a_graph_over_the_limit_is_drawn_in_plain_layers(folder: Path) -> None:
     begun = time.process_time()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(svg, "POOL", None)  # asking it would fail
-        assert svg.picture(text) == picture
+        assert svg.definition_picture(text) == picture
     assert time.process_time() - begun < 1
     del folder
 
@@ -363,7 +363,7 @@ def test_plain_layers_have_room_for_everything(text: str, nobody: None) -> None:
     """Loops, groups, long ways: every state has its place, and every pair its arrow."""
     graph = engine.build_graph(engine.parse(text))
     svg.PICTURES.clear()
-    picture = svg.picture(text)
+    picture = svg.definition_picture(text)
     assert "drawn in plain layers" in picture.notices[0]
     assert len(picture.boxes) == len(graph.nodes)
     assert is_sound(picture)
@@ -375,9 +375,9 @@ def test_a_picture_that_had_no_child_is_tried_again(folder: Path) -> None:
     """Only that nobody was free says nothing of the graph: neither memory nor folder keeps it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(svg, "POOL", LayoutPool([]))
-        assert svg.picture(chain(3)).notices
+        assert svg.definition_picture(chain(3)).notices
     assert not folder.exists()
-    assert not svg.picture(chain(3)).notices
+    assert not svg.definition_picture(chain(3)).notices
 
 
 def test_what_was_too_slow_is_tried_again_later(
@@ -385,27 +385,29 @@ def test_what_was_too_slow_is_tried_again_later(
 ) -> None:
     """A busy processor says little of a graph: it is asked again after ten minutes."""
     text = chain(4)
-    layout_cache.write(layout_cache.digest(text), layout_cache.limited(Reason.SLOW))
-    assert svg.picture(text).notices
+    layout_cache.write_layout(
+        layout_cache.layout_digest(text), layout_cache.with_time_limit(LayoutFailure.SLOW)
+    )
+    assert svg.definition_picture(text).notices
     begun_ms = layout_cache.now_ms()
     monkeypatch.setattr(layout_cache, "now_ms", lambda: begun_ms + 11 * 60 * 1000)
-    assert not svg.picture(text).notices
+    assert not svg.definition_picture(text).notices
     del folder
 
 
 def test_ten_thousand_states_are_drawn_in_part() -> None:
     """Those nearest to the start, with a sentence that says how many there are."""
     begun = time.process_time()
-    picture = svg.picture(chain(10_000))
+    picture = svg.definition_picture(chain(10_000))
     assert time.process_time() - begun < 5
     assert picture.notices[0].startswith("500 of 10,000 states are drawn")
     assert [box.node.name for box in picture.boxes] == [f"state{one}" for one in range(500)]
-    assert svg.names(chain(10_000))[-1] == "state9999"
+    assert svg.state_names(chain(10_000))[-1] == "state9999"
 
 
 def test_a_part_keeps_groups_whole_or_as_plain_boxes() -> None:
     """A Map whose inside is not drawn any more is a box like others."""
-    picture = svg.picture(maps(1000))
+    picture = svg.definition_picture(maps(1000))
     assert len(picture.boxes) == 500
     assert is_sound(picture)
     owners = {box.node.id for box in picture.boxes if box.nested}
@@ -418,8 +420,8 @@ def test_a_part_keeps_groups_whole_or_as_plain_boxes() -> None:
 _OTHER = """
 import sys, django
 django.setup()
-from console.web import svg
-print(len(svg.picture(sys.stdin.read()).boxes))
+from console.web.graph import svg
+print(len(svg.definition_picture(sys.stdin.read()).boxes))
 """
 
 
@@ -437,7 +439,7 @@ def test_processes_share_what_was_laid_out(folder: Path, nobody: None) -> None:
             text=True,
             check=True,
         )
-        picture = svg.picture(text)
+        picture = svg.definition_picture(text)
         assert int(done.stdout) == len(picture.boxes)
         assert bool(picture.notices) is not well
         if not well:
@@ -446,7 +448,7 @@ def test_processes_share_what_was_laid_out(folder: Path, nobody: None) -> None:
 
 def signed(text: str) -> str:
     """Return a file with the right checksum."""
-    return f"{layout_cache.digest(text)}\n{text}"
+    return f"{layout_cache.layout_digest(text)}\n{text}"
 
 
 @pytest.mark.parametrize(
@@ -468,12 +470,12 @@ def signed(text: str) -> str:
 def test_a_damaged_file_counts_as_missing(folder: Path, damage: Any) -> None:
     """The picture is the same as before, and so is the file."""
     text = caught(5)
-    picture = svg.picture(text)
+    picture = svg.definition_picture(text)
     (path,) = folder.iterdir()
     written = path.read_text()
     path.write_text(damage(written), encoding="latin-1")
     svg.PICTURES.clear()
-    assert svg.picture(text) == picture
+    assert svg.definition_picture(text) == picture
     assert path.read_text() == written
 
 
@@ -481,22 +483,22 @@ def test_a_folder_that_cannot_be_written_keeps_nothing(settings: Any) -> None:
     """The picture comes all the same."""
     settings.STEPYARD_LAYOUTS = Path("/proc/nowhere")
     svg.PICTURES.clear()
-    assert not svg.picture(chain(2)).notices
+    assert not svg.definition_picture(chain(2)).notices
 
 
 def test_the_folder_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was not used for the longest time goes first."""
     monkeypatch.setattr(layout_cache, "MOST_FILES", 5)
     for number in range(5):
-        layout_cache.write(f"key{number}", layout_cache.Layout())
+        layout_cache.write_layout(f"key{number}", layout_cache.Layout())
         os.utime(folder / f"key{number}-1", ns=(number, number))
-    assert layout_cache.read("key0") is not None  # it is used
-    layout_cache.write("another", layout_cache.Layout())
+    assert layout_cache.read_layout("key0") is not None  # it is used
+    layout_cache.write_layout("another", layout_cache.Layout())
     left = {path.name.partition("-")[0] for path in folder.iterdir()}
     assert left == {"key0", "key2", "key3", "key4", "another"}
 
 
 def test_nothing_of_a_name_is_kept(folder: Path) -> None:
     """The files hold ids and places only."""
-    svg.picture(chain(3, "secretname"))
+    svg.definition_picture(chain(3, "secretname"))
     assert "secretname" not in "".join(path.read_text() for path in folder.iterdir())

@@ -108,7 +108,7 @@ def test_a_save_over_an_unseen_one_is_refused_with_both_texts(
     assert "saved this state machine after you opened it" in markup(answer, 409)
     assert ">ann<" in shown
     assert OURS in shown
-    assert definition_source.readable(THEIRS) in shown
+    assert definition_source.readable_text(THEIRS) in shown
     machine = StateMachine.objects.select_related("definition").get(pk=machine.pk)
     assert machine.definition.text == THEIRS
     # The same form again, by the button Save of a page opened before, is refused again.

@@ -12,7 +12,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.models import MapRun
-from console.web.execution.picture_export import outline
+from console.web.execution.picture_export import outline_text
 from console.web.history import traces
 from tests.console.store.helpers import create, ended, one, start, types
 from tests.console.web.helpers import page, text
@@ -58,7 +58,7 @@ def test_the_node_counts_the_children_that_ended(tolerant: Execution, client: Cl
     """All five of them, one badly; the history of the parent knows of none."""
     assert of(shown(client, tolerant), "Each").note.startswith("5 of 5 · 1 failed")
     assert "5 of 5 · 1 failed" in text(client.get(page(tolerant, "graph.svg")))
-    assert "5 of 5 · 1 failed" in outline(tolerant)
+    assert "5 of 5 · 1 failed" in outline_text(tolerant)
 
 
 def test_the_states_inside_run_in_child_executions(tolerant: Execution, client: Client) -> None:

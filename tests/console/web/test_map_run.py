@@ -153,7 +153,7 @@ def test_e18_too_many_batches_are_not_read(
 ) -> None:
     """Then items are left out; the children are counted all the same."""
     del worker
-    monkeypatch.setattr("console.web.map_runs.map_run_page.MOST_BATCHES", 2)
+    monkeypatch.setattr("console.web.map_runs.map_run_display.MOST_BATCHES", 2)
     ended(
         start(
             create(project, over(one("P", Type="Pass"), ItemBatcher={"MaxItemsPerBatch": 3})),
@@ -180,7 +180,7 @@ def test_e18_children_come_in_pages(
     tolerant: MapRun, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the index of the last one, so nothing repeats."""
-    monkeypatch.setattr("console.web.map_runs.map_run_page.PAGE", 2)
+    monkeypatch.setattr("console.web.map_runs.map_run_display.PAGE", 2)
     seen, after = [], ""
     for _ in range(3):
         answer: Any = client.get(address(tolerant, f"?after={after}"))

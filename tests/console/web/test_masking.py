@@ -128,12 +128,12 @@ def addresses(run: Execution) -> Iterator[str]:
     """Yield every address there is, with each thing of this execution put into it."""
     numbers = list(HistoryEvent.objects.filter(execution=run).values_list("event_id", flat=True))
     names = {
-        "machine": ["machine"],
-        "execution": [run.name],
+        "machine_name": ["machine"],
+        "execution_name": [run.name],
         "number": [str(one) for one in numbers],
         "field": ["input", "output", "cause", "parameters"],
         "arn": [run.arn],
-        "activity": ["work"],
+        "activity_name": ["work"],
     }
     for route in _routes(urlpatterns, ""):
         made = [route]
@@ -148,7 +148,7 @@ def addresses(run: Execution) -> Iterator[str]:
         yield from (f"/{one}" for one in made if "<" not in one)
     yield from ASKED
     for one in ("Rename", "Each", "Ask", "Bad"):
-        for tab in ("io", "flow", "details", "definition", "tries", "events"):
+        for tab in ("io", "flow", "details", "definition", "attempts", "events"):
             yield page(run, f"?step={one}&tab={tab}")
             yield page(run, f"_step?step={one}&tab={tab}")
     for at in numbers:
@@ -255,7 +255,7 @@ def test_x14_what_is_not_masked_is_found(run: Execution, signed_in: SignIn) -> N
     answer = client.get("/executions/_new", {"find": "visible-kind", "newest": "0", "count": "0"})
     assert "1 new" in text(answer)
     events: Any = client.get(page(run, "events/"), {"text": "visible-kind"})
-    assert events.context["events"].found > 3
+    assert events.context["events"].matching > 3
 
 
 def test_x14_revealing_is_a_right_and_on_record(run: Execution, signed_in: SignIn) -> None:
@@ -311,7 +311,7 @@ def test_x14_a_diff_of_two_shows_no_masked_value(project: Project, signed_in: Si
         for number in (11111, 22222)
     )
     shown: Any = signed_in("viewer").get("/compare/", {"a": a.arn, "b": b.arn})
-    paths = [one.path for diff in shown.context["diffs"] for one in diff.found]
+    paths = [one.path for diff in shown.context["diffs"] for one in diff.differences]
     assert paths == ["n", "n"]
     assert "-canary" not in text(shown)
 

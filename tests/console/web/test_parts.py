@@ -15,7 +15,7 @@ from console.web.core import formatting, json_view
 from console.web.core.causes import cause_of
 from console.web.editor.problems import problems_in
 from console.web.graph import svg
-from console.web.history.event_filter import Filter
+from console.web.history.event_filter import EventFilter
 
 if TYPE_CHECKING:
     from console.web.graph.shapes import Box
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 )
 def test_spans_have_at_most_two_units(milliseconds: int, text: str) -> None:
     """A span of time is short enough for a table and exact enough to compare."""
-    assert formatting.duration(milliseconds) == text
+    assert formatting.duration_text(milliseconds) == text
 
 
 def test_moments_are_utc_and_sortable() -> None:
     """The text of a moment and its machine-readable form agree."""
     assert formatting.iso_text(1_700_000_000_123) == "2023-11-14T22:13:20.123Z"
-    assert formatting.clock(1_700_000_000_123, precise=True) == "2023-11-14 22:13:20.123"
+    assert formatting.clock_text(1_700_000_000_123, precise=True) == "2023-11-14 22:13:20.123"
 
 
 @pytest.mark.parametrize("kind", sorted(engine.DETAILS))
@@ -56,7 +56,7 @@ def test_every_event_type_has_a_tone(kind: str) -> None:
 
 def test_control_characters_become_visible() -> None:
     """What a terminal or browser would swallow is shown as its picture."""
-    assert formatting.visible("a\x00b\x1b\x7f\t\n") == "a\u2400b\u241b\u2421\t\n"
+    assert formatting.visible_text("a\x00b\x1b\x7f\t\n") == "a\u2400b\u241b\u2421\t\n"
 
 
 # -- JSON ------------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ def test_control_characters_become_visible() -> None:
 
 def test_json_keeps_the_text_of_numbers_and_duplicate_keys() -> None:
     """Nothing is rounded, reordered or dropped for display."""
-    html = json_view.payload('{"n":9007199254740993,"f":1.0,"e":1E+2,"n":2}').html
+    html = json_view.payload_view('{"n":9007199254740993,"f":1.0,"e":1E+2,"n":2}').html
     for number in ("9007199254740993", "1.0", "1E+2", ">2<"):
         assert number in html
     assert html.count("&quot;n&quot;") == 2
@@ -72,7 +72,7 @@ def test_json_keeps_the_text_of_numbers_and_duplicate_keys() -> None:
 
 def test_json_is_escaped() -> None:
     """Markup in keys and values stays text."""
-    html = json_view.payload(json.dumps({"<b>": "<script>alert(1)</script>"})).html
+    html = json_view.payload_view(json.dumps({"<b>": "<script>alert(1)</script>"})).html
     assert "<script>" not in html
     assert "&lt;script&gt;" in html
     assert "<b>&quot;" not in html
@@ -80,15 +80,15 @@ def test_json_is_escaped() -> None:
 
 def test_long_values_fold_and_short_ones_do_not() -> None:
     """Small objects stay on one line, big ones become details."""
-    assert "<details" not in json_view.payload('{"a":1}').html
-    big = json_view.payload(json.dumps({"list": list(range(100))})).html
+    assert "<details" not in json_view.payload_view('{"a":1}').html
+    big = json_view.payload_view(json.dumps({"list": list(range(100))})).html
     assert big.count("<details") == 2
     assert "100 items" in big
 
 
 def test_a_big_payload_is_cut_and_says_where_the_rest_is() -> None:
     """More than 64 KiB is not put into the page."""
-    shown = json_view.payload(json.dumps("x" * 200_000), "input.json")
+    shown = json_view.payload_view(json.dumps("x" * 200_000), "input.json")
     assert shown.cut
     assert shown.url == "input.json"
     assert len(shown.html) < 70_000
@@ -97,7 +97,7 @@ def test_a_big_payload_is_cut_and_says_where_the_rest_is() -> None:
 @pytest.mark.parametrize("text", ["not json", '{"a":', "", "[" * 400 + "]" * 400, '"\\ud800"'])
 def test_whatever_is_stored_can_be_shown(text: str) -> None:
     """Broken, deep or odd texts are shown as they are instead of breaking the page."""
-    assert json_view.payload(text).html
+    assert json_view.payload_view(text).html
 
 
 def test_a_functions_cause_is_taken_apart() -> None:
@@ -128,7 +128,7 @@ def overlap(one: Box, other: Box) -> bool:
 @pytest.mark.parametrize("sample", MACHINES, ids=lambda sample: sample.name)
 def test_boxes_of_a_sample_do_not_overlap(sample: Any) -> None:
     """Every state has its own room inside the picture; nested ones lie in their owner's."""
-    drawn = svg.picture(sample.definition)
+    drawn = svg.definition_picture(sample.definition)
     groups: dict[str, list[Box]] = {}
     for box in drawn.boxes:
         groups.setdefault(box.node.group, []).append(box)
@@ -144,7 +144,7 @@ def test_boxes_of_a_sample_do_not_overlap(sample: Any) -> None:
 def test_a_state_lies_inside_the_box_that_holds_it() -> None:
     """Branches are drawn within their Parallel."""
     sample = next(one for one in MACHINES if one.name == "LookupCustomerInfo")
-    outer, *inner = svg.picture(sample.definition).boxes
+    outer, *inner = svg.definition_picture(sample.definition).boxes
     for box in inner:
         assert outer.x < box.x
         assert outer.y < box.y
@@ -156,7 +156,7 @@ def test_graphviz_never_sees_a_name() -> None:
     """Markup and quotes in names can neither break nor enter the layout."""
     name = 'x" onload=alert(1) y="<b>'
     definition = json.dumps({"StartAt": name, "States": {name: {"Type": "Succeed"}}})
-    drawn = svg.picture(definition)
+    drawn = svg.definition_picture(definition)
     assert drawn.boxes[0].node.name == name
     assert [line.kind for line in drawn.lines] == ["next", "next"]
 
@@ -165,7 +165,7 @@ def test_a_thousand_states_are_laid_out_in_time() -> None:
     """A chain at the limit of what people draw is placed without a fault."""
     states: dict[str, Any] = {f"s{n}": {"Type": "Pass", "Next": f"s{n + 1}"} for n in range(999)}
     states["s999"] = {"Type": "Succeed"}
-    drawn = svg.picture(json.dumps({"StartAt": "s0", "States": states}))
+    drawn = svg.definition_picture(json.dumps({"StartAt": "s0", "States": states}))
     tops = [box.y for box in drawn.boxes]
     assert all(one < other for one, other in pairwise(tops))
 
@@ -176,7 +176,7 @@ def test_a_thousand_states_are_laid_out_in_time() -> None:
 def test_any_name_is_wrapped_without_loss(name: str) -> None:
     """A name is broken into lines; no character of it is left out."""
     definition = json.dumps({"StartAt": name, "States": {name: {"Type": "Succeed"}}})
-    box = svg.picture(definition).boxes[0]
+    box = svg.definition_picture(definition).boxes[0]
     assert "".join("".join(box.lines).split()) == "".join(name.split())
 
 
@@ -229,5 +229,5 @@ def test_a_query_that_makes_no_sense_counts_as_not_said(
     query: str, page: int, at: int, opened: tuple[int, ...]
 ) -> None:
     """Whatever stands in the address, the page answers."""
-    wanted = Filter.of(QueryDict(query))
+    wanted = EventFilter.of(QueryDict(query))
     assert (wanted.page, wanted.at, wanted.opened) == (page, at, opened)

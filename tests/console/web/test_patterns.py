@@ -14,7 +14,7 @@ from console.models import Execution, HistoryEvent, StateMachine
 from console.store.machines import machines
 from console.web.core import formatting
 from console.web.execution import steps
-from console.web.history.traces import traced
+from console.web.history.traces import open_trace
 from console.web.machines import past_executions
 from tests.console.store.helpers import create, drain, ended, function, start
 from tests.console.web.helpers import MARKUP, text
@@ -96,12 +96,12 @@ def shift(execution: Execution, state: str, by_ms: int) -> None:
 
 def test_a_cell_says_what_the_page_of_its_execution_says(project: Project) -> None:
     """Status and visits of every state, in all fates, are those of the execution's own graph."""
-    found = past_executions.last(mixed(project), 10)
+    found = past_executions.last_executions(mixed(project), 10)
     assert [run.execution.name for run in found] == [f"run-{n}" for n in (4, 3, 2, 1, 0)]
     statuses = set()
     for run in found:
-        with traced(run.execution) as trace:
-            for one in steps.summaries(trace).values():
+        with open_trace(run.execution) as trace:
+            for one in steps.step_summaries(trace).values():
                 cell = run.cells.get(one.node.name)
                 assert (cell.visits if cell else 0) == one.visits
                 if cell is not None and one.visits:
@@ -136,9 +136,9 @@ def test_long_histories_make_fewer_columns(
     for _ in range(5):
         drain(start(machine))
     monkeypatch.setattr(past_executions, "MOST_EVENTS", 9)
-    assert len(past_executions.last(machine, 25)) == 2
+    assert len(past_executions.last_executions(machine, 25)) == 2
     monkeypatch.setattr(past_executions, "MOST_EVENTS", 1)
-    assert len(past_executions.last(machine, 25)) == 1
+    assert len(past_executions.last_executions(machine, 25)) == 1
 
 
 def test_an_outlier_is_marked_by_a_sign_and_a_word(project: Project, client: Client) -> None:
@@ -167,7 +167,7 @@ def test_an_outlier_is_marked_by_a_sign_and_a_word(project: Project, client: Cli
 )
 def test_what_is_unusual_depends_on_what_is_usual(times: list[int], wanted: int | None) -> None:
     """Two usual lengths are no outliers, nor are differences that nobody would notice."""
-    assert past_executions.unusual(times) == wanted
+    assert past_executions.unusual_duration(times) == wanted
 
 
 @pytest.mark.parametrize(("percent", "wanted"), [(50, 50), (95, 95), (100, 100), (1, 1)])
@@ -197,7 +197,7 @@ def test_insights_look_at_the_newest_only(
     """A definition that no recent execution has is not looked for among a million old ones."""
     machine = mixed(project)
     monkeypatch.setattr(past_executions, "LOOKED_AT", 2)
-    found = past_executions.last(machine, 25, of_now=True)
+    found = past_executions.last_executions(machine, 25, of_now=True)
     assert [run.execution.name for run in found] == ["run-4", "run-3"]
 
 

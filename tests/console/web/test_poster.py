@@ -73,8 +73,8 @@ def test_every_status_has_its_colours() -> None:
 
 def test_a_long_caption_widens_the_picture() -> None:
     """It stands in the middle above the graph."""
-    small = svg.picture('{"StartAt":"A","States":{"A":{"Type":"Pass","End":true}}}')
-    framed = picture_export.frame(small, "x" * 100)
+    small = svg.definition_picture('{"StartAt":"A","States":{"A":{"Type":"Pass","End":true}}}')
+    framed = picture_export.picture_frame(small, "x" * 100)
     assert framed.width > small.width
     assert round(framed.middle - small.width / 2, 6) == 0
-    assert picture_export.frame(small).width == small.width
+    assert picture_export.picture_frame(small).width == small.width

@@ -125,7 +125,7 @@ def test_one_of_ten_thousand_is_found_within_a_second(
     for number, row in enumerate(rows):
         row.input = json.dumps({"orderId": number, "note": "4711 " + "x" * 300})
     type(rows[0]).objects.bulk_update(rows, ["input"], batch_size=500)
-    monkeypatch.setattr(verify, "SIFT_S", 60.0)
+    monkeypatch.setattr(verify, "VERIFY_S", 60.0)
     begun = time.thread_time()
     answer = client.get("/executions/", {"find": "input.orderId = 4711"})
     took = time.thread_time() - begun
@@ -145,7 +145,7 @@ def test_a_search_goes_on_where_it_stopped(
     seen: list[str] = []
     before, pages = "", 0
     while pages == 0 or before:
-        monkeypatch.setattr(verify, "SIFT_S", -1.0 if pages == 1 else 5.0)
+        monkeypatch.setattr(verify, "VERIFY_S", -1.0 if pages == 1 else 5.0)
         query = {"find": "input.orderId = 1", "before": before}
         page: Any = client.get("/executions/", query)
         seen += [row.name for row in page.context["executions"].rows]

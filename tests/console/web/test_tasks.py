@@ -352,12 +352,12 @@ def test_a_task_that_was_sent_again_is_marked(project: Project, client: Client) 
     mark = "re-dispatched: sent 2 times, for its worker was lost"
     assert mark in text(client.get(page(execution)))
     assert mark in text(client.get(page(execution, f"tasks/{row.task}/")))
-    assert mark in text(client.get(page(execution, "?step=T&tab=tries")))
+    assert mark in text(client.get(page(execution, "?step=T&tab=attempts")))
 
 
 def test_a_task_that_was_sent_once_is_not_marked(project: Project, client: Client) -> None:
     """Nor is one that waits."""
     execution = waiting(project)
     assert claim.take_activity_task(Activity.objects.get().arn, "w") is not None
-    for query in ("", "tasks/3/", "?step=A&tab=tries"):
+    for query in ("", "tasks/3/", "?step=A&tab=attempts"):
         assert "re-dispatched" not in text(client.get(page(execution, query)))

@@ -62,7 +62,7 @@ def test_the_page_names_the_clock_that_ran_out(
     drain(execution)
     number = execution.historyevent_set.get(type="ActivityTimedOut").event_id
     assert words in text(client.get(page(execution, f"events/{number}/")))
-    assert words in text(client.get(page(execution, "?step=A&tab=tries")))
+    assert words in text(client.get(page(execution, "?step=A&tab=attempts")))
     assert words not in text(client.get(page(execution, "events/3/")))
 
 

@@ -8,8 +8,8 @@ import pytest
 from django.http import QueryDict
 
 from console.models import HistoryEvent, Timer
-from console.web.execution.step_tree import Wanted
-from console.web.execution.timeline.axis import LEAST, WIDTH, Span
+from console.web.execution.step_tree import StepFilters
+from console.web.execution.timeline.axis import LEAST, WIDTH, AxisSpan
 from console.web.history import traces
 from tests.console.store.helpers import create, drain, one, start
 from tests.console.web.helpers import CHAIN, page, text
@@ -58,9 +58,9 @@ def test_failed_iterations_stand_below_their_map(client: Client, failed: Executi
 
 def test_a_query_that_makes_no_sense_filters_nothing() -> None:
     """Whatever stands in the address, the page answers."""
-    assert not Wanted.of(QueryDict("status=zzz&sort=zzz")).active
-    assert Wanted.of(QueryDict("status=idle")).status == ""
-    assert Wanted.of(QueryDict("status=FAILED&sort=-duration")).sort == "-duration"
+    assert not StepFilters.of(QueryDict("status=zzz&sort=zzz")).active
+    assert StepFilters.of(QueryDict("status=idle")).status == ""
+    assert StepFilters.of(QueryDict("status=FAILED&sort=-duration")).sort == "-duration"
 
 
 def test_a_retried_state_has_a_segment_for_each_attempt(project: Project, client: Client) -> None:
@@ -93,18 +93,18 @@ def test_the_bars_of_a_running_execution_follow(project: Project, client: Client
 
 def test_a_segment_is_never_too_short_to_see() -> None:
     """Whatever the proportions, each segment stands within the bar."""
-    span = Span(0, 1_000_000, 1_000_000)
+    span = AxisSpan(0, 1_000_000, 1_000_000)
     assert span.place(0, 0) == (0.0, LEAST)
     assert span.place(1_000_000, 1_000_000) == (WIDTH - LEAST, LEAST)
     assert span.place(250_000, 500_000) == (250.0, 250.0)
-    assert Span(5, 5, 5).place(5, 5) == (0.0, LEAST)
+    assert AxisSpan(5, 5, 5).place(5, 5) == (0.0, LEAST)
 
 
 @pytest.mark.parametrize(
     "query",
     [
         "",
-        "?step=Over&tab=tries&view=timeline",
+        "?step=Over&tab=attempts&view=timeline",
         "?step=Break&iteration=37&tab=flow",
         "?step=Over&tab=flow&at=200",
         "?status=FAILED&sort=-duration&type=FailStateEntered&text=i&open=1.2.3",

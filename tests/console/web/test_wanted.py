@@ -15,7 +15,7 @@ from console.store.executions.start import start_execution
 from console.store.executions.stop import stop_execution
 from console.web.core.formatting import DAY, HOUR, MINUTE
 from console.web.search import scan
-from console.web.search.filters import Wanted, moment, span
+from console.web.search.filters import ExecutionFilters, parse_moment, parse_span
 from tests.console.store.helpers import PASS, WAIT, create, start
 from tests.console.web.helpers import MARKUP, text
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from console.models import Project, StateMachine
 
-NOON = moment("2026-01-02T12:00")
+NOON = parse_moment("2026-01-02T12:00")
 
 
 def seed(project: Project, machine: StateMachine, count: int, **values: Any) -> list[Execution]:
@@ -185,19 +185,19 @@ def test_what_is_typed_is_escaped(project: Project, client: Client) -> None:
 
 def test_spans_and_moments_are_read_as_people_write_them() -> None:
     """Units, zones, and a bare number in seconds."""
-    assert [span(one) for one in ("90", "250 ms", "1.5s", "3 min", "2H", "1d")] == [
+    assert [parse_span(one) for one in ("90", "250 ms", "1.5s", "3 min", "2H", "1d")] == [
         *(90_000, 250, 1500, 3 * MINUTE),
         *(2 * HOUR, DAY),
     ]
-    assert moment("2026-01-02 13:00:00+01:00") == NOON
+    assert parse_moment("2026-01-02 13:00:00+01:00") == NOON
 
 
 def test_the_address_says_the_same_without_blanks() -> None:
     """What a form sends with empty fields has a short address that means the same."""
     query = QueryDict("status=FAILED&status=RUNNING&q=&from=&min=2+s&redriven=yes&before=5-6")
-    wanted = Wanted.of(query)
+    wanted = ExecutionFilters.of(query)
     assert wanted.address == "status=RUNNING&status=FAILED&min=2+s&redriven=yes"
-    again = Wanted.of(QueryDict(wanted.address))
+    again = ExecutionFilters.of(QueryDict(wanted.address))
     assert (again.statuses, again.shortest, again.redriven) == (
         *(wanted.statuses, wanted.shortest, wanted.redriven),
     )

@@ -274,7 +274,7 @@ def test_a_start_link_acts_as_who_made_it(project: Project, prey: StateMachine) 
     machine = machine_of(project, "ana", deleting(prey))
     link, _ = start_links.create_link(machine, "shop", Actor("olga"))
     link = StartLink.objects.select_related("machine__project").get(pk=link.pk)
-    found = drain(trigger_views._started(link, "{}", None))
+    found = drain(trigger_views._start_execution(link, "{}", None))
     assert (found.started_by, found.acting_for) == ("link shop", '["olga"]')
     assert refused(worked(found), "DeleteStateMachine")
 

@@ -149,13 +149,13 @@ def test_a_state_of_a_sample_can_be_tried(project: Project) -> None:
 
 def test_pages_tell_sample_functions_apart(project: Project, settings: Settings) -> None:
     """A project without samples has none on its page; a name of one's own hides the sample's."""
-    assert calls.sample_functions(project) == []
+    assert calls.list_sample_functions(project) == []
     load_samples(project)
-    assert len(calls.sample_functions(project)) == len(FUNCTIONS)
+    assert len(calls.list_sample_functions(project)) == len(FUNCTIONS)
     settings.STEPYARD_FUNCTIONS = OWN
-    shown = {found.name for found in calls.sample_functions(project)}
+    shown = {found.name for found in calls.list_sample_functions(project)}
     assert "NotifyCustomer" not in shown
-    assert all(found.sample for found in calls.sample_functions(project))
+    assert all(found.sample for found in calls.list_sample_functions(project))
 
 
 def test_samples_are_known_by_their_role(project: Project) -> None:

@@ -1,4 +1,4 @@
-"""Which stretch of the timeline's width stands for which time?
+"""Map the times of an execution to the width of the timeline, with idle time folded.
 
 Time in which nothing worked is folded: three days between a failure and its redrive, or an hour's
 wait, take as little room as fits their words, so that what worked is seen. Each redrive begins a
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from console.models import HistoryEvent
+from console.statuses import ExecutionStatus
 from console.web.core import formatting
 from console.web.core.formatting import MINUTE
 from engine import event_types
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from console.models import Execution
-    from console.web.core.formatting import Status
+    from console.web.core.formatting import StatusLabel
 
 WIDTH = 1000
 LEAST = 20
@@ -49,7 +50,7 @@ class ExecutionAttempt:
     number: int
     since: int
     until: int
-    status: Status
+    status: StatusLabel
 
     @property
     def label(self) -> str:
@@ -58,12 +59,12 @@ class ExecutionAttempt:
 
     @property
     def text(self) -> str:
-        """Return what came of it, and how long it took."""
-        return f"{self.status.word.lower()}, {formatting.duration(self.until - self.since)}"
+        """Return its outcome and how long it took."""
+        return f"{self.status.word.lower()}, {formatting.duration_text(self.until - self.since)}"
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
+class IdleFold:
     """Idle time, folded; ``x`` and ``width`` in units."""
 
     since: int
@@ -74,12 +75,14 @@ class Fold:
     @property
     def text(self) -> str:
         """Return how long it lasted, in one unit."""
-        return formatting.roughly(self.until - self.since)
+        return formatting.rough_duration(self.until - self.since)
 
     @property
     def title(self) -> str:
         """Return how long it lasted."""
-        return f"{formatting.duration(self.until - self.since)} in which nothing worked, folded"
+        return (
+            f"{formatting.duration_text(self.until - self.since)} in which nothing worked, folded"
+        )
 
     @property
     def middle(self) -> str:
@@ -88,13 +91,13 @@ class Fold:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class AxisSpan:
     """What the whole width stands for, in epoch milliseconds. ``now``: where what runs ends."""
 
     begin: int
     end: int
     now: int
-    folds: tuple[Fold, ...] = field(default=())
+    folds: tuple[IdleFold, ...] = field(default=())
 
     @property
     def length(self) -> int:
@@ -102,25 +105,25 @@ class Span:
         return self.end - self.begin
 
     @property
-    def told(self) -> tuple[Fold, ...]:
+    def labelled_folds(self) -> tuple[IdleFold, ...]:
         """Return the folds that say how long they are."""
         if len(self.folds) <= MOST_WORDS:
             return self.folds
-        return (max(self.folds, key=lambda one: one.until - one.since),)
+        return (max(self.folds, key=lambda fold: fold.until - fold.since),)
 
     def place(self, since: int, until: int) -> tuple[float, float]:
         """Return x and width of a stretch of time."""
         x = min(max(0.0, self._x(since)), WIDTH - LEAST)
         width = max(LEAST, self._x(until) - self._x(since))
-        after = next((one.x for one in self.folds if until <= one.since), WIDTH)
+        after = next((fold.x for fold in self.folds if until <= fold.since), WIDTH)
         x = max(0.0, min(x, after - width))  # widened to be seen, it stays before the fold
         return round(x, 1), round(min(width, WIDTH - x), 1)
 
     def _x(self, moment: int) -> float:
         """Return where a moment is; within a fold by its share of the fold."""
-        before = bisect_right([one.since for one in self.folds], moment)
-        folded = sum(one.until - one.since for one in self.folds)
-        room = WIDTH - sum(one.width for one in self.folds)
+        before = bisect_right([fold.since for fold in self.folds], moment)
+        folded = sum(fold.until - fold.since for fold in self.folds)
+        room = WIDTH - sum(fold.width for fold in self.folds)
         scale = room / max(1, self.end - self.begin - folded)
         if not before:
             return (moment - self.begin) * scale
@@ -131,17 +134,17 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class TimeAxis:
     """The span on display, the attempts there are, and which of them was chosen (0: all)."""
 
-    span: Span
+    span: AxisSpan
     attempts: tuple[ExecutionAttempt, ...]
     chosen: int = 0
 
     @property
     def shown(self) -> tuple[ExecutionAttempt, ...]:
         """Return the attempts on display."""
-        return tuple(one for one in self.attempts if self.chosen in (0, one.number))
+        return tuple(attempt for attempt in self.attempts if self.chosen in (0, attempt.number))
 
     @property
     def height(self) -> int:
@@ -160,7 +163,7 @@ class Axis:
 
     def lane(self, attempt: ExecutionAttempt) -> int:
         """Return an attempt's lane; where there are too many the first ones share one."""
-        place = [one.number for one in self.shown].index(attempt.number)
+        place = [fold.number for fold in self.shown].index(attempt.number)
         return max(0, place - (len(self.shown) - self.lanes))
 
 
@@ -168,23 +171,23 @@ def execution_attempts(
     execution: Execution, now_ms: int, past_ms: int | None = None
 ) -> tuple[ExecutionAttempt, ...]:
     """Return the attempts at an execution; ``past_ms``: those begun by then."""
-    running = formatting.EXECUTION["RUNNING"]
+    running = formatting.EXECUTION[ExecutionStatus.RUNNING]
     now = now_ms if past_ms is None else past_ms
     if not execution.redrive_count:
         end = execution.stop_ms if execution.stop_ms is not None else now_ms
         return (
             ExecutionAttempt(1, execution.start_ms, end, formatting.EXECUTION[execution.status]),
         )
-    found = [ExecutionAttempt(1, execution.start_ms, now, running)]
+    attempts = [ExecutionAttempt(1, execution.start_ms, now, running)]
     for at_ms, kind in _turns(execution):
         if at_ms > now:
             break
         if kind == "ExecutionRedriven":
-            found.append(ExecutionAttempt(len(found) + 1, at_ms, now, running))
+            attempts.append(ExecutionAttempt(len(attempts) + 1, at_ms, now, running))
         else:
-            last = found[-1]
-            found[-1] = ExecutionAttempt(last.number, last.since, at_ms, _ENDS[kind])
-    return tuple(found)
+            last = attempts[-1]
+            attempts[-1] = ExecutionAttempt(last.number, last.since, at_ms, _ENDS[kind])
+    return tuple(attempts)
 
 
 def _turns(execution: Execution) -> Iterable[tuple[int, str]]:
@@ -194,38 +197,40 @@ def _turns(execution: Execution) -> Iterable[tuple[int, str]]:
     return rows.order_by("event_id").values_list("at_ms", "type")
 
 
-def folded(bare: Span, busy: Iterable[Stretch]) -> Span:
+def fold_idle_time(bare: AxisSpan, busy: Iterable[Stretch]) -> AxisSpan:
     """Return a span with what is idle in it folded. ``busy``: when something worked."""
     begin, end = bare.begin, bare.end
-    merged, worked = _merged(busy, begin, end)
+    merged, worked = _merge_stretches(busy, begin, end)
     edges = [begin, *(edge for stretch in merged for edge in stretch), end]
     gaps = list(zip(edges[::2], edges[1::2], strict=True))
     least = max(SHORTEST, worked / _SHARE)
     idle = [(since, until) for since, until in gaps if until - since >= least]
     alone = sum(until - since for since, until in idle) >= end - begin
     width = (WIDTH if alone else min(_FOLD * len(idle), _MOST_FOLDED)) / max(1, len(idle))
-    return replace(bare, folds=tuple(_placed(bare, idle, width)))
+    return replace(bare, folds=tuple(_place_folds(bare, idle, width)))
 
 
-def _placed(bare: Span, idle: Sequence[Stretch], width: float) -> Iterable[Fold]:
+def _place_folds(bare: AxisSpan, idle: Sequence[Stretch], width: float) -> Iterable[IdleFold]:
     """Yield the folds at their places."""
     room = WIDTH - width * len(idle)
     total = bare.end - bare.begin - sum(until - since for since, until in idle)
     x, at_ms = 0.0, bare.begin
     for since, until in idle:
         x += (since - at_ms) / max(1, total) * room
-        yield Fold(since, until, round(x, 1), round(width, 1))
+        yield IdleFold(since, until, round(x, 1), round(width, 1))
         x, at_ms = x + width, until
 
 
-def _merged(stretches: Iterable[Stretch], begin: int, end: int) -> tuple[list[Stretch], int]:
+def _merge_stretches(
+    stretches: Iterable[Stretch], begin: int, end: int
+) -> tuple[list[Stretch], int]:
     """Return when at least one of the stretches was going on, in order, within begin and end.
 
     And for how long; pauses too short to be folded are no pauses.
     """
     merged: list[Stretch] = []
     first, last, worked = begin, begin - SHORTEST, 0  # nothing so far
-    for since, until in sorted(_within(stretches, begin, end)):
+    for since, until in sorted(_clip_stretches(stretches, begin, end)):
         if since - last >= SHORTEST:
             merged.append((first, last))
             first = last = since
@@ -235,7 +240,7 @@ def _merged(stretches: Iterable[Stretch], begin: int, end: int) -> tuple[list[St
     return [*merged[1:], (first, last)] if merged else [], worked
 
 
-def _within(stretches: Iterable[Stretch], begin: int, end: int) -> Iterable[Stretch]:
+def _clip_stretches(stretches: Iterable[Stretch], begin: int, end: int) -> Iterable[Stretch]:
     """Cut off what is outside of begin and end."""
     for since, until in stretches:
         if begin <= since and until <= end:

@@ -1,4 +1,4 @@
-"""When did each step work?  The bars of the timeline, one segment for each attempt.
+"""Draw when each step worked: a bar with one segment for each attempt.
 
 A bar is a stretched SVG of 1,000 units, with a lane for each redrive; each segment has its words,
 so nothing hangs on colour.
@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 import engine
 from console.models import HistoryEvent
 from console.web.core import formatting
-from console.web.execution.attempts import attempts
+from console.web.execution.attempts import list_attempts
 from console.web.execution.timeline.axis import (
     LANE,
     SHORTEST,
-    Axis,
+    AxisSpan,
     ExecutionAttempt,
-    Span,
+    TimeAxis,
     execution_attempts,
-    folded,
+    fold_idle_time,
 )
 from console.web.history.visit_events import VisitEvent
 from engine import event_types
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from console.models import Execution
-    from console.web.execution.step_tree import Row
+    from console.web.execution.step_tree import StepRow
     from engine import Trace, Visit
 
 MOST_VISITS = 50
@@ -77,14 +77,14 @@ class _Piece:
     retry: bool = False
 
 
-def bars(
+def timeline_bars(
     execution: Execution,
     trace: Trace,
-    rows: Iterable[Row],
+    rows: Iterable[StepRow],
     now_ms: int,
     past_ms: int | None = None,
     chosen: int = 0,
-) -> tuple[Axis, dict[str, tuple[Segment, ...]]]:
+) -> tuple[TimeAxis, dict[str, tuple[Segment, ...]]]:
     """Return the axis and row id -> segments; ``past_ms``: as it was at that moment.
 
     ``chosen``: the attempt at the whole execution to look at alone, 0 for all.
@@ -92,18 +92,18 @@ def bars(
     shown = list(rows)
     known = execution_attempts(execution, now_ms, past_ms)
     chosen = chosen if 1 <= chosen <= len(known) > 1 else 0
-    retried = _retried(execution, trace, shown)
-    begin, end, now = _limits(execution, known, chosen, now_ms, past_ms)
-    span = Span(begin, end, now)
+    retried = _retry_events(execution, trace, shown)
+    begin, end, now = _axis_limits(execution, known, chosen, now_ms, past_ms)
+    span = AxisSpan(begin, end, now)
     plain = len(known) == 1 and not retried
     if end - begin >= SHORTEST and not (plain and _is_busy(trace, begin, end, now)):
         future = [] if past_ms is None else [(past_ms, end)]
-        span = folded(span, [*_busy(trace, known, retried, now), *future])
-    axis = Axis(span, known, chosen)
+        span = fold_idle_time(span, [*_busy_stretches(trace, known, retried, now), *future])
+    axis = TimeAxis(span, known, chosen)
     return axis, {row.id: tuple(_segments(row, axis, retried)) for row in shown}
 
 
-def _limits(
+def _axis_limits(
     execution: Execution,
     known: Sequence[ExecutionAttempt],
     chosen: int,
@@ -115,8 +115,8 @@ def _limits(
     now = end if past_ms is None else past_ms
     if not chosen:
         return execution.start_ms, end, now
-    one = known[chosen - 1]
-    return one.since, max(one.until, one.since + 1), min(now, one.until)
+    attempt = known[chosen - 1]
+    return attempt.since, max(attempt.until, attempt.since + 1), min(now, attempt.until)
 
 
 # -- when something worked -------------------------------------------------------------------------
@@ -132,14 +132,14 @@ def _is_busy(trace: Trace, begin: int, end: int, now: int) -> bool:
     return longest < SHORTEST
 
 
-def _busy(
+def _busy_stretches(
     trace: Trace, known: Sequence[ExecutionAttempt], retried: dict[int, list[VisitEvent]], now: int
 ) -> Iterator[tuple[int, int]]:
     """Yield when states worked: neither waits nor what only holds other states."""
-    quiet = {one.id for one in trace.graph.nodes if one.type in ("Wait", "Map", "Parallel")}
-    for one in known:
-        yield one.since, one.since
-        yield one.until, one.until
+    quiet = {node.id for node in trace.graph.nodes if node.type in ("Wait", "Map", "Parallel")}
+    for attempt in known:
+        yield attempt.since, attempt.since
+        yield attempt.until, attempt.until
     for node, visits in trace.visits.items():
         if node in quiet:
             for stretch in visits.stays(now):
@@ -156,18 +156,18 @@ def _worked(
 ) -> Iterator[tuple[int, int]]:
     for piece in _pieces(visit, events, now):
         if piece.tone != "wait":
-            yield from ((since, until) for _, since, until in _within(piece, known))
+            yield from ((since, until) for _, since, until in _clip_piece(piece, known))
 
 
-def _within(
+def _clip_piece(
     piece: _Piece, known: Sequence[ExecutionAttempt]
 ) -> Iterator[tuple[ExecutionAttempt, int, int]]:
     """Yield the parts of a piece by attempt: between an end and a redrive nothing goes on."""
-    for place, one in enumerate(known, 1):
-        since = piece.since if place == 1 else max(piece.since, one.since)
-        until = piece.until if place == len(known) else min(piece.until, one.until)
+    for place, attempt in enumerate(known, 1):
+        since = piece.since if place == 1 else max(piece.since, attempt.since)
+        until = piece.until if place == len(known) else min(piece.until, attempt.until)
         if since < until or since == until == piece.since:
-            yield one, since, until
+            yield attempt, since, until
             if piece.retry:
                 return  # it did not outlive the attempt it began in
 
@@ -175,7 +175,9 @@ def _within(
 # -- segments --------------------------------------------------------------------------------------
 
 
-def _segments(row: Row, axis: Axis, retried: dict[int, list[VisitEvent]]) -> Iterator[Segment]:
+def _segments(
+    row: StepRow, axis: TimeAxis, retried: dict[int, list[VisitEvent]]
+) -> Iterator[Segment]:
     now = axis.span.now
     if row.iteration or len(row.visits_made) > MOST_VISITS:
         begin = row.visits_made[0].entered_ms if row.visits_made else row.entered_ms
@@ -186,22 +188,22 @@ def _segments(row: Row, axis: Axis, retried: dict[int, list[VisitEvent]]) -> Ite
         pieces = [_Piece(begin, end, row.status.tone, many + row.status.word.lower())]
     else:
         visits = row.visits_made
-        pieces = [p for one in visits for p in _pieces(one, retried.get(one.number, []), now)]
+        pieces = [p for visit in visits for p in _pieces(visit, retried.get(visit.number, []), now)]
     for piece in pieces:
-        yield from _placed(piece, axis)
+        yield from _place_piece(piece, axis)
 
 
-def _placed(piece: _Piece, axis: Axis) -> Iterator[Segment]:
+def _place_piece(piece: _Piece, axis: TimeAxis) -> Iterator[Segment]:
     """Yield a piece's segments: one for each attempt at the execution it lasted through."""
-    for attempt, since, until in _within(piece, axis.attempts):
+    for attempt, since, until in _clip_piece(piece, axis.attempts):
         if attempt not in axis.shown or (piece.tone == "wait" and since == until):
             continue
-        tone, said = piece.tone, piece.said
+        tone, text = piece.tone, piece.said
         if until < piece.until:  # the execution ended, and was redriven in this state
-            tone, said = attempt.status.tone, attempt.status.word.lower()
+            tone, text = attempt.status.tone, attempt.status.word.lower()
         lane = axis.lane(attempt)
         name = f"{attempt.label}: " if len(axis.attempts) > 1 else ""
-        words_of_it = f"{name}{said}, {formatting.duration(until - since)}"
+        words_of_it = f"{name}{text}, {formatting.duration_text(until - since)}"
         yield Segment(*axis.span.place(since, until), tone, words_of_it, lane)
 
 
@@ -213,13 +215,13 @@ def _pieces(visit: Visit, events: list[VisitEvent], now: int) -> Iterator[_Piece
         yield _Piece(visit.entered_ms, end, status.tone, status.word.lower())
         return
     before = None
-    for one in attempts(events, visit.left_ms if visit.status == "aborted" else None):
+    for attempt in list_attempts(events, visit.left_ms if visit.status == "aborted" else None):
         if before is not None:
-            yield _Piece(before, one.at_ms, "wait", "waited")
-        before = one.until_ms
-        until = end if one.until_ms is None else one.until_ms
-        said = f"attempt {one.number} {one.outcome.lower()}"
-        yield _Piece(one.at_ms, until, one.tone, said, retry=True)
+            yield _Piece(before, attempt.at_ms, "wait", "waited")
+        before = attempt.until_ms
+        until = end if attempt.until_ms is None else attempt.until_ms
+        text = f"attempt {attempt.number} {attempt.outcome.lower()}"
+        yield _Piece(attempt.at_ms, until, attempt.tone, text, retry=True)
     if before is not None and visit.left_ms is None:
         yield _Piece(before, end, "wait", "waiting")
 
@@ -227,32 +229,34 @@ def _pieces(visit: Visit, events: list[VisitEvent], now: int) -> Iterator[_Piece
 # -- what tells attempts apart ---------------------------------------------------------------------
 
 
-def _retried(execution: Execution, trace: Trace, rows: list[Row]) -> dict[int, list[VisitEvent]]:
+def _retry_events(
+    execution: Execution, trace: Trace, rows: list[StepRow]
+) -> dict[int, list[VisitEvent]]:
     """Return first event -> the events that tell attempts apart, of visits with more than one."""
-    wanted = [
+    retried = [
         visit
         for row in rows
         if len(row.visits_made) <= MOST_VISITS
         for visit in row.visits_made
         if visit.attempts > 1
     ]
-    if not wanted:
+    if not retried:
         return {}
-    owner = {event: visit.number for visit in wanted for event in visit.events}
-    found: dict[int, list[VisitEvent]] = {visit.number: [] for visit in wanted}
-    for one in _told(execution, min(owner), max(owner)):
-        if one.id not in owner:
+    owner = {event: visit.number for visit in retried for event in visit.events}
+    events_of: dict[int, list[VisitEvent]] = {visit.number: [] for visit in retried}
+    for failed in _segment_text(execution, min(owner), max(owner)):
+        if failed.id not in owner:
             continue
-        events = found[owner[one.id]]
-        if events and events[-1].type == one.type and one.type in _FAILED_BEFORE:
+        events = events_of[owner[failed.id]]
+        if events and events[-1].type == failed.type and failed.type in _FAILED_BEFORE:
             # A Parallel or Map that starts again has failed before, at the event it points back at.
-            at_ms = trace.time_of(one.previous)
-            events.append(VisitEvent(one.previous, at_ms, _FAILED_BEFORE[one.type], {}, 0))
-        events.append(one)
-    return found
+            at_ms = trace.time_of(failed.previous)
+            events.append(VisitEvent(failed.previous, at_ms, _FAILED_BEFORE[failed.type], {}, 0))
+        events.append(failed)
+    return events_of
 
 
-def _told(execution: Execution, first: int, last: int) -> Iterator[VisitEvent]:
+def _segment_text(execution: Execution, first: int, last: int) -> Iterator[VisitEvent]:
     rows = (
         HistoryEvent.objects.filter(
             execution_id=execution.pk, event_id__range=(first, last), type__in=_KINDS

@@ -1,4 +1,4 @@
-"""What runs now, what failed lately, and which machines are there?"""
+"""Answer the overview: what runs, what failed lately, and the latest state machines."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from console.statuses import ExecutionStatus
 from console.web.core.scope import Scope, render, scope_of
-from console.web.map_runs import map_run_page
+from console.web.map_runs import map_run_display
 from console.web.metrics import charts
 from console.web.search import lists
 
@@ -23,42 +24,43 @@ MOST = 8
 
 
 @require_safe
-def show(request: HttpRequest) -> HttpResponse:
+def overview_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/``."""
-    here = scope_of(request)
-    context = _context(here) | charts.context(here, request.GET, None)
+    scope = scope_of(request)
+    context = _page_context(scope) | charts.charts_context(scope, request.GET, None)
     return render(request, "overview/page.html", context)
 
 
 @require_safe
-def pulse(request: HttpRequest) -> HttpResponse:
+def overview_changes(request: HttpRequest) -> HttpResponse:
     """Answer the page's poll: nothing while nothing changed, else the lists anew."""
-    context = _context(scope_of(request))
+    context = _page_context(scope_of(request))
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
     return render(request, "overview/_live_lists.html", context)
 
 
-def _context(here: Scope) -> dict[str, Any]:
-    machines = lists.machines(here, most=MOST)
-    running = lists.lately(here, ("RUNNING",), MOST)
-    failed = lists.lately(here, lists.FAILURES, MOST)
-    tally = lists.tally(here)
+def _page_context(scope: Scope) -> dict[str, Any]:
+    machines = lists.list_machines(scope, most=MOST)
+    running = lists.latest_executions(scope, (ExecutionStatus.RUNNING,), MOST)
+    failed = lists.latest_executions(scope, lists.FAILURES, MOST)
+    tally = lists.status_counts(scope)
     parts = [
         sorted(tally.items()),
-        [one.pk for one in (*running, *failed)],
+        [execution.pk for execution in (*running, *failed)],
         [(row.machine.pk, row.running, row.failed, row.last_ms) for row in machines.rows],
     ]
     return {
-        "here": "overview",
+        "section": "overview",
         "machines": machines,
         "running": running,
         "failed": failed,
         "tally": {
-            "running": tally.get("RUNNING", 0),
-            "succeeded": tally.get("SUCCEEDED", 0),
-            "failed": tally.get("FAILED", 0) + tally.get("TIMED_OUT", 0),
-            "aborted": tally.get("ABORTED", 0),
+            "running": tally.get(ExecutionStatus.RUNNING, 0),
+            "succeeded": tally.get(ExecutionStatus.SUCCEEDED, 0),
+            "failed": tally.get(ExecutionStatus.FAILED, 0)
+            + tally.get(ExecutionStatus.TIMED_OUT, 0),
+            "aborted": tally.get(ExecutionStatus.ABORTED, 0),
         },
         "seen": hashlib.sha256(repr(parts).encode()).hexdigest()[:16],
     }
@@ -71,14 +73,14 @@ _ARN = re.compile(
 
 
 @require_safe
-def by_arn(request: HttpRequest, arn: str) -> HttpResponse:
+def redirect_arn(request: HttpRequest, arn: str) -> HttpResponse:
     """Lead from an ARN to its page."""
     if ":mapRun:" in arn:
-        return redirect(map_run_page.address(scope_of(request), arn))
-    found = _ARN.fullmatch(arn)
-    if found is None:
+        return redirect(map_run_display.map_run_address(scope_of(request), arn))
+    match = _ARN.fullmatch(arn)
+    if match is None:
         raise Http404(f"No page belongs to “{arn}”.")
-    region, kind, machine, execution = found.groups()
+    region, kind, machine, execution = match.groups()
     if kind == "activity" and execution is None:
         return redirect(f"{reverse('activity', args=[machine])}?region={region}")
     if (kind == "stateMachine") == (execution is not None):

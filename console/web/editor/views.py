@@ -1,4 +1,4 @@
-"""How is a definition written, checked while it is typed, and kept?"""
+"""Answer the editor of definitions: show, check while a person types, save."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import engine
 from console.errors import ConflictException, InvalidDefinition, ServiceError
 from console.store.db import audit
 from console.store.machines import machines as store
-from console.web.core.scope import Scope, actor, render, require, scope_of
+from console.web.core.scope import Scope, actor_of, render, require, scope_of
+from console.web.editor.forms import CheckForm, DefinitionForm
 from console.web.editor.problems import problems_in
 from console.web.graph import svg
 from console.web.machines import definition_source
@@ -39,31 +40,32 @@ _FIELDS = {"InvalidName": "name", "StateMachineAlreadyExists": "name", "InvalidA
 
 
 @require_http_methods(["GET", "POST"])
-def new(request: HttpRequest) -> HttpResponse:
+def new_machine(request: HttpRequest) -> HttpResponse:
     """Show an empty editor, or create what was typed."""
-    here = scope_of(request)
-    require(here, "CreateStateMachine")
+    scope = scope_of(request)
+    require(scope, "CreateStateMachine")
     if request.method == "GET":
-        return _form(request, text=STARTER, name="", role=_role(here))
-    typed = _typed(request, here)
-    if "check" in request.POST:
-        return _form(request, **typed)
+        return _render_form(request, text=STARTER, name="", role=_default_role(scope))
+    sent = DefinitionForm(request.POST).values
+    typed = _typed_fields(scope, sent)
+    if sent["check"]:
+        return _render_form(request, **typed)
     try:
         made = store.create_machine(
-            here.project,
-            here.region,
+            scope.project,
+            scope.region,
             name=typed["name"],
             definition=typed["text"],
             role_arn=typed["role"],
-            actor=actor(here),
+            actor=actor_of(scope),
         )
     except ServiceError as error:
-        return _refused(request, error, **typed)
+        return _render_refusal(request, error, **typed)
     return redirect("machine", made.name)
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class DefinitionConflict:
     """What somebody else saved since the page of the editor was opened.
 
     ``saved_by``: "" if nobody knows; ``rows``: from their definition to the one in the editor, None
@@ -75,74 +77,85 @@ class Conflict:
     saved_ms: int
     text: str
     role: str
-    rows: list[definition_source.Row] | None
+    rows: list[definition_source.DiffRow] | None
 
 
 @require_http_methods(["GET", "POST"])
-def edit(request: HttpRequest, machine: str) -> HttpResponse:
+def edit_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Show the definition in the editor, or keep what was typed.
 
     ``revision``: of the machine that the text was made from; ``over``: of the one that the reader
     has seen and wants to replace. Answer 409 with both texts if the machine has another one.
     """
-    here = scope_of(request)
-    require(here, "UpdateStateMachine")
-    one = here.machine(machine)
+    scope = scope_of(request)
+    require(scope, "UpdateStateMachine")
+    machine = scope.machine(machine_name)
     if request.method == "GET":
-        now = store.revision_of(one)
-        return _form(
-            request, machine=one, text=one.definition.text, role=one.role_arn, revision=now
+        now = store.revision_of(machine)
+        return _render_form(
+            request,
+            machine=machine,
+            text=machine.definition.text,
+            role=machine.role_arn,
+            revision=now,
         )
-    typed = _typed(request, here) | {"machine": one, "name": one.name}
-    typed["revision"] = request.POST.get("revision", "")
-    if "check" in request.POST:
-        return _form(request, **typed)
-    before = {"definition": one.definition.text, "role_arn": one.role_arn}
+    sent = DefinitionForm(request.POST).values
+    typed = _typed_fields(scope, sent) | {"machine": machine, "name": machine.name}
+    typed["revision"] = sent["revision"]
+    if sent["check"]:
+        return _render_form(request, **typed)
+    before = {"definition": machine.definition.text, "role_arn": machine.role_arn}
     after = {"definition": typed["text"], "role_arn": typed["role"]}
     changed = {field: value for field, value in after.items() if value != before[field]}
-    over = request.POST.get("over") or typed["revision"]
+    over = sent["over"] or typed["revision"]
     try:
         if changed:
-            store.update_machine(one, actor=actor(here), revision=over, **changed)
+            store.update_machine(machine, actor=actor_of(scope), revision=over, **changed)
     except ConflictException:
-        return _conflict(request, here, typed)
+        return _render_conflict(request, scope, typed)
     except ServiceError as error:
-        return _refused(request, error, **typed)
-    return redirect("definition", one.name)
+        return _render_refusal(request, error, **typed)
+    return redirect("definition", machine.name)
 
 
-def _conflict(request: HttpRequest, here: Scope, typed: dict[str, Any]) -> HttpResponse:
+def _render_conflict(request: HttpRequest, scope: Scope, typed: dict[str, Any]) -> HttpResponse:
     """Show what was typed and what somebody else saved; nothing of either is lost."""
-    theirs = here.machine(typed["name"])
-    conflict = Conflict(
+    theirs = scope.machine(typed["name"])
+    conflict = DefinitionConflict(
         revision=store.revision_of(theirs),
         saved_by=_saved_by(theirs),
         saved_ms=theirs.updated_ms,
-        text=definition_source.readable(theirs.definition.text),
+        text=definition_source.readable_text(theirs.definition.text),
         role=theirs.role_arn,
-        rows=definition_source.difference(theirs.definition.text, typed["text"]),
+        rows=definition_source.diff_rows(theirs.definition.text, typed["text"]),
     )
-    return _form(request, status=409, **typed | {"machine": theirs, "conflict": conflict})
+    return _render_form(request, status=409, **typed | {"machine": theirs, "conflict": conflict})
 
 
-def _saved_by(one: StateMachine) -> str:
-    found = audit.find_latest(one.project, one.arn, "CreateStateMachine", "UpdateStateMachine")
-    return found.actor if found else ""
+def _saved_by(machine: StateMachine) -> str:
+    entry = audit.find_latest(
+        machine.project, machine.arn, "CreateStateMachine", "UpdateStateMachine"
+    )
+    return entry.actor if entry else ""
 
 
 @require_POST
-def check(request: HttpRequest) -> HttpResponse:
+def check_definition(request: HttpRequest) -> HttpResponse:
     """Answer what is typed with its problems and, if it can be drawn, its graph; for editors."""
     require(scope_of(request), "CreateStateMachine")
-    return render(request, "editor/_check_result.html", _checked(request.POST.get("text", "")))
+    return render(
+        request,
+        "editor/_check_result.html",
+        _checked_context(CheckForm(request.POST).values["text"]),
+    )
 
 
-def _checked(text: str) -> dict[str, Any]:
+def _checked_context(text: str) -> dict[str, Any]:
     problems = problems_in(text)
     drawn = None
-    if not any(one.severe for one in problems):
+    if not any(problem.severe for problem in problems):
         try:
-            drawn = svg.picture(text)
+            drawn = svg.definition_picture(text)
         except engine.DefinitionError:
             drawn = None
     return {
@@ -153,30 +166,28 @@ def _checked(text: str) -> dict[str, Any]:
     }
 
 
-def _typed(request: HttpRequest, here: Scope) -> dict[str, Any]:
-    # A form sends line ends as CR LF whatever was typed; the definition keeps its own.
-    text = request.POST.get("text", "").replace("\r\n", "\n")
+def _typed_fields(scope: Scope, sent: dict[str, Any]) -> dict[str, Any]:
     return {
-        "name": request.POST.get("name", "").strip(),
-        "role": request.POST.get("role", "").strip() or _role(here),
-        "text": text,
+        "name": sent["name"],
+        "role": sent["role"] or _default_role(scope),
+        "text": sent["text"],
     }
 
 
-def _role(here: Scope) -> str:
-    return f"arn:aws:iam::{here.project.account_id}:role/stepyard"
+def _default_role(scope: Scope) -> str:
+    return f"arn:aws:iam::{scope.project.account_id}:role/stepyard"
 
 
-def _refused(request: HttpRequest, error: ServiceError, **typed: Any) -> HttpResponse:
+def _render_refusal(request: HttpRequest, error: ServiceError, **typed: Any) -> HttpResponse:
     """Show the form as it was typed, with the message beside its field."""
     field = _FIELDS.get(error.code, "text")
     if isinstance(error, InvalidDefinition) and error.diagnostics:
         message = "The definition has errors. The list of problems shows them."
     else:
         message = error.message
-    return _form(request, status=422, errors={field: message}, **typed)
+    return _render_form(request, status=422, errors={field: message}, **typed)
 
 
-def _form(request: HttpRequest, *, status: int = 200, **typed: Any) -> HttpResponse:
-    context = {"here": "machines", **_checked(typed["text"]), **typed}
+def _render_form(request: HttpRequest, *, status: int = 200, **typed: Any) -> HttpResponse:
+    context = {"section": "machines", **_checked_context(typed["text"]), **typed}
     return render(request, "editor/page.html", context, status=status)

@@ -26,9 +26,9 @@ def execution(project: Project) -> Execution:
     return drain(start(create(project, CHAIN), name="x"))
 
 
-def remark(client: Client, execution: Execution, **form: str) -> None:
+def put_note(client: Client, execution: Execution, **form: str) -> None:
     """Send the form of an execution's page, which leads back there."""
-    answer = client.post(page(execution, "remark/"), {**form, "next": page(execution, "?at=2")})
+    answer = client.post(page(execution, "note/"), {**form, "next": page(execution, "?at=2")})
     assert answer["Location"] == page(execution, "?at=2")
 
 
@@ -37,8 +37,8 @@ def test_x15_others_see_who_looks_and_what_is_noted(
 ) -> None:
     """On the page and in the lists, until it is taken back."""
     ana, ben = signed_in("operator"), signed_in("viewer")
-    remark(ana, execution, act="look")
-    remark(ana, execution, act="note", note=f" ask\r\nthe shop {MARKUP} ")
+    put_note(ana, execution, act="assign")
+    put_note(ana, execution, act="note", note=f" ask\r\nthe shop {MARKUP} ")
     for address in (page(execution), "/executions/", "/machines/machine/"):
         shown = text(ben.get(address))
         assert "operator</bdi>" in shown
@@ -48,8 +48,8 @@ def test_x15_others_see_who_looks_and_what_is_noted(
     assert "Assign to me" not in text(ben.get(page(execution)))
     assert "Unassign" in text(ana.get(page(execution)))
     assert AuditEntry.objects.filter(action="PutNote", target=execution.arn).count() == 1
-    remark(ana, execution, act="leave")
-    remark(ana, execution, act="note", note="")
+    put_note(ana, execution, act="unassign")
+    put_note(ana, execution, act="note", note="")
     shown = text(ben.get(page(execution)))
     assert "Nobody is assigned" in shown
     assert "Assigned to" not in text(ben.get("/executions/"))
@@ -60,16 +60,16 @@ def test_x15_a_tick_brings_it(execution: Execution, client: Client) -> None:
     other = start(execution.state_machine or create(execution.project, WAIT), name="other")
     rows = f"{execution.pk}:,{other.pk}:"
     newest = f"/executions/_new?newest={other.pk}&count=0"
-    assert client.get(f"{newest}&remarks={rows}").status_code == 204
-    delta = page(execution, "_delta?after=4&seen=4&shown=4&remark=")
+    assert client.get(f"{newest}&notes={rows}").status_code == 204
+    delta = page(execution, "_delta?after=4&seen=4&shown=4&note=")
     assert client.get(delta).status_code == 204
-    remark(client, execution, act="look")
-    told = text(client.get(f"{newest}&remarks={rows}"))
+    put_note(client, execution, act="assign")
+    told = text(client.get(f"{newest}&notes={rows}"))
     assert "Assigned to" in told
     assert told.count("<tr") == 1
     stamp = Remark.objects.get().stamp
     rows = f"{execution.pk}:{stamp},{other.pk}:"
-    assert client.get(f"{newest}&remarks={rows}").status_code == 204
+    assert client.get(f"{newest}&notes={rows}").status_code == 204
     assert "Assigned to" in text(client.get(delta))
     assert client.get(delta + stamp).status_code == 204
 
@@ -77,9 +77,9 @@ def test_x15_a_tick_brings_it(execution: Execution, client: Client) -> None:
 def test_x15_remarks_want_a_right_and_an_end(execution: Execution, signed_in: SignIn) -> None:
     """A viewer is refused; a note that is too long is told and not kept."""
     viewer, operator = signed_in("viewer"), signed_in("operator")
-    assert viewer.post(page(execution, "remark/"), {"act": "look"}).status_code == 403
-    assert operator.post(page(execution, "remark/"), {"act": "x"}).status_code == 404
-    remark(operator, execution, act="note", note="x" * 2001)
+    assert viewer.post(page(execution, "note/"), {"act": "assign"}).status_code == 403
+    assert operator.post(page(execution, "note/"), {"act": "x"}).status_code == 404
+    put_note(operator, execution, act="note", note="x" * 2001)
     assert "wanted at most 2000" in text(operator.get(page(execution)))
     assert not Remark.objects.exists()
 
@@ -88,8 +88,20 @@ def test_x15_a_note_that_quotes_a_masked_value_is_masked(project: Project, clien
     """On the page; the list only says that there is one."""
     Project.objects.update(masked="$.password")
     one = drain(start(create(project, PASS), {"password": "canary-15"}, "x"))
-    remark(client, one, act="note", note="it is canary-15")
+    put_note(client, one, act="note", note="it is canary-15")
     for address, said in ((page(one), "it is (masked)"), ("/executions/", "A note by")):
         shown = text(client.get(address))
         assert "canary" not in shown
         assert said in shown.replace("<bdi>", "")
+
+
+def test_the_old_address_of_a_note_leads_to_the_new_one(
+    execution: Execution, signed_in: SignIn
+) -> None:
+    """A 308 repeats the form, so a script that has the old address still writes its note."""
+    operator = signed_in("operator")
+    answer = operator.post(page(execution, "remark/?region=eu-west-1"), {"act": "note"})
+    assert answer.status_code == 308
+    assert answer["Location"] == page(execution, "note/?region=eu-west-1")
+    answer = operator.post(page(execution, "remark/"), {"act": "note", "note": "kept"}, follow=True)
+    assert Remark.objects.get(execution=execution).note == "kept"

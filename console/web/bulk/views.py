@@ -1,4 +1,4 @@
-"""How is one action done to many executions: a dry run, then a job one can watch?"""
+"""Answer the bulk actions: a dry run over many executions, then a job with its progress."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from console.models import BulkItem, BulkJob
+from console.statuses import BulkItemStatus
 from console.store.executions import bulk as store
-from console.web.core.scope import actor, render, require, scope_of
+from console.web.bulk.forms import BulkForm, JobForm
+from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.search import scan
-from console.web.search.filters import Wanted
+from console.web.search.filters import ExecutionFilters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,48 +46,51 @@ WORDS = {
         "Each gets a new execution with the same input and the current state machine.",
     ),
 }
-RESULTS = {
-    "waiting": ("idle", "Waiting"),
-    "acting": ("running", "Under way"),
-    "done": ("succeeded", "Done"),
-    "refused": ("failed", "Refused"),
+RESULTS: dict[str, tuple[str, str]] = {
+    BulkItemStatus.WAITING: ("idle", "Waiting"),
+    BulkItemStatus.ACTING: ("running", "Under way"),
+    BulkItemStatus.DONE: ("succeeded", "Done"),
+    BulkItemStatus.REFUSED: ("failed", "Refused"),
 }
 
 
 @require_http_methods(["GET", "POST"])
-def bulk(request: HttpRequest) -> HttpResponse:
+def bulk_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/executions/bulk/``: the jobs, the dry run of an action, or begin its job."""
-    here = scope_of(request)
-    action = (request.POST if request.method == "POST" else request.GET).get("action", "")
+    scope = scope_of(request)
+    sent = BulkForm(request.POST if request.method == "POST" else request.GET).values
+    action = sent["action"]
     if request.method == "GET" and not action:
-        jobs = BulkJob.objects.filter(project=here.project).order_by("-pk")[:_JOBS]
-        return render(request, "bulk/job_list.html", {"here": "executions", "jobs": jobs})
+        jobs = BulkJob.objects.filter(project=scope.project).order_by("-pk")[:_JOBS]
+        return render(request, "bulk/job_list.html", {"section": "executions", "jobs": jobs})
     if action not in store.ACTIONS:
         raise Http404(f"There is no bulk action “{action}”.")
-    require(here, store.ACTIONS[action])
+    require(scope, store.ACTIONS[action])
     if request.method == "GET":
-        return _dry_run(request, here, action)
-    planned = store.plan_job(here.project, action, numbers(request.POST.get("numbers", "")))
+        return _render_dry_run(request, scope, action)
+    planned = store.plan_job(scope.project, action, parse_ranges(sent["numbers"]))
     if not planned.chosen:
         messages.error(request, "No execution is selected.")
         return redirect("executions")
-    job = store.create_job(planned, here.project, actor(here), request.POST.get("asked", "")[:2000])
+    job = store.create_job(planned, scope.project, actor_of(scope), sent["asked"])
     return redirect("bulk-job", job.pk)
 
 
-def _dry_run(request: HttpRequest, here: Scope, action: str) -> HttpResponse:
-    wanted = scan.named(here, None, Wanted.of(request.GET))
-    marked = [int(one) for one in request.GET.getlist("x") if re.fullmatch(r"\d{1,15}", one)]
+def _render_dry_run(request: HttpRequest, scope: Scope, action: str) -> HttpResponse:
+    filters = scan.check_machine_name(scope, None, ExecutionFilters.of(request.GET))
+    marked = [
+        int(number) for number in request.GET.getlist("x") if re.fullmatch(r"\d{1,15}", number)
+    ]
     more = False
     if request.GET.get("all"):
-        if wanted.problems:
-            raise Http404(" ".join(wanted.problems.values()))
-        keys, more = scan.every(here, None, wanted, store.MOST)
+        if filters.problems:
+            raise Http404(" ".join(filters.problems.values()))
+        keys, more = scan.all_keys(scope, None, filters, store.MOST)
         marked = [number for _, number in keys]
-    planned = store.plan_job(here.project, action, marked)
+    planned = store.plan_job(scope.project, action, marked)
     verb, done, meaning = WORDS[action]
     context = {
-        "here": "executions",
+        "section": "executions",
         "plan": planned,
         "verb": verb,
         "done": done,
@@ -95,45 +100,47 @@ def _dry_run(request: HttpRequest, here: Scope, action: str) -> HttpResponse:
         "shown": SHOWN,
         "eligible": planned.eligible,
         "excluded": planned.excluded,
-        "me": here.principal.user.get_username(),
-        "numbers": ranges([one.pk for one in planned.chosen]),
-        "asked": wanted.address if request.GET.get("all") else "",
-        "back": f"{reverse('executions')}?{wanted.address}",
+        "me": scope.principal.user.get_username(),
+        "numbers": ranges_text([execution.pk for execution in planned.chosen]),
+        "asked": filters.address if request.GET.get("all") else "",
+        "back": f"{reverse('executions')}?{filters.address}",
     }
     return render(request, "bulk/dry_run.html", context)
 
 
 @require_http_methods(["GET", "POST"])
-def job(request: HttpRequest, number: int) -> HttpResponse:
+def job_page(request: HttpRequest, number: int) -> HttpResponse:
     """Answer ``/executions/bulk/<id>/``: how far it is, and what became of each."""
-    here = scope_of(request)
-    one = BulkJob.objects.filter(project=here.project, pk=number).first()
-    if one is None:
+    scope = scope_of(request)
+    job = BulkJob.objects.filter(project=scope.project, pk=number).first()
+    if job is None:
         raise Http404(f"There is no bulk job {number}.")
     if request.method == "POST":
-        require(here, store.ACTIONS[one.action])
-        store.pause_or_resume(one, on=request.POST.get("act") == "resume", actor=actor(here))
+        require(scope, store.ACTIONS[job.action])
+        store.pause_or_resume(
+            job, on=JobForm(request.POST).values["act"] == "resume", actor=actor_of(scope)
+        )
         return redirect(request.get_full_path())
-    context = _progress(one, request.GET.get("result", ""), request.GET.get("after", ""))
+    context = _progress_context(job, request.GET.get("result", ""), request.GET.get("after", ""))
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
-    context["may_switch"] = here.may(store.ACTIONS[one.action])
+    context["may_switch"] = scope.may(store.ACTIONS[job.action])
     return render(request, "bulk/job.html", context)
 
 
-def _progress(one: BulkJob, result: str, after: str) -> dict[str, Any]:
-    counts = store.count_items(one)
-    found = BulkItem.objects.filter(job=one).order_by("position")
+def _progress_context(job: BulkJob, result: str, after: str) -> dict[str, Any]:
+    counts = store.count_items(job)
+    items_of_job = BulkItem.objects.filter(job=job).order_by("position")
     if result in RESULTS:
-        found = found.filter(status=result)
+        items_of_job = items_of_job.filter(status=result)
     if re.fullmatch(r"\d{1,6}", after):
-        found = found.filter(position__gt=int(after))
-    items = list(found[: _PAGE + 1])
-    over = counts.get("done", 0) + counts.get("refused", 0)
-    verb, done, _ = WORDS[one.action]
+        items_of_job = items_of_job.filter(position__gt=int(after))
+    items = list(items_of_job[: _PAGE + 1])
+    over = counts.get(BulkItemStatus.DONE, 0) + counts.get(BulkItemStatus.REFUSED, 0)
+    verb, done, _ = WORDS[job.action]
     return {
-        "here": "executions",
-        "job": one,
+        "section": "executions",
+        "job": job,
         "verb": verb,
         "done_word": done,
         "over": over,
@@ -141,14 +148,14 @@ def _progress(one: BulkJob, result: str, after: str) -> dict[str, Any]:
         "result": result if result in RESULTS else "",
         "items": [(item, *RESULTS[item.status]) for item in items[:_PAGE]],
         "after": items[_PAGE - 1].position if len(items) > _PAGE else "",
-        "seen": f"{one.status}-{over}-{counts.get('acting', 0)}",
+        "seen": f"{job.status}-{over}-{counts.get(BulkItemStatus.ACTING, 0)}",
     }
 
 
 # -- numbers ---------------------------------------------------------------------------------------
 
 
-def ranges(chosen: Sequence[int]) -> str:
+def ranges_text(chosen: Sequence[int]) -> str:
     """Write numbers short: ``1-5,9``; a form carries the very executions that its page showed."""
     parts: list[list[int]] = []
     for number in sorted(chosen):
@@ -159,10 +166,10 @@ def ranges(chosen: Sequence[int]) -> str:
     return ",".join("-".join(map(str, part)) for part in parts)
 
 
-def numbers(text: str) -> list[int]:
+def parse_ranges(text: str) -> list[int]:
     """Read what ``ranges`` wrote, at most as many as one job takes."""
-    found: list[int] = []
+    numbers: list[int] = []
     for first, last in re.findall(r"(\d{1,15})(?:-(\d{1,15}))?", text):
-        room = store.MOST - len(found)
-        found += range(int(first), min(int(last or first), int(first) + room - 1) + 1)
-    return found
+        room = store.MOST - len(numbers)
+        numbers += range(int(first), min(int(last or first), int(first) + room - 1) + 1)
+    return numbers

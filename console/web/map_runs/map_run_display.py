@@ -1,4 +1,4 @@
-"""How far is a Map Run, which children has it, and what may be changed while it runs?"""
+"""Build the page of a Map Run: its counts, its children and its settings."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from django.core.exceptions import ValidationError
 from django.http import Http404
 from django.urls import reverse
 
 from console.masking import masked_execution
 from console.models import Execution, MapRun, TaskRow
+from console.statuses import ExecutionStatus, MapRunStatus
 from console.store.executions import redrive
 from console.store.map_runs import map_counts, map_items
 from console.web.core import formatting
+from console.web.core.forms import PageForm, TextField
 from console.web.search.filters import BAD_ENDS, STATUSES
 from console.web.search.scan import BARE
 
@@ -31,44 +34,44 @@ MOST_BATCHES = 1_000
 _UNREAD = ("input", "output", "cause", "error", "trace_header")
 _ROWS = (
     ("pending", "idle", "Pending", ""),
-    ("running", "running", "Running", "RUNNING"),
+    ("running", "running", "Running", ExecutionStatus.RUNNING),
     ("pending_redrive", "running", "Pending redrive", ""),
-    ("succeeded", "succeeded", "Succeeded", "SUCCEEDED"),
-    ("failed", "failed", "Failed", "FAILED"),
-    ("timed_out", "failed", "Timed out", "TIMED_OUT"),
-    ("aborted", "aborted", "Aborted", "ABORTED"),
+    ("succeeded", "succeeded", "Succeeded", ExecutionStatus.SUCCEEDED),
+    ("failed", "failed", "Failed", ExecutionStatus.FAILED),
+    ("timed_out", "failed", "Timed out", ExecutionStatus.TIMED_OUT),
+    ("aborted", "aborted", "Aborted", ExecutionStatus.ABORTED),
 )
 
 
 # -- finding it ------------------------------------------------------------------------------------
 
 
-def find(here: Scope, machine: str, execution: str, task: int) -> MapRun:
+def find_map_run(scope: Scope, machine: str, execution: str, task: int) -> MapRun:
     """Return the Map Run that an execution's task began; raise ``Http404``.
 
     Its parent is only half read: no payload of it is on the page.
     """
-    arn = here.arn("execution", machine.replace("~", "/"), execution)
+    arn = scope.arn("execution", machine.replace("~", "/"), execution)
     rows = MapRun.objects.select_related("parent__definition", "parent__state_machine")
     rows = rows.defer(*(f"parent__{name}" for name in _UNREAD))
-    run = rows.filter(parent__project=here.project, parent__arn=arn, task=task).first()
+    run = rows.filter(parent__project=scope.project, parent__arn=arn, task=task).first()
     if run is None:
         raise Http404(f"“{execution}” has no Map Run {task}.")
-    run.parent.project = here.project
+    run.parent.project = scope.project
     return run
 
 
-def address(here: Scope, arn: str) -> str:
+def map_run_address(scope: Scope, arn: str) -> str:
     """Return the address of the page of a Map Run of this project; raise ``Http404``."""
-    rows = MapRun.objects.filter(arn=arn, parent__project=here.project)
-    found = rows.values_list("parent__state_machine_arn", "parent__name", "task").first()
-    if found is None:
+    rows = MapRun.objects.filter(arn=arn, parent__project=scope.project)
+    parent = rows.values_list("parent__state_machine_arn", "parent__name", "task").first()
+    if parent is None:
         raise Http404(f"There is no Map Run “{arn}”.")
-    machine = found[0].rpartition(":")[2].replace("/", "~")
-    return f"{reverse('map-run', args=[machine, *found[1:]])}?region={arn.split(':')[3]}"
+    machine = parent[0].rpartition(":")[2].replace("/", "~")
+    return f"{reverse('map-run', args=[machine, *parent[1:]])}?region={arn.split(':')[3]}"
 
 
-def state_of(run: MapRun) -> str:
+def state_name(run: MapRun) -> str:
     """Return the name of the state that began it."""
     row = TaskRow.objects.filter(execution_id=run.parent_id, task=run.task)
     return row.values_list("state", flat=True).first() or ""
@@ -78,46 +81,46 @@ def state_of(run: MapRun) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class ChildCount:
     """One line of the table. ``key``: the status that children are filtered by, "" if none.
 
     ``items``: None where they were too many to count.
     """
 
-    status: formatting.Status
+    status: formatting.StatusLabel
     key: str
     executions: int
     items: int | None
 
 
-def counts(run: MapRun) -> dict[str, Any]:
+def count_children(run: MapRun) -> dict[str, Any]:
     """Return what is counted, and whether it is over: nothing changes any more by itself."""
     children = map_counts.count_executions(run)
     items = None
     if children.total <= MOST_BATCHES or not map_items.makes_batches(run):
         items = map_counts.count_items(run, children)
     return {
-        "counts": [_count(*row, children, items) for row in _ROWS],
+        "counts": [_count_of(*row, children, items) for row in _ROWS],
         "of_children": children,
         "of_items": items,
-        "over": run.status != "RUNNING" and not children.running,
+        "over": run.status != MapRunStatus.RUNNING and not children.running,
     }
 
 
-def _count(
+def _count_of(
     name: str,
     tone: str,
     word: str,
     key: str,
     children: map_counts.Counts,
     items: map_counts.Counts | None,
-) -> Count:
+) -> ChildCount:
     number = getattr(children, name)
-    status = formatting.Status(tone if number else "idle", word)
-    return Count(status, key, number, None if items is None else getattr(items, name))
+    status = formatting.StatusLabel(tone if number else "idle", word)
+    return ChildCount(status, key, number, None if items is None else getattr(items, name))
 
 
-def tolerated(run: MapRun) -> str:
+def tolerated_failures(run: MapRun) -> str:
     """Say how many children may fail."""
     parts = []
     if run.tolerated_count is not None:
@@ -131,60 +134,63 @@ def tolerated(run: MapRun) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Children:
+class ChildPage:
     """A page of children by their index. ``status``: the one asked for; ``after``: the next page.
 
     ``rows``: (child, its status, its error as it may be read).
     """
 
-    rows: tuple[tuple[Execution, formatting.Status, str], ...]
+    rows: tuple[tuple[Execution, formatting.StatusLabel, str], ...]
     status: str
     begun: bool
     after: str
 
 
-def children(here: Scope, run: MapRun, query: QueryDict) -> Children:
+def list_children(scope: Scope, run: MapRun, query: QueryDict) -> ChildPage:
     """Return those the query string asks for: ``status``, and ``after`` which index."""
-    asked = query.get("status", "")
-    status = asked if asked in STATUSES else ""
-    found = Execution.objects.filter(map_run=run)
+    asked_status = query.get("status", "")
+    status = asked_status if asked_status in STATUSES else ""
+    executions = Execution.objects.filter(map_run=run)
     if status:
-        found = found.filter(status=status)
+        executions = executions.filter(status=status)
     begun = re.fullmatch(r"\d{1,9}", query.get("after", ""), re.ASCII)
     if begun:
-        found = found.filter(item_index__gt=int(begun[0]))
+        executions = executions.filter(item_index__gt=int(begun[0]))
     unread = [name for name in BARE if name != "error"]
-    rows = list(found.order_by("item_index").defer(*unread)[: PAGE + 1])
+    rows = list(executions.order_by("item_index").defer(*unread)[: PAGE + 1])
     shown = rows[:PAGE]
-    errors = _errors(here, shown)
-    return Children(
-        tuple((one, _status(run, one), errors.get(one.pk, "")) for one in shown),
+    errors = _error_texts(scope, shown)
+    return ChildPage(
+        tuple(
+            (execution, _child_status(run, execution), errors.get(execution.pk, ""))
+            for execution in shown
+        ),
         status,
         bool(begun),
         str(shown[-1].item_index) if len(rows) > PAGE else "",
     )
 
 
-def _errors(here: Scope, rows: list[Execution]) -> dict[int, str]:
+def _error_texts(scope: Scope, rows: list[Execution]) -> dict[int, str]:
     """Return the errors as they may be read."""
-    failed = {one.pk: one.error for one in rows if one.error}
-    veils = masked_execution.masks_of(here.project, failed.keys()) if failed else {}
-    return {pk: veils[pk].words(error) for pk, error in failed.items()}
+    failed = {row.pk: row.error for row in rows if row.error}
+    masks = masked_execution.masks_of(scope.project, failed.keys()) if failed else {}
+    return {pk: masks[pk].words(error) for pk, error in failed.items()}
 
 
-def _status(run: MapRun, child: Execution) -> formatting.Status:
+def _child_status(run: MapRun, child: Execution) -> formatting.StatusLabel:
     waits = run.pending_redrive and (child.stop_ms or 0) <= (run.redrive_ms or 0)
-    key = "PENDING_REDRIVE" if waits and child.status in BAD_ENDS else child.status
+    key = ExecutionStatus.PENDING_REDRIVE if waits and child.status in BAD_ENDS else child.status
     return formatting.EXECUTION[key]
 
 
-def stamp(context: Mapping[str, Any]) -> str:
+def page_stamp(context: Mapping[str, Any]) -> str:
     """Return what tells whether anything on the page has changed."""
     run, rows = context["run"], context["children"].rows
     parts = (
         context["of_children"],
         (run.status, run.reading, run.max_concurrency, context["tolerated"]),
-        [(one.pk, status.word, one.redrive_count) for one, status, _ in rows],
+        [(row.pk, status.word, row.redrive_count) for row, status, _ in rows],
     )
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
@@ -192,7 +198,7 @@ def stamp(context: Mapping[str, Any]) -> str:
 # -- acting ----------------------------------------------------------------------------------------
 
 
-def refusal(run: MapRun) -> str:
+def redrive_refusal(run: MapRun) -> str:
     """Return why a redrive cannot take up a run that ended badly, "" if it can.
 
     A Map Run goes on when the execution that began it is redriven.
@@ -234,32 +240,53 @@ class Field:
     problem: str = ""
 
 
-def form(run: MapRun) -> list[Field]:
+def setting_fields(run: MapRun) -> list[Field]:
     """Return the settings as they are."""
-    return [Field(one, _text(getattr(run, one.name))) for one in SETTINGS]
+    return [Field(setting, _text(getattr(run, setting.name))) for setting in SETTINGS]
 
 
 def _text(value: float | None) -> str:
     return "" if value is None else f"{value:.15g}"
 
 
-def read(run: MapRun, query: QueryDict) -> tuple[list[Field], dict[str, float]]:
+class SettingsForm(PageForm):
+    """The settings of UpdateMapRun; an empty field leaves its setting as it is."""
+
+    def __init__(self, sent: Mapping[str, Any]) -> None:
+        super().__init__(sent)
+        self.fields = {setting.name: _SettingField(setting) for setting in SETTINGS}
+
+
+class _SettingField(TextField):
+    def __init__(self, setting: Setting) -> None:
+        super().__init__()
+        self._setting = setting
+
+    def validate(self, value: str) -> None:
+        """Raise ``ValidationError`` for what is not a number that the setting may have."""
+        super().validate(value)
+        if problem := _problem(self._setting, value):
+            raise ValidationError(problem)
+
+
+def read_settings(run: MapRun, form: SettingsForm) -> tuple[list[Field], dict[str, float]]:
     """Read the form; return it as it was typed, and the settings that it changes."""
     fields, changes = [], {}
-    for one in SETTINGS:
-        text = query.get(one.name, "").strip()
-        fields.append(Field(one, text[:40], problem := _problem(one, text)))
+    for setting in SETTINGS:
+        text = form.texts[setting.name]
+        problem = "".join(str(error) for error in form.errors.get(setting.name, ()))
+        fields.append(Field(setting, text[:40], problem))
         if text and not problem:
-            value = int(text) if one.whole else float(text)
-            if value != getattr(run, one.name):
-                changes[one.name] = value
+            value = int(text) if setting.whole else float(text)
+            if value != getattr(run, setting.name):
+                changes[setting.name] = value
     return fields, changes
 
 
-def _problem(one: Setting, text: str) -> str:
+def _problem(setting: Setting, text: str) -> str:
     """Say what is wrong with a number; an empty field leaves the setting as it is."""
-    form = r"\d{1,10}" if one.whole else r"\d{1,3}(\.\d{1,6})?"
-    if not text or (re.fullmatch(form, text, re.ASCII) and float(text) <= one.limit):
+    form = r"\d{1,10}" if setting.whole else r"\d{1,3}(\.\d{1,6})?"
+    if not text or (re.fullmatch(form, text, re.ASCII) and float(text) <= setting.limit):
         return ""
-    kind = "a whole number" if one.whole else "a number"
-    return f"Got “{formatting.visible(text[:40])}”, wanted {kind} from 0 to {one.limit:,}."
+    kind = "a whole number" if setting.whole else "a number"
+    return f"Got “{formatting.visible_text(text[:40])}”, wanted {kind} from 0 to {setting.limit:,}."

@@ -1,0 +1,104 @@
+"""Read and check what the forms of the pages send.
+
+The templates write their own inputs, so these forms never render: each one names the fields that
+its page sends, brings them into shape, and holds the messages for those that are wrong.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+
+class PageForm(forms.Form):
+    """A form of a page. Every field may be left out."""
+
+    use_required_attribute = False
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Return the cleaned values of all fields that are right."""
+        self.is_valid()
+        return self.cleaned_data
+
+    @property
+    def texts(self) -> dict[str, Any]:
+        """Return all fields in shape, also those that are wrong, to show them again."""
+        return {name: field.to_python(self[name].data) for name, field in self.fields.items()}
+
+    @property
+    def first_error(self) -> tuple[str, str]:
+        """Return field and message of the first error, in the order of the fields."""
+        name = next(name for name in self.fields if name in self.errors)
+        return name, str(self.errors[name][0])
+
+
+class TextField(forms.CharField):
+    """A text. ``default``: what a field that was not sent reads as; ``cut``: its longest length.
+
+    ``lines``: the ends of lines are brought back to LF, where a browser sends CR LF.
+    """
+
+    def __init__(
+        self,
+        *,
+        strip: bool = True,
+        default: str = "",
+        cut: int | None = None,
+        lines: bool = False,
+    ) -> None:
+        super().__init__(required=False, strip=strip)
+        self._default, self._cut, self._lines = default, cut, lines
+
+    def to_python(self, value: Any) -> str:
+        """Return the text in shape."""
+        if value is None:
+            return self._default
+        text = str(super().to_python(value))
+        return (text.replace("\r\n", "\n") if self._lines else text)[: self._cut]
+
+
+class _Presence(forms.HiddenInput):
+    """Tells whether a name was sent, whatever its value is."""
+
+    def value_from_datadict(self, data: Mapping[str, Any], files: Any, name: str) -> bool:  # noqa: ARG002 - Django's signature
+        return name in data
+
+
+class PresenceField(forms.Field):
+    """True if its name was sent: a checkbox or a button."""
+
+    widget = _Presence
+
+    def __init__(self) -> None:
+        super().__init__(required=False)
+
+
+class OptionField(forms.CharField):
+    """One of some whole numbers; anything else reads as ``default``."""
+
+    def __init__(self, options: Collection[int], default: int) -> None:
+        super().__init__(required=False)
+        self._options, self._default = {str(option): option for option in options}, default
+
+    def to_python(self, value: Any) -> Any:
+        """Return the number."""
+        return self._options.get(str(value), self._default)
+
+
+class SubsetField(forms.Field):
+    """Those of the texts sent under one name that are among ``known``, in the order sent."""
+
+    widget = forms.MultipleHiddenInput
+
+    def __init__(self, known: Collection[str] | None = None) -> None:
+        super().__init__(required=False)
+        self._known = known
+
+    def to_python(self, value: Any) -> list[str]:
+        """Return the texts."""
+        return [text for text in value or () if self._known is None or text in self._known]

@@ -1,0 +1,14 @@
+"""The addresses of the room core."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from console.web.core import health_views, preference_views
+
+urlpatterns = [
+    path("healthz", health_views.liveness, name="healthz"),
+    path("readyz", health_views.readiness, name="readyz"),
+    path("preferences/", preference_views.save_preferences, name="preferences"),
+    path("preferences/columns/", preference_views.choose_columns, name="columns"),
+]

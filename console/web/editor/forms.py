@@ -1,0 +1,27 @@
+"""The forms of the editor."""
+
+from __future__ import annotations
+
+from console.web.core.forms import PageForm, PresenceField, TextField
+
+
+class DefinitionForm(PageForm):
+    """A definition with its machine's name and role.
+
+    ``revision``: of the machine that the text was made from; ``over``: of the one that the reader
+    has seen and replaces; ``check``: the text is only checked.
+    """
+
+    # A browser sends the ends of lines as CR LF; the definition keeps those that were typed.
+    text = TextField(strip=False, lines=True)
+    name = TextField()
+    role = TextField()
+    revision = TextField(strip=False)
+    over = TextField(strip=False)
+    check = PresenceField()
+
+
+class CheckForm(PageForm):
+    """The text that the editor holds while a person types."""
+
+    text = TextField(strip=False)

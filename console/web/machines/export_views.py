@@ -1,0 +1,55 @@
+"""Answer with a state machine as a file: its definition, a picture, a flowchart for a wiki."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.http import Http404, HttpResponse
+from django.views.decorators.http import require_safe
+
+import engine
+from console.web.core.scope import scope_of
+from console.web.execution import picture_export
+from console.web.graph import mermaid
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from console.models import StateMachine
+
+_SVG = "image/svg+xml; charset=utf-8"
+
+
+@require_safe
+def definition_json(request: HttpRequest, machine_name: str) -> HttpResponse:
+    """Answer with the definition's text, exactly as it was given."""
+    machine = scope_of(request).machine(machine_name)
+    return _file_response(machine.definition.text, "application/json")
+
+
+@require_safe
+def machine_svg(request: HttpRequest, machine_name: str) -> HttpResponse:
+    """Answer with the graph as an SVG that needs nothing beside it."""
+    machine = scope_of(request).machine(machine_name)
+    _graph_of(machine)
+    return _file_response(picture_export.machine_picture(machine), _SVG)
+
+
+@require_safe
+def machine_mermaid(request: HttpRequest, machine_name: str) -> HttpResponse:
+    """Answer with the graph as a Mermaid flowchart."""
+    machine = scope_of(request).machine(machine_name)
+    return _file_response(
+        mermaid.mermaid_flowchart(_graph_of(machine)), "text/plain; charset=utf-8"
+    )
+
+
+def _graph_of(machine: StateMachine) -> engine.Graph:
+    try:
+        return engine.build_graph(engine.parse(machine.definition.text, machine.type))
+    except engine.DefinitionError:
+        raise Http404(f"The definition of “{machine.name}” can no longer be drawn.") from None
+
+
+def _file_response(text: str, kind: str) -> HttpResponse:
+    return HttpResponse(text, content_type=kind, headers={"Cache-Control": "no-store"})

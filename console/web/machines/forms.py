@@ -1,0 +1,184 @@
+"""The forms of a state machine's pages."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from django.core.exceptions import ValidationError
+
+from console.integrations import mocks
+from console.store.machines import machine_options
+from console.web.core.forms import PageForm, PresenceField, TextField
+from console.web.core.numbers import whole_number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LEVELS = {
+    "OFF": "Off: nothing is logged",
+    "FATAL": "Fatal: how an execution failed",
+    "ERROR": "Error: every failure on the way",
+    "ALL": "All: the whole history",
+}
+_LONGEST_KEY, _LONGEST_VALUE = 128, 256
+_LONGEST_DESCRIPTION = 256
+_ALIAS = re.compile(r"(?=.*[a-zA-Z_.-])[\w.-]{1,80}", re.ASCII)
+_SECONDS = re.compile(r"0*[1-9]\d{0,7}", re.ASCII)
+_PERCENT = 100
+
+
+# -- start -----------------------------------------------------------------------------------------
+
+
+class StartForm(PageForm):
+    """A new execution. ``timeout``: in seconds; ``origin``: the execution its input comes from."""
+
+    name = TextField()
+    input = TextField(strip=False)
+    origin = TextField(strip=False)
+    timeout = TextField()
+    case = TextField(strip=False)
+
+    def __init__(self, sent: Mapping[str, Any], machine_name: str) -> None:
+        super().__init__(sent)
+        self._machine_name = machine_name
+
+    def clean_timeout(self) -> int | None:
+        """Return the seconds, None for no limit."""
+        text: str = self.cleaned_data["timeout"]
+        if text and not _SECONDS.fullmatch(text):
+            raise ValidationError(
+                f"got {text!r}, wanted a whole number of seconds from 1 to 99999999"
+            )
+        return int(text) if text else None
+
+    def clean_case(self) -> str:
+        """Return the test case of the mock configuration, "" for none."""
+        case: str = self.cleaned_data["case"]
+        if case and case not in mocks.test_cases(self._machine_name):
+            raise ValidationError(
+                f"The mock configuration has no test case '{case}' for this state machine."
+            )
+        return case
+
+
+# -- settings --------------------------------------------------------------------------------------
+
+
+class LoggingForm(PageForm):
+    """How much is logged, where, and whether with input and output."""
+
+    level = TextField(strip=False)
+    group = TextField()
+    data = PresenceField()  # type: ignore[assignment] # Django takes fields out of the class
+
+    def clean_level(self) -> str:
+        """Return the level, a key of ``LEVELS``."""
+        level: str = self.cleaned_data["level"]
+        if level not in LEVELS:
+            raise ValidationError(f"The level: got “{level}”, wanted one of {', '.join(LEVELS)}.")
+        return level
+
+
+class TracingForm(PageForm):
+    """Whether executions are traced."""
+
+    tracing = PresenceField()
+
+
+class RoleForm(PageForm):
+    """The ARN of the role that executions have."""
+
+    role = TextField()
+
+
+class TagForm(PageForm):
+    """A tag to set."""
+
+    key = TextField()
+    value = TextField()
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a key or a value that is too long, and an empty key."""
+        key, value = self.cleaned_data["key"], self.cleaned_data["value"]
+        if not 1 <= len(key) <= _LONGEST_KEY or len(value) > _LONGEST_VALUE:
+            self.add_error(
+                "key",
+                f"A tag has a key of 1 to {_LONGEST_KEY} characters and a value of up to "
+                f"{_LONGEST_VALUE}.",
+            )
+        return self.cleaned_data
+
+
+class RemoveTagForm(PageForm):
+    """The key of a tag to remove."""
+
+    key = TextField(strip=False)
+
+
+class OptionsForm(PageForm):
+    """The tags that change how a machine behaves; those that were sent, no others."""
+
+    def __init__(self, sent: Mapping[str, Any]) -> None:
+        super().__init__(sent)
+        self.fields = {key: TextField(strip=False) for key in machine_options.VALUES if key in sent}
+
+
+# -- versions and aliases --------------------------------------------------------------------------
+
+
+class PublishForm(PageForm):
+    """A new version."""
+
+    description = TextField(strip=False, cut=_LONGEST_DESCRIPTION)
+
+
+class DeleteVersionForm(PageForm):
+    """The number of a version to delete."""
+
+    number = TextField(strip=False)
+
+    def clean_number(self) -> str:
+        """Return the digits as they were sent."""
+        number: str = self.cleaned_data["number"]
+        if not number.isdecimal():
+            raise ValidationError(f"The version: got “{number}”, wanted its number.")
+        return number
+
+
+class AliasForm(PageForm):
+    """An alias for one or two versions. ``share``: percent that the second one gets."""
+
+    name = TextField()
+    first = TextField()
+    second = TextField()
+    share = TextField()
+    description = TextField(strip=False, cut=_LONGEST_DESCRIPTION)
+    act = TextField(strip=False)
+
+    def clean_name(self) -> str:
+        """Return the name."""
+        name: str = self.cleaned_data["name"]
+        if not _ALIAS.fullmatch(name):
+            raise ValidationError(
+                f"The name of an alias: got “{name}”, wanted up to 80 letters, digits, “_”, “-” or "
+                "“.”, not digits alone."
+            )
+        return name
+
+    def clean_share(self) -> int:
+        """Return the percent of the second version; 0 where there is none."""
+        if not self.cleaned_data["second"]:
+            return 0
+        text: str = self.cleaned_data["share"]
+        share = whole_number(text)
+        if share is None or share > _PERCENT:
+            raise ValidationError(f"The share: got “{text[:40]}”, wanted a whole number up to 100.")
+        return share
+
+
+class DeleteAliasForm(PageForm):
+    """The name of an alias to delete."""
+
+    name = TextField(strip=False)

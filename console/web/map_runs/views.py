@@ -1,0 +1,102 @@
+"""Answer the page of a Map Run, and change its settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
+
+from console.errors import ServiceError
+from console.statuses import MapRunStatus
+from console.store.map_runs import map_runs as store
+from console.web.core import formatting
+from console.web.core.scope import actor_of, render, require, scope_of
+from console.web.map_runs import map_run_display
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from django.http import HttpRequest
+
+    from console.models import MapRun
+    from console.web.core.scope import Scope
+
+
+@require_http_methods(["GET", "POST"])
+def map_run_page(
+    request: HttpRequest, machine_name: str, execution_name: str, number: int
+) -> HttpResponse:
+    """Answer the page of the Map Run that a task began; a POST changes its settings."""
+    scope = scope_of(request)
+    run = map_run_display.find_map_run(scope, machine_name, execution_name, number)
+    if request.method == "GET":
+        return _render_page(request, scope, machine_name, run, map_run_display.setting_fields(run))
+    require(scope, "UpdateMapRun")
+    fields, changes = map_run_display.read_settings(run, map_run_display.SettingsForm(request.POST))
+    if any(field.problem for field in fields):
+        return _render_page(request, scope, machine_name, run, fields, status=422)
+    try:
+        if changes:
+            store.update_map_run(run, actor_of(scope), **changes)
+    except ServiceError as refused:
+        messages.error(request, f"{refused.message}.")
+    else:
+        messages.success(request, "The settings were changed." if changes else "Nothing changed.")
+    return redirect(request.get_full_path())
+
+
+@require_safe
+def map_run_changes(
+    request: HttpRequest, machine_name: str, execution_name: str, number: int
+) -> HttpResponse:
+    """Answer the page's poll: nothing while nothing changed, else the counts and the children."""
+    scope = scope_of(request)
+    context = _page_context(
+        request,
+        scope,
+        machine_name,
+        map_run_display.find_map_run(scope, machine_name, execution_name, number),
+    )
+    if request.GET.get("seen") == context["seen"] and not context["over"]:
+        return HttpResponse(status=204)
+    return render(request, "map_runs/_live_update.html", context)
+
+
+def _render_page(
+    request: HttpRequest,
+    scope: Scope,
+    machine_name: str,
+    run: MapRun,
+    fields: Sequence[map_run_display.Field],
+    status: int = 200,
+) -> HttpResponse:
+    context = _page_context(request, scope, machine_name, run) | {"fields": fields}
+    return render(request, "map_runs/page.html", context, status=status)
+
+
+def _page_context(
+    request: HttpRequest, scope: Scope, machine_name: str, run: MapRun
+) -> dict[str, Any]:
+    names = [machine_name, run.parent.name]
+    bad = run.status in (MapRunStatus.FAILED, MapRunStatus.ABORTED)
+    context = {
+        "section": "executions",
+        "run": run,
+        "state": map_run_display.state_name(run),
+        "status": formatting.EXECUTION[run.status],
+        "execution": run.parent,
+        "machine_name": machine_name,
+        "base": reverse("execution", args=names),
+        "own": reverse("map-run", args=[*names, run.task]),
+        "tolerated": map_run_display.tolerated_failures(run),
+        "children": map_run_display.list_children(scope, run, request.GET),
+        "may_update": scope.may("UpdateMapRun") and run.status == MapRunStatus.RUNNING,
+        "redrivable": bad,
+        "refusal": map_run_display.redrive_refusal(run) if bad else "",
+        **map_run_display.count_children(run),
+    }
+    return context | {"seen": map_run_display.page_stamp(context)}

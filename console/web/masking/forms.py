@@ -1,0 +1,24 @@
+"""The forms of masking."""
+
+from __future__ import annotations
+
+from console.web.core.forms import PageForm, TextField
+
+
+class PathsForm(PageForm):
+    """The masked paths, a line each.
+
+    ``revision``: of the paths that were on display; ``over``: of those that the reader replaces.
+    """
+
+    paths = TextField(strip=False)
+    revision = TextField(strip=False)
+    over = TextField(strip=False)
+
+
+class RevealForm(PageForm):
+    """Why somebody looks at what is masked; ``act``: ``hide`` to mask it again."""
+
+    act = TextField(strip=False)
+    reason = TextField()
+    next = TextField(strip=False)

@@ -1,0 +1,83 @@
+"""Change the masked paths of a project, and reveal an execution to one reader for a while."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST
+
+from console import clock
+from console.errors import ConflictException, ServiceError
+from console.store.people import masks as store
+from console.web.core import conflicts
+from console.web.core.preference_views import local_address
+from console.web.core.scope import REVEALED, actor_of, render, require, scope_of
+from console.web.masking.forms import PathsForm, RevealForm
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+
+@require_http_methods(["GET", "POST"])
+def masking_page(request: HttpRequest) -> HttpResponse:
+    """Answer ``/settings/``: the masked paths; an editor changes them."""
+    scope = scope_of(request)
+    typed, problem, conflict, status = scope.project.masked, "", None, 200
+    revision = store.revision_of(typed)
+    if request.method == "POST":
+        require(scope, "PutMaskedPaths")
+        sent = PathsForm(request.POST).values
+        typed, revision = sent["paths"], sent["revision"]
+        over = sent["over"] or revision
+        try:
+            paths = store.put_paths(scope.project, typed.splitlines(), actor_of(scope), over)
+        except ConflictException:
+            conflict, status = conflicts.paths_conflict(scope.project), 409
+        except ServiceError as refused:
+            problem, status = refused.message, 422
+        else:
+            messages.success(request, _success_message(len(paths)))
+            return redirect("project-settings")
+    context = {
+        "section": "settings",
+        "paths": typed,
+        "problem": problem,
+        "revision": revision,
+        "conflict": conflict,
+        "may_change": scope.may("PutMaskedPaths"),
+    }
+    return render(request, "masking/project_settings.html", context, status=status)
+
+
+def _success_message(count: int) -> str:
+    if not count:
+        return "No values are masked now."
+    return "1 path is masked." if count == 1 else f"{count} paths are masked."
+
+
+@require_POST
+def reveal_execution(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
+    """Show this reader what is masked of one execution, for ten minutes; or mask it again."""
+    scope = scope_of(request)
+    require(scope, "RevealPayloads")
+    execution = scope.execution(machine_name, execution_name)
+    revealed = {
+        number: until
+        for number, until in _revealed_until(request).items()
+        if until > clock.now_ms()
+    }
+    revealed.pop(str(execution.pk), None)
+    sent = RevealForm(request.POST).values
+    if sent["act"] != "hide":
+        store.reveal_values(execution, sent["reason"], actor_of(scope))
+        revealed[str(execution.pk)] = clock.now_ms() + store.FOR_MS
+    request.session[REVEALED] = revealed
+    own = reverse("execution", args=[machine_name, execution.name])
+    return redirect(local_address(request, sent["next"], own))
+
+
+def _revealed_until(request: HttpRequest) -> dict[str, int]:
+    return dict(request.session.get(REVEALED, {}))

@@ -1,0 +1,17 @@
+"""The addresses of the room metrics."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from console.web.core.addresses import MACHINE
+from console.web.metrics import chart_views, prometheus_views
+
+urlpatterns = [
+    path(f"{MACHINE}metrics/", chart_views.machine_charts, name="machine-metrics"),
+    path("charts/", chart_views.charts_page, name="charts"),
+    path("charts/_delta", chart_views.charts_changes, name="charts-delta"),
+    path("charts/executions/", chart_views.executions_behind, name="behind"),
+    path("charts.csv", chart_views.charts_csv, name="charts-csv"),
+    path("metrics", prometheus_views.prometheus_metrics, name="prometheus"),
+]

@@ -1,0 +1,13 @@
+"""The addresses of the room overview."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from console.web.overview import views
+
+urlpatterns = [
+    path("", views.overview_page, name="overview"),
+    path("_overview", views.overview_changes, name="pulse"),
+    path("arn/<path:arn>", views.redirect_arn, name="arn"),
+]

@@ -1,0 +1,30 @@
+"""The addresses of the room rules."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from console.web.core.addresses import MACHINE
+from console.web.rules import rule_list_views, rule_views, trigger_views
+
+urlpatterns = [
+    path(f"{MACHINE}triggers/", trigger_views.triggers_page, name="triggers"),
+    path(
+        f"{MACHINE}triggers/<number:number>/revoke/",
+        trigger_views.revoke_start_link,
+        name="start-link-revoke",
+    ),
+    path("start/<str:machine_name>/<str:secret>", trigger_views.start_by_link, name="start-link"),
+    path("notifications/", rule_list_views.notifications_page, name="notifications"),
+    path(
+        "notifications/<number:number>/again/",
+        rule_list_views.send_delivery_again,
+        name="send-again",
+    ),
+    path("schedules/", rule_list_views.schedules_page, name="schedules"),
+    path("rules/<str:rule_name>/", rule_views.rule_page, name="rule"),
+    path("rules/<str:rule_name>/switch/", rule_views.switch_rule, name="rule-switch"),
+    path("rules/<str:rule_name>/delete/", rule_views.delete_rule, name="rule-delete"),
+    path("rules/<str:rule_name>/targets/", rule_views.add_target, name="target-add"),
+    path("rules/<str:rule_name>/targets/remove/", rule_views.remove_target, name="target-remove"),
+]

@@ -1,0 +1,88 @@
+"""Answer with the lists of executions, and with what changed in them since the reader looked."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from console.web.core.scope import Scope, render, scope_of
+from console.web.search import lists, saved_view_list, scan
+from console.web.search.filters import ExecutionFilters
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from console.models import StateMachine
+
+
+@require_safe
+def execution_list(request: HttpRequest) -> HttpResponse:
+    """Answer ``/executions/``: those of all machines."""
+    scope = scope_of(request)
+    address = saved_view_list.default_view(scope, request, None)
+    if address:
+        return redirect(address)
+    page = scan.find_executions(scope, None, ExecutionFilters.of(request.GET))
+    context = {
+        "section": "executions",
+        "executions": page,
+        "saved": saved_view_list.saved_view_list(
+            scope, None, page.filters, request.GET.get("view", "")
+        ),
+        "news_url": reverse("executions-news"),
+        "with_machine": True,
+        "machine_names": lists.machine_names(scope),
+    }
+    return render_execution_list(request, "search/execution_list.html", context)
+
+
+def render_execution_list(
+    request: HttpRequest, template: str, context: dict[str, Any]
+) -> HttpResponse:
+    """Answer with a page of ``executions``; a script's browser shows its address without blanks."""
+    filters: ExecutionFilters = context["executions"].filters
+    response = render(request, template, context, status=422 if filters.problems else 200)
+    if request.headers.get("HX-Request"):
+        region = scope_of(request).region if scope_of(request).elsewhere else ""
+        # a machine's page without an address would begin with its default view
+        own = "" if filters.address or not context["saved"].default else "view="
+        parts = (filters.address, own, region and f"region={region}")
+        query = "&".join(part for part in parts if part)
+        response["HX-Push-Url"] = f"{request.path}?{query}" if query else request.path
+    return response
+
+
+@require_safe
+def execution_list_changes(request: HttpRequest) -> HttpResponse:
+    """Answer the poll of the list of all executions."""
+    return render_list_changes(request, scope_of(request), None)
+
+
+def render_list_changes(
+    request: HttpRequest, scope: Scope, machine: StateMachine | None
+) -> HttpResponse:
+    """Answer the poll of a list: rows that changed, and how many executions are newer."""
+    filters = ExecutionFilters.of(request.GET)
+    count = scan.count_newer(scope, machine, filters, _number(request.GET.get("newest", "")))
+    running = [int(number) for number in re.findall(r"\d{1,15}", request.GET.get("running", ""))]
+    pairs = re.findall(r"(\d{1,15}):([\d-]{0,40})", request.GET.get("notes", ""))
+    stamps = {int(number): stamp for number, stamp in pairs}
+    done = lists.changed_executions(scope, running, stamps) if running or stamps else []
+    if not done and str(count) == request.GET.get("count", "0"):
+        return HttpResponse(status=204)
+    context = {
+        "rows": done,
+        "count": count,
+        "newest": _number(request.GET.get("newest", "")),
+        "with_machine": machine is None,
+    }
+    return render(request, "search/_new_executions.html", context)
+
+
+def _number(text: str) -> int:
+    return int(text) if re.fullmatch(r"\d{1,15}", text) else 0

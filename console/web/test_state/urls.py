@@ -1,0 +1,13 @@
+"""The addresses of the room test_state."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from console.web.core.addresses import EXECUTION, MACHINE
+from console.web.test_state import views
+
+urlpatterns = [
+    path(f"{MACHINE}test/", views.test_state_page, name="test"),
+    path(f"{EXECUTION}scenario.json", views.scenario_json, name="execution-scenario"),
+]

@@ -1,0 +1,209 @@
+"""Answer the page that tests one state, and the export of an execution as a test."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.http import Http404, HttpResponse
+from django.utils.http import content_disposition_header
+from django.views.decorators.http import require_http_methods, require_safe
+
+import engine
+from console.errors import ServiceError
+from console.masking import mask
+from console.statuses import ExecutionStatus
+from console.web.core.scope import render, require, scope_of
+from console.web.execution.replay_views import recorded_input
+from console.web.machines.machine_views import machine_context, suggested_input
+from console.web.test_state import form
+from console.web.test_state import scenario as scenarios
+from console.web.test_state.form import TestRequest
+from console.web.test_state.forms import SubjectForm, TestStateForm
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from console.models import Execution, StateMachine
+    from console.web.core.scope import Scope
+    from engine import Graph, Node
+
+_OF_MOCK = ("Mock", "A test mock", "State type")
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """Whose state is tested. ``text``: of the definition; ``edited``: it is not saved.
+
+    ``revision``: of the machine that an edited text was made from, "" if it is not known.
+    ``origin``: the execution whose input is tried again, of ``visit`` in state ``step``;
+    ``changed`` if it ran with another definition than the one of now, which ``newer`` chooses.
+    """
+
+    machine: StateMachine
+    text: str
+    role: str
+    edited: bool = False
+    origin: Execution | None = None
+    step: str = ""
+    visit: str = ""
+    changed: bool = False
+    newer: bool = False
+    revision: str = ""
+
+    def filled(self, test: TestRequest) -> TestRequest:
+        """Return a form with the hidden values of its origin where it still shows none."""
+        if self.origin is None or mask.MASK not in test.input + test.variables:
+            return test
+        shown, true = recorded_input(self.origin, self.step, self.visit)
+        texts = {name: getattr(test, name) for name in ("input", "variables")}
+        texts_whole = {
+            name: mask.fill_mask(text, shown[name], true[name]) for name, text in texts.items()
+        }
+        return TestRequest(**asdict(test) | texts_whole)
+
+
+@require_http_methods(["GET", "POST"])
+def test_state_page(request: HttpRequest, machine_name: str) -> HttpResponse:
+    """Show the form, filled from ``?origin=`` if that is given, or test a state."""
+    scope = scope_of(request)
+    require(scope, "TestState")
+    sent = request.POST if request.method == "POST" else request.GET
+    subject = _subject_of(scope, scope.machine(machine_name), SubjectForm(sent).values)
+    graph = _graph_of(subject)
+    if graph is None or "state" not in request.POST:
+        state = SubjectForm(sent).values["state"]
+        first = _first_request(scope, subject, state, graph)
+        return _render_form(request, subject, graph, first)
+    test = TestRequest(**TestStateForm(request.POST).values)
+    if test.reveal:
+        require(scope, "RevealSecrets")
+    node = graph.by_id.get(graph.by_name.get(test.state, ""))
+    if node is None:
+        problem = {"state_error": "The definition has no such state."}
+        return _render_form(request, subject, graph, test, status=422, **problem)
+    return _run_and_render(request, scope, subject, graph, test, node)
+
+
+def _run_and_render(  # the arguments are what a test is about
+    request: HttpRequest,
+    scope: Scope,
+    subject: _Subject,
+    graph: Graph,
+    test: TestRequest,
+    node: Node,
+) -> HttpResponse:
+    try:
+        params = subject.filled(test).params(subject.text, subject.role)
+        masking = form.mask_of(scope.project, subject.origin)
+        outcome = form.run_test(scope, params, node, masking)
+    except form.FieldMistake as mistake:
+        problems = {f"{mistake.field}_error": str(mistake), "refused": str(mistake)}
+    except ServiceError as error:
+        problems = {f"{_refused_field(error)}_error": error.message, "refused": error.message}
+    else:
+        return _render_form(request, subject, graph, test, tested=outcome)
+    return _render_form(request, subject, graph, test, status=422, **problems)
+
+
+def _refused_field(error: ServiceError) -> str:
+    """Return beside which field a refusal of the API belongs."""
+    if error.code == "InvalidExecutionInput":
+        return "input"
+    if "Context object" in error.message:
+        return "context"
+    of_mock = error.code == "AccessDeniedException" or error.message.startswith(_OF_MOCK)
+    return "mock" if of_mock else "state"
+
+
+def _subject_of(scope: Scope, machine: StateMachine, sent: dict[str, str]) -> _Subject:
+    if sent["text"] and scope.may("UpdateStateMachine"):
+        role = sent["role"] or machine.role_arn
+        return _Subject(machine, sent["text"], role, edited=True, revision=sent["revision"])
+    if not sent["origin"]:
+        return _Subject(machine, machine.definition.text, machine.role_arn)
+    origin = scope.execution(machine.name, sent["origin"])
+    newer = sent["definition"] == "changed"
+    return _Subject(
+        machine,
+        (machine if newer else origin).definition.text,
+        origin.role_arn or machine.role_arn,
+        origin=origin,
+        step=sent["step"] or sent["state"],
+        visit=sent["visit"],
+        changed=origin.definition_id != machine.definition_id,
+        newer=newer,
+    )
+
+
+def _graph_of(subject: _Subject) -> Graph | None:
+    try:
+        return engine.build_graph(engine.parse(subject.text, subject.machine.type))
+    except engine.DefinitionError:
+        return None
+
+
+def _first_request(scope: Scope, subject: _Subject, state: str, graph: Graph | None) -> TestRequest:
+    """Return the form before anything was typed; raise ``Http404`` for an unknown state."""
+    if graph is None:
+        return TestRequest()
+    if state and state not in graph.by_name:
+        raise Http404(f"“{subject.machine.name}” has no state “{state}”.")
+    chosen = state or graph.nodes[0].name
+    node = graph.by_id[graph.by_name[chosen]]
+    mocked = ("Map", "Parallel") if scope.may("TestUnmockedTask") else ("Map", "Parallel", "Task")
+    mock = "result" if node.type in mocked else ""
+    fields: dict[str, Any] = {"state": chosen, "mock": mock, "result": form.sample_result(node)}
+    if subject.origin is not None:
+        shown, _ = recorded_input(subject.origin, subject.step, subject.visit)
+        fields |= shown | {"variables": shown["variables"].removeprefix("{}")}
+    else:
+        fields["input"] = suggested_input(subject.machine.name)
+    return TestRequest(**fields)
+
+
+def _render_form(  # the arguments are what the page is about
+    request: HttpRequest,
+    subject: _Subject,
+    graph: Graph | None,
+    test: TestRequest,
+    *,
+    status: int = 200,
+    **more: Any,
+) -> HttpResponse:
+    context = machine_context(subject.machine) | {
+        "subject": subject,
+        "asked": test,
+        "choices": form.state_choices(graph) if graph else [],
+        "levels": form.LEVELS,
+        "modes": form.MODES,
+        "masked": mask.MASK in test.input + test.variables and subject.origin is not None,
+    }
+    return render(request, "test_state/page.html", context | more, status=status)
+
+
+@require_safe
+def scenario_json(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
+    """Answer with an execution as a test, which ``manage.py replay`` runs."""
+    execution = scope_of(request).execution(machine_name, execution_name)
+    if execution.status in (ExecutionStatus.RUNNING, ExecutionStatus.UNFINISHED):
+        raise Http404(f"“{execution.name}” is still running: a test needs its end.")
+    if scenarios.is_too_large(execution):
+        raise Http404(f"The history of “{execution.name}” is too large for a test.")
+    try:
+        made = scenarios.scenario_of(execution)
+    except engine.DefinitionError:
+        raise Http404(f"The definition of “{execution.name}” can no longer be run.") from None
+    except ValueError:  # imported, and cut where it was printed
+        raise Http404(f"Payloads of “{execution.name}” are not whole: a test needs them.") from None
+    answer = HttpResponse(
+        json.dumps(made, ensure_ascii=False, indent=2) + "\n",
+        content_type="application/json",
+        headers={"Cache-Control": "no-store"},
+    )
+    # said here, not by the link: a refusal is to be read, not saved
+    answer["Content-Disposition"] = content_disposition_header(
+        True, f"{execution.name}.scenario.json"
+    )
+    return answer

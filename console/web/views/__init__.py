@@ -1,1 +1,0 @@
-"""What answers which URL: one module a noun."""
