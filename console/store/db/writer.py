@@ -205,7 +205,7 @@ class _Writer:
 
 
 def _commit_group(group: list[_Job]) -> None:
-    """Run every function in a savepoint of one transaction; settle their futures after the commit."""
+    """Run each function in a savepoint of one transaction; settle the futures after the commit."""
     outcomes: list[tuple[Future[Any], Any, BaseException | None]] = []
     try:
         with transaction.atomic():
