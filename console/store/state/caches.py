@@ -7,7 +7,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 import engine
-from console.store.db import sql
+from console.fast_path import sql
 
 if TYPE_CHECKING:
     from console.store.state.values import StoredValues
