@@ -1,4 +1,4 @@
-"""Where does an operation run?  On a few long-lived threads, each with its database connection.
+"""Run operations on a few long-lived threads, each with its own database connection.
 
 The standard library's executor makes a future with a lock and a condition for each call and another
 one for the event loop, which took as long as a small operation itself.

@@ -1,4 +1,4 @@
-"""Where does the outcome go of what another thread commits?"""
+"""Pass the outcome of a commit from the thread that commits to the one that waits."""
 
 from __future__ import annotations
 
