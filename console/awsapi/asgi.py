@@ -185,7 +185,7 @@ def _authorize(principal: access.Principal, permission: str) -> None:
 
 
 def _identify_caller(
-    service: services.Service, path: str, headers: Headers, body: bytes
+    service: services.ApiService, path: str, headers: Headers, body: bytes
 ) -> tuple[access.Principal, str]:
     """Return who asks, by their signature, and the region they sign for."""
     if settings.STEPYARD_ACCEPT_ANY_KEY:
@@ -206,7 +206,7 @@ def _identify_caller(
 
 
 def _check_request(
-    service: services.Service, scope: dict[str, Any], headers: Headers, body: bytes
+    service: services.ApiService, scope: dict[str, Any], headers: Headers, body: bytes
 ) -> None:
     host, _ = split_domain_port(headers.get("host", [""])[0])
     # SDKs put "sync-" before the host's name for StartSyncExecution
