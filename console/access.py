@@ -1,4 +1,4 @@
-"""Who is asking, and what may they do?"""
+"""Identify the caller of a request, and decide what the caller may do."""
 
 from __future__ import annotations
 

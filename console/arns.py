@@ -1,4 +1,4 @@
-"""How are ARNs made and taken apart?"""
+"""Build and parse ARNs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who answers a request?  The AWS edge, if it is an AWS call; else Django."""
+"""Route each request: AWS calls go to the AWS API, all others to Django."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What time is it?  The database's time, so that machines with different clocks agree.
+"""The current time, taken from the database, so that machines with different clocks agree.
 
 On SQLite database and process share a clock. On PostgreSQL its difference to this machine's
 monotonic clock is measured every half minute: a jump of the local time of day changes nothing.

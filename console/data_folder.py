@@ -1,4 +1,4 @@
-"""Where does everything this server writes lie, and where do its secrets come from?"""
+"""The data folder: the place of all files of this server, and the source of its secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may an execution do that calls Step Functions itself?
+"""The rights of an execution that calls Step Functions itself.
 
 An execution has no key and no role of its own. Each call of one of its Tasks has the least of the
 rights, as they are at the time of the call, of everybody it depends on:

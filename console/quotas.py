@@ -1,4 +1,4 @@
-"""What may a project have, and how fast may it go?
+"""The quotas of a project: what it may have, and the rates that it may reach.
 
 AWS's numbers unless ``DATA/quotas.json`` or ``STEPYARD_QUOTAS`` says otherwise: an object of the
 members of ``Quotas``, and under ``projects`` by name what differs for one. No rate by default.

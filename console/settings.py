@@ -1,4 +1,4 @@
-"""What can be configured?  Environment variables, each with a safe default.
+"""The settings of the server: environment variables, each with a safe default.
 
 ``STEPYARD_DATA`` data folder; ``STEPYARD_DATABASE_URL`` postgres://user:password@host:port/name
 instead of the SQLite file in it; ``STEPYARD_SECRET`` master secret instead of the file;

@@ -1,4 +1,4 @@
-"""Which page stands where?"""
+"""The addresses of all pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does an AWS call get in and its answer out?  The AWS JSON protocols, and CBOR, over ASGI.
+"""Receive AWS calls and send the answers: the AWS JSON protocols, and CBOR, over ASGI.
 
 Operations run on a small pool of long-lived threads, each with its own database connection; short
 ones on an embedded database in the event loop's own thread, which saves them the way there and

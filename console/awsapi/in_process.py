@@ -1,4 +1,4 @@
-"""How does a Task of this server call its API?  By the same operations, without HTTP.
+"""Call the API for a Task of this server: by the same operations, without HTTP.
 
 What HTTP would have checked - who asks, whether they may, what the service model says of the
 parameters - is checked here in the same order and words.

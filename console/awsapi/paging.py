@@ -1,6 +1,7 @@
-"""What is in a nextToken?
+"""Encode and check the nextToken of a list.
 
-Where the last page ended; sealed, bound to its query, project and region, good for a day.
+A token says where the last page ended. It is encrypted, belongs to one query, project and region,
+and is valid for a day.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which AWS services answer on this endpoint, and which one does a request want?"""
+"""The AWS services of this endpoint, and the choice of the service that a request means."""
 
 from __future__ import annotations
 

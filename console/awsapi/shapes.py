@@ -1,4 +1,4 @@
-"""Is a request what the service model says?  Checked and worded as AWS does.
+"""Validate a request against the service model, with AWS's wording of errors.
 
 botocore's service model is the authority: required members, types, lengths, ranges, enums and
 patterns.

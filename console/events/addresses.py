@@ -1,4 +1,4 @@
-"""Which kinds of targets can a rule send to, and what are they called?"""
+"""The kinds of targets that a rule can have, and the form of their addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does an event say?  The envelope of EventBridge, and what Step Functions tell in it.
+"""Build the bodies of events: EventBridge's envelope, and the details of Step Functions.
 
 Source: "Automating Step Functions event delivery with EventBridge" of the Developer Guide.
 """

@@ -1,4 +1,4 @@
-"""Which days and minutes does a cron expression of EventBridge mean?  Its six fields, read.
+"""Read cron expressions of EventBridge: their six fields as days and minutes.
 
 Source: "Setting a schedule pattern for scheduled rules" of the EventBridge User Guide.
 """

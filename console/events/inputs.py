@@ -1,4 +1,4 @@
-"""What does a target get of an event?  All of it, a part, a text of its own, or a template.
+"""Compute what a target gets of an event: all, a part, a constant text, or a template.
 
 Source: "Amazon EventBridge input transformation" of the EventBridge User Guide.
 """

@@ -1,4 +1,4 @@
-"""What may a single value of an event be?  One test for each operator of the pattern language."""
+"""The operators of event patterns: one test of a single value for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which events does an event pattern of EventBridge let through?
+"""Match events against event patterns of EventBridge.
 
 ``parse(text).matches(text)``: both are JSON texts, because EventBridge compares numbers by how they
 are written. Source: "Creating Amazon EventBridge event patterns" of the EventBridge User Guide.

@@ -1,4 +1,4 @@
-"""When is a schedule due next?  ``cron(...)`` in a time zone, or ``rate(...)`` from its beginning.
+"""Compute when a schedule is due next: ``cron(...)`` in a time zone, or ``rate(...)``.
 
 Source: the User Guides of EventBridge (expressions) and of EventBridge Scheduler (daylight saving
 time: what falls into the gap of spring is skipped, what autumn repeats happens once).

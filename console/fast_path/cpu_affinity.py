@@ -1,4 +1,4 @@
-"""Which processor does a server run on, whose threads take turns anyway?"""
+"""Pin a server to one processor, because Python runs its threads one at a time."""
 
 from __future__ import annotations
 

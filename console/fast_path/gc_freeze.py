@@ -1,4 +1,4 @@
-"""What does a process do with what it holds to its end?"""
+"""Exclude objects that live until the process ends from garbage collection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How are rows read and written where every microsecond counts?
+"""Read and write rows fast, by SQL that is built once for each model.
 
 As model instances, by SQL that is made once from the model's fields: the ORM makes it anew each
 time, which costs ten times what the database does. For models with plain fields only (numbers,

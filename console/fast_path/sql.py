@@ -1,4 +1,4 @@
-"""How is a statement executed where every microsecond counts?
+"""Execute SQL statements fast, without the overhead of Django's cursors.
 
 Django's cursors check, wrap and translate each statement anew: on an embedded database that takes
 longer than the statement itself.

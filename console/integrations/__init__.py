@@ -1,4 +1,4 @@
-"""What can a Task call?  One module a service; copy one to add one and name it in ``REGISTRY``.
+"""What a Task can call: one module per service; add a new one to ``REGISTRY``.
 
 A module has ``call(task) -> Succeeded | Failed``. It runs outside any transaction and may take its
 time. It sees the engine's door only.

@@ -1,4 +1,4 @@
-"""How is an operation of an AWS service called?  Through botocore, at the operator's target."""
+"""Call an operation of an AWS service by botocore, at the operator's target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is the API of a Kubernetes cluster asked?  As EKS wants it, and only where the operator said.
+"""Call the API of a Kubernetes cluster as EKS does, at an address that the operator named.
 
 ``targets.json``: ``"kubernetes": {"endpoints": ["https://ABC.gr7.us-east-1.eks.amazonaws.com"]}``.
 Requests carry its ``"token"``, or the one by which EKS knows who calls: GetCallerIdentity of STS,

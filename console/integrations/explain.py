@@ -1,4 +1,4 @@
-"""What would a Task call, and where?  Resolved as a call is, with nothing called.
+"""Explain what a Task would call, and where: resolved as a call is, with nothing called.
 
 Never says a secret: keys are told as being there, addresses without user, password and query.
 """

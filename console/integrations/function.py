@@ -1,4 +1,4 @@
-"""How is a Lambda function called?  By what the operator registered under its name.
+"""Call a Lambda function by what the operator registered under its name.
 
 ``http(s)://...``: the Lambda invoke protocol (what the runtime interface emulator speaks).
 ``module:callable``: called as ``callable(event, context)`` in this process. Registered in settings,

@@ -1,4 +1,4 @@
-"""Which items does a distributed Map read from a bucket?
+"""Read the items of a distributed Map from a bucket.
 
 ``read`` yields them one by one, so that a file of any length costs little memory where its format
 allows (CSV, JSON Lines, listings). Source: ItemReader of the ASL documentation, recorded runs.

@@ -1,4 +1,4 @@
-"""How are jobs waited for (``.sync``), how is their end seen, and how are they cancelled?
+"""Wait for jobs (``.sync``): submit them, look at them until they end, and cancel them.
 
 A job is looked at by one more call of the same service; what to ask is settled when it is
 submitted and kept with the task. ``jobtable`` says what to ask.

@@ -1,4 +1,4 @@
-"""Which jobs can be waited for (``.sync``), and how is each looked at, judged and cancelled?
+"""The table of jobs with ``.sync``: how each one is looked at, judged and cancelled.
 
 One entry a service and action; add one to let another job be waited for. Source: the pages of the
 optimized integrations in the documentation, and the services' own models.

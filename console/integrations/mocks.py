@@ -1,4 +1,4 @@
-"""Which answers stand for the outside world?  Those of a Step Functions Local mock configuration.
+"""Answers in place of the outside world, from a Step Functions Local mock configuration.
 
 ``MockConfigFile.json`` in the data folder (or ``SFN_MOCK_CONFIG``) is used as it is: an execution
 started with ``stateMachineArn#TestCase`` gets, in the states its test case names, the responses

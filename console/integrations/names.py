@@ -1,4 +1,4 @@
-"""Which AWS operation does a Resource name, and how are its errors called?
+"""Derive the AWS operation from a Resource, and the names of its errors.
 
 Optimized integrations speak through the older Java SDK, ``aws-sdk`` ones through the newer; each
 has its own spelling of services, exceptions and causes [recorded].

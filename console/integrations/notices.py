@@ -1,4 +1,4 @@
-"""How does a notice leave?  As a web request, an e-mail, or a call to a function or an AWS service.
+"""Send notifications: as a web request, an e-mail, or a call to a function or an AWS service.
 
 Only where the operator has said: web addresses among ``"http": {"endpoints": [...]}`` of
 ``targets.json``, AWS services by their entry there, e-mail by ``STEPYARD_MAIL``.

@@ -1,4 +1,4 @@
-"""How does a web request leave?  Only to addresses a server may call, capped in time and size.
+"""Send web requests only to addresses that a server may call, with limits of time and size.
 
 The origins are what the operator has named; here it is seen where a name leads at the moment of
 the call. A name is resolved once, what it gives is judged, and that address is connected to: one

@@ -1,4 +1,4 @@
-"""What goes into an integration, and what comes out?"""
+"""The input and the outcome of an integration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Could a Task's parameters be a request at all?  Judged before anything is scheduled, as AWS does.
+"""Validate a Task's parameters as a request before anything is scheduled, as AWS does.
 
 Nothing is called and nothing of the settings matters but which states are mocked: the same
 parameters are always judged the same.

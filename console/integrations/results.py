@@ -1,4 +1,4 @@
-"""How are the results of a distributed Map written to a bucket?  As ResultWriter does.
+"""Write the results of a distributed Map to a bucket, as ResultWriter does.
 
 One file for each way to end, and a manifest that names them. Source: ResultWriter of the ASL
 documentation.

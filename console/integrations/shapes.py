@@ -1,4 +1,4 @@
-"""How do the fields of a state become those of a request, and an answer those of a result?
+"""Translate the fields of a state to those of a request, and a response to a result.
 
 State machines write PascalCase whatever the service uses; botocore's service model says which
 fields there are.

@@ -1,4 +1,4 @@
-"""Where does a call to an AWS service or a function go?  Only where the operator has said.
+"""Find the target of a call to an AWS service or a function, as the operator configured it.
 
 ``DATA/targets.json`` (or ``STEPYARD_TARGETS``): service -> ``{"endpoint_url", "region", "profile",
 "access_key_id", "secret_access_key"}``, ``"*"`` for all others. Without an entry nothing is called:

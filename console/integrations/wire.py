@@ -1,4 +1,4 @@
-"""What went over the wire when an HTTP Task was only tried?  What TestState tells at TRACE."""
+"""Record an HTTP Task's request and response, for TestState at the level TRACE."""
 
 from __future__ import annotations
 

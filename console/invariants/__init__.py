@@ -1,4 +1,4 @@
-"""Does everything hold that the engine promises of its rows?  The invariants I1 to I16, checked."""
+"""Check the invariants I1 to I16: what the engine promises of its rows."""
 
 from __future__ import annotations
 

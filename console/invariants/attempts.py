@@ -1,4 +1,4 @@
-"""Was each failure retried as often, and as late, as its Retry says?  I7."""
+"""Check I7: each failure was retried as often, and as late, as its Retry says."""
 
 from __future__ import annotations
 

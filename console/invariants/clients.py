@@ -1,4 +1,4 @@
-"""Does the database have what its clients were told?  I2, I10, I12, I13 and I16, from their logs.
+"""Check I2, I10, I12, I13 and I16: the database has what the logs of its clients say.
 
 A log is a file of JSON objects, one a line, each of one thing a client saw:
 

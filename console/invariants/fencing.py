@@ -1,4 +1,4 @@
-"""Has each execution one writer, whose place in the history is where the history ends?  I2, I11."""
+"""Check I2 and I11: an execution has one writer, who is at the end of the history."""
 
 from __future__ import annotations
 

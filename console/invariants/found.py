@@ -1,4 +1,4 @@
-"""What do the rows say of some executions?  Read in batches, each as of one instant."""
+"""Read the rows of some executions in batches, each batch as of one instant."""
 
 from __future__ import annotations
 

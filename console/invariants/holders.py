@@ -1,4 +1,4 @@
-"""Does whoever holds a task still live?"""
+"""Check that each task belongs to a worker that is still alive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is each history whole, in order, and ended as its execution is?  I3 and I4."""
+"""Check I3 and I4: each history is complete, in order, and ended as its execution is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a history told page by page the whole history, from either end?  I14."""
+"""Check I14: the pages of a history, read from either end, are the whole history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Will all that runs go on, and is all at rest that ended?  I1 and I15."""
+"""Check I1 and I15: running executions will go on, and ended executions are at rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are the results of Maps and Parallels in the order of their inputs?  I9.
+"""Check I9: the results of Maps and Parallels are in the order of their inputs.
 
 Told where the state passes its result on as it is; what a selector makes of it nobody can tell.
 """

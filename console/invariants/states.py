@@ -1,4 +1,4 @@
-"""Was each state that was entered left once, and each task ended once?  I5 and I6."""
+"""Check I5 and I6: each entered state was left once, and each task ended once."""
 
 from __future__ import annotations
 

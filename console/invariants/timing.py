@@ -1,4 +1,4 @@
-"""Did nothing come before its time?  I8."""
+"""Check I8: no timer, retry or timeout happened before its time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong, and with which execution?"""
+"""A violation of an invariant: the execution, and what is wrong with it."""
 
 from __future__ import annotations
 

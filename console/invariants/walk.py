@@ -1,4 +1,4 @@
-"""Which visit of which state does each event belong to?  A history, read once from its beginning.
+"""Read a history once from its beginning, and assign each event to a visit of a state.
 
 Events are chained: each points back at the event it followed. A *visit* is one stay in a state,
 named by its ...StateEntered event; its *home* is the event that began the branch or iteration it

@@ -1,4 +1,4 @@
-"""Does what runs have something to move it at every instant, and only go forward?  I1, I11, I16.
+"""Check I1, I11 and I16 by samples: running executions can always move, and only forward.
 
 Sampled once a second while workers are busy, killed, or started again.
 """

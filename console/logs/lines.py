@@ -1,4 +1,4 @@
-"""Which events does a level log, and what does a log line say?"""
+"""Choose the events that a log level includes, and build their log lines."""
 
 from __future__ import annotations
 

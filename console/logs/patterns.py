@@ -1,4 +1,4 @@
-"""Which lines does a filter pattern want?  Terms, and JSON selectors as { $.type = "TaskFailed" }.
+"""Match log lines against a filter pattern: terms, and JSON selectors as { $.type = "X" }.
 
 The part of CloudWatch's syntax that tells log lines of executions apart: terms, quoted phrases,
 ``-`` (none of these) and ``?`` (any of these); comparisons of selectors joined by ``&&`` and ``||``

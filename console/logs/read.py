@@ -1,4 +1,4 @@
-"""Which log lines are there?  Of one stream from either end, or of a group by a pattern."""
+"""Read log lines: of one stream from either end, or of a group by a pattern."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which streams and lines has a log group?  Computed from executions and their histories.
+"""Compute the streams and lines of a log group from executions and their histories.
 
 One stream an execution, ``states/<machine>/<minute>/<key>``. Which executions log to a group, and
 what of them, is settled by the route of their machine when they started. Nothing is written.

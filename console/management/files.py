@@ -1,4 +1,4 @@
-"""How does a command read the files it is given?"""
+"""Read the files that a command is given."""
 
 from __future__ import annotations
 

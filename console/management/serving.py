@@ -1,4 +1,4 @@
-"""How does a command serve pages and API?  What ``up`` and ``web`` share."""
+"""Serve pages and API; the commands ``up`` and ``web`` share this code."""
 
 from __future__ import annotations
 

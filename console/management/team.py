@@ -1,4 +1,4 @@
-"""What must be true before a process of a team begins?"""
+"""Check the conditions under which a process of a team may start."""
 
 from __future__ import annotations
 

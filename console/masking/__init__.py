@@ -1,5 +1,5 @@
-"""What of a project's payloads may be read, by whoever may not see its masked values?
+"""Mask values in a project's payloads for readers who may not see them.
 
-Pages and API hide them through ``hiding``, which finds out what masked places held in an execution;
-``mask`` hides it in a text.
+``masked_execution`` collects the values at the masked paths of an execution; ``mask`` masks them in
+a text. The pages and the API share both.
 """

@@ -1,8 +1,8 @@
-"""What of a payload may be read?  The texts of an execution, without what its project hides.
+"""Mask the texts of an execution: replace what its project hides.
 
-A value is hidden at every place that the project's paths name, in every payload on its own. What
-was found there is hidden also wherever else it turns up in the same execution: under another name,
-within a sentence, within a JSON text inside a text. Everything else keeps its text.
+A value is masked at every place that the project's paths name, in each payload. The same value is
+also masked wherever else it appears in the same execution: under another name, within a sentence,
+within a JSON text inside a text. All other text stays as it is.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""What is hidden of an execution from its reader?
+"""An execution as its reader may see it, with its hidden values masked.
 
-The project's paths say what (``Project.masked``); ``Veil`` hides it. Here is found out what hidden
-places held in an execution and in those that started it as a child of a Map Run, so that it can be
-hidden elsewhere, too. ``shown`` hands an execution to the pages; ``of`` what hides its events.
+``Project.masked`` has the masked paths; ``Mask`` masks a text. This module collects the values at
+those paths in an execution, and in the executions that started it as a child of a Map Run, because
+the same values are masked wherever else they appear. ``mask_execution`` masks an execution for the
+pages; ``masked_execution`` returns the masks of its events.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 KEPT = 200_000
 """How many hidden values are remembered; an execution counts as one even if it has none."""
-VEILED = 40_000
+MASKED_VALUES = 40_000
 """How many hidden values the masks that are kept have together, counted as those above."""
 _FIELDS = ("input", "output", "error", "cause")
 _ALL: QuerySet[Execution] = QuerySet(Execution)  # imported ones, too
@@ -229,7 +230,7 @@ def _joined(places: engine.PathSet, known: Iterable[_Read]) -> Mask:
 
 
 class _Masks:
-    """Veils used last, which are slow to make of thousands of values.
+    """The masks that were used last, which are slow to make of thousands of values.
 
     Bounded by their values, because a running execution whose values grow makes a new one each time
     that somebody looks.
@@ -248,7 +249,7 @@ class _Masks:
                 self._made[key] = Mask(places, values)
                 self._size += 1 + len(values)
             self._made.move_to_end(key)
-            while self._size > VEILED and len(self._made) > 1:
+            while self._size > MASKED_VALUES and len(self._made) > 1:
                 self._size -= 1 + len(self._made.popitem(last=False)[0][1])
             return self._made[key]
 

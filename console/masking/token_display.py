@@ -1,4 +1,4 @@
-"""Where may a task token stand on a page?  Nowhere, but where a person asked to see it."""
+"""Hide task tokens on pages, except where a person asked to see one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What would this have cost in AWS dollars?  An estimate, by the published prices.
+"""Estimate in dollars what executions would have cost on AWS, by the published prices.
 
 Standard: states entered, retries, redrives and one for the end of each run. Express: a request,
 and the memory held for the time it ran. What functions, logs and storage cost is not in it.

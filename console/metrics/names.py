@@ -1,4 +1,4 @@
-"""Which metrics are there?  The table that is the contract: names, units, dimensions, meaning.
+"""The table of all metrics, which is the contract: names, units, dimensions, meaning.
 
 Names, units and dimensions are those of the namespace ``AWS/States``.
 ``docs/reference/metrics.md`` has one row for each; a test compares the two.

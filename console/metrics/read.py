@@ -1,4 +1,4 @@
-"""What were the values of a metric?  Sums of the minutes that are over, and live rows since."""
+"""Read the values of a metric: the sums of past minutes, and live rows after them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""How do metrics outlive their rows?  Minutes that are over are summed up, once.
+"""Sum up the metrics of each past minute once, so that the values outlive their rows.
 
-Upkeep does this beside the work, never in a step. A cursor in the database says up to which minute
-it was done; sums and cursor change in one transaction, and only if the cursor still stands where
-the sums began. So a crash repeats a chunk and doubles nothing, and several processes may try.
+The maintenance threads of a worker do this, never a step. A cursor in the database says up to which
+minute it is done. The sums and the cursor change in one transaction, and only if the cursor still
+stands where the sums began. So a repeat after a crash doubles nothing, and several processes may
+try at the same time.
 
 A minute is summed two minutes after its end: a step writes its moment and commits it within
 seconds, and a minute that is summed is never looked at again. Executions that are deleted later

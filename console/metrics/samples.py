@@ -1,4 +1,4 @@
-"""Which values does a span of time have?  Read from the rows that steps have committed.
+"""Compute the values of metrics in a span of time from the rows that steps have committed.
 
 A value exists when its row does: nothing is counted that was only intended, and nothing twice.
 """

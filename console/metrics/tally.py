@@ -1,4 +1,4 @@
-"""What is known of many values without keeping each?  Count, sum, extremes and a spread."""
+"""Summarise many values without keeping each: count, sum, extremes and a spread."""
 
 from __future__ import annotations
 

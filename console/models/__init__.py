@@ -1,4 +1,4 @@
-"""What is stored?  Tables only.
+"""The tables of the database.
 
 They decide nothing, and only ``console.store`` writes execution tables.
 

@@ -1,4 +1,4 @@
-"""What is done to many executions at once?  A job, and what became of each."""
+"""Tables of bulk jobs: one action on many executions, and the result of each."""
 
 from __future__ import annotations
 

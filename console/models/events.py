@@ -1,4 +1,4 @@
-"""Who is told when something happens, and what is started when?  Rules, events, deliveries."""
+"""Tables of event rules: rules with targets and schedules, events, deliveries."""
 
 from __future__ import annotations
 

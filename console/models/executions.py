@@ -1,4 +1,4 @@
-"""How far has it come?  Executions and the rows that only their steps write.
+"""Tables of executions, and of the rows that only their steps write.
 
 (Above 300 lines: one table and the rows that only its steps write.)
 """

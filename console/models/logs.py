@@ -1,4 +1,4 @@
-"""Where do executions log?  Groups, and which machine logged where since when; no lines at all."""
+"""Tables of log groups, and of the periods in which machines log to them; no lines."""
 
 from __future__ import annotations
 

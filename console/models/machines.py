@@ -1,4 +1,4 @@
-"""What may be started?  Definitions, machines, versions, aliases, activities, tags."""
+"""Tables of what can be started: definitions, machines, versions, aliases, activities, tags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of the metrics?  Sums a minute, sums for ever, and what AWS asks for its work."""
+"""Tables of metrics: sums of a minute, permanent sums, and AWS's own measures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may do what?  Projects, their members, keys and login links, and what was done."""
+"""Tables of people: projects, members, access keys, login links, the audit trail."""
 
 from __future__ import annotations
 

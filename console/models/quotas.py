@@ -1,4 +1,4 @@
-"""What is left of a project's rates, and how often they were exceeded?"""
+"""Tables of quotas: what is left of a project's rates, and how often they were exceeded."""
 
 from __future__ import annotations
 

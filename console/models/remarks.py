@@ -1,4 +1,4 @@
-"""What do people tell each other about an execution?"""
+"""Tables of what people write about an execution."""
 
 from __future__ import annotations
 

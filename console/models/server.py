@@ -1,4 +1,4 @@
-"""What must all processes agree on, and which of them are at work?"""
+"""Tables that all processes share: facts of the server, and the processes at work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which state machines does a new installation start with?
+"""The sample state machines of a new installation.
 
 The definitions are files beside this one; ``MACHINES`` says what each is called, what it shows in
 one line, and with which input to try it. Their functions are in ``console.samples.functions``.

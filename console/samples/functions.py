@@ -1,4 +1,4 @@
-"""What do the sample state machines call?  Small functions, as one would write them for Lambda."""
+"""The functions that the sample state machines call, written as for Lambda."""
 
 from __future__ import annotations
 

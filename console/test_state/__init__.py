@@ -1,4 +1,4 @@
-"""What does one state do with one input?  The API's TestState, for the API and for the pages."""
+"""Test one state with one input: the API's TestState, for the API and for the pages."""
 
 from console.test_state.state import try_state
 

@@ -1,4 +1,4 @@
-"""Is a mocked result what the service would answer?  Checked against the service model."""
+"""Check a mocked result against the service model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is the answer to TestState: one state with one input, tried without an execution?"""
+"""Answer TestState: run one state with one input, without an execution."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ process that does all the work; ``Team`` is one of several on a PostgreSQL. Kill
 the next one goes on where the rows stand (the store's own theory tells what each crash leaves).
 
 **Waking and sweeping.** After a commit a signal says what can go on: an execution, a task, a
-delivery. A signal may be lost. So each second ``_sweep`` reads what could go on by itself: runs
+delivery. A signal may be lost. So each second ``sweep`` reads what could go on by itself: runs
 that are ready, messages in inboxes, scheduled tasks, Map Runs, bulk jobs. Waking twice is harmless,
 because a step that finds nothing to do writes nothing.
 

@@ -1,4 +1,4 @@
-"""Who carries out calls that take their time?  Threads started as needed, up to a limit."""
+"""Run slow calls on threads that start when they are needed, up to a limit."""
 
 from __future__ import annotations
 

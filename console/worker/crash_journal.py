@@ -1,8 +1,8 @@
-"""What was a process computing when it died?  A few numbers in a file that outlives it.
+"""A file that outlives its process and shows what the process was computing when it died.
 
 Each thread writes the execution that the engine computes, or the task whose Python callable runs,
-into its own place of a mapped file; that costs nothing and survives kill -9. Whoever finds the file
-of a process that is gone knows exactly what may have killed it: not what only waited.
+into its own place of a mapped file; that costs nothing and survives kill -9. The file of a dead
+process names exactly the executions and tasks that may have killed it, and none that only waited.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Is each worker of this machine well?  A file that it touches whenever it has renewed its lease.
+"""The health file of a worker, touched whenever the worker has renewed its lease.
 
 Who watches over the processes - Docker, systemd, a person - asks by ``manage.py worker_health``,
 which needs neither the database nor the worker's attention: a worker that hangs touches nothing.

@@ -1,4 +1,4 @@
-"""Who does what is neither a step nor a call?  Map Runs, bulk jobs, deletions, deadlines, events.
+"""Work beside steps and calls: Map Runs, bulk jobs, deletions, deadlines, events.
 
 On threads of their own: no call, however long it hangs, keeps them waiting.
 """

@@ -1,4 +1,4 @@
-"""How do the items of a Map Run come in, and its results get out, where a bucket has them?
+"""Read the items of a Map Run from a bucket, and write its results to a bucket.
 
 Both are calls to the outside, so neither runs in a transaction; both are done anew from the
 beginning after a crash.

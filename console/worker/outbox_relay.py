@@ -1,4 +1,4 @@
-"""Who takes events to their targets?  Threads: a slow receiver delays no other work."""
+"""Relay events from the outbox on threads, so that a slow receiver delays no other work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does a Task call Step Functions of this server?  In this process, as its execution.
+"""Call Step Functions of this server for a Task: in this process, as the Task's execution.
 
 No request leaves the process, so none is refused while the web processes are away. A call whose
 change is one transaction - above all StartExecution - is committed together with what becomes of

@@ -1,7 +1,8 @@
-"""Which execution may have killed the process before this one?  Any that could go on as it began.
+"""Find and end the executions that kill their process again and again.
 
-Each is noted durably before its first step here, and forgiven by a good one. So what kills its
-process (memory, a crash, a hang that somebody ended) again and again is ended at the third start.
+A row names each execution before its first step in this process, and a step that succeeds clears
+the suspicion. An execution that kills its process by memory, a crash or a hang is ended at the
+third start.
 """
 
 from __future__ import annotations

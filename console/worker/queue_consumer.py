@@ -1,4 +1,4 @@
-"""Who takes the jobs of the team's queue?  PgQueuer's manager, on a thread with an event loop."""
+"""Take jobs of the team's queue by PgQueuer's manager, on a thread with an event loop."""
 
 from __future__ import annotations
 

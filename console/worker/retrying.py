@@ -1,4 +1,4 @@
-"""How does a thread outlive what goes wrong in its work?"""
+"""Keep a thread alive through errors of its work: log them, or retry during an outage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which execution is stepped next, and by whom?  One thread at a time for each, woken as asked."""
+"""Choose which execution each thread steps next; an execution has one thread at a time."""
 
 from __future__ import annotations
 

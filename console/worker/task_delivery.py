@@ -1,4 +1,4 @@
-"""How does a scheduled task become a call, and its outcome a message?"""
+"""Turn a scheduled task into a call, and the outcome of the call into a message."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def cancel_job(execution_id: int, number: int) -> None:
 
 
 def _cancel(work: claim.ClaimedTask, job: str) -> None:
-    if work.service in schedule.NESTED and children.publish_abandoned(work.execution_id):
+    if work.service in schedule.NESTED and children.abandons_children(work.execution_id):
         return
     with _known(work):
         task = _task(work, trusted=True)

@@ -1,4 +1,4 @@
-"""What is due, and when?  A heap of moments in memory, filled from the rows."""
+"""A heap of due times in memory, filled from the rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is there one embedded worker on a database, or a team of others?
+"""A lock that gives a database either one embedded worker or a team of other workers.
 
 On PostgreSQL a lock says so that lives and dies with a connection of its own: an embedded worker
 takes it alone, the workers of a team share it. On SQLite the lock on the data folder has said so

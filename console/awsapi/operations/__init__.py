@@ -1,4 +1,4 @@
-"""Which function answers which action?"""
+"""The table of API actions and the functions that answer them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does an operation get, and how does it answer later?"""
+"""The call that an operation gets, and the ways to answer it later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How are metrics read?  CloudWatch's ListMetrics, GetMetricStatistics and GetMetricData."""
+"""Read metrics: CloudWatch's ListMetrics, GetMetricStatistics and GetMetricData."""
 
 from __future__ import annotations
 

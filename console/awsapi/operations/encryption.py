@@ -1,4 +1,4 @@
-"""How is data encrypted?  AWS's configuration, kept and answered; nothing here has a KMS."""
+"""Store and return AWS's encryption configuration; this server has no KMS."""
 
 from __future__ import annotations
 

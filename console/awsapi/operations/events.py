@@ -1,4 +1,4 @@
-"""How do SDKs set up rules and put events?  The service ``events``: EventBridge's default bus."""
+"""Manage rules and put events: the service ``events``, EventBridge's default bus."""
 
 from __future__ import annotations
 

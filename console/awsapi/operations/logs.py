@@ -1,4 +1,4 @@
-"""How are logs read?  CloudWatch Logs: groups, and the streams and lines of executions in them."""
+"""Read logs: the groups of CloudWatch Logs, with the streams and lines of executions."""
 
 from __future__ import annotations
 

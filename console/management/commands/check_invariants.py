@@ -1,4 +1,4 @@
-"""``manage.py check_invariants``: is anything lost, doubled, stuck or out of order?"""
+"""``manage.py check_invariants``: find what is lost, doubled, stuck or out of order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``manage.py worker_health``: are the workers of this machine or container well?"""
+"""``manage.py worker_health``: report whether the workers of this machine are healthy."""
 
 from __future__ import annotations
 

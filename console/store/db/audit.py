@@ -1,4 +1,4 @@
-"""Who did what to what?  One append-only row a change, never a payload."""
+"""Write the audit trail: one append-only row per change, never a payload."""
 
 from __future__ import annotations
 

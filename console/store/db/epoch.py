@@ -1,7 +1,7 @@
-"""Does this process still work on the database it began with?
+"""Detect that the database was restored while this process was running.
 
-After a restore the rows are older than what a running process remembers. Whoever restores begins a
-new epoch (``manage.py bump_epoch``), and no step of a process of an older one is written any more.
+After a restore the rows are older than what a running process remembers. The operator who restores
+begins a new epoch (``manage.py bump_epoch``); steps of a process of an older epoch are not written.
 """
 
 from __future__ import annotations

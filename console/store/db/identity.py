@@ -1,4 +1,4 @@
-"""Is this the server whose secret wrote the database, and does it know all its tables?"""
+"""Check that this server's secret wrote the database, and that it knows all its tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How do migrations add an index to a large table?"""
+"""Add an index to a large table in a migration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is a change written whose caller need not hold a thread until it is committed?"""
+"""Write a change without a caller's thread that waits for the commit."""
 
 from __future__ import annotations
 

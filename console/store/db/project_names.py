@@ -1,4 +1,4 @@
-"""Which project does an ARN belong to?  The one whose account stands in it."""
+"""Find the project of an ARN by the account in it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Who tried what their role does not allow?  The audit says it, under a name of its own.
+"""Record in the audit trail the actions that a role did not allow, under their own name.
 
-So what stands there under the name of an action was done.
+An entry under the name of an action itself therefore means that the action was done.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which texts can every database store?  All but two kinds of characters."""
+"""Check that a text can be stored in every database: two kinds of characters cannot."""
 
 from __future__ import annotations
 

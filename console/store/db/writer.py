@@ -1,4 +1,4 @@
-"""How does a change reach the database?  On SQLite through one thread with group commit.
+"""Write changes to the database; on SQLite by one thread with group commit.
 
 ``write(fn)`` runs ``fn`` in a transaction and returns what it returned, after the commit is
 durable. Hooks that ``fn`` registers by ``transaction.on_commit`` run after that commit, and not at

@@ -1,4 +1,4 @@
-"""What is on its way, what arrived, and what never will?  At least once, with the same event id.
+"""Deliver events at least once, with the same event id: pending, delivered, dead-lettered.
 
 A delivery that is being sent when the process is killed is sent again by the next one.
 """

@@ -1,4 +1,4 @@
-"""What is to be told to others?  Events, written in the transaction of what they tell of.
+"""Write events to the outbox, in the transaction of the change that they report.
 
 A project without an enabled rule writes none: whether it has one is remembered for a second, so an
 execution nobody asked about costs nothing more. ``route`` turns events into deliveries later.

@@ -1,4 +1,4 @@
-"""How are rules and their targets kept?  By EventBridge's words."""
+"""Store rules and their targets, in EventBridge's terms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which addresses start executions by HTTP?  Their secrets are shown once and stored hashed."""
+"""Store the addresses that start executions by HTTP; their secrets are stored as hashes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is one action done to many executions, each exactly once, whatever dies meanwhile?
+"""Apply one action to many executions, to each exactly once, even if a process dies.
 
 A job is rows. A redrive or a start and the note that it was done are one transaction; a stop is
 noted before and after, and stopping twice is stopping once. So a job goes on where its rows stand.

@@ -1,8 +1,9 @@
-"""What becomes of the executions that one has started, when it ends itself?
+"""Stop or keep the child executions of an execution that ends.
 
-As with AWS, whoever waits for one (``.sync``) has it stopped, once, as far as that can be done.
-With ``stepyard:childPolicy`` *terminate* every one of them is stopped, for sure; with *abandon*
-none. A run is marked when it starts the first one, so that no restart forgets them.
+As on AWS, a child execution that a Task waits for (``.sync``) is stopped once, on a best-effort
+basis. With ``stepyard:childPolicy`` *terminate* every child is stopped, and the stop is retried
+until it succeeds; with *abandon* no child is stopped. A run is marked when it starts its first
+child, so that a restart does not forget the children.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def to_end() -> Sequence[int]:
     return list(marked.values_list("execution_id", flat=True)[:_AT_ONCE])
 
 
-def publish_abandoned(execution_id: int) -> bool:
+def abandons_children(execution_id: int) -> bool:
     """Tell whether an execution has ended and leaves its children alone."""
     ended = (
         Execution.objects.filter(pk=execution_id).exclude(status=ExecutionStatus.RUNNING).exists()

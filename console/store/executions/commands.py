@@ -1,4 +1,4 @@
-"""How does what the engine asks for become rows?  Tasks, timers and the end, in a step's commit."""
+"""Apply the engine's commands in the step's commit: write tasks, timers and the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to an execution that the engine cannot take further?  It ends alone (G14)."""
+"""End an execution that the engine cannot continue; no other execution suffers (G14)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is a history from elsewhere read and kept?  What the AWS CLI printed becomes rows to look at.
+"""Import a history that the AWS CLI printed, as rows that pages can show.
 
 An imported execution is a row that ``Execution.objects`` leaves out, so the engine, the API, the
 lists and the metrics never meet it; it has no run, so no worker could take it up.

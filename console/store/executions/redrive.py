@@ -1,4 +1,4 @@
-"""How is an execution redriven that ended badly, and which may be?
+"""Redrive an execution that failed, timed out or was aborted, if it is eligible.
 
 Source: "Restarting state machine executions with redrive": eligibility, reasons in AWS's words.
 """

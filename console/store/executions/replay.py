@@ -1,4 +1,4 @@
-"""How is an execution repeated from one of its states?  As a new one: AWS has no such thing.
+"""Replay an execution from one of its states as a new execution; AWS has no such action.
 
 The new execution begins in that state, with the input recorded there or an edited one, and with the
 variables of that moment. Its snapshot remembers the origin; nothing else knows a difference.

@@ -1,4 +1,4 @@
-"""How are executions removed that nobody needs any more?  With all their rows, some at a time.
+"""Delete old executions with all their rows, some at a time.
 
 An execution goes with the children of its Map Runs, and only when all of them have ended. Children
 go before their parent; its snapshot is emptied first of all, so that what is half removed cannot be

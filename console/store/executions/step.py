@@ -1,4 +1,4 @@
-"""How does a step become rows?  Load a run with its messages, advance, commit - fenced.
+"""Commit steps: load a run with its messages, advance it, and write its rows, fenced.
 
 The commit's guard is the run's version: who loaded an older one writes nothing and gets ``Fenced``.
 So any number of threads and processes may try to step the same execution; one of them wins, nothing

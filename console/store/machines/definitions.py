@@ -1,4 +1,4 @@
-"""How are definitions kept?  By the hash of their text, once, for ever."""
+"""Store definitions by the hash of their text, once and permanently."""
 
 from __future__ import annotations
 

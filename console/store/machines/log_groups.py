@@ -1,4 +1,4 @@
-"""Where do executions log?  Log groups, and the routes that machines' logging makes to them."""
+"""Store log groups, and the routes from machines' logging configurations to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which machine behaves otherwise than AWS has it?  Tags of the machine say so.
+"""Tags with which a machine behaves differently from AWS.
 
 ``stepyard:childPolicy``: what becomes of the executions it has started when one of its own ends.
 ``stepyard:onWorkerLoss``: whether a call is made again whose outcome nobody knows.

@@ -1,4 +1,4 @@
-"""How are state machines kept?
+"""Store state machines.
 
 Create, update, delete and look up, with AWS's rules of idempotence.
 """

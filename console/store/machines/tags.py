@@ -1,4 +1,4 @@
-"""How are tags kept?"""
+"""Store tags."""
 
 from __future__ import annotations
 

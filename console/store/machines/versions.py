@@ -1,4 +1,4 @@
-"""How are versions and aliases kept, and which text does an ARN start?"""
+"""Store versions and aliases, and resolve an ARN to the definition that it starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many children and items of a Map Run are in which state, as DescribeMapRun counts them?
+"""Count the children and items of a Map Run by state, as DescribeMapRun does.
 
 All but ``results_written`` and ``not_redrivable`` add up to ``total``.
 """

@@ -1,4 +1,4 @@
-"""What do the children of a Map Run get, and where do their results go?
+"""Store the inputs of the children of a Map Run, and collect their results.
 
 Inputs are rows until their child starts: a Map of any length costs memory for a few of them.
 """

@@ -1,4 +1,4 @@
-"""How do the child executions of a distributed Map come, run and end?
+"""Start, run and end the child executions of a distributed Map.
 
 A Map Run is a row with its counts. Whoever sees that something changed calls ``progress``: it
 starts children up to the concurrency, and reports the one outcome to the parent's task. Calling it

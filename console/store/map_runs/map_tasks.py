@@ -1,4 +1,4 @@
-"""How does the task of a distributed Map tell what became of its Map Run?
+"""Report the outcome of a Map Run to the task of its distributed Map.
 
 Its ``dispatches``: one for the Map Run that was begun, and one for each time in a row that it could
 not begin or go on.

@@ -1,4 +1,4 @@
-"""Which places of payloads are hidden, and who had a look all the same?"""
+"""Store which paths of payloads are masked, and who revealed masked values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is noted of an execution, and who looks into it?  One note each, the last one counts."""
+"""Store the note and the assignee of an execution; the latest change wins."""
 
 from __future__ import annotations
 

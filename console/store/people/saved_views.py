@@ -1,4 +1,4 @@
-"""Which lists of executions does a project keep under a name?"""
+"""Store the named lists of executions of a project."""
 
 from __future__ import annotations
 

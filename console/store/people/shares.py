@@ -1,4 +1,4 @@
-"""Who may see the picture of an execution without signing in?  Who has a link that has not expired.
+"""Share the picture of an execution by links that expire and need no sign-in.
 
 A link is signed, not stored: what it opens, until when, and who made it stand in it. It opens
 nothing when its time is over, or when its maker may no longer share.

@@ -1,4 +1,4 @@
-"""What is worth keeping in memory between steps?  Runs stepped last, and compiled machines."""
+"""Caches between steps: the runs that were stepped last, and compiled machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is this server well?  Facts of the engine, not only that a process answers."""
+"""Report the health of the server by facts of the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is an execution's history kept and told?  Append-only rows; AWS's shape for who asks."""
+"""Store the history of an execution as append-only rows, and return it in AWS's shape."""
 
 from __future__ import annotations
 

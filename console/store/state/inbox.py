@@ -1,4 +1,4 @@
-"""How does a message wait for its execution?  As a row that the step which takes it deletes."""
+"""Store the messages of an execution as rows, until the step that takes them deletes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a project going faster than it may?  Token buckets in the database, so all processes share."""
+"""Limit the rates of a project by token buckets in the database, for all processes together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How are the timers of an execution kept?  As rows that the step which takes them deletes."""
+"""Store the timers of an execution as rows, until the step that takes them deletes them."""
 
 from __future__ import annotations
 

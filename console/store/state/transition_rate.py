@@ -1,4 +1,4 @@
-"""May an execution enter a state now?  What its project's rate of state transitions allows.
+"""Limit the state transitions of executions to the rate of their project.
 
 A step enters as many states as the bucket has tokens, and pays for them in its own commit: a token
 is gone if and only if the transition is there. Who finds none takes tokens of the future, in the
@@ -166,7 +166,7 @@ def reserve_tokens(budget: TransitionBudget, left: int, *, running: bool) -> boo
     ``left``: how many lines of control and messages the step left. Return whether they can go on
     before a timer says so.
 
-    Raise ``Short`` if the tokens that it counted on are gone. What one state starts together, as
+    Raise ``NoTokens`` if the tokens that it counted on are gone. What one state starts together, as
     the branches of a Parallel, is begun together: the bucket may go below zero for it.
     """
     budget.held = False

@@ -1,4 +1,4 @@
-"""Where are the write-once texts of a run?  In rows, read when the engine asks for them."""
+"""Store the write-once texts of a run as rows, which are read when the engine needs them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How are activities kept?"""
+"""Store activities."""
 
 from __future__ import annotations
 

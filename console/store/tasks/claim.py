@@ -1,4 +1,4 @@
-"""Who has an open task, and what becomes of the work of who is gone?"""
+"""Claim open tasks for a worker, and release the claims of workers that died."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def pending_activity_task(
 
 
 def take_activity_task(activity_arn: str, worker: str = "") -> ClaimedTask | None:
-    """Take a task as ``taking_activity_task`` does; it is theirs when this returns."""
+    """Take a task as ``pending_activity_task`` does; it is theirs when this returns."""
     taking = pending_activity_task(activity_arn, worker)
     return None if taking is None else taking.now()
 

@@ -1,4 +1,4 @@
-"""Who may end an open task?
+"""End an open task, if the caller may end it.
 
 The first committed outcome closes the row and puts its message into the inbox in the same
 transaction.

@@ -1,4 +1,4 @@
-"""Which tasks are late?  Those whose deadline the row still shows in the update that closes it."""
+"""Time out late tasks, if the closing update still finds the same deadline in the row."""
 
 from __future__ import annotations
 

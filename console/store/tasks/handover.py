@@ -1,7 +1,11 @@
-"""Did a worker get its task, though the database fell silent while it was handed out?
+"""Confirm that a worker got its task, even if the database failed during the claim.
 
-The answer to a COMMIT may be lost with its connection. Whoever took a task then looks again whether
-it is theirs: else it would be started and in nobody's hands, until a deadline it may not have.
+The answer to a COMMIT may be lost with its connection. The worker that claimed the task then reads
+the row again. Without this, the task could stay started although no worker has it:
+
+1. a worker claims a task and commits;
+2. the database commits, and the connection breaks before its answer arrives;
+3. the worker drops the task, and the row stays started until its deadline, if it has one.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ _PAUSE_S = 0.2
 
 
 def claim_activity_task(activity_arn: str, worker: str) -> Pending[ClaimedTask | None] | None:
-    """Take the oldest open task of an activity, as ``claims.taking_activity_task``."""
+    """Take the oldest open task of an activity, and confirm that it was taken."""
     asked: list[ClaimedTask] = []
 
     def rescue(error: Exception) -> ClaimedTask | None:

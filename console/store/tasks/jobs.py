@@ -1,4 +1,4 @@
-"""Which tasks go on elsewhere, and when is each looked at again?
+"""Keep the tasks that wait for a job elsewhere, and when to look at each job again.
 
 A task that has been submitted is *waiting*: no thread and no call holds it. Its outcome comes with
 its token, or is found by looking at its job from time to time.

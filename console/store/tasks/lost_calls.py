@@ -1,4 +1,4 @@
-"""What becomes of a call whose worker is gone, so that nobody knows its outcome?
+"""Decide about calls whose worker died, so that their outcome is unknown.
 
 It is made again, with the same idempotency key - unless its state machine says that no call may be
 made twice (``stepyard:onWorkerLoss`` = fail): then its attempt has failed, and Retry decides.

@@ -1,4 +1,4 @@
-"""How does a person end an open task, or keep it alive, in place of a worker?
+"""End an open task, or send its heartbeat, by hand in place of a worker.
 
 By the task's own number, so that no token travels through a page. An activity task that nobody
 has taken yet is taken first: its history then names who worked it.

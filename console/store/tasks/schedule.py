@@ -1,4 +1,4 @@
-"""What work is open?  A task is a row from the commit that scheduled it to the one that ends it.
+"""Schedule tasks: a task is a row from the commit that schedules it to the one that ends it.
 
 Its side effect starts only after that first commit. Who has it is told in ``claim``, how it ends
 in ``complete``.

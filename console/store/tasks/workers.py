@@ -1,4 +1,4 @@
-"""Which processes are at work, and who takes over from one that is gone?
+"""Keep the list of worker processes, and let one take over the work of a dead one.
 
 A lease is a row with a moment. Who renews it in time is alive; what the others had in hand is
 offered again. A process that was stopped longer than that finds its lease lost and takes a new one;
@@ -91,7 +91,7 @@ def team_share(name: str) -> tuple[Share, list[str]]:
     return part, dead
 
 
-def is_alive() -> list[str]:
+def live_worker_names() -> list[str]:
     """Return the names whose leases stand."""
     now_ms = clock.now_ms()
     found = Worker.objects.filter(lease_until_ms__gt=now_ms)
@@ -103,7 +103,7 @@ def deregister(name: str) -> int:
 
     def store() -> int:
         Worker.objects.filter(name=name).delete()
-        return lost_calls.recover_from(is_alive())
+        return lost_calls.recover_from(live_worker_names())
 
     return write(store)
 
@@ -113,7 +113,7 @@ def remove_dead(dead: list[str]) -> int:
 
     def store() -> int:
         Worker.objects.filter(name__in=dead).delete()
-        return lost_calls.recover_from(is_alive())
+        return lost_calls.recover_from(live_worker_names())
 
     return write(store)
 

@@ -146,13 +146,13 @@ def _curve(arrow: Arrow, places: _Places, lanes: dict[str, int]) -> Curve:
     (x, y), (to_x, to_y) = places.spots[source], places.spots[target]
     y += places.boxes[source].height / 2
     to_y -= places.boxes[target].height / 2
-    scope, there = places.rows[source], places.rows[target]
-    if there == scope + 1:
+    source_row, target_row = places.rows[source], places.rows[target]
+    if target_row == source_row + 1:
         bend = (to_y - y) / 2
         way = f"C{x:.1f},{y + bend:.1f} {to_x:.1f},{to_y - bend:.1f} {to_x:.1f},{to_y:.1f}"
         return Curve(arrow.id, f"M{x:.1f},{y:.1f} {way}")
     lane = lanes.setdefault(target, len(lanes)) % _LANES
     side = places.width + _BESIDE + _LANE * lane
-    out, come = places.bottoms[scope] + _AWAY, places.tops[there] - _AWAY
+    out, come = places.bottoms[source_row] + _AWAY, places.tops[target_row] - _AWAY
     points = ((x, y), (x, out), (side, out), (side, come), (to_x, come), (to_x, to_y))
     return Curve(arrow.id, "M" + " L".join(f"{a:.1f},{b:.1f}" for a, b in points))

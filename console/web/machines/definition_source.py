@@ -75,9 +75,9 @@ def text_page(text: str, ids: Mapping[str, str], number: int = 1, chosen: str = 
             span = f'<span class="src" id="src-{ids[name]}" tabindex="-1"{focus}>'
             marks += [(start, 1, span), (min(stop, end), 0, "</span>")]
     pieces, place = [], begin
-    for scope, _, tag in sorted(marks, key=lambda mark: mark[:2]):
-        pieces += [escape(text[place:scope]), tag]
-        place = scope
+    for start, _, tag in sorted(marks, key=lambda mark: mark[:2]):
+        pieces += [escape(text[place:start]), tag]
+        place = start
     html = mark_safe("".join([*pieces, escape(text[place:end])]))  # noqa: S308 - escaped above
     return TextPage(html, number, len(starts))
 

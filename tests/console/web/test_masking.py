@@ -432,7 +432,11 @@ def test_the_veils_of_an_execution_that_grows_are_bounded() -> None:
     for size in range(9_000, 9_050):
         values = frozenset(map(str, range(size)))
         assert kept.of(places, values) is kept.of(places, values)
-    assert sum(1 + len(values) for _, values in kept._made) == kept._size <= masked_execution.VEILED
-    alone = frozenset(map(str, range(2 * masked_execution.VEILED)))
+    assert (
+        sum(1 + len(values) for _, values in kept._made)
+        == kept._size
+        <= masked_execution.MASKED_VALUES
+    )
+    alone = frozenset(map(str, range(2 * masked_execution.MASKED_VALUES)))
     assert kept.of(places, alone) is kept.of(places, alone)
     assert len(kept._made) == 1
