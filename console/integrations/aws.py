@@ -61,7 +61,9 @@ def build_request(task: Task) -> Request | Failed:
     if operation.model.name == "StartExecution" and isinstance(parameters, dict):
         parameters.setdefault("Name", task.idempotency_key)
     try:
-        sent = shapes.to_request(operation.model.input_shape, parameters, task.idempotency_key)
+        sent = shapes.to_request(
+            operation.model.input_shape, parameters, task.idempotency_key, operation.field_name
+        )
     except shapes.ParametersError as error:
         return unusable_parameters(task, str(error))
     return Request(operation, sent)
@@ -79,7 +81,7 @@ def request_outcome(
     except targets.NoTargetError as error:
         return Failed("States.TaskFailed", str(error))
     except ClientError as error:
-        return Failed(names.exception_name(operation, _code(error)), _cause(operation, error))
+        return Failed(names.exception_name(operation, *_codes(error)), _cause(operation, error))
     except BotoCoreError as error:
         return Failed(f"{operation.prefix}.SdkClientException", _trouble(error))
     return _outcome(task, operation, answer)
@@ -102,7 +104,9 @@ def _reported(error: ParamValidationError) -> str:
 
 def _outcome(task: Task, operation: Operation, answer: dict[str, Any]) -> Succeeded | Failed:
     epoch = operation.old is not None
-    found = shapes.from_answer(operation.model.output_shape, answer, epoch=epoch)
+    found = shapes.from_answer(
+        operation.model.output_shape, answer, epoch=epoch, field_name=operation.field_name
+    )
     if task.service == "events" and found.get("FailedEntryCount"):
         return Failed("EventBridge.FailedEntry", engine.dumps(found))
     found |= _added(task)
@@ -137,6 +141,12 @@ def _headers(headers: dict[str, str]) -> dict[str, str]:
 
 def _code(error: ClientError) -> str:
     return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def _codes(error: ClientError) -> tuple[str, ...]:
+    """Return what an answer calls its error: its code, and the shape behind an older code."""
+    shape = error.response.get("Error", {}).get("QueryErrorCode")
+    return (str(shape), _code(error)) if shape else (_code(error),)
 
 
 def _cause(operation: Operation, error: ClientError) -> str:
