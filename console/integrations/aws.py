@@ -25,6 +25,8 @@ _SPELLED = {
     "x-amzn-trace-id": "X-Amzn-Trace-Id",
     "x-amz-executed-version": "X-Amz-Executed-Version",
 }
+_NOT_AWS = frozenset({"cache-control"})
+"""Headers that Stepyard's own API sends and that of Step Functions does not."""
 _PLAIN = {"events"}  # optimized, yet their result has no Sdk... members [recorded]
 _ADDED = {"glue": {"startJobRun": "JobName"}} | {
     "emr-serverless": dict.fromkeys(
@@ -32,6 +34,10 @@ _ADDED = {"glue": {"startJobRun": "JobName"}} | {
     )
 }
 """Optimized calls -> the parameter that their result tells again, by the documentation."""
+
+
+class NullParameterError(Exception):
+    """A null stands where the request cannot do without a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,8 @@ def request_outcome(
     operation = asked.operation
     try:
         answer = send()
+    except NullParameterError as error:
+        return Failed(f"{operation.prefix}.SdkClientException", str(error))
     except ParamValidationError as error:
         return unusable_parameters(task, _reported(error))
     except targets.NoTargetError as error:
@@ -88,10 +96,37 @@ def request_outcome(
 
 
 def _send(task: Task, asked: Request) -> dict[str, Any]:
+    """Call the service; one whose required parameter is null judges the request itself.
+
+    botocore would refuse such a request, but the SDK for Java sends it without the parameter
+    [recorded]. Nothing has been sent when ``ParamValidationError`` is raised.
+    """
+    try:
+        return _request(task, asked, validating=True)
+    except ParamValidationError:
+        if not _has_null(engine.loads(task.input)):
+            raise
+    try:
+        return _request(task, asked, validating=False)
+    except (ParamValidationError, KeyError, TypeError, ValueError) as error:
+        # The parameter has its place in the URL, so that there is no request without it.
+        msg = f"A required parameter must not be null: {error}"
+        raise NullParameterError(msg) from None
+
+
+def _request(task: Task, asked: Request, *, validating: bool) -> dict[str, Any]:
     operation = asked.operation
-    client = targets.service_client(operation.client, task.home, task.region, task.machine)
+    client = targets.service_client(
+        operation.client, task.home, task.region, task.machine, validating=validating
+    )
     answer: dict[str, Any] = client._make_api_call(operation.model.name, asked.sent)  # noqa: SLF001
     return answer
+
+
+def _has_null(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_has_null(one) for one in value.values())
+    return value is None or (isinstance(value, list) and any(_has_null(one) for one in value))
 
 
 def _reported(error: ParamValidationError) -> str:
@@ -111,7 +146,8 @@ def _outcome(task: Task, operation: Operation, answer: dict[str, Any]) -> Succee
         return Failed("EventBridge.FailedEntry", engine.dumps(found))
     found |= _added(task)
     if epoch and task.service not in _PLAIN:
-        found |= _metadata(answer.get("ResponseMetadata", {}))
+        own = operation.client == "stepfunctions"
+        found |= _metadata(answer.get("ResponseMetadata", {}), _NOT_AWS if own else frozenset())
     return Succeeded(engine.dumps(found))
 
 
@@ -120,9 +156,10 @@ def _added(task: Task) -> dict[str, Any]:
     return {name: engine.loads(task.input)[name]} if name else {}
 
 
-def _metadata(about: dict[str, Any]) -> dict[str, Any]:
-    """Return what optimized integrations tell of the HTTP answer."""
-    headers = _headers(about.get("HTTPHeaders", {}))
+def _metadata(about: dict[str, Any], hidden: frozenset[str]) -> dict[str, Any]:
+    """Return what optimized integrations tell of the HTTP answer, without ``hidden`` headers."""
+    given = about.get("HTTPHeaders", {})
+    headers = _headers({name: one for name, one in given.items() if name not in hidden})
     return {
         "SdkHttpMetadata": {
             "AllHttpHeaders": {name: [value] for name, value in headers.items()},

@@ -73,7 +73,7 @@ def class_name(name: str) -> str:
 
 
 def exception_class(shape: str) -> str:
-    """Return the class of an error's shape: ``DBInstanceNotFoundFault`` -> ``DbInst...Exception``."""
+    """Return the class of an error: ``KMSInvalidState`` -> ``KmsInvalidStateException``."""
     kept = shape.removesuffix("Fault").removesuffix("Exception")
     return f"{class_name(kept)}Exception"
 

@@ -6,6 +6,8 @@ The table over all operations of all services is made from botocore's models.
 from __future__ import annotations
 
 import re
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import botocore.session
@@ -13,7 +15,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 import engine
-from console.integrations import aws, names, parameters, sdk_names, shapes
+from console.integrations import aws, names, sdk_names, shapes
 from console.integrations.outcome import Failed, Succeeded, Task
 
 if TYPE_CHECKING:
@@ -233,7 +235,7 @@ def test_dynamodb() -> None:
 
 
 def test_a_query_compatible_error_is_its_shape() -> None:
-    """botocore hands out the old code as the code, and the shape beside it."""
+    """Botocore hands out the old code as the code, and the shape beside it."""
     error = {
         "Code": "AWS.SimpleQueueService.NonExistentQueue",
         "QueryErrorCode": "QueueDoesNotExist",
@@ -243,3 +245,78 @@ def test_a_query_compatible_error_is_its_shape() -> None:
     given = {"QueueUrl": "q", "MessageBody": "m"}
     _, outcome = made("aws-sdk:sqs:sendMessage", given, refused)
     assert outcome.error == "Sqs.QueueDoesNotExistException"
+
+
+# -- null parameters -------------------------------------------------------------------------------
+
+
+def test_a_null_is_given_and_is_not_sent() -> None:
+    """A required parameter that is null is no reason to refuse the request; it is left out."""
+    given = {"TableName": "t", "Item": None}
+    sent, _ = made("aws-sdk:dynamodb:putItem", given, {})
+    assert sent == {"TableName": "t"}
+    operation = names.find_operation("aws-sdk:dynamodb", "putItem")
+    assert operation is not None
+    assert shapes.find_problems(operation.model.input_shape, given, operation.field_name) == []
+
+
+class _Refusing(BaseHTTPRequestHandler):
+    """Answers 400 as a service that misses a parameter."""
+
+    def do_POST(self) -> None:
+        """Refuse a request whose body has no null."""
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        assert b"null" not in body
+        told = b'{"__type": "ValidationException", "message": "must not be null"}'
+        self.send_response(400)
+        self.send_header("Content-Length", str(len(told)))
+        self.end_headers()
+        self.wfile.write(told)
+
+    def log_message(self, *_: Any) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture
+def refusing_server() -> Iterator[str]:
+    """Return the address of a service that refuses each request."""
+    served = ThreadingHTTPServer(("127.0.0.1", 0), _Refusing)
+    threading.Thread(target=served.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{served.server_port}"
+    served.shutdown()
+    served.server_close()
+
+
+@pytest.mark.parametrize(
+    ("resource", "given", "error"),
+    [
+        (
+            "aws-sdk:dynamodb:putItem",
+            {"TableName": "t", "Item": None},
+            "DynamoDb.DynamoDbException",
+        ),
+        ("sqs:sendMessage", {"QueueUrl": "q", "MessageBody": None}, "SQS.AmazonSQSException"),
+        ("aws-sdk:s3:getObject", {"Bucket": "b", "Key": None}, "S3.SdkClientException"),
+    ],
+)
+def test_the_service_judges_a_null(
+    resource: str, given: Any, error: str, settings: Any, refusing_server: str
+) -> None:
+    """The request arrives without the parameter; one that has it in its URL cannot be made."""
+    keys = {"access_key_id": "x", "secret_access_key": "x"}
+    settings.STEPYARD_TARGETS = {"*": {"endpoint_url": refusing_server, **keys}}
+    service, _, action = resource.rpartition(":")
+    arn = "arn:aws:states:us-east-1:123456789012:execution:m:x"
+    task = Task("service", resource, service, action, engine.dumps(given), "key", arn, "token")
+    outcome = aws.call(task)
+    assert isinstance(outcome, Failed)
+    assert outcome.error == error
+
+
+def test_headers_of_this_server_do_not_leak() -> None:
+    """Step Functions sends no ``cache-control``; the result of a nested execution has none."""
+    about = {"HTTPHeaders": {"cache-control": "no-store", "date": "d"}, "HTTPStatusCode": 200}
+    answer = {"executionArn": "a", "startDate": None, "ResponseMetadata": about}
+    _, outcome = made("states:startExecution", {"StateMachineArn": "m"}, answer)
+    headers = result(outcome)["SdkHttpMetadata"]["HttpHeaders"]
+    assert headers == {"connection": "keep-alive", "Date": "d"}
