@@ -28,7 +28,7 @@ _SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
 _WORD_ENDS = (
     # Each puts a blank between its two groups; the order matters.
     re.compile(r"([^a-z]{2,})(v[0-9]+)"),  # TESTv4 -> TEST v4
-    re.compile(r"([^A-Z]{2,})(V[0-9]+)"),  # TestV4 -> Test V4
+    re.compile(r"([^A-Z]{2,})(V[0-9]+)"),  # the same with a large V
     re.compile(r"([a-z])(?=([A-Z][a-zA-Z0-9]))"),  # acmSuccess -> acm Success
     re.compile(r"([A-Z]+)([A-Z][a-z])"),  # ACMSuccess -> ACM Success
     re.compile(r"([0-9])(?=([a-zA-Z]))"),  # s3ec2 -> s3 ec2
