@@ -22,8 +22,8 @@ import engine
 from console import access
 from console.awsapi import cbor, services, shapes, sigv4
 from console.awsapi.operations.call import Answer, Call, Later
-from console.awsapi.threads import run_in_loop, threads, written
 from console.errors import ErrorCode, ProtocolError, ServiceError
+from console.fast_path.threads import run_in_loop, threads, written
 from console.store.db import outages
 from console.store.db.audit import Actor
 from console.store.db.pending import Pending, settled
@@ -185,7 +185,7 @@ def _authorize(principal: access.Principal, permission: str) -> None:
 
 
 def _identify_caller(
-    service: services.Service, path: str, headers: Headers, body: bytes
+    service: services.ApiService, path: str, headers: Headers, body: bytes
 ) -> tuple[access.Principal, str]:
     """Return who asks, by their signature, and the region they sign for."""
     if settings.STEPYARD_ACCEPT_ANY_KEY:
@@ -206,7 +206,7 @@ def _identify_caller(
 
 
 def _check_request(
-    service: services.Service, scope: dict[str, Any], headers: Headers, body: bytes
+    service: services.ApiService, scope: dict[str, Any], headers: Headers, body: bytes
 ) -> None:
     host, _ = split_domain_port(headers.get("host", [""])[0])
     # SDKs put "sync-" before the host's name for StartSyncExecution

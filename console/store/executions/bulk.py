@@ -14,6 +14,7 @@ from django.db.models import Count
 
 from console import access, clock
 from console.errors import ErrorCode, ServiceError, ThrottlingException, ValidationException
+from console.fast_path import rows
 from console.models import BulkItem, BulkJob, Execution
 from console.statuses import (
     BulkAction,
@@ -22,7 +23,7 @@ from console.statuses import (
     ExecutionStatus,
     MachineStatus,
 )
-from console.store.db import audit, rows
+from console.store.db import audit
 from console.store.db.writer import is_outage, write
 from console.store.executions import redrive
 from console.store.executions.start import start_execution
@@ -48,7 +49,7 @@ _OPEN = (BulkItemStatus.ACTING, BulkItemStatus.WAITING)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class BulkPlan:
     """What an action would do. ``refusals``: why some would be left out, by number."""
 
     action: str
@@ -76,7 +77,7 @@ class Plan:
         return Counter(self.refusals.values()).most_common()
 
 
-def plan_job(project: Project, action: str, numbers: Sequence[int]) -> Plan:
+def plan_job(project: Project, action: str, numbers: Sequence[int]) -> BulkPlan:
     """Return what an action would do to these executions of the project; changes nothing."""
     found = Execution.objects.filter(project=project, pk__in=list(numbers)[:MOST])
     chosen = tuple(
@@ -87,7 +88,7 @@ def plan_job(project: Project, action: str, numbers: Sequence[int]) -> Plan:
     refusals = {one.pk: _refusal(action, one) for one in chosen}
     if action == BulkAction.REDRIVE:
         refusals |= redrive.redrive_refusals([one for one in chosen if not refusals[one.pk]])
-    return Plan(action, chosen, {number: why for number, why in refusals.items() if why})
+    return BulkPlan(action, chosen, {number: why for number, why in refusals.items() if why})
 
 
 def _refusal(action: str, execution: Execution) -> str:
@@ -112,7 +113,7 @@ _DONE: dict[str, str] = {
 # -- the job ---------------------------------------------------------------------------------------
 
 
-def create_job(planned: Plan, project: Project, actor: audit.Actor, asked: str = "") -> BulkJob:
+def create_job(planned: BulkPlan, project: Project, actor: audit.Actor, asked: str = "") -> BulkJob:
     """Store a job for everything chosen; what is refused now is tried, and told, in its turn."""
     items = [
         BulkItem(number=one.pk, arn=one.arn, started_by=one.started_by) for one in planned.chosen

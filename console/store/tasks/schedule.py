@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 
 import engine
+from console.fast_path import rows, sql
 from console.models import RunRow, TaskRow
 from console.statuses import DueKind, TaskClock, TaskKind, TaskStatus, Topic
-from console.store.db import rows, signals, sql
+from console.store.db import signals
 from console.store.db.texts import storable
 from console.store.machines import activity_limits, machine_options
 from console.store.tasks import timeouts
@@ -37,7 +38,9 @@ def schedule_tasks(
     activities = [one.resource for one in wanted if one.kind == TaskKind.ACTIVITY]
     limits = activity_limits.limits_of(activities) if activities else {}
     made = [
-        _row(execution_id, arn, one, now_ms, limits.get(one.resource, activity_limits.NO_LIMITS))
+        _task_row(
+            execution_id, arn, one, now_ms, limits.get(one.resource, activity_limits.NO_LIMITS)
+        )
         for one in wanted
     ]
     rows.insert_rows(TaskRow, made)
@@ -55,7 +58,7 @@ def _mark_parent(execution_id: int) -> None:
         RunRow.objects.filter(pk=execution_id).update(children_end=True)
 
 
-def _row(
+def _task_row(
     execution_id: int, arn: str, wanted: engine.RunTask, now_ms: int, limits: activity_limits.Limits
 ) -> dict[str, Any]:
     """Return the row of a task. Most clocks of an activity start when a worker has it."""

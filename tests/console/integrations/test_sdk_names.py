@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 
 import engine
 from console.integrations import aws, names, sdk_names, shapes
-from console.integrations.outcome import Failed, Succeeded, Task
+from console.integrations.outcome import Failed, Succeeded, TaskAttempt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -185,7 +185,9 @@ def made(resource: str, given: Any, answer: Any) -> tuple[Any, Any]:
     """Return what a task sends, and what came of it if the service answers so."""
     service, _, action = resource.rpartition(":")
     arn = "arn:aws:states:us-east-1:123456789012:execution:m:x"
-    task = Task("service", resource, service, action, engine.dumps(given), "key", arn, "token")
+    task = TaskAttempt(
+        "service", resource, service, action, engine.dumps(given), "key", arn, "token"
+    )
     asked = aws.build_request(task)
     if isinstance(asked, Failed):
         return asked, asked
@@ -307,7 +309,9 @@ def test_the_service_judges_a_null(
     settings.STEPYARD_TARGETS = {"*": {"endpoint_url": refusing_server, **keys}}
     service, _, action = resource.rpartition(":")
     arn = "arn:aws:states:us-east-1:123456789012:execution:m:x"
-    task = Task("service", resource, service, action, engine.dumps(given), "key", arn, "token")
+    task = TaskAttempt(
+        "service", resource, service, action, engine.dumps(given), "key", arn, "token"
+    )
     outcome = aws.call(task)
     assert isinstance(outcome, Failed)
     assert outcome.error == error
