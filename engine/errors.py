@@ -25,6 +25,8 @@ QUERY_EVALUATION = "States.QueryEvaluationError"
 EXCEED_TOLERATED_FAILURE = "States.ExceedToleratedFailureThreshold"
 ITEM_READER_FAILED = "States.ItemReaderFailed"
 RESULT_WRITER_FAILED = "States.ResultWriterFailed"
+INTRINSIC_FAILURE = "States.IntrinsicFailure"
+RESULT_PATH_MATCH_FAILURE = "States.ResultPathMatchFailure"
 
 # ASL: "States.ALL ... cannot catch States.DataLimitExceeded or States.Runtime".
 _BEYOND_ALL = frozenset({RUNTIME, DATA_LIMIT_EXCEEDED})

@@ -31,6 +31,8 @@ _SPELLED = {
     "x-amzn-trace-id": "X-Amzn-Trace-Id",
     "x-amz-executed-version": "X-Amz-Executed-Version",
 }
+_NOT_AWS = frozenset({"cache-control"})
+"""Headers that Stepyard's own API sends and that of Step Functions does not."""
 _PLAIN = {"events"}  # optimized, yet their result has no Sdk... members [recorded]
 _ADDED = {"glue": {"startJobRun": "JobName"}} | {
     "emr-serverless": dict.fromkeys(
@@ -38,6 +40,10 @@ _ADDED = {"glue": {"startJobRun": "JobName"}} | {
     )
 }
 """Optimized calls -> the parameter that their result tells again, by the documentation."""
+
+
+class NullParameterError(Exception):
+    """A null stands where the request cannot do without a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,9 @@ def build_request(task: TaskAttempt) -> Request | Failed:
     if operation.model.name == "StartExecution" and isinstance(parameters, dict):
         parameters.setdefault("Name", task.idempotency_key)
     try:
-        sent = shapes.to_request(operation.model.input_shape, parameters, task.idempotency_key)
+        sent = shapes.to_request(
+            operation.model.input_shape, parameters, task.idempotency_key, operation.field_name
+        )
     except shapes.ParametersError as error:
         return unusable_parameters(task, str(error))
     return Request(operation, sent)
@@ -80,22 +88,51 @@ def request_outcome(
     operation = asked.operation
     try:
         answer = send()
+    except NullParameterError as error:
+        return Failed(f"{operation.prefix}.SdkClientException", str(error))
     except ParamValidationError as error:
         return unusable_parameters(task, _reported(error))
     except targets.NoTargetError as error:
         return Failed("States.TaskFailed", str(error))
     except ClientError as error:
-        return Failed(names.exception_name(operation, _code(error)), _cause(operation, error))
+        return Failed(names.exception_name(operation, *_codes(error)), _cause(operation, error))
     except BotoCoreError as error:
         return Failed(f"{operation.prefix}.SdkClientException", _trouble(error))
     return _outcome(task, operation, answer)
 
 
 def _send(task: TaskAttempt, asked: Request) -> dict[str, Any]:
+    """Call the service; one whose required parameter is null judges the request itself.
+
+    botocore would refuse such a request, but the SDK for Java sends it without the parameter
+    [recorded]. Nothing has been sent when ``ParamValidationError`` is raised.
+    """
+    try:
+        return _request(task, asked, validating=True)
+    except ParamValidationError:
+        if not _has_null(engine.loads(task.input)):
+            raise
+    try:
+        return _request(task, asked, validating=False)
+    except (ParamValidationError, KeyError, TypeError, ValueError) as error:
+        # The parameter has its place in the URL, so that there is no request without it.
+        msg = f"A required parameter must not be null: {error}"
+        raise NullParameterError(msg) from None
+
+
+def _request(task: TaskAttempt, asked: Request, *, validating: bool) -> dict[str, Any]:
     operation = asked.operation
-    client = targets.service_client(operation.client, task.home, task.region, task.machine)
+    client = targets.service_client(
+        operation.client, task.home, task.region, task.machine, validating=validating
+    )
     answer: dict[str, Any] = client._make_api_call(operation.model.name, asked.sent)  # noqa: SLF001
     return answer
+
+
+def _has_null(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_has_null(one) for one in value.values())
+    return value is None or (isinstance(value, list) and any(_has_null(one) for one in value))
 
 
 def _reported(error: ParamValidationError) -> str:
@@ -108,12 +145,15 @@ def _reported(error: ParamValidationError) -> str:
 
 def _outcome(task: TaskAttempt, operation: Operation, answer: dict[str, Any]) -> Succeeded | Failed:
     epoch = operation.old is not None
-    found = shapes.from_answer(operation.model.output_shape, answer, epoch=epoch)
+    found = shapes.from_answer(
+        operation.model.output_shape, answer, epoch=epoch, field_name=operation.field_name
+    )
     if task.service == "events" and found.get("FailedEntryCount"):
         return Failed("EventBridge.FailedEntry", engine.dumps(found))
     found |= _added(task)
     if epoch and task.service not in _PLAIN:
-        found |= _metadata(answer.get("ResponseMetadata", {}))
+        own = operation.client == "stepfunctions"
+        found |= _metadata(answer.get("ResponseMetadata", {}), _NOT_AWS if own else frozenset())
     return Succeeded(engine.dumps(found))
 
 
@@ -122,9 +162,10 @@ def _added(task: TaskAttempt) -> dict[str, Any]:
     return {name: engine.loads(task.input)[name]} if name else {}
 
 
-def _metadata(about: dict[str, Any]) -> dict[str, Any]:
-    """Return what optimized integrations tell of the HTTP answer."""
-    headers = _headers(about.get("HTTPHeaders", {}))
+def _metadata(about: dict[str, Any], hidden: frozenset[str]) -> dict[str, Any]:
+    """Return what optimized integrations tell of the HTTP answer, without ``hidden`` headers."""
+    given = about.get("HTTPHeaders", {})
+    headers = _headers({name: one for name, one in given.items() if name not in hidden})
     return {
         "SdkHttpMetadata": {
             "AllHttpHeaders": {name: [value] for name, value in headers.items()},
@@ -143,6 +184,12 @@ def _headers(headers: dict[str, str]) -> dict[str, str]:
 
 def _code(error: ClientError) -> str:
     return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def _codes(error: ClientError) -> tuple[str, ...]:
+    """Return what an answer calls its error: its code, and the shape behind an older code."""
+    shape = error.response.get("Error", {}).get("QueryErrorCode")
+    return (str(shape), _code(error)) if shape else (_code(error),)
 
 
 def _cause(operation: Operation, error: ClientError) -> str:

@@ -17,13 +17,16 @@ import botocore
 from botocore.loaders import Loader
 from botocore.model import ServiceModel
 
+from console.integrations import sdk_names
+
 if TYPE_CHECKING:
     from botocore.model import OperationModel
+
+    from console.integrations.sdk_names import FieldName
 
 SDK = "aws-sdk:"
 _HEAD = 6_000  # characters; a service's metadata stand at the beginning of its model
 _ID = re.compile(rb'"serviceId"\s*:\s*"([^"]+)"')
-_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,14 @@ class Operation:
     @property
     def prefix(self) -> str:
         """What stands before the dot in the names of its errors."""
-        return self.old.prefix if self.old else pascal_case(self.model.service_model.service_id)
+        if self.old:
+            return self.old.prefix
+        return sdk_names.service_class(self.model.service_model.service_id)
+
+    @property
+    def field_name(self) -> FieldName:
+        """How its parameters and its results name the fields."""
+        return sdk_names.capitalized_name if self.old else sdk_names.sdk_field_name
 
 
 def find_operation(service: str, action: str) -> Operation | None:
@@ -120,11 +130,11 @@ def service_model(client: str) -> ServiceModel:
 
 @lru_cache(maxsize=1)
 def client_names() -> dict[str, str]:
-    """Return the Java SDK's names -> botocore's: ``sfn`` -> ``stepfunctions``."""
+    """Return Step Functions' names -> botocore's: ``databasemigration`` -> ``dms``."""
     data = Path(botocore.__file__).parent / "data"
     names = Loader().list_available_services("service-2")
-    found = {_service_id(data / name): name for name in names}
-    return {re.sub(r"[\s-]", "", known).lower(): name for known, name in found.items() if known}
+    found = {name: _service_id(data / name) for name in names}
+    return {sdk_names.service_class(known).lower(): name for name, known in found.items() if known}
 
 
 def _service_id(folder: Path) -> str:
@@ -136,31 +146,35 @@ def _service_id(folder: Path) -> str:
     return match[1].decode() if match else ""
 
 
-def pascal_case(name: str) -> str:
-    """Return a name as Java's classes are called: ``DynamoDB`` -> ``DynamoDb``."""
-    return "".join(word[:1].upper() + word[1:].lower() for word in _WORD.findall(name))
+def exception_name(operation: Operation, *codes: str) -> str:
+    """Return the name of the error a service answered with.
 
-
-def exception_name(operation: Operation, code: str) -> str:
-    """Return the name of the error a service answered with ``code``."""
-    shape = _modelled(operation, code)
-    if shape is not None:
-        return f"{operation.prefix}.{_exception_name(shape)}"
+    ``codes``: what the answer calls it. A service that spoke the query protocol before has two:
+    the old code (``AWS.SimpleQueueService.NonExistentQueue``) and the shape of today.
+    """
+    for code in codes:
+        shape = _find_shape(operation, code.rpartition("#")[2])
+        if shape is not None:
+            return f"{operation.prefix}.{_exception_class(operation, shape)}"
     other = operation.old.other if operation.old else f"{operation.prefix}Exception"
     return f"{operation.prefix}.{other}"
 
 
-def _modelled(operation: Operation, code: str) -> str | None:
-    """Return the shape of an error, which may be sent under another code."""
-    code = code.rpartition("#")[2]
-    shapes: list[Any] = operation.model.error_shapes
-    for shape in shapes:
-        if code in (shape.name, shape.error_code):
-            return str(shape.name)
-    return None
+def _find_shape(operation: Operation, code: str) -> str | None:
+    """Return the shape of an error, which may be sent under another code.
+
+    The newer SDK knows each error of a service for all of its operations: ``s3:putObject`` fails
+    with ``S3.NoSuchBucketException``, although the model names it for other operations only
+    [measured].
+    """
+    model = operation.model
+    shapes: list[Any] = [*model.error_shapes]
+    if operation.old is None:
+        shapes += model.service_model.error_shapes
+    return next((str(one.name) for one in shapes if code in (one.name, one.error_code)), None)
 
 
-def _exception_name(shape: str) -> str:
-    if shape.endswith("Exception"):
-        return shape
-    return shape.removesuffix("Fault") + "Exception"
+def _exception_class(operation: Operation, shape: str) -> str:
+    if operation.old is None:
+        return sdk_names.exception_class(shape)
+    return shape if shape.endswith("Exception") else shape.removesuffix("Fault") + "Exception"

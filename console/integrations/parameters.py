@@ -27,4 +27,5 @@ def parameter_problem(resource: Resource, state: str, given: Any) -> str:
     operation = names.find_operation(resource.service, resource.action)
     if operation is None:
         return ""  # the call says so
-    return ", ".join(shapes.find_problems(operation.model.input_shape, given))
+    found = shapes.find_problems(operation.model.input_shape, given, operation.field_name)
+    return ", ".join(found)

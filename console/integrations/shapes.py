@@ -1,7 +1,7 @@
 """Translate the fields of a state to those of a request, and a response to a result.
 
-State machines write PascalCase whatever the service uses; botocore's service model says which
-fields there are.
+botocore's service model says which fields there are, a ``FieldName`` of ``sdk_names`` how state
+machines write them. Parameters may also have the model's own spelling.
 """
 
 from __future__ import annotations
@@ -12,38 +12,47 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import engine
+from console.integrations.sdk_names import capitalized_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from console.integrations.sdk_names import FieldName
 
 
 class ParametersError(Exception):
     """A parameter is not one of the operation, or has a value it cannot have."""
 
 
-def to_request(shape: Any, value: Any, key: str) -> dict[str, Any]:
+def to_request(
+    shape: Any, value: Any, key: str, field_name: FieldName = capitalized_name
+) -> dict[str, Any]:
     """Return the parameters of a call as botocore wants them; raise ``ParametersError``.
 
     ``shape``: the operation's input, None if it has none. ``key``: what makes the request
-    repeatable, for services that take such a token.
+    repeatable, for services that take such a token. ``field_name``: how state machines write the
+    members. A null is left out, as the SDKs do.
     """
-    found = find_problems(shape, value)
+    found = find_problems(shape, value, field_name)
     if found:
         raise ParametersError(", ".join(found))
     if shape is None:
         return {}
-    made: dict[str, Any] = _to_service(shape, value)
+    made: dict[str, Any] = _to_service(shape, value, field_name)
     for name, member in shape.members.items():
         if member.metadata.get("idempotencyToken") and name not in made:
             made[name] = key
     return made
 
 
-def find_problems(shape: Any, value: Any) -> list[str]:
-    """Return what is wrong with parameters: what, where, got and wanted; the first few."""
+def find_problems(shape: Any, value: Any, field_name: FieldName = capitalized_name) -> list[str]:
+    """Return what is wrong with parameters: what, where, got and wanted; the first few.
+
+    A null counts as given, also for a required field: the service judges it [recorded].
+    """
     if not isinstance(value, dict):
         return [f"The Parameters must be an OBJECT, got {_shown(value)}"]
-    return [] if shape is None else list(islice(_wrong(shape, value, ""), _MOST))
+    return [] if shape is None else list(islice(_wrong(shape, value, "", field_name), _MOST))
 
 
 # -- what is wrong ---------------------------------------------------------------------------------
@@ -63,7 +72,7 @@ _WANTED: dict[str, tuple[str, tuple[type, ...]]] = {
 }
 
 
-def _wrong(shape: Any, value: Any, path: str) -> Iterator[str]:
+def _wrong(shape: Any, value: Any, path: str, field_name: FieldName) -> Iterator[str]:
     """Yield the problems of a value, in the words of the service as far as they are known."""
     kind = shape.type_name
     if kind == "structure" and shape.is_document_type:
@@ -73,29 +82,31 @@ def _wrong(shape: Any, value: Any, path: str) -> Iterator[str]:
     if types and (number_only or not isinstance(value, types)):
         yield f"The value for the field '{path}' must be {wanted}, got {_shown(value)}"
     elif kind == "structure":
-        yield from _wrong_members(shape, value, path)
+        yield from _wrong_members(shape, value, path, field_name)
     elif kind == "list":
         for index, one in enumerate(value):
             if one is not None:
-                yield from _wrong(shape.member, one, f"{path}[{index}]")
+                yield from _wrong(shape.member, one, f"{path}[{index}]", field_name)
     elif kind == "map":
         for key, one in value.items():
             if one is not None:
-                yield from _wrong(shape.value, one, f"{path}.{key}")
+                yield from _wrong(shape.value, one, f"{path}.{key}", field_name)
 
 
-def _wrong_members(shape: Any, value: dict[str, Any], path: str) -> Iterator[str]:
+def _wrong_members(
+    shape: Any, value: dict[str, Any], path: str, field_name: FieldName
+) -> Iterator[str]:
     before = f"{path}." if path else ""
-    known = _names(shape)
+    known = member_names(shape, field_name)
     for key, one in value.items():
         if key not in known:
             yield f'The field "{before}{key}" is not supported by Step Functions'
         elif one is not None:
-            yield from _wrong(shape.members[known[key]], one, before + key)
-    given = {known.get(key) for key, one in value.items() if one is not None}
+            yield from _wrong(shape.members[known[key]], one, before + key, field_name)
+    given = {known.get(key) for key in value}
     for name in shape.required_members:
         if name not in given and not shape.members[name].metadata.get("idempotencyToken"):
-            yield f"The field '{before}{_pascal(name)}' is required but was missing"
+            yield f"The field '{before}{field_name(shape, name)}' is required but was missing"
 
 
 def _shown(value: Any) -> str:
@@ -106,21 +117,21 @@ def _shown(value: Any) -> str:
 # -- what is sent ----------------------------------------------------------------------------------
 
 
-def _to_service(shape: Any, value: Any) -> Any:
+def _to_service(shape: Any, value: Any, field_name: FieldName) -> Any:
     kind = shape.type_name
     if value is None or (kind == "structure" and shape.is_document_type):
         return value
     if kind == "structure":
-        names = _names(shape)
+        names = member_names(shape, field_name)
         return {
-            names[key]: _to_service(shape.members[names[key]], one)
+            names[key]: _to_service(shape.members[names[key]], one, field_name)
             for key, one in value.items()
             if one is not None
         }
     if kind == "list":
-        return [_to_service(shape.member, one) for one in value]
+        return [_to_service(shape.member, one, field_name) for one in value]
     if kind == "map":
-        return {key: _to_service(shape.value, one) for key, one in value.items()}
+        return {key: _to_service(shape.value, one, field_name) for key, one in value.items()}
     if kind == "string" and isinstance(value, dict | list):
         return engine.dumps(value)  # MessageBody, Message, Detail, Input: objects become text
     if kind == "blob":
@@ -128,35 +139,42 @@ def _to_service(shape: Any, value: Any) -> Any:
     return value
 
 
-def _names(shape: Any) -> dict[str, str]:
-    """Return how members may be written -> their names: the first letter may be either."""
-    return {_pascal(name): name for name in shape.members} | {name: name for name in shape.members}
+def member_names(shape: Any, field_name: FieldName) -> dict[str, str]:
+    """Return how members may be written -> their names: as AWS does, or as the model does."""
+    members = shape.members
+    known = {capitalized_name(shape, name): name for name in members}
+    known |= {field_name(shape, name): name for name in members}
+    return known | {name: name for name in members}
 
 
 # -- what came back --------------------------------------------------------------------------------
 
 
-def from_answer(shape: Any, value: dict[str, Any], *, epoch: bool) -> dict[str, Any]:
+def from_answer(
+    shape: Any, value: dict[str, Any], *, epoch: bool, field_name: FieldName = capitalized_name
+) -> dict[str, Any]:
     """Return an answer as a state's result; ``epoch``: times as milliseconds, else ISO 8601."""
     if shape is None:
         return {}
     known = {name: one for name, one in value.items() if name in shape.members}
-    found: dict[str, Any] = _from_service(shape, known, epoch=epoch)
+    found: dict[str, Any] = _from_service(shape, known, field_name, epoch=epoch)
     return found
 
 
-def _from_service(shape: Any, value: Any, *, epoch: bool) -> Any:
+def _from_service(shape: Any, value: Any, field_name: FieldName, *, epoch: bool) -> Any:
     kind = shape.type_name
     if kind == "structure":
+        members = shape.members
         return {
-            _pascal(name): _from_service(shape.members[name], one, epoch=epoch)
+            field_name(shape, name): _from_service(members[name], one, field_name, epoch=epoch)
             for name, one in value.items()
-            if one is not None and name in shape.members
+            if one is not None and name in members
         }
     if kind == "list":
-        return [_from_service(shape.member, one, epoch=epoch) for one in value]
+        return [_from_service(shape.member, one, field_name, epoch=epoch) for one in value]
     if kind == "map":
-        return {key: _from_service(shape.value, one, epoch=epoch) for key, one in value.items()}
+        of = shape.value
+        return {key: _from_service(of, one, field_name, epoch=epoch) for key, one in value.items()}
     if isinstance(value, dt.datetime):
         return int(value.timestamp() * 1000) if epoch else _java_instant(value)
     if kind == "blob":
@@ -176,7 +194,3 @@ def _text(data: bytes) -> str:
         return data.decode()
     except UnicodeDecodeError:
         return base64.b64encode(data).decode()
-
-
-def _pascal(name: str) -> str:
-    return name[:1].upper() + name[1:]

@@ -222,11 +222,17 @@ def is_here(service: str, machine: MachineKey) -> bool:
 
 
 def service_client(
-    service: str, home: Home | None, region: str, machine: MachineKey = NOBODY
+    service: str,
+    home: Home | None,
+    region: str,
+    machine: MachineKey = NOBODY,
+    *,
+    validating: bool = True,
 ) -> Any:
     """Return the client for botocore's service; raise ``NoTargetError``.
 
     Step Functions are here (``home``, in the ``region`` of the execution) unless named otherwise.
+    ``validating``: refuse parameters before they are sent.
     """
     found = find_entry(service, machine)
     target = None if found is None else dict(found.target)
@@ -238,11 +244,11 @@ def service_client(
             'targets.json in the data folder, or one for all services under "*"'
         )
     with _making:  # making clients is not safe in threads, using them is
-        return _client(service, tuple(sorted(target.items())))
+        return _client(service, tuple(sorted(target.items())), validating=validating)
 
 
 @lru_cache(maxsize=256)
-def _client(service: str, target: tuple[tuple[str, str], ...]) -> Any:
+def _client(service: str, target: tuple[tuple[str, str], ...], *, validating: bool) -> Any:
     given = dict(target)
     session = botocore.session.Session(profile=given.get("profile"))
     return session.create_client(
@@ -251,5 +257,5 @@ def _client(service: str, target: tuple[tuple[str, str], ...]) -> Any:
         endpoint_url=given.get("endpoint_url"),
         aws_access_key_id=given.get("access_key_id"),
         aws_secret_access_key=given.get("secret_access_key"),
-        config=_CONFIG,
+        config=_CONFIG if validating else _CONFIG.merge(Config(parameter_validation=False)),
     )

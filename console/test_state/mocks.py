@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any
-
-from botocore.exceptions import UnknownServiceError
-from botocore.loaders import Loader
-from botocore.model import OperationNotFoundError, ServiceModel
+from typing import TYPE_CHECKING, Any
 
 import engine
 from console.errors import ValidationException
-from console.integrations import items
+from console.integrations import items, names
 
-_MODELS = {"states": "stepfunctions", "sfn": "stepfunctions", "elasticmapreduce": "emr"}
+if TYPE_CHECKING:
+    from console.integrations.sdk_names import FieldName
+
 _CONTEXT = {
     "Execution": ("Id", "Input", "Name", "RoleArn", "StartTime", "RedriveCount", "RedriveTime"),
     "State": ("EnteredTime", "Name", "RetryCount"),
@@ -94,36 +91,28 @@ def _check_result(mock: dict[str, Any], state: Any) -> None:
     mode = mock.get("fieldValidationMode") or "STRICT"
     resource = getattr(state, "resource", None)
     if mode != "NONE" and resource is not None and resource.kind == "service":
-        shape = _answer(resource.service.removeprefix("aws-sdk:"), resource.action)
-        if shape is not None:
-            _check_structure(shape, value, strict=mode == "STRICT")
+        operation = names.find_operation(resource.service, resource.action)
+        shape = None if operation is None else operation.model.output_shape
+        if operation is not None and shape is not None:
+            _check_structure(shape, value, operation.field_name, strict=mode == "STRICT")
 
 
-@lru_cache(maxsize=256)
-def _answer(service: str, action: str) -> Any:
-    """Return the shape of an action's answer in botocore's model; None if there is none."""
-    name = _MODELS.get(service, service)
-    try:
-        model = ServiceModel(Loader().load_service_model(name, "service-2"), name)
-        return model.operation_model(action[0].upper() + action[1:]).output_shape
-    except (UnknownServiceError, OperationNotFoundError):
-        return None
-
-
-def _check_structure(shape: Any, value: Any, *, strict: bool) -> None:
+def _check_structure(shape: Any, value: Any, field_name: FieldName, *, strict: bool) -> None:
     if not isinstance(value, dict):
         raise ValidationException(f"{_SCHEMA}The result must be an object")
-    members = {name[0].upper() + name[1:]: member for name, member in shape.members.items()}
-    required = [name[0].upper() + name[1:] for name in shape.required_members]
+    members = {field_name(shape, name): member for name, member in shape.members.items()}
+    required = [field_name(shape, name) for name in shape.required_members]
     for name in required if strict else ():
         if name not in value:
             raise ValidationException(f"{_SCHEMA}Required field '{name}' is missing")
     for name, one in value.items():
         if name in members:
-            _check_member(members[name], name, one, strict=strict)
+            _check_member(members[name], name, one, field_name, strict=strict)
 
 
-def _check_member(shape: Any, name: str, value: Any, *, strict: bool) -> None:
+def _check_member(
+    shape: Any, name: str, value: Any, field_name: FieldName, *, strict: bool
+) -> None:
     wanted, words = _WORDS.get(shape.type_name, (object, ""))
     right = isinstance(value, wanted) and (
         shape.type_name == "boolean" or not isinstance(value, bool)
@@ -131,13 +120,13 @@ def _check_member(shape: Any, name: str, value: Any, *, strict: bool) -> None:
     if not right:
         raise ValidationException(f"{_SCHEMA}Field '{name}' must be {words}")
     if shape.type_name == "structure":
-        _check_structure(shape, value, strict=strict)
+        _check_structure(shape, value, field_name, strict=strict)
     elif shape.type_name == "list":
         for one in value:
-            _check_member(shape.member, name, one, strict=strict)
+            _check_member(shape.member, name, one, field_name, strict=strict)
     elif shape.type_name == "map":
         for one in value.values():
-            _check_member(shape.value, name, one, strict=strict)
+            _check_member(shape.value, name, one, field_name, strict=strict)
     elif value not in (shape.metadata.get("enum") or (value,)):
         raise ValidationException(f"{_SCHEMA}Field '{name}' is not an expected value")
 

@@ -316,8 +316,13 @@ def _message(
 
 
 def _wire_params(model: OperationModel, sent: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters as the wire has them; raise ``ParamValidationError``."""
-    request = create_serializer(_PROTOCOL).serialize_to_request(sent, model)
+    """Return parameters as the wire has them; raise ``ParamValidationError``.
+
+    A required one that is not there was null: the operation judges that itself.
+    """
+    shape = model.input_shape
+    whole = shape is None or all(name in sent for name in shape.required_members)
+    request = create_serializer(_PROTOCOL, whole).serialize_to_request(sent, model)
     params: dict[str, Any] = json.loads(request["body"])
     return params
 

@@ -14,7 +14,7 @@ from engine import jsontext
 from engine.data.expression import EvaluationScope, Json, Literal
 from engine.data.functions import FUNCTIONS
 from engine.data.paths import PathSyntaxError, compile_path
-from engine.errors import InterpreterError
+from engine.errors import INTRINSIC_FAILURE, InterpreterError
 
 if TYPE_CHECKING:
     from engine.data.expression import Expression
@@ -39,14 +39,14 @@ class IntrinsicCall:
     def evaluate(self, scope: EvaluationScope) -> Json:
         """Return what the function yields.
 
-        Raise ``InterpreterError`` if it refuses its arguments.
+        Raise ``States.IntrinsicFailure``, which Retry and Catch take, if it refuses its arguments.
         """
         values = [argument.evaluate(scope) for argument in self.arguments]
         try:
             return FUNCTIONS[self.name].call(values, scope)
         except ValueError as error:
             msg = f"The function '{self.text}' had the following error: {error}"
-            raise InterpreterError(msg) from None
+            raise InterpreterError(msg, INTRINSIC_FAILURE) from None
 
 
 def compile_intrinsic(text: str, *, field: str = "") -> Expression:

@@ -26,7 +26,7 @@ from engine.data.selectors import (
     select_definite,
     split_definite,
 )
-from engine.errors import InterpreterError
+from engine.errors import RESULT_PATH_MATCH_FAILURE, InterpreterError
 
 if TYPE_CHECKING:
     from engine.data.expression import Expression
@@ -203,7 +203,8 @@ class ResultPath:
             copy[selector.index] = value
             return copy
         shown = "" if parent is ABSENT else jsontext.dumps(parent)
-        raise InterpreterError(f"Unable to apply ReferencePath {self.text} to input {shown}")
+        msg = f"Unable to apply ReferencePath {self.text} to input {shown}"
+        raise InterpreterError(msg, RESULT_PATH_MATCH_FAILURE)
 
 
 REPLACE: Final = ResultPath("$", ())

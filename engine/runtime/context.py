@@ -26,7 +26,7 @@ def iso_text(ms: int) -> str:
 def context_object(turn: Turn, frame: Frame, token: str | None = None) -> dict[str, Json]:
     """Return the context object as ``frame`` sees it; source: "Accessing execution data".
 
-    ``token``: the task token, given for the arguments of a ``.waitForTaskToken`` task only.
+    ``token``: the task token, given for the arguments of ``.waitForTaskToken`` and ``.sync`` tasks.
     """
     about = turn.about
     if "context" in about:  # TestState's caller may pass a whole context object of its own

@@ -25,7 +25,6 @@ DEFECTS = {
     "no revisionId",
     r"test_error_create_alias_invalid_router_configs": "the text about a routing configuration of "
     "more than two versions",
-    r"test_timestamp_too_far_in_future_boundary\[24855\]": "a wait of 24,855 days is refused",
     r"ESCAPE_SEQUENCES_ILLEGAL_INTRINSIC_FUNCTION": "an illegal escape in an intrinsic function's "
     "string is accepted",
     r"test_state_map_context_object\[ALL\]": "the cause of a Map whose items are no array",
@@ -34,8 +33,6 @@ DEFECTS = {
     r"wrong_blob_length_less_than_minimum|integer_(less|more)_than_(minimum|maximum)_allowed": (
         "minimum and maximum of a mock's fields are not checked"
     ),
-    r"test_aws_sdk/test_dynamodb_invalid_param|test_send_message_empty_body": "a null parameter "
-    "ends the execution instead of the task",
     r"test_service_lambda_map_timeout": "of timeouts due in the same instant only the first is "
     "written before its Map fails",
 }

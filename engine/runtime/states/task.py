@@ -182,11 +182,11 @@ def _check_parameters(turn: Turn, state: Task, payload: Payload) -> None:
 
 
 def _token_scope(turn: Turn, frame: Frame, state: Task) -> EvaluationScope:
-    """Return what Parameters or Arguments see; with the token if the task calls back."""
+    """Return what Parameters or Arguments see; with the token unless the task is a mere request."""
     # The token is derived from the number of the ...Scheduled event, which is the next one: nothing
     # is recorded between here and there.
     token = None
-    if state.resource.pattern is IntegrationPattern.WAIT_FOR_TASK_TOKEN:
+    if state.resource.pattern is not IntegrationPattern.REQUEST_RESPONSE:
         arn = turn.about["execution_arn"]
         token = task_token(turn.moment.token_key, arn, turn.next_event)
     return EvaluationScope(

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from engine.runtime.run import Frame
     from engine.runtime.turn import Turn
 
-_MAX_MS = 366 * 24 * 3600 * 1000
-"""AWS: an execution lasts at most a year; a longer wait is refused when the state is entered."""
+_MAX_MS = (2**31 - 1) * 1000
+"""AWS: a wait is 24,855 days long at most, the seconds that 32 bits count [recorded]. A longer one
+is refused when the state is entered; the execution itself ends after a year."""
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
 

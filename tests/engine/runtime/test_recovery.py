@@ -155,3 +155,40 @@ def test_a_caught_timeout_has_an_empty_cause() -> None:
     sim = build("Task", Catch=[{"ErrorEquals": ["States.ALL"], "Next": "Saved"}])
     sim.send(engine.TaskTimedOut(sim.task("A"), heartbeat=False))
     assert json.loads(str(sim.finish.output)) == {"Error": "States.Timeout", "Cause": ""}
+
+
+@pytest.mark.parametrize(
+    ("name", "state"),
+    [
+        ("States.IntrinsicFailure", {"Parameters": {"x.$": "States.ArrayGetItem($.items, 9)"}}),
+        ("States.ResultPathMatchFailure", {"ResultPath": "$.keep.here"}),
+    ],
+)
+@pytest.mark.parametrize("caught_by", ["", "States.ALL"])
+def test_failures_of_the_data_flow_are_caught(name: str, state: Any, caught_by: str) -> None:
+    """By their own names and by States.ALL, with the place in the cause [documented]."""
+    sim = build("Task", **state, Catch=[{"ErrorEquals": [caught_by or name], "Next": "Saved"}])
+    if name == "States.ResultPathMatchFailure":
+        sim.succeed("A", 1)
+    assert sim.types[-1] == "ExecutionSucceeded"
+    assert sim.output["Error"] == name
+    assert sim.output["Cause"].startswith("An error occurred while executing the state 'A'")
+
+
+@pytest.mark.parametrize(("days", "waits"), [(24_855, True), (24_856, False)])
+def test_the_longest_wait(days: int, waits: bool) -> None:
+    """AWS counts the seconds of a wait in 32 bits."""
+    data = {"s": days * 24 * 3600}
+    sim = Sim(machine("A", A={"Type": "Wait", "SecondsPath": "$.s"}), data)
+    assert bool(sim.timers) == waits
+    assert sim.types[-1] == ("WaitStateEntered" if waits else "ExecutionFailed")
+
+
+@pytest.mark.parametrize("pattern", [".sync", ".sync:2"])
+def test_a_job_sees_its_task_token(pattern: str) -> None:
+    """The context object of a ``.sync`` task has the token of its call."""
+    resource = f"arn:aws:states:::states:startExecution{pattern}"
+    parameters = {"StateMachineArn": "m", "Input": {"token.$": "$$.Task.Token"}}
+    sim = Sim(machine("A", A={"Type": "Task", "Resource": resource, "Parameters": parameters}))
+    sent = json.loads(sim.tasks[sim.task("A")].input)
+    assert len(sent["Input"]["token"]) > 20
