@@ -91,9 +91,13 @@ def publish_version(
     *,
     description: str = "",
     revision_id: str | None = None,
+    redescribe: bool = False,
     actor: audit.Actor = audit.NOBODY,
 ) -> Version:
     """Publish what the machine is now; the same revision gives the same version.
+
+    ``redescribe``: the same revision with another description gives another version, as
+    UpdateStateMachine does it; PublishStateMachineVersion ignores the description.
 
     Raises ConflictException if the machine is at another revision than ``revision_id``,
     StateMachineDeleting, ServiceQuotaExceededException.
@@ -109,7 +113,8 @@ def publish_version(
             )
         rows = Version.objects.select_related("state_machine").filter(state_machine=row)
         latest = rows.filter(revision_id=row.revision_id).order_by("-number").first()
-        if latest is not None:
+        renamed = redescribe and description not in ("", latest.description if latest else "")
+        if latest is not None and not renamed:
             return latest
         if rows.count() >= _MAX_VERSIONS:
             raise ServiceError(

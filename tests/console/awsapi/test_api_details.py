@@ -1,0 +1,42 @@
+"""What do actions answer in cases that AWS's documentation leaves open?"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from tests.console.store.helpers import PASS, ROLE
+
+if TYPE_CHECKING:
+    from tests.console.awsapi.world import World
+
+
+def test_an_update_with_a_new_description_publishes_an_unchanged_definition(world: World) -> None:
+    """The version has the description; the same call again makes no third one."""
+    first = world.ask(
+        "CreateStateMachine",
+        name="described",
+        definition=json.dumps(PASS),
+        roleArn=ROLE,
+        publish=True,
+        versionDescription="first",
+    )
+    arn = first["stateMachineArn"]
+    change = {"definition": json.dumps(PASS), "publish": True, "versionDescription": "second"}
+    second = world.ask("UpdateStateMachine", stateMachineArn=arn, **change)
+    again = world.ask("UpdateStateMachine", stateMachineArn=arn, **change)
+    assert second["stateMachineVersionArn"] == again["stateMachineVersionArn"] == f"{arn}:2"
+    described = world.ask("DescribeStateMachine", stateMachineArn=f"{arn}:2")
+    assert described["description"] == "second"
+    described = world.ask("DescribeStateMachine", stateMachineArn=f"{arn}:1")
+    assert described["description"] == "first"
+
+
+def test_an_update_that_changes_nothing_answers_the_current_revision(world: World) -> None:
+    """There is none before the first change."""
+    arn, text = world.fresh(PASS), json.dumps(PASS)
+    assert "revisionId" not in world.ask("UpdateStateMachine", stateMachineArn=arn, definition=text)
+    role = f"{ROLE}2"
+    changed = world.ask("UpdateStateMachine", stateMachineArn=arn, roleArn=role)
+    same = world.ask("UpdateStateMachine", stateMachineArn=arn, roleArn=role)
+    assert same["revisionId"] == changed["revisionId"]
