@@ -35,11 +35,10 @@ def create(call: Call) -> dict[str, Any]:
         definition=params["definition"],
         role_arn=params["roleArn"],
         type=params.get("type") or "STANDARD",
+        tags=given,
         actor=call.actor,
         **_configurations(call),
     )
-    if given:
-        tags.put_tags(machine.arn, given)
     version = _publish(call, machine)
     return {
         "stateMachineArn": machine.arn,

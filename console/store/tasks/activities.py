@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 from console import arns, clock, quotas
 from console.errors import ErrorCode, ServiceError
-from console.models import Activity
+from console.models import Activity, Tag
 from console.store.db import audit, rows
 from console.store.db.writer import write
+from console.store.machines.tags import put_tags
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from console.models import Project
 
 
@@ -21,8 +24,11 @@ def create_activity(
     actor: audit.Actor = audit.NOBODY,
     *,
     encryption: str = "",
+    tags: Mapping[str, str] | None = None,
 ) -> Activity:
     """Create an activity, or return the one of that name.
+
+    ``tags``: of a new activity; one that is there keeps its own.
 
     Raises InvalidName, ActivityLimitExceeded, ActivityAlreadyExists (with another encryption).
     """
@@ -49,6 +55,7 @@ def create_activity(
             created_ms=clock.now_ms(),
         )
         activity.save(force_insert=True)
+        put_tags(arn, tags or {})
         audit.record(project, actor, "CreateActivity", arn)
         return activity
 
@@ -65,12 +72,13 @@ def get_activity(project: Project, arn: str) -> Activity:
 
 
 def delete_activity(project: Project, arn: str, actor: audit.Actor = audit.NOBODY) -> None:
-    """Delete an activity; deleting a missing one succeeds."""
+    """Delete an activity with its tags; deleting a missing one succeeds."""
     arns.parse_arn(arn, "activity")
 
     def store() -> None:
         deleted, _ = Activity.objects.filter(project=project, arn=arn).delete()
         if deleted:
+            Tag.objects.filter(arn=arn).delete()
             audit.record(project, actor, "DeleteActivity", arn)
 
     write(store)

@@ -40,3 +40,23 @@ def test_an_update_that_changes_nothing_answers_the_current_revision(world: Worl
     changed = world.ask("UpdateStateMachine", stateMachineArn=arn, roleArn=role)
     same = world.ask("UpdateStateMachine", stateMachineArn=arn, roleArn=role)
     assert same["revisionId"] == changed["revisionId"]
+
+
+def test_creating_again_leaves_the_tags_alone(world: World) -> None:
+    """A machine or activity that is there keeps its tags, whatever the call names."""
+    old, new = [{"key": "team", "value": "a"}], [{"key": "team", "value": "b"}]
+    machine = world.create("tagged", PASS, tags=old)
+    assert world.create("tagged", PASS, tags=new) == machine
+    activity = world.ask("CreateActivity", name="tagged", tags=old)["activityArn"]
+    assert world.ask("CreateActivity", name="tagged", tags=new)["activityArn"] == activity
+    for arn in (machine, activity):
+        assert world.ask("ListTagsForResource", resourceArn=arn) == {"tags": old}
+
+
+def test_an_activity_of_a_deleted_name_has_no_tags(world: World) -> None:
+    """Tags go with their activity."""
+    tag = [{"key": "team", "value": "a"}]
+    arn = world.ask("CreateActivity", name="short-lived", tags=tag)["activityArn"]
+    world.ask("DeleteActivity", activityArn=arn)
+    world.ask("CreateActivity", name="short-lived")
+    assert world.ask("ListTagsForResource", resourceArn=arn) == {"tags": []}
