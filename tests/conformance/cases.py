@@ -21,8 +21,6 @@ UNREACHABLE = {
 # What the service answers and we do not yet. Each entry names the defect; a case that passes again
 # fails the tests until its entry is gone.
 DEFECTS = {
-    r"test_error_create_alias_invalid_router_configs": "the text about a routing configuration of "
-    "more than two versions",
     r"test_timestamp_too_far_in_future_boundary\[24855\]": "a wait of 24,855 days is refused",
     r"ESCAPE_SEQUENCES_ILLEGAL_INTRINSIC_FUNCTION": "an illegal escape in an intrinsic function's "
     "string is accepted",

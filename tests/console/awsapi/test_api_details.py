@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
+from console.errors import ServiceError, ValidationException
 from tests.console.store.helpers import PASS, ROLE
 
 if TYPE_CHECKING:
@@ -60,3 +63,36 @@ def test_an_activity_of_a_deleted_name_has_no_tags(world: World) -> None:
     world.ask("DeleteActivity", activityArn=arn)
     world.ask("CreateActivity", name="short-lived")
     assert world.ask("ListTagsForResource", resourceArn=arn) == {"tags": []}
+
+
+def test_an_update_of_an_alias_needs_a_change(world: World) -> None:
+    """The reason says which kind of violation it is."""
+    with pytest.raises(ValidationException) as caught:
+        world.ask("UpdateStateMachineAlias", stateMachineAliasArn=world.alias())
+    assert caught.value.reason == "MISSING_REQUIRED_PARAMETER"
+
+
+def test_an_alias_can_be_deleted_twice(world: World) -> None:
+    """The second call changes nothing; an alias of an unknown machine is an error."""
+    alias = world.alias()
+    for _ in range(2):
+        assert world.ask("DeleteStateMachineAlias", stateMachineAliasArn=alias) == {}
+    unknown = alias.replace("stateMachine:", "stateMachine:no-")
+    with pytest.raises(ServiceError, match="does not exist"):
+        world.ask("DeleteStateMachineAlias", stateMachineAliasArn=unknown)
+
+
+def test_a_routing_of_three_versions_is_refused_in_the_words_of_the_service(world: World) -> None:
+    """Structures stand in the text as the service prints them."""
+    version = world.version()
+    route = [{"stateMachineVersionArn": version, "weight": weight} for weight in (50, 30, 20)]
+    with pytest.raises(ValidationException) as caught:
+        world.ask("CreateStateMachineAlias", name="live", routingConfiguration=route)
+    shown = ", ".join(
+        f"RoutingConfigurationListItem(stateMachineVersionArn={version}, weight={weight})"
+        for weight in (50, 30, 20)
+    )
+    assert caught.value.message == (
+        f"1 validation error detected: Value '[{shown}]' at 'routingConfiguration' failed to "
+        "satisfy constraint: Member must have length less than or equal to 2"
+    )
