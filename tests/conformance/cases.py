@@ -24,12 +24,6 @@ DEFECTS = {
     r"test_timestamp_too_far_in_future_boundary\[24855\]": "a wait of 24,855 days is refused",
     r"ESCAPE_SEQUENCES_ILLEGAL_INTRINSIC_FUNCTION": "an illegal escape in an intrinsic function's "
     "string is accepted",
-    r"test_state_map_context_object\[ALL\]": "the cause of a Map whose items are no array",
-    r"(base|io|io_jsonata)_parallel_state_mock_success\[(DEBUG|TRACE)\]": "inspection data of a "
-    "mocked Parallel has more fields than the service's",
-    r"wrong_blob_length_less_than_minimum|integer_(less|more)_than_(minimum|maximum)_allowed": (
-        "minimum and maximum of a mock's fields are not checked"
-    ),
     r"test_aws_sdk/test_dynamodb_invalid_param|test_send_message_empty_body": "a null parameter "
     "ends the execution instead of the task",
     r"test_service_lambda_map_timeout": "of timeouts due in the same instant only the first is "

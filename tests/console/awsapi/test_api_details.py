@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -96,3 +96,58 @@ def test_a_routing_of_three_versions_is_refused_in_the_words_of_the_service(worl
         f"1 validation error detected: Value '[{shown}]' at 'routingConfiguration' failed to "
         "satisfy constraint: Member must have length less than or equal to 2"
     )
+
+
+def mocked(world: World, state: dict[str, Any], result: Any, **more: Any) -> dict[str, Any]:
+    """Try a state whose work is replaced by a result."""
+    mock = {"result": json.dumps(result)}
+    return world.ask("TestState", definition=json.dumps(state), mock=mock, **more)
+
+
+@pytest.mark.parametrize(
+    ("service", "result", "words"),
+    [
+        ("kms:encrypt", {"CiphertextBlob": ""}, "is smaller than the minimum length"),
+        ("kms:encrypt", {"CiphertextBlob": "A" * 8200}, "exceeds the maximum length"),
+        ("lambda:getFunction", {"Configuration": {"MemorySize": 127}}, "less than the minimum"),
+        ("lambda:getFunction", {"Configuration": {"MemorySize": 10_241}}, "exceeds the maximum v"),
+    ],
+)
+def test_mocked_fields_keep_their_limits(
+    world: World, service: str, result: Any, words: str
+) -> None:
+    """Values and lengths are those of the service model."""
+    state = {"Type": "Task", "Resource": f"arn:aws:states:::aws-sdk:{service}", "End": True}
+    with pytest.raises(ValidationException, match=words):
+        mocked(world, state, result)
+
+
+def test_a_mocked_parallel_shows_the_stages_of_its_result(world: World) -> None:
+    """The stages of its input are no part of the inspection data."""
+    branch = {"StartAt": "B", "States": {"B": {"Type": "Pass", "End": True}}}
+    state = {"Type": "Parallel", "Branches": [branch], "End": True}
+    found = mocked(world, state, [1], inspectionLevel="DEBUG")["inspectionData"]
+    assert set(found) == {"input", "afterResultSelector", "afterResultPath"}
+
+
+def test_a_mocked_map_without_items_names_the_path(world: World) -> None:
+    """In the words of TestState, which are not those of an execution."""
+    inner = {"StartAt": "B", "States": {"B": {"Type": "Pass", "End": True}}}
+    state = {"Type": "Map", "ItemsPath": "$.a", "ItemProcessor": inner, "End": True}
+    found = mocked(world, state, [1], input='{"a": 1}')
+    assert (found["status"], found["error"]) == ("FAILED", "States.Runtime")
+    assert found["cause"] == 'Reference path "$.a" must point to array.'
+
+
+def test_a_context_object_needs_a_mock(world: World) -> None:
+    """As the API reference says."""
+    state = json.dumps({"Type": "Pass", "End": True})
+    with pytest.raises(ValidationException, match="Context"):
+        world.ask("TestState", definition=state, context='{"State": {"Name": "s"}}')
+
+
+def test_a_state_tried_without_a_role_has_a_null_role(world: World) -> None:
+    """The context object has the field all the same."""
+    pass_state = {"Type": "Pass", "Parameters": {"role.$": "$$.Execution.RoleArn"}, "End": True}
+    found = world.ask("TestState", definition=json.dumps(pass_state))
+    assert json.loads(found["output"]) == {"role": None}
