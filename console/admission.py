@@ -59,7 +59,7 @@ class Admission:
         if _declared_bytes(scope) > most:
             await _refuse(send, most)
             return
-        request = _Request(receive, send, most, self._places(scope["path"]))
+        request = _AdmittedRequest(receive, send, most, self._places(scope["path"]))
         try:
             await self._application(scope, request.receive, request.send)
         except _TooLargeError:
@@ -73,7 +73,7 @@ class Admission:
         return self._slow if path.startswith(_SLOW) or path.endswith("/test/") else self._pages
 
 
-class _Request:
+class _AdmittedRequest:
     """What one request brings, and its place."""
 
     def __init__(

@@ -33,7 +33,7 @@ class Caller:
     parent: Parent | None = None
 
 
-class Wait(Protocol):
+class AnswerWait(Protocol):
     """How to wait for an answer that comes later."""
 
     @property
@@ -62,7 +62,7 @@ class Wait(Protocol):
 
 Answer = dict[str, Any]
 if TYPE_CHECKING:
-    Begun = Answer | Pending[Answer] | Wait
+    Begun = Answer | Pending[Answer] | AnswerWait
     """What is known of an answer: it, the change that makes it, or how to wait for it."""
 _connected: list[Callable[[Caller, str, dict[str, Any]], Begun]] = []
 

@@ -125,7 +125,7 @@ def new_name() -> str:
     return f"stepyard {socket.gethostname()[:20]} {os.getpid()} {_RANDOM}-{next(_names)}"
 
 
-class Connection(psycopg.Connection[Any]):
+class WatchedConnection(psycopg.Connection[Any]):
     """A connection whose every wait is watched."""
 
     name = ""
@@ -134,7 +134,7 @@ class Connection(psycopg.Connection[Any]):
     address: dict[str, Any]
 
     @classmethod
-    def connect(cls, conninfo: str = "", **parameters: Any) -> Connection:
+    def connect(cls, conninfo: str = "", **parameters: Any) -> WatchedConnection:
         """Connect within ``CONNECT_S``; see ``psycopg.Connection.connect``."""
         name = new_name()
         given = {**TIMEOUTS, **parameters, "application_name": name}
@@ -178,7 +178,7 @@ class Connection(psycopg.Connection[Any]):
     def _end_session(self) -> None:
         """Tell the server to end its side, which may hold locks."""
         with contextlib.suppress(psycopg.Error):
-            _ask(self, _END)
+            _ask_server(self, _END)
 
     def _suspect_others(self) -> None:
         """Doubt all that was not heard of since, and replace what is idle in the pool, once."""
@@ -193,7 +193,7 @@ class Connection(psycopg.Connection[Any]):
 class _Silence:
     """How long a wait has been quiet, and what the server says to that."""
 
-    def __init__(self, on: Connection) -> None:
+    def __init__(self, on: WatchedConnection) -> None:
         self._on = on
         self._doubted = False
         self._since = monotonic()
@@ -218,10 +218,10 @@ def _is_patient() -> bool:
     return bool(getattr(_own, "patient", False))
 
 
-def _works(on: Connection) -> bool:
+def _works(on: WatchedConnection) -> bool:
     """Ask the server on a new connection whether it works on the statement of another one."""
     try:
-        return bool(_ask(on, _WORKS))
+        return bool(_ask_server(on, _WORKS))
     except psycopg.Error as error:
         return _refuses(error)
 
@@ -237,7 +237,7 @@ def _refuses(error: psycopg.Error) -> bool:
     return _SENT.search(told) is not None and _STARTS_OR_ENDS not in told
 
 
-def _ask(about: Connection, question: str) -> Rows:
+def _ask_server(about: WatchedConnection, question: str) -> Rows:
     """Ask the server about a connection; raise ``psycopg.Error`` if nobody answers."""
     global _unreachable_at  # noqa: PLW0603 - one server a process
     with _asking:

@@ -49,7 +49,7 @@ class _Exact(BaseModel):
         return given
 
 
-class Service(_Exact):
+class ServiceShape(_Exact):
     """Where calls to a service go."""
 
     endpoint_url: WebAddress | None = None
@@ -59,7 +59,7 @@ class Service(_Exact):
     secret_access_key: str | None = None
 
 
-class Connection(_Exact):
+class ConnectionShape(_Exact):
     """How HTTP Tasks that name a connection authenticate."""
 
     type: Literal["API_KEY", "BASIC"] = "API_KEY"
@@ -69,7 +69,7 @@ class Connection(_Exact):
     password: str | None = None
 
     @model_validator(mode="after")
-    def _complete(self) -> Connection:
+    def _complete(self) -> ConnectionShape:
         lacking = (
             self.username is None or self.password is None
             if self.type == "BASIC"
@@ -85,7 +85,7 @@ class Http(_Exact):
     """Which addresses HTTP Tasks may call."""
 
     endpoints: list[WebAddress] = []
-    connections: dict[str, Connection] = {}
+    connections: dict[str, ConnectionShape] = {}
 
 
 class Kubernetes(_Exact):
@@ -103,28 +103,28 @@ class Section(BaseModel):
     """Services by name, and what is no service."""
 
     model_config = ConfigDict(extra="allow", strict=True)
-    __pydantic_extra__: dict[str, Service]
+    __pydantic_extra__: dict[str, ServiceShape]
 
     http: Http | None = None
     kubernetes: Kubernetes | None = None
 
 
-class Machine(Section):
+class MachineShape(Section):
     """What counts for one state machine."""
 
     functions: dict[str, Function] = {}
 
 
-class Project(Section):
+class ProjectShape(Section):
     """What counts for one project."""
 
-    machines: dict[str, Machine] = {}
+    machines: dict[str, MachineShape] = {}
 
 
-class Targets(Project):
+class Targets(ProjectShape):
     """``targets.json``."""
 
-    projects: dict[str, Project] = {}
+    projects: dict[str, ProjectShape] = {}
 
 
 class Functions(BaseModel):

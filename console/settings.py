@@ -109,7 +109,7 @@ def _sqlite() -> dict[str, Any]:
 
 _CONNECTIONS = environment.read_whole_number("STEPYARD_DATABASE_CONNECTIONS", 12, 1, 1000)
 _POOL = {
-    "connection_class": postgres.Connection,
+    "connection_class": postgres.WatchedConnection,
     # a hundred threads may want one now and then; the server has a hundred for all processes
     "min_size": 1,
     "max_size": _CONNECTIONS,

@@ -20,7 +20,7 @@ from tests.chaos.scenarios import SCENARIOS
 from tests.rows import ROWS
 
 if TYPE_CHECKING:
-    from console.awsapi.services import Service
+    from console.awsapi.services import ApiService
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -164,7 +164,7 @@ def test_pages_that_code_names_are_there() -> None:
 
 
 @pytest.mark.parametrize("service", [*SERVICES, STS], ids=lambda service: service.name)
-def test_every_action_is_documented_with_its_role(service: Service) -> None:
+def test_every_action_is_documented_with_its_role(service: ApiService) -> None:
     """The page of the API has each action in the row of the least role that may call it."""
     page = (ROOT / "docs/reference/api.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (viewer|operator|editor|owner) \| (.*) \|$", page, re.MULTILINE)

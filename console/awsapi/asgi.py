@@ -193,7 +193,7 @@ def authorize(principal: access.Principal, permission: str) -> None:
 
 
 def identify_caller(
-    service: services.Service,
+    service: services.ApiService,
     path: str,
     headers: Headers,
     body: bytes,
@@ -235,7 +235,7 @@ def check_host(headers: Headers) -> None:
 
 
 def _check_request(
-    service: services.Service, scope: dict[str, Any], headers: Headers, body: bytes
+    service: services.ApiService, scope: dict[str, Any], headers: Headers, body: bytes
 ) -> None:
     check_host(headers)
     binary = cbor.is_cbor(headers) and service.speaks_cbor

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class ApiService:
     """One service; if it speaks AWS JSON, the action stands in ``X-Amz-Target``.
 
     ``name``: botocore's. ``target``: what stands before the action. ``scope``: its name in a
@@ -86,7 +86,7 @@ class Service:
         return f"{namespace}#{code}"
 
 
-STATES = Service(
+STATES = ApiService(
     "stepfunctions",
     "AWSStepFunctions",
     "states",
@@ -94,19 +94,19 @@ STATES = Service(
     operations.HANDLERS,
     "com.amazonaws.swf.service.v2.model",
 )
-CLOUDWATCH = Service(
+CLOUDWATCH = ApiService(
     "cloudwatch", "GraniteServiceVersion20100801", "monitoring", "1.0", cloudwatch.HANDLERS
 )
-EVENTS = Service("events", "AWSEvents", "events", "1.1", events.HANDLERS)
-LOGS = Service("logs", "Logs_20140328", "logs", "1.1", logs.HANDLERS)
+EVENTS = ApiService("events", "AWSEvents", "events", "1.1", events.HANDLERS)
+LOGS = ApiService("logs", "Logs_20140328", "logs", "1.1", logs.HANDLERS)
 SERVICES = (STATES, CLOUDWATCH, EVENTS, LOGS)
-STS = Service("sts", "", "sts", "", sts.HANDLERS)
+STS = ApiService("sts", "", "sts", "", sts.HANDLERS)
 """Speaks XML (``other_services``), so it is not one of ``SERVICES``."""
 SCOPES = frozenset(service.scope for service in SERVICES)
 _BY_TARGET = {service.target: service for service in SERVICES}
 
 
-def find_service(headers: Mapping[str, list[str]]) -> tuple[Service, str]:
+def find_service(headers: Mapping[str, list[str]]) -> tuple[ApiService, str]:
     """Return the service and the action that ``X-Amz-Target`` names.
 
     Step Functions with an action it has not, where it names no service we have.

@@ -1,8 +1,4 @@
-"""Where does an operation run?  On a few long-lived threads, each with its database connection.
-
-The standard library's executor makes a future with a lock and a condition for each call and another
-one for the event loop, which took as long as a small operation itself.
-"""
+"""Where the operations of the API run: on a few long-lived threads, or in the event loop's own."""
 
 from __future__ import annotations
 
@@ -10,10 +6,9 @@ import asyncio
 import contextvars
 import queue
 import threading
-from collections import deque
+from concurrent.futures import Future
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,48 +21,11 @@ COUNT = 8
 """More get in each other's way: 16 took a fifth more time for the same work."""
 
 
-class _Outcomes:
-    """Takes results to an event loop, many at a time: waking it costs more than most of them."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._waiting: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
-        self._awake = False
-
-    def put(
-        self, future: asyncio.Future[Any], result: Any, failure: BaseException | None = None
-    ) -> None:
-        """Give a future of the loop its result or failure; from any thread."""
-        self._waiting.append((future, result, failure))
-        if self._awake:  # it will look once more after it has said that it sleeps
-            return
-        self._awake = True
-        try:
-            self._loop.call_soon_threadsafe(self._settle)
-        except RuntimeError:  # the loop has ended, and with it whoever asked
-            return
-
-    def _settle(self) -> None:
-        self._awake = False
-        while self._waiting:
-            future, result, failure = self._waiting.popleft()
-            if future.cancelled():
-                continue
-            if failure is None:
-                future.set_result(result)
-            else:
-                future.set_exception(failure)
-
-
-_outcomes: WeakKeyDictionary[asyncio.AbstractEventLoop, _Outcomes] = WeakKeyDictionary()
-
-
-def _of_this_loop() -> tuple[asyncio.Future[Any], _Outcomes]:
-    """Return a new future of the running loop, and who takes its result there."""
-    loop = asyncio.get_running_loop()
-    if (found := _outcomes.get(loop)) is None:
-        found = _outcomes[loop] = _Outcomes(loop)
-    return loop.create_future(), found
+def _new_future() -> Future[Any]:
+    """Return a future that an awaiting task cannot cancel: what is under way is not taken back."""
+    future: Future[Any] = Future()
+    future.set_running_or_notify_cancel()
+    return future
 
 
 async def written(pending: Pending[T], spare: Threads) -> T:
@@ -75,9 +33,9 @@ async def written(pending: Pending[T], spare: Threads) -> T:
 
     ``spare``: where it is found out what became of a commit that failed.
     """
-    future, outcomes = _of_this_loop()
-    pending.hand_over(lambda outcome: outcomes.put(future, outcome))
-    outcome: Callable[[], T] = await future
+    future = _new_future()
+    pending.hand_over(future.set_result)
+    outcome: Callable[[], T] = await asyncio.wrap_future(future)
     try:
         return outcome()
     except Exception as error:
@@ -109,14 +67,18 @@ def run_in_loop(fn: Callable[..., T], *args: Any) -> T:
     return _loop_context.context.run(fn, *args)
 
 
-_Job = tuple[_Outcomes, "asyncio.Future[Any]", "Callable[..., Any]", tuple[Any, ...]]
+_Job = tuple["Future[Any]", "Callable[..., Any]", tuple[Any, ...]]
 
 
 class Threads:
-    """``run`` calls a function on one of them and returns what to await."""
+    """A fixed number of daemon threads that run operations.
+
+    Unlike those of ``ThreadPoolExecutor`` they do not hold the process up at its end: an operation
+    may wait for a database that does not answer, and a server has ten seconds to stop.
+    """
 
     def __init__(self, count: int, name: str) -> None:
-        """Start so many threads; they live as long as the process."""
+        """Start ``count`` threads; they live as long as the process."""
         self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
         for number in range(count):
             label = f"{name}-{number}"
@@ -124,29 +86,23 @@ class Threads:
 
     def run(self, fn: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
         """Call ``fn(*args)`` on a thread; await what this returns for its result or error."""
-        future, outcomes = _of_this_loop()
-        self._jobs.put((outcomes, future, fn, args))
-        return future
+        future = _new_future()
+        self._jobs.put((future, fn, args))
+        return asyncio.wrap_future(future)
 
     def _work(self) -> None:
         while True:
-            self._do(*self._jobs.get())
+            self._run_job(*self._jobs.get())
 
     @staticmethod
-    def _do(
-        outcomes: _Outcomes,
-        future: asyncio.Future[Any],
-        fn: Callable[..., Any],
-        args: tuple[Any, ...],
-    ) -> None:
-        """Run one function; keep nothing of it afterwards."""
-        result: Any = None
-        failure: BaseException | None = None
+    def _run_job(future: Future[Any], fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        """Run one function; a frame of its own keeps nothing of it afterwards."""
         try:
             result = fn(*args)
-        except BaseException as error:  # noqa: BLE001 - it goes to the one who asked
-            failure = error
-        outcomes.put(future, result, failure)
+        except BaseException as error:  # noqa: BLE001 - it goes to the caller
+            future.set_exception(error)
+        else:
+            future.set_result(result)
 
 
 @lru_cache(maxsize=1)

@@ -97,7 +97,7 @@ def _number(text: str, what: str, least: int, most: int, names: dict[str, int]) 
 
 
 def _days(text: str) -> Callable[[int, int], list[int]]:
-    return _together([_day(item) for item in text.split(",")])
+    return _together([_parse_day(item) for item in text.split(",")])
 
 
 def _together(parts: list[Days]) -> Callable[[int, int], list[int]]:
@@ -111,7 +111,7 @@ def _last_day(year: int, month: int) -> int:
     return calendar.monthrange(year, month)[1]
 
 
-def _day(item: str) -> Days:
+def _parse_day(item: str) -> Days:
     if item == "L":
         return lambda year, month: {_last_day(year, month)}
     if item.endswith("W"):

@@ -29,7 +29,7 @@ class PatternError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class PatternNumber:
     """A number as it was written: 300 and 300.0 are not equal to EventBridge."""
 
     text: str
@@ -154,14 +154,16 @@ def _numeric(wanted: Any, path: str) -> Test:
     checks = [_comparison(*pair, path) for pair in zip(wanted[::2], wanted[1::2], strict=True)]
     if len(checks) > 1:
         _check_range(wanted, path)
-    return lambda value: isinstance(value, Number) and all(one(value.value) for one in checks)
+    return lambda value: (
+        isinstance(value, PatternNumber) and all(one(value.value) for one in checks)
+    )
 
 
 def _comparison(name: Any, number: Any, path: str) -> Callable[[Decimal], bool]:
     compare = _COMPARE.get(name) if isinstance(name, str) else None
     if compare is None:
         raise PatternError(f"{path}: wanted an operator, one of {', '.join(_COMPARE)}")
-    if not isinstance(number, Number) or not -_MOST <= number.value <= _MOST:
+    if not isinstance(number, PatternNumber) or not -_MOST <= number.value <= _MOST:
         raise PatternError(f"{path}: wanted a number from -{_MOST} to {_MOST}")
     limit = number.value
     return lambda value: bool(compare(value, limit))
@@ -214,7 +216,7 @@ def _refused(wanted: Any, path: str) -> list[Test]:
         return _some([_MAKERS[name](_text(one, path), path) for one in values], path)
     values = wanted if isinstance(wanted, list) else [wanted]
     kinds = {type(one) for one in values}
-    if not kinds <= {str} and not kinds <= {Number}:
+    if not kinds <= {str} and not kinds <= {PatternNumber}:
         raise PatternError(f"{path}: wanted strings only or numbers only")
     return _some([_equal(one) for one in values], path)
 

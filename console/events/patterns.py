@@ -87,7 +87,9 @@ def parse_pattern(text: str) -> Pattern:
 
 def _loads(text: str, what: str) -> Any:
     try:
-        return json.loads(text, parse_int=operators.Number, parse_float=operators.Number)
+        return json.loads(
+            text, parse_int=operators.PatternNumber, parse_float=operators.PatternNumber
+        )
     except (ValueError, ArithmeticError, RecursionError) as error:
         raise PatternError(f"{what}: no JSON: {error}") from None
 

@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import Protocol
 
 from console.integrations import aws, emr, invoke, jobs, kubernetes, names, web
+from console.integrations.home import Home
 from console.integrations.jobs import next_look_s
-from console.integrations.outcome import Failed, Home, Outcome, Submitted, Succeeded, Task
+from console.integrations.outcome import Failed, Outcome, Submitted, Succeeded, TaskAttempt
 from console.integrations.wire import Exchange
 
 REGISTRY = {
@@ -25,7 +26,7 @@ REGISTRY = {
 """Service -> how it is called; ``aws-sdk:...`` all go to ``aws``."""
 
 
-def call_task(task: Task) -> Outcome:
+def call_task(task: TaskAttempt) -> Outcome:
     """Call what a task names and return its outcome; a service nobody knows is a failed task."""
     if task.kind == "lambda":
         return invoke.call_by_arn(task)
@@ -38,12 +39,12 @@ def call_task(task: Task) -> Outcome:
     return apply_pattern(task, integration(task))
 
 
-def call_for_test(task: Task, exchange: Exchange) -> Outcome:
+def call_for_test(task: TaskAttempt, exchange: Exchange) -> Outcome:
     """Call what a task names; ``exchange`` gets what an HTTP Task sent and what came."""
     return web.call(task, exchange) if task.service == "http" else call_task(task)
 
 
-def apply_pattern(task: Task, outcome: Outcome) -> Outcome:
+def apply_pattern(task: TaskAttempt, outcome: Outcome) -> Outcome:
     """Return what a first answer means for the pattern of the task."""
     if task.pattern and isinstance(outcome, Succeeded):
         outcome = _begun(task, outcome.output)
@@ -52,31 +53,31 @@ def apply_pattern(task: Task, outcome: Outcome) -> Outcome:
     return outcome
 
 
-def _begun(task: Task, answer: str) -> Outcome:
+def _begun(task: TaskAttempt, answer: str) -> Outcome:
     if task.pattern == ".waitForTaskToken":
         return jobs.placement_failure(task, answer) or Submitted(answer)
     return _followed(task).submit_job(task, answer)
 
 
-def poll_job(task: Task, job: str) -> Outcome | None:
+def poll_job(task: TaskAttempt, job: str) -> Outcome | None:
     """Look at a job; return the task's outcome, None while the job goes on."""
     return _followed(task).poll_job(task, job)
 
 
-def cancel_job(task: Task, job: str) -> Outcome | None:
+def cancel_job(task: TaskAttempt, job: str) -> Outcome | None:
     """Stop a job whose task is over; no more than an attempt, as with the service."""
     return _followed(task).cancel_job(task, job)
 
 
 class _Jobs(Protocol):
-    def submit_job(self, task: Task, answer: str) -> Submitted | Failed: ...
+    def submit_job(self, task: TaskAttempt, answer: str) -> Submitted | Failed: ...
 
-    def poll_job(self, task: Task, kept: str) -> Outcome | None: ...
+    def poll_job(self, task: TaskAttempt, kept: str) -> Outcome | None: ...
 
-    def cancel_job(self, task: Task, kept: str) -> Outcome | None: ...
+    def cancel_job(self, task: TaskAttempt, kept: str) -> Outcome | None: ...
 
 
-def _followed(task: Task) -> _Jobs:
+def _followed(task: TaskAttempt) -> _Jobs:
     """Return the module that knows the task's jobs: ``jobs``, which follows ``jobtable``."""
     return kubernetes if (task.service, task.action) == ("eks", "runJob") else jobs
 
@@ -89,7 +90,7 @@ __all__ = [
     "Outcome",
     "Submitted",
     "Succeeded",
-    "Task",
+    "TaskAttempt",
     "apply_pattern",
     "call_for_test",
     "call_task",

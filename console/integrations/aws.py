@@ -9,7 +9,13 @@ from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
 import engine
 from console.integrations import names, shapes, targets
-from console.integrations.outcome import Failed, Outcome, Succeeded, Task, unusable_parameters
+from console.integrations.outcome import (
+    Failed,
+    Outcome,
+    Succeeded,
+    TaskAttempt,
+    unusable_parameters,
+)
 from console.integrations.redaction import without_url_secrets
 
 if TYPE_CHECKING:
@@ -42,7 +48,7 @@ class Request:
     sent: dict[str, Any]
 
 
-def call(task: Task) -> Outcome:
+def call(task: TaskAttempt) -> Outcome:
     """Call what a task names."""
     asked = build_request(task)
     return (
@@ -52,7 +58,7 @@ def call(task: Task) -> Outcome:
     )
 
 
-def build_request(task: Task) -> Request | Failed:
+def build_request(task: TaskAttempt) -> Request | Failed:
     """Return what a task asks for, or how it fails without a call."""
     operation = names.find_operation(task.service, task.action)
     if operation is None:
@@ -68,7 +74,7 @@ def build_request(task: Task) -> Request | Failed:
 
 
 def request_outcome(
-    task: Task, asked: Request, send: Callable[[], dict[str, Any]]
+    task: TaskAttempt, asked: Request, send: Callable[[], dict[str, Any]]
 ) -> Succeeded | Failed:
     """Return what came of a request. ``send``: returns or raises what botocore does."""
     operation = asked.operation
@@ -85,7 +91,7 @@ def request_outcome(
     return _outcome(task, operation, answer)
 
 
-def _send(task: Task, asked: Request) -> dict[str, Any]:
+def _send(task: TaskAttempt, asked: Request) -> dict[str, Any]:
     operation = asked.operation
     client = targets.service_client(operation.client, task.home, task.region, task.machine)
     answer: dict[str, Any] = client._make_api_call(operation.model.name, asked.sent)  # noqa: SLF001
@@ -100,7 +106,7 @@ def _reported(error: ParamValidationError) -> str:
 # -- what came back --------------------------------------------------------------------------------
 
 
-def _outcome(task: Task, operation: Operation, answer: dict[str, Any]) -> Succeeded | Failed:
+def _outcome(task: TaskAttempt, operation: Operation, answer: dict[str, Any]) -> Succeeded | Failed:
     epoch = operation.old is not None
     found = shapes.from_answer(operation.model.output_shape, answer, epoch=epoch)
     if task.service == "events" and found.get("FailedEntryCount"):
@@ -111,7 +117,7 @@ def _outcome(task: Task, operation: Operation, answer: dict[str, Any]) -> Succee
     return Succeeded(engine.dumps(found))
 
 
-def _added(task: Task) -> dict[str, Any]:
+def _added(task: TaskAttempt) -> dict[str, Any]:
     name = _ADDED.get(task.service, {}).get(task.action)
     return {name: engine.loads(task.input)[name]} if name else {}
 

@@ -31,7 +31,7 @@ from console.integrations.redaction import without_url_secrets
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from console.integrations.outcome import Task
+    from console.integrations.outcome import TaskAttempt
 
 _LIMIT_S, _TOKEN_S = 60.0, 60
 _PRINTABLE = re.compile(r"[!-~]+")
@@ -76,7 +76,7 @@ class Answer:
 
 
 def send_request(
-    task: Task,
+    task: TaskAttempt,
     asked: Mapping[str, Any],
     method: str,
     path: str,
@@ -115,7 +115,7 @@ def _kind(method: str, body: Any) -> str:
     return f"application/{'json' if listed else 'merge'}-patch+json"
 
 
-def _cluster_entry(task: Task, endpoint: str) -> Mapping[str, Any]:
+def _cluster_entry(task: TaskAttempt, endpoint: str) -> Mapping[str, Any]:
     """Return the entry that names a cluster."""
     found = targets.find_exact_entry(targets.KUBERNETES, task.machine)
     said = found.target if found else {}

@@ -11,7 +11,7 @@ from typing import Any
 
 import engine
 from console.integrations import aws
-from console.integrations.outcome import Failed, Outcome, Succeeded, Task
+from console.integrations.outcome import Failed, Outcome, Succeeded, TaskAttempt
 
 _RENAMED = {
     "createCluster": {"JobFlowId": "ClusterId"},
@@ -25,7 +25,7 @@ _BY_NAME = {
 }
 
 
-def call(task: Task) -> Outcome:
+def call(task: TaskAttempt) -> Outcome:
     """Call EMR's operation behind one of the integration's."""
     given = engine.loads(task.input)
     if not isinstance(given, dict):
@@ -55,14 +55,14 @@ def to_emr_parameters(action: str, given: dict[str, Any]) -> dict[str, Any]:
 def _call_outcome(action: str, answer: dict[str, Any]) -> dict[str, Any]:
     """Return EMR's answer as the integration names it."""
     names = _RENAMED.get(action, {})
-    return {names.get(name, name): _one(name, value) for name, value in answer.items()}
+    return {names.get(name, name): _first_if_listed(name, value) for name, value in answer.items()}
 
 
-def _one(name: str, value: Any) -> Any:
+def _first_if_listed(name: str, value: Any) -> Any:
     return value[0] if name in _LISTED and value else value
 
 
-def _modify(task: Task, given: dict[str, Any]) -> Outcome:
+def _modify(task: TaskAttempt, given: dict[str, Any]) -> Outcome:
     """Change a fleet or a group by its name, which EMR knows by an id."""
     kind, listed, number = _BY_NAME[task.action]
     asked = {"ClusterId": given.get("ClusterId")}

@@ -22,7 +22,7 @@ _HERE = "this server"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CallPlan:
     """``what`` is called, ``where``, and which ``entry`` of the settings says so.
 
     ``problem``: why nothing would be called, "" if something would. ``then``: what is waited for.
@@ -39,7 +39,7 @@ class Plan:
 
 def plan_call(
     resource: Resource, given: Any, machine: targets.MachineKey, *, sample: bool = False
-) -> Plan:
+) -> CallPlan:
     """Return what a Task of a state machine calls.
 
     ``given``: its Parameters or Arguments; ``sample``: it is of a sample machine.
@@ -53,18 +53,18 @@ def plan_call(
     if resource.service == "lambda" and resource.action == "invoke":
         return _with(_invoke(given, machine, sample=sample), then)
     if resource.service in ("http", "apigateway"):
-        return _with(_web(resource.service, given, machine), then)
+        return _with(_web_plan(resource.service, given, machine), then)
     if resource.service == "eks" and resource.action in kubernetes.ACTIONS:
         return _with(_cluster(resource.action, given, machine), then)
     if resource.service not in REGISTRY and not resource.service.startswith(names.SDK):
         what = f"{resource.service}:{resource.action}"
-        return Plan(what, problem="This service integration cannot be called from here yet.")
+        return CallPlan(what, problem="This service integration cannot be called from here yet.")
     return _with(_service(resource, machine), then)
 
 
-def describe_entry(said: Mapping[str, Any], where: str) -> Plan:
+def describe_entry(said: Mapping[str, Any], where: str) -> CallPlan:
     """Return what an entry of the settings says of a service."""
-    return Plan(
+    return CallPlan(
         what="",
         where=without_secrets(str(said.get("endpoint_url") or "AWS itself")),
         region=str(said.get("region") or settings.STEPYARD_REGION),
@@ -73,8 +73,8 @@ def describe_entry(said: Mapping[str, Any], where: str) -> Plan:
     )
 
 
-def _with(made: Plan, then: str) -> Plan:
-    return Plan(
+def _with(made: CallPlan, then: str) -> CallPlan:
+    return CallPlan(
         made.what,
         made.where,
         made.region,
@@ -94,51 +94,55 @@ def _then(resource: Resource) -> str:
     return f"waits for the job's end, by {job.look}" if job else "waits for the job's end"
 
 
-def _activity(arn: str, project: str, *, sample: bool) -> Plan:
+def _activity(arn: str, project: str, *, sample: bool) -> CallPlan:
     name = arn.rpartition(":")[2]
     found = targets.find_activity(name, project, sample=sample)
     if found is not None:
-        return Plan(f"activity {name}", f"{_HERE}: {found[0]}", entry=found[1])
-    return Plan(f"activity {name}", "whoever polls it with GetActivityTask")
+        return CallPlan(f"activity {name}", f"{_HERE}: {found[0]}", entry=found[1])
+    return CallPlan(f"activity {name}", "whoever polls it with GetActivityTask")
 
 
-def _function(name: str, arn: str, machine: targets.MachineKey, *, sample: bool) -> Plan:
+def _function(name: str, arn: str, machine: targets.MachineKey, *, sample: bool) -> CallPlan:
     what = f"function {name}"
     found = targets.find_registered_function(name, arn, machine, sample=sample)
     if found is not None:
         target, where = found
         shown = without_secrets(target) if function.is_url(target) else f"{_HERE}: {target}"
-        return Plan(what, shown, entry=where)
+        return CallPlan(what, shown, entry=where)
     remote = targets.find_entry("lambda", machine)
     if remote is None:
-        return Plan(what, problem="No function of this name is registered in functions.json.")
-    return _at(f"{what}, Lambda Invoke", remote)
+        return CallPlan(what, problem="No function of this name is registered in functions.json.")
+    return _call_plan(f"{what}, Lambda Invoke", remote)
 
 
-def _invoke(given: Any, machine: targets.MachineKey, *, sample: bool) -> Plan:
+def _invoke(given: Any, machine: targets.MachineKey, *, sample: bool) -> CallPlan:
     named = given.get("FunctionName") if isinstance(given, dict) else None
     if not isinstance(named, str) or named.startswith("{%"):
-        return Plan("the function that FunctionName names at run time", "as functions.json says")
+        return CallPlan(
+            "the function that FunctionName names at run time", "as functions.json says"
+        )
     name = named.split(":")[function.NAME_AT] if named.startswith("arn:") else named.split(":")[0]
     return _function(name, invoke.function_arn(name), machine, sample=sample)
 
 
-def _web(service: str, given: Any, machine: targets.MachineKey) -> Plan:
+def _web_plan(service: str, given: Any, machine: targets.MachineKey) -> CallPlan:
     url = given.get("ApiEndpoint") if isinstance(given, dict) else None
     method = given.get("Method", "") if isinstance(given, dict) else ""
     what = f"{service} {method}".strip()
     found = targets.find_exact_entry(service, machine)
     if found is None:
-        return Plan(what, problem=f'"{service}" is not in targets.json: no address may be called.')
+        return CallPlan(
+            what, problem=f'"{service}" is not in targets.json: no address may be called.'
+        )
     if service == "apigateway":
         base = found.target.get("endpoint_url")
         url = base or (f"https://{url}" if url else None)
     if not isinstance(url, str) or url.startswith("{%"):
-        return Plan(what, "the address that ApiEndpoint names at run time", entry=found.where)
-    return Plan(what, without_secrets(url), entry=found.where)
+        return CallPlan(what, "the address that ApiEndpoint names at run time", entry=found.where)
+    return CallPlan(what, without_secrets(url), entry=found.where)
 
 
-def _cluster(action: str, given: Any, machine: targets.MachineKey) -> Plan:
+def _cluster(action: str, given: Any, machine: targets.MachineKey) -> CallPlan:
     """Return what a Task asks of a Kubernetes cluster."""
     known = given if isinstance(given, dict) else {}
     what = "kubernetes: run a job"
@@ -146,33 +150,35 @@ def _cluster(action: str, given: Any, machine: targets.MachineKey) -> Plan:
         what = f"kubernetes {known.get('Method', '')} {known.get('Path', '')}".strip()
     found = targets.find_exact_entry(targets.KUBERNETES, machine)
     if found is None:
-        return Plan(what, problem='"kubernetes" is not in targets.json: no cluster may be called.')
+        return CallPlan(
+            what, problem='"kubernetes" is not in targets.json: no cluster may be called.'
+        )
     url = known.get("Endpoint")
     where = "the cluster that Endpoint names at run time"
     if isinstance(url, str) and not url.startswith("{%"):
         where = without_secrets(url)
     token = "a token in targets.json" if found.target.get("token") else _credentials(found.target)
-    return Plan(what, where, credentials=token, entry=found.where)
+    return CallPlan(what, where, credentials=token, entry=found.where)
 
 
-def _service(resource: Resource, machine: targets.MachineKey) -> Plan:
+def _service(resource: Resource, machine: targets.MachineKey) -> CallPlan:
     operation = names.find_operation(resource.service, resource.action)
     if operation is None:
         what = f"{resource.service}:{resource.action}"
-        return Plan(what, problem="There is no operation behind this resource.")
+        return CallPlan(what, problem="There is no operation behind this resource.")
     what = f"{operation.client} {operation.model.name}"
     if targets.is_here(operation.client, machine):
-        return Plan(what, _HERE, credentials="the rights of the execution")
+        return CallPlan(what, _HERE, credentials="the rights of the execution")
     found = targets.find_entry(operation.client, machine)
     if found is None:
         problem = f"No target for '{operation.client}' in targets.json, and none under \"*\"."
-        return Plan(what, problem=problem)
-    return _at(what, found)
+        return CallPlan(what, problem=problem)
+    return _call_plan(what, found)
 
 
-def _at(what: str, found: targets.Entry) -> Plan:
+def _call_plan(what: str, found: targets.Entry) -> CallPlan:
     made = describe_entry(found.target, found.where)
-    return Plan(what, made.where, made.region, made.credentials, made.entry)
+    return CallPlan(what, made.where, made.region, made.credentials, made.entry)
 
 
 def _credentials(said: Mapping[str, Any]) -> str:

@@ -18,7 +18,7 @@ import httpx
 
 import engine
 from console.integrations import outbound, targets
-from console.integrations.outcome import Failed, Outcome, Succeeded, Task
+from console.integrations.outcome import Failed, Outcome, Succeeded, TaskAttempt
 from console.integrations.redaction import without_url_secrets
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Context:
     idempotency_key: str
 
 
-def call(task: Task) -> Outcome:
+def call(task: TaskAttempt) -> Outcome:
     """Call the function of a task."""
     name = function_name(task.resource)
     found = targets.find_registered_function(name, task.resource, task.machine, sample=task.sample)
@@ -63,7 +63,7 @@ def is_url(target: str) -> bool:
     return target.startswith(("http://", "https://"))
 
 
-def runs_here(task: Task) -> bool:
+def runs_here(task: TaskAttempt) -> bool:
     """Tell whether a task is a Python callable: it can take this process with it."""
     if task.kind != "lambda":
         return False
@@ -80,7 +80,7 @@ def function_name(arn: str) -> str:
 # -- Python callables ------------------------------------------------------------------------------
 
 
-def call_python(target: str, name: str, task: Task) -> Outcome:
+def call_python(target: str, name: str, task: TaskAttempt) -> Outcome:
     """Call a registered Python callable; an exception becomes the error Lambda would report."""
     if task.losses >= MAX_LOSSES:
         cause = f"{target} was called {task.losses} times, and each time its process ended"
@@ -121,14 +121,14 @@ def _report(error: Exception, request: str) -> str:
 # -- HTTP ------------------------------------------------------------------------------------------
 
 
-def _call_url(url: str, task: Task) -> Outcome:
+def _call_url(url: str, task: TaskAttempt) -> Outcome:
     outcome = _asked(url, task)
     if isinstance(outcome, Failed) and outcome.cause:
         return replace(outcome, cause=without_url_secrets(outcome.cause, url))
     return outcome
 
 
-def _asked(url: str, task: Task) -> Outcome:
+def _asked(url: str, task: TaskAttempt) -> Outcome:
     headers = {
         "Content-Type": "application/json",
         "X-Amz-Invocation-Type": "RequestResponse",

@@ -13,10 +13,10 @@ from django.conf import settings
 
 import engine
 from console.integrations import aws, function, targets
-from console.integrations.outcome import Failed, Outcome, Succeeded, Task
+from console.integrations.outcome import Failed, Outcome, Succeeded, TaskAttempt
 
 
-def call(task: Task) -> Outcome:
+def call(task: TaskAttempt) -> Outcome:
     """Call the registered function of that name, or the one at the target of ``lambda``."""
     parameters = engine.loads(task.input)
     named = parameters.get("FunctionName") if isinstance(parameters, dict) else None
@@ -32,7 +32,7 @@ def call(task: Task) -> Outcome:
     )
 
 
-def call_by_arn(task: Task) -> Outcome:
+def call_by_arn(task: TaskAttempt) -> Outcome:
     """Call a function named by its ARN alone: the input goes in, the bare answer comes out."""
     name = function.function_name(task.resource)
     registered = targets.find_registered_function(
@@ -56,7 +56,7 @@ def function_arn(name: str) -> str:
     return f"arn:aws:lambda:{region}:{account}:function:{name}"
 
 
-def _registered(task: Task, name: str, parameters: dict[str, Any]) -> Outcome:
+def _registered(task: TaskAttempt, name: str, parameters: dict[str, Any]) -> Outcome:
     payload = parameters.get("Payload")
     body = payload if isinstance(payload, str) else engine.dumps({} if payload is None else payload)
     try:
@@ -74,7 +74,7 @@ def _registered(task: Task, name: str, parameters: dict[str, Any]) -> Outcome:
     wrapped = {"ExecutedVersion": "$LATEST", "Payload": engine.loads(outcome.output)}
     further = {}
     if parameters.get("LogType") == "Tail":
-        wrapped["LogResult"] = further["X-Amz-Log-Result"] = _log(request, begun)
+        wrapped["LogResult"] = further["X-Amz-Log-Result"] = _log_tail(request, begun)
     headers = _headers(request, outcome.output) | further
     wrapped |= {
         "SdkHttpMetadata": {
@@ -102,7 +102,7 @@ def _headers(request: str, answer: str) -> dict[str, str]:
     }
 
 
-def _log(request: str, begun: float) -> str:
+def _log_tail(request: str, begun: float) -> str:
     """Return the tail of the log as Lambda gives it: its own lines, in base64."""
     took = (time.monotonic() - begun) * 1000
     lines = [
@@ -113,7 +113,7 @@ def _log(request: str, begun: float) -> str:
     return base64.b64encode("\n".join([*lines, ""]).encode()).decode()
 
 
-def _remote(task: Task) -> Outcome:
+def _remote(task: TaskAttempt) -> Outcome:
     """Call through botocore; a function's own error is the task's error."""
     outcome = aws.call(task)
     if isinstance(outcome, Failed):

@@ -145,7 +145,7 @@ def _listed(client: Any, arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
 # -- files -----------------------------------------------------------------------------------------
 
 
-def _csv(body: Any, config: dict[str, Any]) -> Iterator[dict[str, str]]:
+def _csv_rows(body: Any, config: dict[str, Any]) -> Iterator[dict[str, str]]:
     """Every value is text; short rows are padded, surplus cells ignored [recorded]."""
     delimiter = _DELIMITERS.get(str(config.get("CSVDelimiter", "COMMA")), ",")
     rows = csv.reader(_lines(body), delimiter=delimiter, strict=False)
@@ -200,7 +200,7 @@ def _lines(body: Any) -> Iterator[str]:
 
 
 _READ: dict[str, Callable[[Any, dict[str, Any]], Iterable[Any]]] = {
-    "CSV": _csv,
+    "CSV": _csv_rows,
     "JSON": _json,
     "JSONL": _jsonl,
 }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import engine
 from console.integrations import aws
 from console.integrations.jobtable import JOBS, NOTHING
-from console.integrations.outcome import Failed, Outcome, Submitted, Succeeded, Task
+from console.integrations.outcome import Failed, Outcome, Submitted, Succeeded, TaskAttempt
 
 if TYPE_CHECKING:
     from console.integrations.jobtable import Job
@@ -31,7 +31,7 @@ _UNKNOWN = re.compile(r"(NotFound|NotFoundException|ResourceNotFoundException)")
 _METADATA = ("SdkHttpMetadata", "SdkResponseMetadata")
 
 
-def submit_job(task: Task, answer: str) -> Submitted | Failed:
+def submit_job(task: TaskAttempt, answer: str) -> Submitted | Failed:
     """Return what the task waits for after its first call answered."""
     job = JOBS.get((task.service, task.action))
     if job is None:
@@ -48,7 +48,7 @@ def submit_job(task: Task, answer: str) -> Submitted | Failed:
     return Submitted(answer, engine.dumps(kept), _FIRST_S)
 
 
-def placement_failure(task: Task, answer: str) -> Failed | None:
+def placement_failure(task: TaskAttempt, answer: str) -> Failed | None:
     """Return how a task fails that ECS could not place: it answers 200 and says why."""
     if task.service != "ecs":
         return None
@@ -58,7 +58,7 @@ def placement_failure(task: Task, answer: str) -> Failed | None:
     return Failed("AmazonECS.Unknown", engine.dumps(told.get("Failures", [])))
 
 
-def poll_job(task: Task, kept: str) -> Outcome | None:
+def poll_job(task: TaskAttempt, kept: str) -> Outcome | None:
     """Look at a job; return the task's outcome, None while the job goes on."""
     job, known = JOBS[task.service, task.action], engine.loads(kept)
     told = aws.call(replace(task, action=job.look, input=engine.dumps(known["ask"])))
@@ -75,7 +75,7 @@ def poll_job(task: Task, kept: str) -> Outcome | None:
     return _ended(task, job, answer, known, well=job.good >= set(statuses))
 
 
-def cancel_job(task: Task, kept: str) -> Outcome | None:
+def cancel_job(task: TaskAttempt, kept: str) -> Outcome | None:
     """Stop a job whose task is over; no more than an attempt, as with the service."""
     job = JOBS.get((task.service, task.action))
     if job is None or job.cancel is None:
@@ -109,8 +109,8 @@ def _not_told(job: Job, told: Failed, known: Any) -> Outcome | None:
 def _statuses(job: Job, answer: Any, known: Any) -> list[Any]:
     """Return the status of what was begun; of one that the service does not tell of, None."""
     if not job.each:
-        return [_at(answer, job.status)]
-    told = [_at(one, job.status) for one in answer.get(job.each, [])]
+        return [_value_at(answer, job.status)]
+    told = [_value_at(one, job.status) for one in answer.get(job.each, [])]
     return told + [None] * (len(known["ask"][job.each]) - len(told))
 
 
@@ -128,8 +128,8 @@ def _apart(job: Job, parameters: dict[str, Any]) -> list[dict[str, Any]]:
     return [parameters | {name: one} for name, value in lists.items() for one in value]
 
 
-def _ended(task: Task, job: Job, answer: Any, known: Any, *, well: bool) -> Outcome:
-    found = _at(answer, job.result) if job.result not in ("", NOTHING) else answer
+def _ended(task: TaskAttempt, job: Job, answer: Any, known: Any, *, well: bool) -> Outcome:
+    found = _value_at(answer, job.result) if job.result not in ("", NOTHING) else answer
     if job.each and len(answer[job.each]) == 1:
         found = answer[job.each][0]
     if task.service == "states":
@@ -141,7 +141,7 @@ def _ended(task: Task, job: Job, answer: Any, known: Any, *, well: bool) -> Outc
     return Succeeded(engine.dumps(result | known.get("also", {})))
 
 
-def _containers_well(task: Task, found: Any) -> bool:
+def _containers_well(task: TaskAttempt, found: Any) -> bool:
     """ECS says only that tasks stopped: well if every container ended with 0."""
     if task.service != "ecs":
         return True
@@ -158,7 +158,7 @@ def _nested(found: Any) -> Any:
     return {name: value for name, value in found.items() if name not in hidden}
 
 
-def _parsed(task: Task, found: Any) -> Any:
+def _parsed(task: TaskAttempt, found: Any) -> Any:
     """``.sync:2``: input and output of a nested execution as JSON, not as text."""
     if task.service != "states" or task.pattern != ".sync:2":
         return found
@@ -172,7 +172,7 @@ def _parsed(task: Task, found: Any) -> Any:
 def _filled(template: Any, first: Any, given: Any) -> Any:
     """Put the values in their places; leave out what is not there."""
     if isinstance(template, str) and template[:1] in "@?":
-        return _at(first if template[0] == "@" else given, template[1:])
+        return _value_at(first if template[0] == "@" else given, template[1:])
     if isinstance(template, list):
         return [_filled(one, first, given) for one in template]
     if isinstance(template, str):
@@ -181,11 +181,11 @@ def _filled(template: Any, first: Any, given: Any) -> Any:
     return {name: value for name, value in pairs if value is not None}
 
 
-def _at(value: Any, path: str) -> Any:
+def _value_at(value: Any, path: str) -> Any:
     for place, name in enumerate(path.split(".")):
         if name == "*":
             rest = ".".join(path.split(".")[place + 1 :])
-            return [_at(one, rest) for one in value or []]
+            return [_value_at(one, rest) for one in value or []]
         if isinstance(value, list):
             value = value[int(name)] if int(name) < len(value) else None
         else:

@@ -44,14 +44,14 @@ class Job:
     each: str = ""
 
 
-def _set(text: str) -> frozenset[str]:
+def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
 def _sagemaker(kind: str) -> Job:
     named = {f"{kind}Name": f"?{kind}Name"}
     status = f"{kind}Status"
-    good, bad = _set("Completed"), _set("Failed Stopped")
+    good, bad = _words("Completed"), _words("Failed Stopped")
     return Job(f"describe{kind}", named, status, good, bad, cancel=(f"stop{kind}", named))
 
 
@@ -61,25 +61,25 @@ def _codebuild(kind: str, look: str, stop: str) -> Job:
         look,
         {"Ids": [one]},
         f"{where}.{kind}Status",
-        _set("SUCCEEDED"),
-        _set("FAILED FAULT STOPPED TIMED_OUT"),
+        _words("SUCCEEDED"),
+        _words("FAILED FAULT STOPPED TIMED_OUT"),
         result=where,
         under=kind,
         cancel=(stop, {"Id": one}),
     )
 
 
-def _eks(kind: str, ask: Mapping[str, Any], bad: str, *, deleted: bool = False) -> Job:
+def _eks_job(kind: str, ask: Mapping[str, Any], bad: str, *, deleted: bool = False) -> Job:
     """``deleted``: wait until it is gone."""
-    good = frozenset() if deleted else _set("ACTIVE")
-    look = Job(f"describe{kind}", ask, f"{kind}.Status", good, _set(bad), gone=deleted)
+    good = frozenset() if deleted else _words("ACTIVE")
+    look = Job(f"describe{kind}", ask, f"{kind}.Status", good, _words(bad), gone=deleted)
     return replace(look, result=NOTHING, also={kind: f"@{kind}"}) if deleted else look
 
 
 def _application(good: str, also: Mapping[str, Any], *, named: str = "?") -> Job:
     """An EMR Serverless application. ``named``: where its id is."""
     ask = {"ApplicationId": f"{named}ApplicationId"}
-    wanted, bad = _set(good), _set("TERMINATED") - _set(good)
+    wanted, bad = _words(good), _words("TERMINATED") - _words(good)
     gone = "TERMINATED" in wanted
     return Job("getApplication", ask, "Application.State", wanted, bad, NOTHING, "", also, gone)
 
@@ -104,16 +104,16 @@ JOBS: dict[tuple[str, str], Job] = {
         "describeExecution",
         _EXECUTION,
         "Status",
-        _set("SUCCEEDED"),
-        _set("FAILED TIMED_OUT ABORTED"),
+        _words("SUCCEEDED"),
+        _words("FAILED TIMED_OUT ABORTED"),
         cancel=("stopExecution", _EXECUTION),
     ),
     ("batch", "submitJob"): Job(
         "describeJobs",
         {"Jobs": ["@JobId"]},
         "Jobs.0.Status",
-        _set("SUCCEEDED"),
-        _set("FAILED"),
+        _words("SUCCEEDED"),
+        _words("FAILED"),
         result="Jobs.0",
         cancel=("terminateJob", {"JobId": "@JobId", "Reason": "The execution was stopped."}),
     ),
@@ -121,7 +121,7 @@ JOBS: dict[tuple[str, str], Job] = {
         "describeTasks",
         {"Cluster": "?Cluster", "Tasks": "@Tasks.*.TaskArn"},
         "LastStatus",
-        _set("STOPPED"),
+        _words("STOPPED"),
         frozenset(),
         cancel=("stopTask", {"Cluster": "?Cluster", "Task": "@Tasks.*.TaskArn"}),
         each="Tasks",
@@ -130,8 +130,8 @@ JOBS: dict[tuple[str, str], Job] = {
         "getJobRun",
         _GLUE,
         "JobRun.JobRunState",
-        _set("SUCCEEDED"),
-        _set("FAILED TIMEOUT STOPPED ERROR EXPIRED"),
+        _words("SUCCEEDED"),
+        _words("FAILED TIMEOUT STOPPED ERROR EXPIRED"),
         result="JobRun",
         cancel=("batchStopJobRun", {"JobName": "?JobName", "JobRunIds": ["@JobRunId"]}),
     ),
@@ -139,8 +139,8 @@ JOBS: dict[tuple[str, str], Job] = {
         "describeJobRun",
         _BREW,
         "State",
-        _set("SUCCEEDED"),
-        _set("FAILED TIMEOUT STOPPED"),
+        _words("SUCCEEDED"),
+        _words("FAILED TIMEOUT STOPPED"),
         cancel=("stopJobRun", _BREW),
     ),
     ("sagemaker", "createTrainingJob"): _sagemaker("TrainingJob"),
@@ -152,8 +152,8 @@ JOBS: dict[tuple[str, str], Job] = {
         "getQueryExecution",
         _QUERY,
         "QueryExecution.Status.State",
-        _set("SUCCEEDED"),
-        _set("FAILED CANCELLED"),
+        _words("SUCCEEDED"),
+        _words("FAILED CANCELLED"),
         cancel=("stopQueryExecution", _QUERY),
     ),
     ("codebuild", "startBuild"): _codebuild("Build", "batchGetBuilds", "stopBuild"),
@@ -163,8 +163,8 @@ JOBS: dict[tuple[str, str], Job] = {
         "describeCluster",
         {"ClusterId": "@ClusterId"},
         "Cluster.Status.State",
-        _set("WAITING"),
-        _set("TERMINATING TERMINATED TERMINATED_WITH_ERRORS"),
+        _words("WAITING"),
+        _words("TERMINATING TERMINATED TERMINATED_WITH_ERRORS"),
         also={"ClusterId": "@ClusterId"},
         cancel=("terminateJobFlows", {"JobFlowIds": ["@ClusterId"]}),
     ),
@@ -172,15 +172,15 @@ JOBS: dict[tuple[str, str], Job] = {
         "describeCluster",
         {"ClusterId": "?ClusterId"},
         "Cluster.Status.State",
-        _set("TERMINATED TERMINATED_WITH_ERRORS"),
+        _words("TERMINATED TERMINATED_WITH_ERRORS"),
         frozenset(),
     ),
     ("elasticmapreduce", "addStep"): Job(
         "describeStep",
         _STEP,
         "Step.Status.State",
-        _set("COMPLETED"),
-        _set("FAILED CANCELLED INTERRUPTED"),
+        _words("COMPLETED"),
+        _words("FAILED CANCELLED INTERRUPTED"),
         cancel=("cancelSteps", {"ClusterId": "?ClusterId", "StepIds": ["@StepId"]}),
     ),
     ("emr-serverless", "createApplication"): _application(
@@ -195,58 +195,58 @@ JOBS: dict[tuple[str, str], Job] = {
         "getJobRun",
         _SERVERLESS,
         "JobRun.State",
-        _set("SUCCESS"),
-        _set("FAILED CANCELLED"),
+        _words("SUCCESS"),
+        _words("FAILED CANCELLED"),
         cancel=("cancelJobRun", _SERVERLESS),
     ),
     ("emr-serverless", "cancelJobRun"): Job(
-        "getJobRun", _CANCELLED, "JobRun.State", _set("CANCELLED"), _set("SUCCESS FAILED")
+        "getJobRun", _CANCELLED, "JobRun.State", _words("CANCELLED"), _words("SUCCESS FAILED")
     ),
     ("emr-containers", "createVirtualCluster"): Job(
         "describeVirtualCluster",
         {"Id": "@Id"},
         "VirtualCluster.State",
-        _set("RUNNING"),
-        _set("TERMINATED ARRESTED"),
+        _words("RUNNING"),
+        _words("TERMINATED ARRESTED"),
     ),
     ("emr-containers", "deleteVirtualCluster"): Job(
         "describeVirtualCluster",
         {"Id": "?Id"},
         "VirtualCluster.State",
-        _set("TERMINATED"),
-        _set("ARRESTED"),
+        _words("TERMINATED"),
+        _words("ARRESTED"),
         gone=True,
     ),
     ("emr-containers", "startJobRun"): Job(
         "describeJobRun",
         _CONTAINERS,
         "JobRun.State",
-        _set("COMPLETED"),
-        _set("FAILED CANCELLED"),
+        _words("COMPLETED"),
+        _words("FAILED CANCELLED"),
         cancel=("cancelJobRun", _CONTAINERS),
     ),
-    ("eks", "createCluster"): _eks("Cluster", {"Name": "?Name"}, "FAILED"),
-    ("eks", "deleteCluster"): _eks("Cluster", {"Name": "?Name"}, "FAILED", deleted=True),
-    ("eks", "createNodegroup"): _eks("Nodegroup", _GROUP, "CREATE_FAILED DEGRADED"),
-    ("eks", "deleteNodegroup"): _eks("Nodegroup", _GROUP, "DELETE_FAILED", deleted=True),
-    ("eks", "createFargateProfile"): _eks("FargateProfile", _FARGATE, "CREATE_FAILED"),
-    ("eks", "deleteFargateProfile"): _eks(
+    ("eks", "createCluster"): _eks_job("Cluster", {"Name": "?Name"}, "FAILED"),
+    ("eks", "deleteCluster"): _eks_job("Cluster", {"Name": "?Name"}, "FAILED", deleted=True),
+    ("eks", "createNodegroup"): _eks_job("Nodegroup", _GROUP, "CREATE_FAILED DEGRADED"),
+    ("eks", "deleteNodegroup"): _eks_job("Nodegroup", _GROUP, "DELETE_FAILED", deleted=True),
+    ("eks", "createFargateProfile"): _eks_job("FargateProfile", _FARGATE, "CREATE_FAILED"),
+    ("eks", "deleteFargateProfile"): _eks_job(
         "FargateProfile", _FARGATE, "DELETE_FAILED", deleted=True
     ),
     ("mediaconvert", "createJob"): Job(
         "getJob",
         _JOB,
         "Job.Status",
-        _set("COMPLETE"),
-        _set("ERROR CANCELED"),
+        _words("COMPLETE"),
+        _words("ERROR CANCELED"),
         cancel=("cancelJob", _JOB),
     ),
     ("bedrock", "createModelCustomizationJob"): Job(
         "getModelCustomizationJob",
         _MODEL,
         "Status",
-        _set("Completed"),
-        _set("Failed Stopped"),
+        _words("Completed"),
+        _words("Failed Stopped"),
         cancel=("stopModelCustomizationJob", _MODEL),
     ),
 }

@@ -18,7 +18,7 @@ from console.integrations.outcome import (
     Outcome,
     Submitted,
     Succeeded,
-    Task,
+    TaskAttempt,
     unusable_parameters,
 )
 
@@ -71,7 +71,7 @@ _SHAPES = ShapeResolver(
 )
 
 
-def call(task: Task) -> Outcome:
+def call(task: TaskAttempt) -> Outcome:
     """Ask the cluster's API what the state says, or begin its job; else call EKS itself."""
     if task.action not in ACTIONS:
         return aws.call(task)
@@ -98,16 +98,16 @@ def find_problem(action: str, given: Any) -> str:
 # -- a job from its beginning to its end -----------------------------------------------------------
 
 
-def submit_job(task: Task, answer: str) -> Submitted | Failed:
+def submit_job(task: TaskAttempt, answer: str) -> Submitted | Failed:
     """Return what a ``.sync`` task waits for: the job that the cluster has made."""
-    name = _at(engine.loads(answer), "ResponseBody", "metadata", "name")
+    name = _value_at(engine.loads(answer), "ResponseBody", "metadata", "name")
     if not isinstance(name, str):
         return Failed("EKS.SdkClientException", f"The cluster's answer is no Job: {answer}")
     path = _path(_asked("runJob", engine.loads(task.input)), name)
     return Submitted(answer, engine.dumps({"Path": path}), _FIRST_LOOK_S)
 
 
-def poll_job(task: Task, kept: str) -> Outcome | None:
+def poll_job(task: TaskAttempt, kept: str) -> Outcome | None:
     """Look at a job; return the task's outcome, None while the job goes on."""
     asked, path = _asked("runJob", engine.loads(task.input)), engine.loads(kept)["Path"]
     try:
@@ -122,7 +122,9 @@ def poll_job(task: Task, kept: str) -> Outcome | None:
         return answer.outcome
     job = answer.value
     ended = {
-        one["type"] for one in _at(job, "status", "conditions") or () if one["status"] == "True"
+        one["type"]
+        for one in _value_at(job, "status", "conditions") or ()
+        if one["status"] == "True"
     }
     if not ended & {"Complete", "Failed"}:
         return None
@@ -132,7 +134,7 @@ def poll_job(task: Task, kept: str) -> Outcome | None:
     return Succeeded(text) if "Complete" in ended else Failed("States.TaskFailed", text)
 
 
-def cancel_job(task: Task, kept: str) -> Outcome:
+def cancel_job(task: TaskAttempt, kept: str) -> Outcome:
     """Delete a job whose task is over, with its pods."""
     asked = _asked("runJob", engine.loads(task.input))
     query = {"propagationPolicy": ["Background"]}  # the API would leave the pods running
@@ -143,7 +145,7 @@ def cancel_job(task: Task, kept: str) -> Outcome:
     return Succeeded(answer.told) if answer.status == _GONE else answer.outcome
 
 
-def _begin(task: Task, asked: dict[str, Any]) -> Outcome:
+def _begin(task: TaskAttempt, asked: dict[str, Any]) -> Outcome:
     """Make the job; one that an earlier dispatch of this attempt has made is the one."""
     about = asked["Job"].get("metadata", {})
     notes = {**about.get("annotations", {}), ATTEMPT: task.idempotency_key}
@@ -151,7 +153,7 @@ def _begin(task: Task, asked: dict[str, Any]) -> Outcome:
     answer = cluster.send_request(task, asked, "POST", _path(asked), body=marked)
     if answer.status == _CONFLICT and about.get("name"):
         known = cluster.send_request(task, asked, "GET", _path(asked, str(about["name"])))
-        if _at(known.value, "metadata", "annotations", ATTEMPT) == task.idempotency_key:
+        if _value_at(known.value, "metadata", "annotations", ATTEMPT) == task.idempotency_key:
             return known.outcome
     return answer.outcome
 
@@ -177,7 +179,7 @@ def _path(asked: dict[str, Any], name: str = "") -> str:
 # -- what its containers wrote ---------------------------------------------------------------------
 
 
-def _logs(task: Task, asked: dict[str, Any], job: str) -> dict[str, Any]:
+def _logs(task: TaskAttempt, asked: dict[str, Any], job: str) -> dict[str, Any]:
     """Return the logs of a job's containers, as far as they can be had."""
     pods = _path(asked).replace("/apis/batch/v1/", "/api/v1/").removesuffix("jobs") + "pods"
     try:
@@ -192,11 +194,13 @@ def _logs(task: Task, asked: dict[str, Any], job: str) -> dict[str, Any]:
         name = pod["metadata"]["name"]
         names = [one["name"] for one in pod["spec"]["containers"]]
         where = f"{pods}/{quote(name, safe='')}/log"
-        found[name] = {"containers": {one: _log(task, asked, where, one) for one in names}}
+        found[name] = {"containers": {one: _read_log(task, asked, where, one) for one in names}}
     return {"pods": found}
 
 
-def _log(task: Task, asked: dict[str, Any], path: str, container: str) -> dict[str, Any]:
+def _read_log(
+    task: TaskAttempt, asked: dict[str, Any], path: str, container: str
+) -> dict[str, Any]:
     options = asked["LogOptions"]
     query = {**options.get("LogParameters", {}), "container": [container]}
     try:
@@ -229,13 +233,13 @@ def _asked(action: str, given: Any) -> dict[str, Any]:
     return asked
 
 
-def _call(task: Task, asked: dict[str, Any]) -> cluster.Answer:
+def _call(task: TaskAttempt, asked: dict[str, Any]) -> cluster.Answer:
     path = quote(asked["Path"], safe="/%:@!$&'()*+,;=~")
     query, body = asked.get("QueryParameters", {}), asked.get("RequestBody")
     return cluster.send_request(task, asked, asked["Method"], path, query, body)
 
 
-def _at(value: Any, *names: str) -> Any:
+def _value_at(value: Any, *names: str) -> Any:
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value

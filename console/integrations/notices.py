@@ -21,7 +21,7 @@ from django.core.mail import EmailMessage
 
 from console.events import addresses
 from console.integrations import invoke, targets, web
-from console.integrations.outcome import Failed, Task
+from console.integrations.outcome import Failed, TaskAttempt
 from console.integrations.redaction import without_url_secrets
 
 if TYPE_CHECKING:
@@ -156,14 +156,14 @@ def _readable(body: str) -> str:
 
 
 def _call(kind: str, notice: Notice) -> None:
-    _try(lambda: _CALLS[kind](_client(kind, notice), notice))
+    _call_client(lambda: _CALLS[kind](_client(kind, notice), notice))
 
 
 def _client(service: str, notice: Notice) -> Any:
     return targets.service_client(service, None, notice.region, _whose(notice))
 
 
-def _try(call: Callable[[], None]) -> None:
+def _call_client(call: Callable[[], None]) -> None:
     """Make a call of an AWS client; raise ``Undelivered`` for what it raises."""
     try:
         call()
@@ -180,7 +180,7 @@ def _try(call: Callable[[], None]) -> None:
 
 def _invoke(notice: Notice) -> None:
     """Call a function as a state names it by its ARN: registered, or at the target of Lambda."""
-    task = Task(
+    task = TaskAttempt(
         kind="lambda",
         resource=notice.address,
         service="",
@@ -239,7 +239,7 @@ def send_to_dead_letter_queue(queue: str, notice: Notice, told: dict[str, str]) 
             **(fifo if queue.endswith(".fifo") else {}),
         )
 
-    _try(act)
+    _call_client(act)
 
 
 def _group(notice: Notice) -> str:

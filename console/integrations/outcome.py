@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 from console.integrations import targets
 
-
-class Home(Protocol):
-    """How this server's own Step Functions are called: in this process, for nested executions."""
-
-    def client(self, region: str) -> Any:
-        """Return what takes calls as a client of botocore does."""
+if TYPE_CHECKING:
+    from console.integrations.home import Home
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class TaskAttempt:
     """One attempt of a task.
 
     ``input``: JSON text; ``timeout_s``: how long it may take, None for no limit.
@@ -73,7 +69,7 @@ class Failed:
     refused: bool = False
 
 
-def unusable_parameters(task: Task, problem: str) -> Failed:
+def unusable_parameters(task: TaskAttempt, problem: str) -> Failed:
     """Return the failure of a task whose parameters are no request, as the service words it."""
     what = f"The Parameters '{task.input}' could not be used to start the Task: [{problem}]"
     return Failed("States.Runtime", what)

@@ -80,7 +80,7 @@ def _file(
         size = file.tell()
         file.seek(0)
         key = f"{name}.{'jsonl' if lines else 'json'}"
-        _put(client, bucket, key, file)
+        _put_object(client, bucket, key, file)
     return [{"Key": key, "Size": size}]
 
 
@@ -90,7 +90,7 @@ def _separator(count: int, *, lines: bool) -> bytes:
     return b"," if count else b"["
 
 
-def _put(client: Any, bucket: str, key: str, file: IO[bytes]) -> None:
+def _put_object(client: Any, bucket: str, key: str, file: IO[bytes]) -> None:
     client.put_object(Bucket=bucket, Key=key, Body=file)
 
 

@@ -158,13 +158,13 @@ def _from_service(shape: Any, value: Any, *, epoch: bool) -> Any:
     if kind == "map":
         return {key: _from_service(shape.value, one, epoch=epoch) for key, one in value.items()}
     if isinstance(value, dt.datetime):
-        return int(value.timestamp() * 1000) if epoch else _iso(value)
+        return int(value.timestamp() * 1000) if epoch else _java_instant(value)
     if kind == "blob":
         return _text(value if isinstance(value, bytes) else value.read(engine.MAX_BYTES + 1))
     return value
 
 
-def _iso(moment: dt.datetime) -> str:
+def _java_instant(moment: dt.datetime) -> str:
     """Return a time as Java writes an Instant: milliseconds only where there are some."""
     moment = moment.astimezone(dt.UTC)
     precision = "milliseconds" if moment.microsecond else "seconds"

@@ -29,7 +29,7 @@ from django.conf import settings
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from console.integrations.outcome import Home
+    from console.integrations.home import Home
 
 _CONFIG = Config(
     retries={"max_attempts": 0},
@@ -139,13 +139,16 @@ def find_activity(name: str, project: str, *, sample: bool = False) -> tuple[str
 
 def functions_of(project: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the sections of ``functions.json`` that count for a project, its own first."""
-    yield f"functions: projects: {project}: ", _own(settings.STEPYARD_FUNCTIONS, project)
+    yield (
+        f"functions: projects: {project}: ",
+        _project_section(settings.STEPYARD_FUNCTIONS, project),
+    )
     yield "functions: ", settings.STEPYARD_FUNCTIONS
 
 
 def sections_of(project: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield what ``targets.json`` says for a project: of all state machines (""), then of each."""
-    own = _own(settings.STEPYARD_TARGETS, project)
+    own = _project_section(settings.STEPYARD_TARGETS, project)
     general = settings.STEPYARD_TARGETS
     yield "", _over(own, general)
     machines = _section(general, MACHINES) if project == DEFAULT else {}
@@ -186,21 +189,24 @@ def _functions(machine: MachineKey) -> Iterator[tuple[str, Mapping[str, Any]]]:
 def _places(machine: MachineKey) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the sections to look in: the state machine's own first."""
     yield from _of_machine(machine)
-    yield f"{PROJECTS}: {machine.project}: ", _own(settings.STEPYARD_TARGETS, machine.project)
+    yield (
+        f"{PROJECTS}: {machine.project}: ",
+        _project_section(settings.STEPYARD_TARGETS, machine.project),
+    )
     yield "", settings.STEPYARD_TARGETS
 
 
 def _of_machine(machine: MachineKey) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if not machine.name:
         return
-    own = _own(settings.STEPYARD_TARGETS, machine.project)
+    own = _project_section(settings.STEPYARD_TARGETS, machine.project)
     place = f"{MACHINES}: {machine.name}: "
     yield f"{PROJECTS}: {machine.project}: {place}", _section(_section(own, MACHINES), machine.name)
     if machine.project == DEFAULT:
         yield place, _section(_section(settings.STEPYARD_TARGETS, MACHINES), machine.name)
 
 
-def _own(said: Mapping[str, Any], project: str) -> Mapping[str, Any]:
+def _project_section(said: Mapping[str, Any], project: str) -> Mapping[str, Any]:
     """Return the section of a project in a file."""
     return _section(_section(said, PROJECTS), project) if project else {}
 

@@ -17,7 +17,13 @@ from django.conf import settings
 
 import engine
 from console.integrations import outbound, targets
-from console.integrations.outcome import Failed, Outcome, Succeeded, Task, unusable_parameters
+from console.integrations.outcome import (
+    Failed,
+    Outcome,
+    Succeeded,
+    TaskAttempt,
+    unusable_parameters,
+)
 from console.integrations.redaction import redact, without_secrets, without_url_secrets
 
 if TYPE_CHECKING:
@@ -52,7 +58,7 @@ class _Secret:
 
 
 @dataclass
-class _Request:
+class _OutboundRequest:
     method: str
     url: str
     headers: dict[str, str]
@@ -62,7 +68,7 @@ class _Request:
     secret: _Secret = field(default_factory=_Secret)
 
 
-def call(task: Task, exchange: Exchange | None = None) -> Outcome:
+def call(task: TaskAttempt, exchange: Exchange | None = None) -> Outcome:
     """Send what the state says and return the answer; ``exchange`` gets what was sent and came."""
     try:
         request = _made(task)
@@ -103,7 +109,7 @@ def find_problem(service: str, given: Any) -> str:
     return ""
 
 
-def _made(task: Task) -> _Request:
+def _made(task: TaskAttempt) -> _OutboundRequest:
     given = engine.loads(task.input)
     request = _plain(task.service, given, task.machine)
     if task.service == "http":
@@ -111,7 +117,7 @@ def _made(task: Task) -> _Request:
     return request
 
 
-def _plain(service: str, given: Any, machine: targets.MachineKey) -> _Request:
+def _plain(service: str, given: Any, machine: targets.MachineKey) -> _OutboundRequest:
     """Return the request as the state has it, without what a connection adds."""
     if not isinstance(given, dict):
         raise BadRequestError("The Parameters must be an object")
@@ -125,7 +131,7 @@ def _connection(parameters: dict[str, Any]) -> Any:
     return given["ConnectionArn"]
 
 
-def _http(parameters: dict[str, Any]) -> _Request:
+def _http(parameters: dict[str, Any]) -> _OutboundRequest:
     """Source: "Call HTTPS APIs" of the documentation."""
     url = _wanted(parameters, "ApiEndpoint")
     _connection(parameters)
@@ -139,7 +145,7 @@ def _http(parameters: dict[str, Any]) -> _Request:
     return request
 
 
-def _gateway(parameters: dict[str, Any], machine: targets.MachineKey) -> _Request:
+def _gateway(parameters: dict[str, Any], machine: targets.MachineKey) -> _OutboundRequest:
     host = _wanted(parameters, "ApiEndpoint")
     base = _connection_entry("apigateway", machine).get("endpoint_url") or f"https://{host}"
     parts = [str(parameters.get(name, "")).strip("/") for name in ("Stage", "Path")]
@@ -147,7 +153,7 @@ def _gateway(parameters: dict[str, Any], machine: targets.MachineKey) -> _Reques
     return _request(parameters, f"{base.rstrip('/')}/{path}")
 
 
-def _request(parameters: dict[str, Any], url: str) -> _Request:
+def _request(parameters: dict[str, Any], url: str) -> _OutboundRequest:
     method = _wanted(parameters, "Method")
     if method not in _METHODS:
         raise BadRequestError("The value of the field 'Method' has an invalid format")
@@ -159,7 +165,7 @@ def _request(parameters: dict[str, Any], url: str) -> _Request:
     joined: dict[str, str] = {}
     for name, value in headers:
         joined[name] = f"{joined[name]}, {value}" if name in joined else value
-    return _Request(method, url, joined, query, parameters.get("RequestBody"))
+    return _OutboundRequest(method, url, joined, query, parameters.get("RequestBody"))
 
 
 def _pairs(parameters: dict[str, Any], name: str) -> list[tuple[str, str]]:
@@ -232,7 +238,7 @@ def _place(url: str) -> str:
 # -- what comes back -------------------------------------------------------------------------------
 
 
-def _sent(task: Task, request: _Request, exchange: Exchange | None) -> Outcome:
+def _sent(task: TaskAttempt, request: _OutboundRequest, exchange: Exchange | None) -> Outcome:
     content = {} if request.body is None else _content(request)
     headers = {**content.pop("headers", {}), **request.headers, **request.secret.headers}
     limit = min(task.timeout_s + outbound.GRACE_S, _LIMIT_S) if task.timeout_s else _LIMIT_S
@@ -273,7 +279,7 @@ def _text(body: bytes, encoding: str | None) -> str:
     return text if text and not engine.has_surrogate(text) else body.decode("utf-8", "replace")
 
 
-def _content(request: _Request) -> dict[str, Any]:
+def _content(request: _OutboundRequest) -> dict[str, Any]:
     """Return the body as httpx wants it: an object as JSON or form, a text as it is."""
     if request.form and isinstance(request.body, dict):
         return {"data": {name: _form(value) for name, value in request.body.items()}}
@@ -286,7 +292,7 @@ def _form(value: Any) -> Any:
     return value if isinstance(value, str) else engine.dumps(value)
 
 
-def _outcome(task: Task, answer: httpx.Response, body: str) -> Outcome:
+def _outcome(task: TaskAttempt, answer: httpx.Response, body: str) -> Outcome:
     if not answer.is_success:
         prefix = "States.Http.StatusCode" if task.service == "http" else "ApiGateway"
         return Failed(f"{prefix}.{answer.status_code}", body)

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from console.invariants.found import Found
+    from console.invariants.found import FoundExecution
 
-    Check = Callable[[Found, Walk], Iterator[tuple[str, str]]]
+    Check = Callable[[FoundExecution, Walk], Iterator[tuple[str, str]]]
 
 OF_EXECUTIONS: tuple[Check, ...] = (
     progress.witness,
@@ -65,7 +65,7 @@ def check(
             checked.n += len(batch)
 
 
-def of_execution(found: Found) -> Iterator[Violation]:
+def of_execution(found: FoundExecution) -> Iterator[Violation]:
     """Yield what is wrong with one execution; a check that its rows break says so."""
     walk = Walk(found.events)
     for one in OF_EXECUTIONS:

@@ -10,7 +10,7 @@ from console.invariants.walk import OUTCOMES, between
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from console.invariants.found import Found
+    from console.invariants.found import FoundExecution
     from console.invariants.walk import Walk
 
 _TIMEOUT = "States.Timeout"  # the event of a missed heartbeat has this name, too
@@ -19,7 +19,7 @@ _MAX_ATTEMPTS, _INTERVAL_S, _RATE = 3, 1, 2.0
 ROUNDED_MS = 1
 
 
-def attempts(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
+def attempts(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I7: at most 1 + MaxAttempts, and never before the pause is over; anew after a redrive."""
     repeated = {visit: starts for visit, starts in walk.starts.items() if len(starts) > 1}
     if not repeated:
@@ -40,7 +40,7 @@ def attempts(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
 
 
 def _pauses(
-    found: Found, walk: Walk, retriers: Sequence[Mapping[str, Any]], tries: Sequence[int]
+    found: FoundExecution, walk: Walk, retriers: Sequence[Mapping[str, Any]], tries: Sequence[int]
 ) -> Iterator[tuple[str, str]]:
     """Compare the pause before each further attempt with what its Retrier asks for."""
     failures = [walk.by_id[walk.by_id[one].previous] for one in tries[1:]]

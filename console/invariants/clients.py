@@ -17,7 +17,8 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from console.invariants.found import Found
+import engine
+from console.invariants.found import FoundExecution
 from console.invariants.violation import Violation
 from console.models import Execution, HistoryEvent, InboxMessage, TaskRow
 from console.store.db.texts import storable
@@ -28,7 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 _COLUMNS = ("event_id", "previous", "type")
-_ENDED = {"success": "Succeeded", "failure": "Failed"}
+_STAGES = {"success": event_types.Stage.SUCCEEDED, "failure": event_types.Stage.FAILED}
+_OUTCOME_MESSAGES = frozenset(
+    message.__name__ for message in (engine.TaskSucceeded, engine.TaskFailed, engine.TaskTimedOut)
+)
+"""Messages of the inbox that end a task; events have the same names."""
 
 
 class Log:
@@ -108,7 +113,7 @@ def _sent(task: TaskRow, seen: dict[str, Any]) -> Iterator[Violation]:
     kind, details = told
     names = ("output",) if seen["send"] == "success" else ("error", "cause")
     same = all(details.get(name) == _stored(seen.get(name)) for name in names)
-    if not kind.endswith(_ENDED[seen["send"]]) or not same:
+    if engine.EVENT_TYPES[kind].stage is not _STAGES[seen["send"]] or not same:
         yield Violation("I10", arn, f"task {task.task} has an outcome that is not the one sent")
 
 
@@ -135,14 +140,14 @@ def _coming(task: TaskRow) -> tuple[str, dict[str, Any]] | None:
     """Return the outcome that waits in the inbox."""
     for one in InboxMessage.objects.filter(execution_id=task.execution_id).order_by("pk"):
         body = json.loads(one.body)
-        if body.get("task") == task.task and one.kind.startswith("Task"):
+        if body.get("task") == task.task and one.kind in _OUTCOME_MESSAGES:
             return one.kind, body
     return None
 
 
 def _awaited(task: TaskRow) -> bool:
     """Tell whether a line of control still waits for a task."""
-    frames = Found(task.execution).frames()
+    frames = FoundExecution(task.execution).frames()
     return any(one.phase == "task" and one.waits_for == task.task for one in frames)
 
 

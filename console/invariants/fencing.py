@@ -9,11 +9,11 @@ from console import arns
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from console.invariants.found import Found
+    from console.invariants.found import FoundExecution
     from console.invariants.walk import Walk
 
 
-def named(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
+def named(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I2: an ARN, of which there is one, is made of the machine and the name: names are unique."""
     del walk
     one = found.execution
@@ -23,7 +23,7 @@ def named(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
             yield "I2", f"its machine and name say {wanted}"
 
 
-def fence(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
+def fence(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I11: the run's next event is the one after the last, in its row and in its snapshot."""
     del walk
     if found.run is None:

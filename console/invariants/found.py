@@ -36,7 +36,7 @@ _LARGE = ("input", "output", "error", "cause")
 _TASK_PAYLOADS = ("input", "credentials", "job")
 
 
-class Event(NamedTuple):
+class HistoryLine(NamedTuple):
     """A line of a history, without its payloads."""
 
     id: int
@@ -47,12 +47,12 @@ class Event(NamedTuple):
 
 
 @dataclass(slots=True)
-class Found:
+class FoundExecution:
     """An execution with all that belongs to it but payloads; those are read when asked for."""
 
     execution: Execution
     run: RunRow | None = None
-    events: list[Event] = field(default_factory=list)
+    events: list[HistoryLine] = field(default_factory=list)
     tasks: dict[int, TaskRow] = field(default_factory=dict)
     timers: list[Timer] = field(default_factory=list)
     inbox: list[InboxMessage] = field(default_factory=list)
@@ -129,7 +129,7 @@ def states_of(definition: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 # -- reading ---------------------------------------------------------------------------------------
 
 
-def batches(wanted: QuerySet[Execution]) -> Iterator[list[Found]]:
+def batches(wanted: QuerySet[Execution]) -> Iterator[list[FoundExecution]]:
     """Yield the executions some at a time; while a batch is looked at, its rows stand still."""
     after = 0
     more = True
@@ -156,10 +156,10 @@ def one_instant() -> Iterator[None]:
             cursor.execute("ROLLBACK")
 
 
-def _batch(wanted: QuerySet[Execution]) -> tuple[list[Found], bool]:
+def _batch(wanted: QuerySet[Execution]) -> tuple[list[FoundExecution], bool]:
     """Return the first of the executions, and whether there may be more."""
     rows = wanted.order_by("pk").defer(*_LARGE)[:_EXECUTIONS]
-    found = {one.pk: Found(one) for one in rows}
+    found = {one.pk: FoundExecution(one) for one in rows}
     for run in RunRow.objects.defer("snapshot").filter(pk__in=found):
         found[run.pk].run = run
     chosen = _some(list(found.values()))
@@ -167,7 +167,7 @@ def _batch(wanted: QuerySet[Execution]) -> tuple[list[Found], bool]:
     return chosen, len(found) == _EXECUTIONS or len(chosen) < len(found)
 
 
-def _some(found: Sequence[Found]) -> list[Found]:
+def _some(found: Sequence[FoundExecution]) -> list[FoundExecution]:
     """Return the first of them, with about so many events that a batch may have."""
     events = 0
     for place, one in enumerate(found):
@@ -177,13 +177,13 @@ def _some(found: Sequence[Found]) -> list[Found]:
     return list(found)
 
 
-def _fill(found: dict[int, Found]) -> None:
+def _fill(found: dict[int, FoundExecution]) -> None:
     events = HistoryEvent.objects.filter(execution_id__in=found).order_by(
         "execution_id", "event_id"
     )
     columns = ("execution_id", "event_id", "previous", "at_ms", "type", "state")
     for number, *event in events.values_list(*columns):
-        found[number].events.append(Event(*event))
+        found[number].events.append(HistoryLine(*event))
     for task in TaskRow.objects.filter(execution_id__in=found).defer(*_TASK_PAYLOADS):
         found[task.execution_id].tasks[task.task] = task
     for timer in Timer.objects.filter(execution_id__in=found):

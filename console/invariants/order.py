@@ -13,13 +13,13 @@ from engine import event_types
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from console.invariants.found import Event, Found
+    from console.invariants.found import FoundExecution, HistoryLine
     from console.invariants.walk import Walk
 
 _ROOTS = {"ExecutionStarted", "ExecutionAborted", "ExecutionTimedOut", "EvaluationFailed"}
 
 
-def numbering(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
+def numbering(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I3: ids are 1..n, each event follows an earlier one, there is one root; time goes on."""
     del walk
     events = found.events
@@ -37,7 +37,7 @@ def numbering(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
     yield from _roots(events)
 
 
-def _roots(events: list[Event]) -> Iterator[tuple[str, str]]:
+def _roots(events: list[HistoryLine]) -> Iterator[tuple[str, str]]:
     """Nothing stands before the start, the first state, and an end from outside."""
     roots = [one for one in events if one.previous == 0 and one.type not in _ROOTS]
     for one in roots[1:] if roots and roots[0].type in event_types.STATE_ENTRIES else roots:
@@ -47,7 +47,7 @@ def _roots(events: list[Event]) -> Iterator[tuple[str, str]]:
             yield "I3", f"event {one.id} starts the execution once more"
 
 
-def ending(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
+def ending(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I4: one end, the last event, as the execution's row tells it; nothing but a redrive after."""
     events, status = found.events, found.execution.status
     for event, after in pairwise(events):
@@ -61,10 +61,10 @@ def ending(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
     redrives = len(walk.redrives) + redriving
     if found.execution.redrive_count != redrives:
         yield "I4", f"redriveCount {found.execution.redrive_count}, {redrives} in the history"
-    yield from _row(found)
+    yield from _check_row(found)
 
 
-def _row(found: Found) -> Iterator[tuple[str, str]]:
+def _check_row(found: FoundExecution) -> Iterator[tuple[str, str]]:
     """Compare the row with the event that ended the execution."""
     columns = ("status", "output", "error", "cause", "stop_ms")
     row: dict[str, Any] = Execution.objects.values(*columns).get(pk=found.execution.pk)

@@ -9,14 +9,14 @@ from console.store.state import history
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from console.invariants.found import Found
+    from console.invariants.found import FoundExecution
     from console.invariants.walk import Walk
 
 _PAGE = 100
 _MOST = 1_000  # longer ones are told the same way, and reading each three times costs
 
 
-def stitched(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
+def stitched(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I14: the pages of GetExecutionHistory, put together, are what is stored."""
     del walk
     if len(found.events) > _MOST:

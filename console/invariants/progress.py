@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import engine
-    from console.invariants.found import Found
+    from console.invariants.found import FoundExecution
     from console.invariants.walk import Walk
     from console.models import TaskRow
 
@@ -25,7 +25,7 @@ _ENDINGS = ("TaskSucceeded", "TaskFailed", "TaskTimedOut")
 _BAD = ("FAILED", "TIMED_OUT", "ABORTED")
 
 
-def witness(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
+def witness(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I1: whatever runs has something that will move it, and so has each line of control in it."""
     del walk
     if not found.running or found.run is None or found.run.parked:
@@ -36,7 +36,7 @@ def witness(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
         yield from _lines(found)
 
 
-def _lines(found: Found) -> Iterator[tuple[str, str]]:
+def _lines(found: FoundExecution) -> Iterator[tuple[str, str]]:
     run = found.snapshot()
     if run is None:
         return  # a later version's
@@ -46,13 +46,13 @@ def _lines(found: Found) -> Iterator[tuple[str, str]]:
             yield "I1", f"state {frame.state!r} (event {frame.entered_event}): {missing}"
 
 
-def _something(found: Found) -> bool:
+def _something(found: FoundExecution) -> bool:
     ready = found.run is not None and found.run.ready
     waiting = any(_moves(found, one) for one in found.tasks.values())
     return bool(ready or found.inbox or found.timers or waiting)
 
 
-def _moves(found: Found, task: TaskRow) -> bool:
+def _moves(found: FoundExecution, task: TaskRow) -> bool:
     """Tell whether a task is open and somebody is there to end it."""
     if task.status == "closed":
         return False
@@ -62,7 +62,7 @@ def _moves(found: Found, task: TaskRow) -> bool:
     return task.status != "started" or alive(task.worker)
 
 
-def _missing(found: Found, run: engine.Run, frame: Any) -> str:
+def _missing(found: FoundExecution, run: engine.Run, frame: Any) -> str:
     """Return what a line of control waits for in vain, "" if it does not."""
     match frame.phase:
         case "task":
@@ -82,7 +82,7 @@ def _missing(found: Found, run: engine.Run, frame: Any) -> str:
             return "" if ready and frame.id in run.ready else "it is not in the queue"
 
 
-def counts(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
+def counts(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I1 of Map Runs: their counts, which tell when they end, are those of their children.
 
     Not of one that is being removed: its children go first.
@@ -102,7 +102,7 @@ def counts(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
                 yield "I1", f"Map Run {run.arn}: {is_told} {what}, but there are {is_there}"
 
 
-def rest(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
+def rest(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I15: nothing is open that belongs to an execution that ended, or that nobody waits for."""
     del walk
     opened = [one.task for one in found.tasks.values() if one.status != "closed"]
@@ -126,7 +126,7 @@ def rest(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
         yield from _left_running(found)
 
 
-def _unwanted(found: Found, opened: list[int]) -> Iterator[tuple[str, str]]:
+def _unwanted(found: FoundExecution, opened: list[int]) -> Iterator[tuple[str, str]]:
     if not opened or found.has_message("Redrive"):
         return
     frames = found.frames()
@@ -136,7 +136,7 @@ def _unwanted(found: Found, opened: list[int]) -> Iterator[tuple[str, str]]:
             yield "I15", f"task {task} is open, and nobody waits for it"
 
 
-def _left_running(found: Found) -> Iterator[tuple[str, str]]:
+def _left_running(found: FoundExecution) -> Iterator[tuple[str, str]]:
     """Look for Map Runs of an ended execution that nothing keeps from being closed."""
     for run in found.map_runs.values():
         busy = MapRun.objects.filter(pk=run.pk, children__status="RUNNING")

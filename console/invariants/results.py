@@ -14,13 +14,13 @@ from console.models import Execution
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from console.invariants.found import Found
+    from console.invariants.found import FoundExecution
     from console.invariants.walk import Walk
 
 _SHAPING = ("ResultSelector", "ResultPath", "OutputPath", "Output", "ResultWriter")
 
 
-def in_order(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
+def in_order(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I9: result i is that of item i, or of branch i, whatever finished first."""
     groups = [one for one in walk.exits if _is_group(walk, one)]
     states = states_of(found.definition) if groups else {}
@@ -55,7 +55,7 @@ def _of_map_run(walk: Walk, event: int) -> bool:
 
 
 def _compare(
-    found: Found, walk: Walk, state: Mapping[str, Any], visit: int, left: int
+    found: FoundExecution, walk: Walk, state: Mapping[str, Any], visit: int, left: int
 ) -> Iterator[tuple[str, str]]:
     attempt = walk.starts[visit][-1]
     if state["Type"] == "Parallel":
@@ -71,7 +71,7 @@ def _compare(
         yield "I9", f"event {left}: the result is not that of the {len(lines)} lines, in order"
 
 
-def _iterations(found: Found, walk: Walk, attempt: int) -> dict[int, int]:
+def _iterations(found: FoundExecution, walk: Walk, attempt: int) -> dict[int, int]:
     """Return index -> the event with the output of that iteration."""
     ended = [
         one.id
@@ -92,7 +92,9 @@ def _branches(walk: Walk, state: Mapping[str, Any], attempt: int) -> Iterator[in
         yield max(event for visit in own for event in walk.exits[visit])
 
 
-def _children(found: Found, walk: Walk, visit: int, left: int) -> Iterator[tuple[str, str]]:
+def _children(
+    found: FoundExecution, walk: Walk, visit: int, left: int
+) -> Iterator[tuple[str, str]]:
     """Compare the result of a Map Run with its children's."""
     run = max(
         (one for task, one in found.map_runs.items() if walk.visit.get(task) == visit),

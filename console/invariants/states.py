@@ -10,11 +10,11 @@ from engine import event_types
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from console.invariants.found import Found
+    from console.invariants.found import FoundExecution
     from console.invariants.walk import Walk
 
 
-def visits(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
+def visits(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I5: a state is left at most once a visit, and once if the execution succeeded."""
     succeeded = found.execution.status == "SUCCEEDED"
     for visit, exits in walk.exits.items():
@@ -28,7 +28,7 @@ def visits(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
             yield "I5", f"event {one.id} leaves state {one.state!r}, which was not entered"
 
 
-def outcomes(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
+def outcomes(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I6: what was scheduled has one outcome; none only if it, or its group, ended before."""
     for task, ended in walk.outcomes.items():
         if len(ended) > 1:
@@ -41,7 +41,7 @@ def outcomes(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
     yield from _rows(found, walk)
 
 
-def _excused(found: Found, walk: Walk, task: int) -> bool:
+def _excused(found: FoundExecution, walk: Walk, task: int) -> bool:
     """Tell why a task may have no outcome (yet)."""
     end = walk.next_end(task)
     if end not in ("", "SUCCEEDED"):
@@ -54,7 +54,7 @@ def _excused(found: Found, walk: Walk, task: int) -> bool:
     return not end and (opened or coming)
 
 
-def _rows(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
+def _rows(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """Compare the tasks' rows with their events."""
     kinds = {*SCHEDULED, "MapRunStarted"}
     told = {one.id for one in found.events if one.type in kinds}

@@ -15,7 +15,7 @@ from console.store.tasks import timeouts
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from console.invariants.found import Event, Found
+    from console.invariants.found import FoundExecution, HistoryLine
     from console.invariants.walk import Walk
     from console.models import TaskRow
 
@@ -23,7 +23,7 @@ CLOCKS_APART_MS = 20
 """So far may two processes be apart that measured the database's clock at different times."""
 
 
-def never_early(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
+def never_early(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I8: Wait states, task timeouts and the execution's own timeout take the time they say."""
     yield from _waits(found, walk)
     for task in walk.outcomes:
@@ -33,7 +33,7 @@ def never_early(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
     yield from _execution(found)
 
 
-def _waits(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
+def _waits(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     waits = [one for one in walk.exits if walk.by_id[one].type == "WaitStateEntered"]
     states = states_of(found.definition) if waits else {}
     for visit in waits:
@@ -43,7 +43,7 @@ def _waits(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
             yield from _early(walk.by_id[left], due_ms)
 
 
-def _due_ms(entered: Event, state: Mapping[str, Any]) -> int:
+def _due_ms(entered: HistoryLine, state: Mapping[str, Any]) -> int:
     """Return when a Wait may be over at the earliest, as far as its literals tell."""
     seconds, timestamp = state.get("Seconds"), state.get("Timestamp")
     if isinstance(seconds, int):
@@ -53,7 +53,9 @@ def _due_ms(entered: Event, state: Mapping[str, Any]) -> int:
     return entered.at_ms
 
 
-def _timeout(found: Found, walk: Walk, task: int, outcome: int) -> Iterator[tuple[str, str]]:
+def _timeout(
+    found: FoundExecution, walk: Walk, task: int, outcome: int
+) -> Iterator[tuple[str, str]]:
     """Compare a task's timeout with its row, which tells the clock that ran out."""
     row = found.tasks.get(task)
     if row is None:
@@ -84,7 +86,7 @@ def _since_start(row: TaskRow, walk: Walk, task: int, outcome: int) -> Iterator[
         yield "I8", f"event {outcome}: a timeout of task {task}, which has none"
 
 
-def _execution(found: Found) -> Iterator[tuple[str, str]]:
+def _execution(found: FoundExecution) -> Iterator[tuple[str, str]]:
     seconds = found.definition.get("TimeoutSeconds")
     if not isinstance(seconds, int) or arns.is_express(found.execution.arn):
         return
@@ -96,6 +98,6 @@ def _execution(found: Found) -> Iterator[tuple[str, str]]:
             yield from _early(event, begun + seconds * 1000)
 
 
-def _early(event: Event, due_ms: int) -> Iterator[tuple[str, str]]:
+def _early(event: HistoryLine, due_ms: int) -> Iterator[tuple[str, str]]:
     if event.at_ms + CLOCKS_APART_MS < due_ms:
         yield "I8", f"event {event.id} ({event.type}) came {due_ms - event.at_ms} ms early"

@@ -18,7 +18,7 @@ from engine import event_types
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from console.invariants.found import Event
+    from console.invariants.found import HistoryLine
 
 ENDS = event_types.EXECUTION_ENDS
 REDRIVEN = "ExecutionRedriven"
@@ -33,7 +33,7 @@ _ABORTED = engine.event_names(frozenset(engine.Family), engine.Stage.ABORTED)
 class Walk:
     """The visits of a history and what became of them."""
 
-    def __init__(self, events: Sequence[Event]) -> None:
+    def __init__(self, events: Sequence[HistoryLine]) -> None:
         """Walk through the events; a broken chain breaks nothing here."""
         self.by_id = {one.id: one for one in events}
         self.visit: dict[int, int] = {}  # event -> visit
@@ -43,7 +43,7 @@ class Walk:
         self.joined: dict[int, int] = {}  # attempt of a Parallel or Map -> its ...StateSucceeded
         self.attempt: dict[int, int] = {}  # home -> the attempt it belongs to
         self.outcomes: dict[int, list[int]] = {}  # ...Scheduled event -> events
-        self.strays: list[Event] = []  # outcomes of nothing, exits from nowhere
+        self.strays: list[HistoryLine] = []  # outcomes of nothing, exits from nowhere
         self.ends = [one.id for one in events if one.type in ENDS]
         self.redrives = [one.id for one in events if one.type == REDRIVEN]
         self._open: dict[str, int] = {}  # state -> its last visit
@@ -67,7 +67,7 @@ class Walk:
 
     # -- one event ---------------------------------------------------------------------------------
 
-    def _take(self, event: Event) -> None:
+    def _take(self, event: HistoryLine) -> None:
         kind = event.type
         if kind in event_types.STATE_ENTRIES:
             self._enter(event)
@@ -88,7 +88,7 @@ class Walk:
         elif kind in OUTCOMES:
             self._outcome(event)
 
-    def _enter(self, event: Event) -> None:
+    def _enter(self, event: HistoryLine) -> None:
         number, before = event.id, self.by_id.get(event.previous)
         if before is not None and before.type in _HOMES:
             self.home[number] = before.id
@@ -99,13 +99,13 @@ class Walk:
         self._open[event.state] = number
         self._entry[event.previous, event.state] = number
 
-    def _exit(self, event: Event, visit: int) -> None:
+    def _exit(self, event: HistoryLine, visit: int) -> None:
         if visit:
             self.exits[visit].append(event.id)
         else:
             self.strays.append(event)
 
-    def _outcome(self, event: Event) -> None:
+    def _outcome(self, event: HistoryLine) -> None:
         """Go back from an outcome to what was scheduled: over its start, and its submission."""
         before = self.by_id.get(event.previous)
         while before is not None and before.type in event_types.WORK_PROGRESS:
@@ -115,7 +115,7 @@ class Walk:
         else:
             self.outcomes.setdefault(before.id, []).append(event.id)
 
-    def _find(self, event: Event) -> int:
+    def _find(self, event: HistoryLine) -> int:
         """Go back along the chain to the visit of the event's own state."""
         if event.type == "EvaluationFailed":  # on entry it points before the entry
             found = self._entry.get((event.previous, event.state))
@@ -129,13 +129,13 @@ class Walk:
         return visit or self._open.get(event.state, 0)
 
 
-def _is_outcome_of(event: Event, scheduled: Event) -> bool:
+def _is_outcome_of(event: HistoryLine, scheduled: HistoryLine) -> bool:
     """Tell whether an outcome can be that of an event: of a scheduling of the same family."""
     family = engine.EVENT_TYPES[event.type].family
     return scheduled.type in SCHEDULED and engine.EVENT_TYPES[scheduled.type].family is family
 
 
-def _same(entered: Event, event: Event) -> bool:
+def _same(entered: HistoryLine, event: HistoryLine) -> bool:
     """Tell whether an event may be of the state that was entered; names repeat in branches."""
     kind, told, _ = event.type.partition("State")
     return entered.state == event.state and (not told or entered.type == f"{kind}StateEntered")

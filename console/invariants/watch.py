@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from console.invariants import progress
-from console.invariants.found import Found, batches
+from console.invariants.found import FoundExecution, batches
 from console.invariants.violation import Violation
 from console.invariants.walk import Walk
 from console.models import Execution
@@ -58,11 +58,11 @@ class Watch:
             for found in batch:
                 yield from self._compare(found)
 
-    def _note(self, found: Found) -> None:
+    def _note(self, found: FoundExecution) -> None:
         if len(self._seen) < _WATCHED and found.run is not None:
             self._seen.setdefault(found.execution.pk, _seen(found, len(found.events)))
 
-    def _compare(self, found: Found) -> Iterator[Violation]:
+    def _compare(self, found: FoundExecution) -> Iterator[Violation]:
         """Whatever was seen is still there, and the version only grew."""
         before = self._seen[found.execution.pk]
         now = _seen(found, before.events)
@@ -77,6 +77,6 @@ class Watch:
             del self._seen[found.execution.pk]
 
 
-def _seen(found: Found, events: int) -> Seen:
+def _seen(found: FoundExecution, events: int) -> Seen:
     digest = hashlib.sha256(repr(found.events[:events]).encode()).hexdigest()
     return Seen(0 if found.run is None else found.run.version, events, digest)

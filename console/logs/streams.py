@@ -165,7 +165,9 @@ def streams_by_name(
             continue
         place = after[1:] if after and after[0] == machine else None
         some = [span for span in known if span.machine_arn == machine]
-        found = streams_by_time(group, some, _day(prefix, machine), place, descending=descending)
+        found = streams_by_time(
+            group, some, _day_filter(prefix, machine), place, descending=descending
+        )
         yield from (one for one in found if one.name.startswith(prefix))
 
 
@@ -215,7 +217,7 @@ def may_begin(span: Span, prefix: str) -> bool:
     return start.startswith(prefix) or prefix.startswith(start)
 
 
-def _day(prefix: str, machine_arn: str) -> Q:
+def _day_filter(prefix: str, machine_arn: str) -> Q:
     """Return the executions of the day that a prefix names, all if it names none."""
     text = prefix.removeprefix(_start_of_name(machine_arn))[:10]
     try:

@@ -28,7 +28,7 @@ MOST = 20_000
 _BEGINS_JSON = tuple('{["-0123456789')
 
 
-class Number(str):
+class WrittenNumber(str):
     """A number as it was written."""
 
     __slots__ = ()
@@ -110,7 +110,7 @@ class Mask:
             if not places:
                 return [self._hidden(one, places, found) for one in value]
             return [self._hidden(one, places.child(at), found) for at, one in enumerate(value)]
-        if isinstance(value, Number):
+        if isinstance(value, WrittenNumber):
             return MASK if value in self.values and len(value) >= SHORTEST else value
         return self._text(value, found) if isinstance(value, str) else value
 
@@ -129,7 +129,7 @@ class Mask:
             )
         if isinstance(value, list):
             return [self._texts(one, found) for one in value]
-        if isinstance(value, str) and not isinstance(value, Number):
+        if isinstance(value, str) and not isinstance(value, WrittenNumber):
             return self.payload(value, found)
         return value
 
@@ -217,7 +217,9 @@ def _parsed(text: str) -> Any:
     if not text.lstrip().startswith(_BEGINS_JSON):
         return _NO_JSON
     try:
-        return json.loads(text, object_pairs_hook=Members, parse_int=Number, parse_float=Number)
+        return json.loads(
+            text, object_pairs_hook=Members, parse_int=WrittenNumber, parse_float=WrittenNumber
+        )
     except (ValueError, RecursionError):
         return _NO_JSON
 
@@ -227,7 +229,7 @@ def _written(value: Any) -> str:
         return "{" + ",".join(f"{_written(key)}:{_written(one)}" for key, one in value) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(_written, value)) + "]"
-    return str(value) if isinstance(value, Number) else json.dumps(value, ensure_ascii=False)
+    return str(value) if isinstance(value, WrittenNumber) else json.dumps(value, ensure_ascii=False)
 
 
 def _leaves(value: Any) -> set[str]:

@@ -38,7 +38,7 @@ _BUILT_IN = {
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class PriceRate:
     """A price, when it was read, and where."""
 
     dollars: Decimal
@@ -54,7 +54,7 @@ class Cost:
     count: int
     unit: str
     gb_seconds: Decimal | None
-    rate: Rate
+    rate: PriceRate
 
     @property
     def text(self) -> str:
@@ -62,11 +62,11 @@ class Cost:
         return f"${self.dollars:.6f}" if self.dollars < 1 else f"${self.dollars:.2f}"
 
 
-def read_rates() -> dict[str, Rate]:
+def read_rates() -> dict[str, PriceRate]:
     """Return every price: the table's where it has one, else the built-in one."""
-    found = {name: Rate(dollars, _AS_OF, _SOURCE) for name, dollars in _BUILT_IN.items()}
+    found = {name: PriceRate(dollars, _AS_OF, _SOURCE) for name, dollars in _BUILT_IN.items()}
     for row in Price.objects.filter(name__in=_BUILT_IN):
-        found[row.name] = Rate(row.dollars, row.as_of, row.source)
+        found[row.name] = PriceRate(row.dollars, row.as_of, row.source)
     return found
 
 

@@ -88,7 +88,7 @@ _COUNTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class TaskMetricNames:
     """How the metrics of one kind of task are called."""
 
     one: str
@@ -98,9 +98,11 @@ class Work:
 
 
 WORK = {
-    "activity": Work("Activity", "Activities", "ActivityArn", "activities"),
-    "lambda": Work("LambdaFunction", "LambdaFunctions", "LambdaFunctionArn", "Lambda functions"),
-    "service": Work(
+    "activity": TaskMetricNames("Activity", "Activities", "ActivityArn", "activities"),
+    "lambda": TaskMetricNames(
+        "LambdaFunction", "LambdaFunctions", "LambdaFunctionArn", "Lambda functions"
+    ),
+    "service": TaskMetricNames(
         "ServiceIntegration",
         "ServiceIntegrations",
         "ServiceIntegrationResourceArn",
@@ -109,7 +111,7 @@ WORK = {
 }
 
 
-def _all() -> list[Metric]:
+def _all_metrics() -> list[Metric]:
     machine = "StateMachineArn"
     found = [
         Metric(name, unit, machine, "executions", meaning)
@@ -134,4 +136,4 @@ def _all() -> list[Metric]:
     return [*found, late]
 
 
-METRICS = {one.name: one for one in _all()}
+METRICS = {one.name: one for one in _all_metrics()}

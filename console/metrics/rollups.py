@@ -97,7 +97,10 @@ def _store(known: int, until: int, found: Minutes) -> bool:
     fact.value = str(until)
     fact.save()
     MetricMinute.objects.bulk_create(
-        [MetricMinute(minute_ms=minute, **_row(key, one)) for (key, minute), one in found.items()],
+        [
+            MetricMinute(minute_ms=minute, **_rollup_row(key, one))
+            for (key, minute), one in found.items()
+        ],
         batch_size=_AT_ONCE,
     )
     totals: dict[Series, Tally] = {}
@@ -112,7 +115,7 @@ def _add_totals(totals: Mapping[Series, Tally]) -> None:
         which = _identity(series)
         row = MetricTotal.objects.select_for_update().filter(**which).first()
         if row is None:
-            MetricTotal.objects.create(**_row(series, one))
+            MetricTotal.objects.create(**_rollup_row(series, one))
             continue
         known = tally.tally_of_row(row)
         known.take(one)
@@ -139,7 +142,7 @@ def _sums(one: Tally) -> dict[str, Any]:
     }
 
 
-def _row(series: Series, one: Tally) -> dict[str, Any]:
+def _rollup_row(series: Series, one: Tally) -> dict[str, Any]:
     return _identity(series) | _sums(one)
 
 

@@ -35,7 +35,7 @@ class Series(NamedTuple):
     also: str = ""
 
 
-class Sample(NamedTuple):
+class MetricSample(NamedTuple):
     """One value at one moment."""
 
     series: Series
@@ -43,7 +43,7 @@ class Sample(NamedTuple):
     value: float
 
 
-def samples_of(project: int, group: str, since: int, until: int) -> Iterator[Sample]:
+def samples_of(project: int, group: str, since: int, until: int) -> Iterator[MetricSample]:
     """Return the samples of one of the ``GROUPS`` in [since, until), epoch ms."""
     return GROUPS[group](project, (since, until - 1))
 
@@ -56,7 +56,7 @@ _BARE = (
 )
 
 
-def _executions(project: int, span: tuple[int, int]) -> Iterator[Sample]:
+def _executions(project: int, span: tuple[int, int]) -> Iterator[MetricSample]:
     every = Execution.objects.filter(project=project).order_by().values(*_BARE)
     began = Q(start_ms__range=span) | Q(redrive_ms__range=span)
     for row in every.filter(began).iterator():
@@ -71,14 +71,14 @@ def _executions(project: int, span: tuple[int, int]) -> Iterator[Sample]:
     for minute in _throttled(project, span):
         arn = minute.state_machine_arn
         series = Series(project, _region(arn), "ExecutionThrottled", arn)
-        yield Sample(series, minute.minute_ms, minute.count)
+        yield MetricSample(series, minute.minute_ms, minute.count)
 
 
 def _throttled(project: int, span: tuple[int, int]) -> QuerySet[ThrottledMinute]:
     return ThrottledMinute.objects.filter(project=project, minute_ms__range=span)
 
 
-def _ended(project: int, row: dict[str, Any]) -> Iterator[Sample]:
+def _ended(project: int, row: dict[str, Any]) -> Iterator[MetricSample]:
     at_ms, status = row["stop_ms"], row["status"]
     if status not in ENDS:  # redriven since: it runs again
         return
@@ -100,15 +100,15 @@ def _ended(project: int, row: dict[str, Any]) -> Iterator[Sample]:
 
 def _each(
     project: int, row: dict[str, Any], metric: str, at_ms: int, value: float
-) -> Iterator[Sample]:
+) -> Iterator[MetricSample]:
     """Return a value for the machine, and for the version or alias it was started through."""
     arn = row["state_machine_arn"]
     series = Series(project, _region(arn), metric, arn)
-    yield Sample(series, at_ms, value)
+    yield MetricSample(series, at_ms, value)
     for name, column in (("Version", "version_arn"), ("Alias", "alias_arn")):
         if row[column]:
             qualifier = row[column].rpartition(":")[2]
-            yield Sample(series._replace(also=f"{name}={qualifier}"), at_ms, value)
+            yield MetricSample(series._replace(also=f"{name}={qualifier}"), at_ms, value)
 
 
 def _region(arn: str) -> str:
@@ -118,16 +118,16 @@ def _region(arn: str) -> str:
 # -- limits ----------------------------------------------------------------------------------------
 
 
-def _limits(project: int, span: tuple[int, int]) -> Iterator[Sample]:
+def _limits(project: int, span: tuple[int, int]) -> Iterator[MetricSample]:
     """Return what limits held back: transitions also by their machine, as AWS has them."""
     for minute in _throttled(project, span):
         arn = minute.state_machine_arn
         what = f"APIName={minute.api}" if minute.api else "ServiceMetric=StateTransition"
         series = Series(project, _region(arn), "ThrottledEvents", what)
-        yield Sample(series, minute.minute_ms, minute.count)
+        yield MetricSample(series, minute.minute_ms, minute.count)
         if not minute.api:
             by_machine = series._replace(also=f"StateMachineArn={arn}")
-            yield Sample(by_machine, minute.minute_ms, minute.count)
+            yield MetricSample(by_machine, minute.minute_ms, minute.count)
 
 
 # -- tasks -----------------------------------------------------------------------------------------
@@ -140,17 +140,17 @@ _TASK = (
 )
 
 
-def _tasks(project: int, span: tuple[int, int]) -> Iterator[Sample]:
+def _tasks(project: int, span: tuple[int, int]) -> Iterator[MetricSample]:
     every = TaskRow.objects.filter(execution__project=project, kind__in=WORK).order_by()
     # by status and kind, so that the index of what there is to dispatch finds them
     statuses = ["scheduled", "started", "waiting", "closed"]
     new = every.filter(status__in=statuses, scheduled_ms__range=span)
     for row in new.values(*_TASK).iterator():
-        yield _one(project, row, "Scheduled", row["scheduled_ms"], 1)
+        yield _make_sample(project, row, "Scheduled", row["scheduled_ms"], 1)
     for row in every.filter(started_ms__range=span).values(*_TASK).iterator():
-        yield _one(project, row, "Started", row["started_ms"], 1)
+        yield _make_sample(project, row, "Started", row["started_ms"], 1)
         took = row["started_ms"] - row["scheduled_ms"]
-        yield _one(project, row, "ScheduleTime", row["started_ms"], took, times=True)
+        yield _make_sample(project, row, "ScheduleTime", row["started_ms"], took, times=True)
     closed = every.filter(closed_ms__range=span).order_by("execution_id").values(*_TASK)
     groups = itertools.groupby(closed.iterator(), lambda row: row["execution_id"])
     batches = ((number, list(rows)) for number, rows in groups)
@@ -158,7 +158,7 @@ def _tasks(project: int, span: tuple[int, int]) -> Iterator[Sample]:
         yield from _closed(project, batch)
 
 
-def _closed(project: int, batch: dict[int, list[dict[str, Any]]]) -> Iterator[Sample]:
+def _closed(project: int, batch: dict[int, list[dict[str, Any]]]) -> Iterator[MetricSample]:
     """Return how tasks ended; one that was cancelled has no outcome and counts nowhere."""
     outcomes = _outcomes({number: rows[0] for number, rows in _first(batch)})
     for number, rows in batch.items():
@@ -167,10 +167,12 @@ def _closed(project: int, batch: dict[int, list[dict[str, Any]]]) -> Iterator[Sa
             if outcome is None:
                 continue
             at_ms = row["closed_ms"]
-            yield _one(project, row, _named(outcome, row), at_ms, 1)
-            yield _one(project, row, "Time", at_ms, at_ms - row["scheduled_ms"], times=True)
+            yield _make_sample(project, row, _named(outcome, row), at_ms, 1)
+            yield _make_sample(project, row, "Time", at_ms, at_ms - row["scheduled_ms"], times=True)
             if row["started_ms"] is not None:
-                yield _one(project, row, "RunTime", at_ms, at_ms - row["started_ms"], times=True)
+                yield _make_sample(
+                    project, row, "RunTime", at_ms, at_ms - row["started_ms"], times=True
+                )
 
 
 def _named(outcome: str, row: dict[str, Any]) -> str:
@@ -209,16 +211,16 @@ def _outcomes(oldest: dict[int, dict[str, Any]]) -> dict[tuple[int, int], str]:
     return found
 
 
-def _one(
+def _make_sample(
     project: int, row: dict[str, Any], what: str, at_ms: int, value: float, *, times: bool = False
-) -> Sample:
+) -> MetricSample:
     kind = WORK[row["kind"]]
     metric = (kind.one if times else kind.many) + what
     region = _region(row["execution__state_machine_arn"])
-    return Sample(Series(project, region, metric, row["resource"]), at_ms, value)
+    return MetricSample(Series(project, region, metric, row["resource"]), at_ms, value)
 
 
-GROUPS: dict[str, Callable[[int, tuple[int, int]], Iterator[Sample]]] = {
+GROUPS: dict[str, Callable[[int, tuple[int, int]], Iterator[MetricSample]]] = {
     "executions": _executions,
     "tasks": _tasks,
     "limits": _limits,

@@ -31,7 +31,7 @@ def is_sample(role_arn: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class SampleMachine:
     """One sample. ``file``: its definition in this package; ``value``: the suggested input."""
 
     name: str
@@ -64,54 +64,54 @@ _ORDER = {
     "total": 130,
 }
 
-MACHINES: tuple[Sample, ...] = (
-    Sample("HelloWorld", "hello-world", "One Pass state that answers a greeting."),
-    Sample(
+MACHINES: tuple[SampleMachine, ...] = (
+    SampleMachine("HelloWorld", "hello-world", "One Pass state that answers a greeting."),
+    SampleMachine(
         "LookupCustomerInfo",
         "lookup-customer-info",
         "Looks up address and phone number of a customer at the same time.",
         {"customerId": "C-1001"},
     ),
-    Sample(
+    SampleMachine(
         "FunWithMath",
         "fun-with-math",
         "Two activities work in parallel: the sum and the difference of two numbers.",
         [3, 2],
     ),
-    Sample(
+    SampleMachine(
         "MapRetryWhole",
         "map-retry-whole",
         "A Map whose Retry starts all items again until the random one succeeds.",
     ),
-    Sample(
+    SampleMachine(
         "MapRetryFailedItems",
         "map-retry-failed-items",
         "A Map that succeeds, and a second Map over the items that failed.",
     ),
-    Sample("ParallelWaits", "parallel-waits", "Two branches wait 20 and 10 seconds."),
-    Sample("PutMessage", "put-message", "One Task that stores a message."),
-    Sample("Wait", "wait", "Waits 20 seconds, then stores a message."),
-    Sample(
+    SampleMachine("ParallelWaits", "parallel-waits", "Two branches wait 20 and 10 seconds."),
+    SampleMachine("PutMessage", "put-message", "One Task that stores a message."),
+    SampleMachine("Wait", "wait", "Waits 20 seconds, then stores a message."),
+    SampleMachine(
         "ShowAxis", "show-axis", "A Pass state adds a fixed result to its input.", {"name": "x"}
     ),
-    Sample("Choice", "choice", "Succeeds when choice is 1, fails otherwise.", {"choice": 1}),
-    Sample(
+    SampleMachine("Choice", "choice", "Succeeds when choice is 1, fails otherwise.", {"choice": 1}),
+    SampleMachine(
         "Retry", "retry", "A branch that always fails is retried four times, 45 seconds in all."
     ),
-    Sample("Catch", "catch", "A branch that always fails is caught by a fallback state."),
-    Sample(
+    SampleMachine("Catch", "catch", "A branch that always fails is caught by a fallback state."),
+    SampleMachine(
         "CreateAccount",
         "create-account",
         "A function's exception (the account exists already) is caught by its name.",
         {"user": "ana"},
     ),
-    Sample(
+    SampleMachine(
         "VendingMachine",
         "vending-machine",
         "Pays out drink and change in parallel once the deposit is enough.",
         {"deposit": 200, "drink": {"name": "Green tea", "price": 150}},
     ),
-    Sample(
+    SampleMachine(
         "OrderProcessing",
         "order-processing",
         "An order from the check of its items to its delivery: Choice, Parallel, Map, Catch.",

@@ -30,14 +30,18 @@ def find_address(event: Event, context: object) -> dict[str, Any]:
     """Return a made-up address."""
     del context
     time.sleep(0.4)
-    return {"customerId": _of(event, "customerId"), "street": "1 Harbour Road", "city": "Bergen"}
+    return {
+        "customerId": _field_of(event, "customerId"),
+        "street": "1 Harbour Road",
+        "city": "Bergen",
+    }
 
 
 def find_phone(event: Event, context: object) -> dict[str, Any]:
     """Return a made-up phone number."""
     del context
     time.sleep(0.8)
-    return {"customerId": _of(event, "customerId"), "phone": "+47 555 0134"}
+    return {"customerId": _field_of(event, "customerId"), "phone": "+47 555 0134"}
 
 
 def add(event: list[float], context: object) -> float:
@@ -135,7 +139,7 @@ def notify_customer(event: Event, context: object) -> dict[str, Any]:
     return {"sentTo": event["customer"].get("email"), "subject": event["subject"]}
 
 
-def _of(event: Event, name: str) -> Any:
+def _field_of(event: Event, name: str) -> Any:
     return event.get(name) if isinstance(event, dict) else None
 
 

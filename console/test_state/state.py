@@ -13,7 +13,7 @@ from django.db import connections
 import engine
 from console import access, arns, clock, integrations
 from console.errors import ErrorCode, InvalidDefinition, ServiceError, ValidationException
-from console.integrations import Exchange, Failed, Outcome, Task, parameters
+from console.integrations import Exchange, Failed, Outcome, TaskAttempt, parameters
 from console.samples import is_sample
 from console.test_state import mocks
 
@@ -171,7 +171,7 @@ def _call(
 ) -> engine.Message:
     """Call what the Task names and return its outcome, or that it took too long."""
     limit = min(command.timeout_seconds or MOST_S, MOST_S)
-    task = Task(
+    task = TaskAttempt(
         kind=command.kind,
         resource=command.resource,
         service=command.service,
@@ -196,7 +196,7 @@ def _call(
     return engine.TaskSucceeded(command.task, outcome.output)
 
 
-def _work(future: Future[Outcome], task: Task, exchange: Exchange) -> None:
+def _work(future: Future[Outcome], task: TaskAttempt, exchange: Exchange) -> None:
     """Call on a thread of its own, for a function of this process cannot be interrupted."""
     try:
         future.set_result(integrations.call_for_test(task, exchange))

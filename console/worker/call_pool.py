@@ -21,7 +21,7 @@ MAX_HUNG = 16
 """Threads that may be left to jobs that hang: each has a database connection."""
 
 
-class Pool:
+class CallPool:
     """Runs jobs on up to ``size`` daemon threads; each closes its database connection at its end.
 
     (The standard pool's threads live until the process ends and would keep connections open.)

@@ -24,7 +24,7 @@ from console.store.executions import step
 from console.store.state import inbox, transition_rate
 from console.store.tasks import claim, lost_calls, schedule, workers
 from console.worker import task_delivery
-from console.worker.call_pool import Pool
+from console.worker.call_pool import CallPool
 from console.worker.call_waits import Waits
 from console.worker.crash_journal import JOURNAL
 from console.worker.maintenance import Maintenance
@@ -59,7 +59,7 @@ class Embedded:
         self._ended = threading.Event()
         self._steps = Stepping(self._ended, self._outdated, counting=self._counting)
         self._lock = threading.Lock()
-        self._calls = Pool(TASK_THREADS, "task")
+        self._calls = CallPool(TASK_THREADS, "task")
         self._maintenance = Maintenance()
         self._worker_lock = WorkerLock()
         self._offered: set[tuple[int, int]] = set()

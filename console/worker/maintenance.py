@@ -26,7 +26,7 @@ from console.store.machines import machines
 from console.store.map_runs import map_runs, map_tasks
 from console.store.tasks import expiry
 from console.worker import map_data
-from console.worker.call_pool import Pool
+from console.worker.call_pool import CallPool
 from console.worker.outbox_relay import OutboxRelay
 from console.worker.retrying import log_errors
 
@@ -51,10 +51,10 @@ class Maintenance:
 
     def __init__(self) -> None:
         """Nothing runs yet."""
-        self._pool = Pool(THREADS, "maintenance")
-        self._expiry = Pool(1, "expiry")
+        self._pool = CallPool(THREADS, "maintenance")
+        self._expiry = CallPool(1, "expiry")
         self._relay = OutboxRelay()
-        self._bulk = Pool(1, "bulk")
+        self._bulk = CallPool(1, "bulk")
         self._lock = threading.Lock()
         self._asked: set[Hashable] = set()
         self._late: set[tuple[int, int]] = set()
@@ -201,7 +201,7 @@ class Maintenance:
             kept_ms = int(days * 24 * 3600 * 1000)
             before_ms = min(clock.now_ms() - kept_ms, rollups.summed_until())
             pruned = retention.prune(
-                retention.Scope(before_ms),
+                retention.RetentionScope(before_ms),
                 batch=RETENTION_BATCH,
                 actor=Actor("retention"),
                 go_on=lambda _: not self._stopped.wait(RETENTION_PAUSE_S),

@@ -17,7 +17,7 @@ from console.store.db.audit import Actor
 from console.store.events import deliveries, outbox
 from console.store.executions.start import start_execution
 from console.store.machines import versions
-from console.worker.call_pool import Pool
+from console.worker.call_pool import CallPool
 from console.worker.retrying import log_errors
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ class OutboxRelay:
 
     def __init__(self) -> None:
         """Nothing runs yet."""
-        self._router = Pool(1, "events")
-        self._pool = Pool(THREADS, "relay")
+        self._router = CallPool(1, "events")
+        self._pool = CallPool(THREADS, "relay")
         self._lock = threading.Lock()
         self._asked = False
         self._in_flight: set[int] = set()

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from botocore.model import OperationModel
 
-    from console.integrations import Outcome, Task
+    from console.integrations import Outcome, TaskAttempt
     from console.store.db import signals
 
 log = structlog.get_logger(__name__)
@@ -66,7 +66,7 @@ class OwnApi:
     ``trusted``: for the looks at what a call has started, and for its end.
     """
 
-    work: claim.Work
+    work: claim.ClaimedTask
     region: str = ""
     trusted: bool = False
 
@@ -77,7 +77,7 @@ class OwnApi:
     def _make_api_call(self, name: str, sent: dict[str, Any]) -> dict[str, Any]:
         """Call an operation; return or raise what a client of botocore does."""
         model = names.service_model(targets.OWN).operation_model(name)
-        return _as_botocore(model, lambda: _now(self.begin(model, sent)))
+        return _as_botocore(model, lambda: _finish_now(self.begin(model, sent)))
 
     def begin(self, model: OperationModel, sent: dict[str, Any]) -> own_api.Begun:
         """Begin an operation, as ``own_api.answer``; raise ``ServiceError``."""
@@ -106,12 +106,12 @@ class OwnApi:
 # -- the call of a task ----------------------------------------------------------------------------
 
 
-def is_own(task: Task) -> bool:
+def is_own(task: TaskAttempt) -> bool:
     """Tell whether a task calls Step Functions of this server."""
     return task.service in schedule.NESTED and targets.is_here(targets.OWN, task.machine)
 
 
-def begin_call(work: claim.Work, task: Task) -> Outcome | Waiting | None:
+def begin_call(work: claim.ClaimedTask, task: TaskAttempt) -> Outcome | Waiting | None:
     """Make the call of a task and record its outcome with it; return it, or that it is waited for.
 
     None if the task had ended before, so that nothing was called.
@@ -137,8 +137,8 @@ def begin_call(work: claim.Work, task: Task) -> Outcome | Waiting | None:
 class _Call:
     """A call of a task: what it asks for, and what its answer means to the task."""
 
-    work: claim.Work
-    task: Task
+    work: claim.ClaimedTask
+    task: TaskAttempt
     asked: aws.Request
 
     def begin(self) -> own_api.Begun:
@@ -195,7 +195,7 @@ class Waiting:
     execution whose Tasks need a thread each, would never come.
     """
 
-    def __init__(self, call: _Call, wait: own_api.Wait) -> None:
+    def __init__(self, call: _Call, wait: own_api.AnswerWait) -> None:
         """``wait``: what is looked at, for how many seconds."""
         self._call = call
         self._wait = wait
@@ -275,7 +275,7 @@ class Waiting:
 # -- what came of a call ---------------------------------------------------------------------------
 
 
-def _now(begun: own_api.Begun) -> dict[str, Any]:
+def _finish_now(begun: own_api.Begun) -> dict[str, Any]:
     """Return the answer to an operation on this thread, however long it takes."""
     return begun if isinstance(begun, dict) else begun.now()
 
@@ -287,13 +287,13 @@ def _raising(error: Exception) -> Callable[[], dict[str, Any]]:
     return send
 
 
-def _recorded(work: claim.Work, outcome: Outcome) -> Outcome | None:
+def _recorded(work: claim.ClaimedTask, outcome: Outcome) -> Outcome | None:
     return (
         outcome if retry_during_outage(lambda: record_outcome(work, outcome), _INSIST_S) else None
     )
 
 
-def record_outcome(work: claim.Work, outcome: Outcome) -> bool:
+def record_outcome(work: claim.ClaimedTask, outcome: Outcome) -> bool:
     """Write down what came of a call; False if its task had ended before.
 
     Its end, or that it goes on elsewhere.
@@ -305,7 +305,7 @@ def record_outcome(work: claim.Work, outcome: Outcome) -> bool:
 
 
 def _message(
-    work: claim.Work, outcome: integrations.Succeeded | integrations.Failed
+    work: claim.ClaimedTask, outcome: integrations.Succeeded | integrations.Failed
 ) -> engine.TaskSucceeded | engine.TaskFailed:
     if isinstance(outcome, integrations.Succeeded):
         return engine.TaskSucceeded(work.task, outcome.output)

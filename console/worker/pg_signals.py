@@ -140,7 +140,9 @@ class NotifyListener:
     def _listen(self) -> None:
         while not self._ended.is_set():
             try:
-                with postgres.Connection.connect(**server_parameters(), autocommit=True) as own:
+                with postgres.WatchedConnection.connect(
+                    **server_parameters(), autocommit=True
+                ) as own:
                     own.execute(f"LISTEN {CHANNEL}")
                     self._pass_on(own)
             except psycopg.Error as error:

@@ -11,7 +11,7 @@ from structlog.contextvars import bound_contextvars
 
 from console import integrations
 from console.integrations import function, mocks, targets
-from console.integrations.outcome import Failed, Submitted, Task
+from console.integrations.outcome import Failed, Submitted, TaskAttempt
 from console.models import Execution
 from console.samples import is_sample
 from console.statuses import TaskKind
@@ -52,7 +52,7 @@ def deliver_task(execution_id: int, number: int) -> own_calls.Waiting | None:
     return None
 
 
-def _known(work: claim.Work) -> AbstractContextManager[None]:
+def _known(work: claim.ClaimedTask) -> AbstractContextManager[None]:
     """Let every line that is logged meanwhile say for which task."""
     return bound_contextvars(execution=work.execution_arn, task=work.task)
 
@@ -93,7 +93,7 @@ def cancel_job(execution_id: int, number: int) -> None:
     _cancel(*found)
 
 
-def _cancel(work: claim.Work, job: str) -> None:
+def _cancel(work: claim.ClaimedTask, job: str) -> None:
     if work.service in schedule.NESTED and children.publish_abandoned(work.execution_id):
         return
     with _known(work):
@@ -104,7 +104,7 @@ def _cancel(work: claim.Work, job: str) -> None:
             log.info("a job could not be stopped", service=work.service)
 
 
-def _record(work: claim.Work, outcome: integrations.Outcome) -> None:
+def _record(work: claim.ClaimedTask, outcome: integrations.Outcome) -> None:
     """Write down what came of a call: the task's end, or that it goes on elsewhere."""
     number = work.execution_id
     if retry_during_outage(lambda: own_calls.record_outcome(work, outcome), _INSIST_S):
@@ -147,7 +147,7 @@ def activity_name(arn: str) -> str:
     return arn.rsplit(":", 1)[-1]
 
 
-def _outcome(work: claim.Work) -> integrations.Outcome:
+def _outcome(work: claim.ClaimedTask) -> integrations.Outcome:
     """Do the work; whatever an integration raises is the task's failure, even a wish to exit."""
     try:
         task, mocked = _task(work), _mocked(work)
@@ -164,7 +164,7 @@ def _outcome(work: claim.Work) -> integrations.Outcome:
         return Failed(type(error).__name__, str(error))
 
 
-def _worked(work: claim.Work, task: Task) -> integrations.Outcome:
+def _worked(work: claim.ClaimedTask, task: TaskAttempt) -> integrations.Outcome:
     """Let the callable of an activity work a task of it."""
     name = activity_name(work.resource)
     found = targets.find_activity(name, task.project, sample=task.sample)
@@ -174,7 +174,7 @@ def _worked(work: claim.Work, task: Task) -> integrations.Outcome:
         return function.call_python(found[0], name, task)
 
 
-def _mocked(work: claim.Work) -> integrations.Outcome | None:
+def _mocked(work: claim.ClaimedTask) -> integrations.Outcome | None:
     """Return what the execution's test case has for the state, if anything."""
     if not work.test_case:
         return None
@@ -183,9 +183,9 @@ def _mocked(work: claim.Work) -> integrations.Outcome | None:
     return mocks.mocked_outcome(machine, work.test_case, work.state, before)
 
 
-def _task(work: claim.Work, *, trusted: bool = False) -> Task:
+def _task(work: claim.ClaimedTask, *, trusted: bool = False) -> TaskAttempt:
     """Return a task as integrations have it. ``trusted``: to look at what it began, or end that."""
-    return Task(
+    return TaskAttempt(
         kind=work.kind,
         resource=work.resource,
         service=work.service,

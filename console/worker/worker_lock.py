@@ -77,7 +77,9 @@ class WorkerLock:
     def _locked(self) -> bool:
         """Try to take the lock on a new connection; raise Django's errors, not psycopg's."""
         with self._use, connection.wrap_database_errors:
-            self._connection = postgres.Connection.connect(**server_parameters(), autocommit=True)
+            self._connection = postgres.WatchedConnection.connect(
+                **server_parameters(), autocommit=True
+            )
             ((got,),) = self._connection.execute(_TRY[self._shared], [_LOCK]).fetchall()
             if not got:
                 self.release()

@@ -1,4 +1,4 @@
-"""How is an expression evaluated that might not end?  In a warm child that can be killed."""
+"""Warm child processes that evaluate JSONata and can be killed when an expression does not end."""
 
 from __future__ import annotations
 

@@ -61,10 +61,10 @@ def yard(proxy: SilentProxy, tmp_path: Path) -> Iterator[Yard]:
     yard.stop()
 
 
-def connect(proxy: SilentProxy) -> postgres.Connection:
+def connect(proxy: SilentProxy) -> postgres.WatchedConnection:
     """Return a connection through the proxy, as the server's pool makes them."""
     about = {"host": "127.0.0.1", "port": proxy.port, "user": "postgres", "dbname": "postgres"}
-    return postgres.Connection.connect(**about, autocommit=True)
+    return postgres.WatchedConnection.connect(**about, autocommit=True)
 
 
 def ready(yard: Yard) -> tuple[int, dict[str, Any]]:
@@ -92,7 +92,7 @@ def test_a_server_without_a_free_connection_is_not_dead(server: Postgres) -> Non
     """A server that refuses a second connection has answered, so the first one is not cut."""
     server.ask("CREATE ROLE lonely LOGIN CONNECTION LIMIT 1")
     address = {"host": str(server.folder), "user": "lonely", "dbname": "postgres"}
-    with postgres.Connection.connect(**address, autocommit=True) as own:
+    with postgres.WatchedConnection.connect(**address, autocommit=True) as own:
         seconds = postgres.QUIET_S + 2 * postgres.GRACE_S + 1
         assert own.execute("SELECT pg_sleep(%s)", [seconds]).fetchall() == [("",)]
 

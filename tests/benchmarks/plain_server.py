@@ -7,10 +7,8 @@ functions before it starts the command. ``python -m tests.benchmarks.fast_path``
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import django
@@ -64,53 +62,6 @@ def rows() -> None:
     )
 
 
-def futures() -> None:
-    """Wait for a commit by the standard library's futures."""
-    from console.store.db import writer
-
-    def callback(told: Callable[[Any, BaseException | None], None]) -> Future[Any]:
-        future: Future[Any] = Future()
-
-        def done(ended: Future[Any]) -> None:
-            failure = ended.exception()
-            told(None if failure else ended.result(), failure)
-
-        future.add_done_callback(done)
-        return future
-
-    replace(writer, CommitResult=Future, CommitCallback=callback)
-
-
-def executor() -> None:
-    """Run operations by the standard library's executor."""
-    from console.awsapi import threads
-
-    pool = ThreadPoolExecutor(threads.COUNT)
-
-    def run(_: Any, fn: Any, *args: Any) -> Any:
-        return asyncio.get_running_loop().run_in_executor(pool, fn, *args)
-
-    replace(threads.Threads, run=run)
-
-
-def wakeups() -> None:
-    """Wake the event loop for each commit, not once for several."""
-    from console.awsapi import threads
-
-    def put(self: Any, future: Any, result: Any, failure: Any = None) -> None:
-        def give() -> None:
-            if future.cancelled():
-                return
-            if failure is None:
-                future.set_result(result)
-            else:
-                future.set_exception(failure)
-
-        self._loop.call_soon_threadsafe(give)
-
-    replace(threads._Outcomes, put=put)
-
-
 def loop_thread() -> None:
     """Answer each call on a thread of the pool, short ones as well."""
     from console.awsapi import asgi
@@ -118,19 +69,6 @@ def loop_thread() -> None:
 
     asgi._SHORT.clear()
     replace(call, is_embedded=lambda: False)
-
-
-def savepoints() -> None:
-    """Make savepoints by Django's cursor."""
-    from django.db import connection
-
-    from console.store.db import writer
-
-    def savepoint(sql: str) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(sql)
-
-    replace(writer, _savepoint=savepoint)
 
 
 def group_commit() -> None:
@@ -158,11 +96,7 @@ TRICKS: dict[str, Callable[[], None]] = {
         none,
         cursor,
         rows,
-        futures,
-        executor,
-        wakeups,
         loop_thread,
-        savepoints,
         group_commit,
         one_processor,
         freeze,

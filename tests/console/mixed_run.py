@@ -157,9 +157,9 @@ def run_all(project: Project) -> dict[str, Execution]:
     return made
 
 
-def take(name: str) -> claim.Work:
+def take(name: str) -> claim.ClaimedTask:
     """Take the task of an activity that one execution has, and leave it at that."""
-    found: list[claim.Work] = []
+    found: list[claim.ClaimedTask] = []
 
     def try_it() -> bool:
         work = claim.take_activity_task(ACTIVITY.replace(":work", f":{name}"), "lazy")

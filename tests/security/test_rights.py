@@ -135,13 +135,13 @@ def persons(project: Project, django_user_model: Any) -> Iterator[dict[str, Any]
 # -- the API ---------------------------------------------------------------------------------------
 
 
-def served() -> list[tuple[services.Service, str]]:
+def served() -> list[tuple[services.ApiService, str]]:
     """Return every action of every service that is answered."""
     return [(one, action) for one in services.SERVICES for action in one.handlers]
 
 
 def signed_request(
-    service: services.Service, action: str, key_id: str, **params: Any
+    service: services.ApiService, action: str, key_id: str, **params: Any
 ) -> AWSRequest:
     """Return a call that is signed with a key, unless that is ""."""
     headers = {
@@ -156,7 +156,7 @@ def signed_request(
     return made
 
 
-def send(service: services.Service, action: str, key_id: str, **params: Any) -> Any:
+def send(service: services.ApiService, action: str, key_id: str, **params: Any) -> Any:
     """Hand a call to the edge; raise its error."""
     made = signed_request(service, action, key_id, **params)
     lower = {name.lower(): [value] for name, value in made.headers.items()}

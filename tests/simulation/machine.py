@@ -21,7 +21,7 @@ from tests.simulation.shapes import SHAPES
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from console.invariants.found import Event
+    from console.invariants.found import HistoryLine
     from console.models import StateMachine
 
 WHICH = st.integers(0, 5)
@@ -43,7 +43,7 @@ class Simulation(RuleBasedStateMachine):
         self.world = world.begin(self.machines)
         self.started: list[Execution] = []
         self.touched: set[int] = set()
-        self.histories: dict[int, list[Event]] = {}
+        self.histories: dict[int, list[HistoryLine]] = {}
 
     def act(self, action: Callable[[], Any]) -> Any:
         """Let something happen; if its process dies of it, another one takes over."""

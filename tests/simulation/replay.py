@@ -17,7 +17,7 @@ from console.store.executions.start import prepare_start
 from console.store.state.caches import machines
 
 if TYPE_CHECKING:
-    from console.invariants.found import Found
+    from console.invariants.found import FoundExecution
 
     Line = tuple[int, int, int, str, str, Any]
 
@@ -64,7 +64,7 @@ class Player:
         self.take(engine.abandon(self.machine, self.run, cause, engine.Moment(at_ms)))
 
 
-def difference(found: Found) -> str:
+def difference(found: FoundExecution) -> str:
     """Return where the interpreter's history differs from the stored one, "" if nowhere.
 
     Parents of Map Runs are left out: their result is that of their children, which I9 compares.
@@ -94,7 +94,7 @@ def _line(event: engine.Event) -> Line:
     return (event.id, event.previous, event.at_ms, event.type, event.state, details)
 
 
-def _next(player: Player, row: HistoryEvent, walk: Walk, found: Found) -> None:
+def _next(player: Player, row: HistoryEvent, walk: Walk, found: FoundExecution) -> None:
     """Send the message that must have led to an event."""
     details: dict[str, Any] = engine.loads(row.details) if row.details else {}
     cause = details.get("cause", "")
@@ -107,7 +107,7 @@ def _next(player: Player, row: HistoryEvent, walk: Walk, found: Found) -> None:
 
 
 def _of_world(
-    row: HistoryEvent, details: dict[str, Any], walk: Walk, found: Found
+    row: HistoryEvent, details: dict[str, Any], walk: Walk, found: FoundExecution
 ) -> engine.Message | None:
     """Return the message from outside that leads to such an event."""
     error, cause = details.get("error"), details.get("cause")
@@ -131,7 +131,7 @@ def _of_world(
     return engine.TaskFailed(task, error, cause)
 
 
-def _silent(found: Found, task: int, row: HistoryEvent) -> bool:
+def _silent(found: FoundExecution, task: int, row: HistoryEvent) -> bool:
     """Tell whether a timeout can only have been a missed heartbeat."""
     one = found.tasks[task]
     begun = one.started_ms if one.kind == "activity" else one.scheduled_ms

@@ -60,7 +60,7 @@ class World:
     machines: dict[str, StateMachine]
     now_ms: int = START_MS
     doom: tuple[int, str] | None = None
-    held: list[claim.Work] = field(default_factory=list)
+    held: list[claim.ClaimedTask] = field(default_factory=list)
     loaded: list[tuple[step.Loaded, list[engine.Step]]] = field(default_factory=list)
     log: list[dict[str, Any]] = field(default_factory=list)
     fenced: int = 0
@@ -105,7 +105,7 @@ class World:
         self.log.append({"start": first.arn})
         return first
 
-    def answer(self, work: claim.Work, way: str) -> None:
+    def answer(self, work: claim.ClaimedTask, way: str) -> None:
         """End a task as whoever took it does."""
         if work.service in schedule.NESTED:
             self.call(work)
@@ -122,7 +122,7 @@ class World:
             told = {"output": output} if ok else {"error": "Broken", "cause": "c"}
             self.log.append({"send": way, "token": work.token, **told})
 
-    def call(self, work: claim.Work) -> None:
+    def call(self, work: claim.ClaimedTask) -> None:
         """Make the call of a task that starts an execution, as the worker that has it does."""
         before = set(Execution.objects.values_list("pk", flat=True))
         called = own_calls.begin_call(work, task_delivery._task(work))
@@ -135,7 +135,7 @@ class World:
         if found:
             task_delivery.look_at_job(*found[number % len(found)])
 
-    def _send(self, work: claim.Work, output: str, *, ok: bool) -> bool:
+    def _send(self, work: claim.ClaimedTask, output: str, *, ok: bool) -> bool:
         try:
             if ok:
                 complete.succeed(work.token, output)
@@ -148,7 +148,7 @@ class World:
             return False
         return True
 
-    def heartbeat(self, work: claim.Work) -> None:
+    def heartbeat(self, work: claim.ClaimedTask) -> None:
         """Say that the work goes on."""
         try:
             complete.heartbeat(work.token)
@@ -157,7 +157,7 @@ class World:
                 raise
             assert self.closed(work)
 
-    def closed(self, work: claim.Work) -> bool:
+    def closed(self, work: claim.ClaimedTask) -> bool:
         """Tell whether a task has ended."""
         rows = TaskRow.objects.filter(execution_id=work.execution_id, task=work.task)
         return rows.get().status == "closed"

@@ -104,13 +104,13 @@ def _event(call: Call, entry: dict[str, Any], event_id: str) -> str:
         call.region,
         source=entry["Source"],
         detail_type=entry["DetailType"],
-        at_ms=clock.now_ms() if given is None else _ms(given),
+        at_ms=clock.now_ms() if given is None else _epoch_ms(given),
         resources=entry.get("Resources") or [],
         detail=json.loads(entry["Detail"]),
     )
 
 
-def _ms(seconds: float) -> int:
+def _epoch_ms(seconds: float) -> int:
     """Return epoch milliseconds of an entry's time, within what a date can say."""
     if not 0 <= seconds < 253_402_300_800:  # noqa: PLR2004 - the year 10000
         raise ValidationException("Time: wanted seconds from 1970 to 9999")

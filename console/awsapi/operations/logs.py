@@ -64,7 +64,7 @@ def describe_groups(call: Call) -> dict[str, Any]:
 
 
 def _group(call: Call, group: LogGroup) -> dict[str, Any]:
-    arn = _arn(call, group)
+    arn = _group_arn(call, group)
     return {
         "logGroupName": group.name,
         "creationTime": group.created_ms,
@@ -76,7 +76,7 @@ def _group(call: Call, group: LogGroup) -> dict[str, Any]:
     }
 
 
-def _arn(call: Call, group: LogGroup) -> str:
+def _group_arn(call: Call, group: LogGroup) -> str:
     return f"arn:aws:logs:{call.region}:{call.project.account_id}:log-group:{group.name}"
 
 
@@ -134,7 +134,7 @@ def _stream(call: Call, group: LogGroup, stream: Stream) -> dict[str, Any]:
         "lastEventTimestamp": stream.last_ms,
         "lastIngestionTime": stream.last_ms,
         "uploadSequenceToken": str(stream.execution.pk),
-        "arn": f"{_arn(call, group)}:log-stream:{stream.name}",
+        "arn": f"{_group_arn(call, group)}:log-stream:{stream.name}",
         "storedBytes": 0,
     }
 

@@ -26,9 +26,9 @@ def get_activity_task(call: Call) -> Later:
         raise ServiceError(
             ErrorCode.ActivityWorkerLimitExceeded, f"Too many workers poll the activity: {most}"
         )
-    taken: list[claim.Work] = []
+    taken: list[claim.ClaimedTask] = []
 
-    def given(work: claim.Work | None) -> dict[str, Any] | None:
+    def given(work: claim.ClaimedTask | None) -> dict[str, Any] | None:
         if work is None:
             return None
         taken.append(work)

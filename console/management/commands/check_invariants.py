@@ -77,14 +77,14 @@ class Command(BaseCommand):
 def _wanted(since: str | None, last: int | None) -> QuerySet[Execution]:
     rows = Execution.objects.all()
     if since is not None:
-        rows = rows.filter(start_ms__gte=_ms(since))
+        rows = rows.filter(start_ms__gte=_epoch_ms(since))
     if last is not None:
         oldest = rows.order_by("-pk").values_list("pk", flat=True)[max(last - 1, 0) :].first()
         rows = rows if oldest is None else rows.filter(pk__gte=oldest)
     return rows
 
 
-def _ms(text: str) -> int:
+def _epoch_ms(text: str) -> int:
     try:
         return int(datetime.fromisoformat(text).timestamp() * 1000)
     except ValueError:

@@ -44,7 +44,7 @@ class Command(BaseCommand):
         refused = []
         for number, one in enumerate(_read(options["file"])):
             try:
-                self.stdout.write(_put(project, one, number))
+                self.stdout.write(_put_machine(project, one, number))
             except ServiceError as error:
                 refused.append(f"[{number}] {one.get('name')}: {error.message}")
         if refused:
@@ -62,7 +62,7 @@ def _read(file: str) -> list[dict[str, Any]]:
     return found
 
 
-def _put(project: Project, one: dict[str, Any], number: int) -> str:
+def _put_machine(project: Project, one: dict[str, Any], number: int) -> str:
     for name in _WANTED:
         if not isinstance(one.get(name), str):
             raise CommandError(f"[{number}].{name}: got {one.get(name)!r}, wanted a text")

@@ -64,13 +64,13 @@ class Command(BaseCommand):
         return True
 
 
-def _said(scope: retention.Scope, pruned: retention.Pruned, *, dry_run: bool) -> str:
+def _said(scope: retention.RetentionScope, pruned: retention.Pruned, *, dry_run: bool) -> str:
     done = "would be removed" if dry_run else "removed"
     said = f"{done}, {scope}: {pruned}"
     return f"{said}; {pruned.needed} stay, they are still needed" if pruned.needed else said
 
 
-def _scope(options: dict[str, Any]) -> retention.Scope:
+def _scope(options: dict[str, Any]) -> retention.RetentionScope:
     project = options["project"]
     names = list(Project.objects.values_list("name", flat=True))
     if project and project not in names:
@@ -80,7 +80,7 @@ def _scope(options: dict[str, Any]) -> retention.Scope:
     before_ms = clock.now_ms() - _age_ms(options["older_than"])
     if not options["dry_run"]:
         before_ms = min(before_ms, rollups.summed_until())
-    return retention.Scope(before_ms, project, options["machine"])
+    return retention.RetentionScope(before_ms, project, options["machine"])
 
 
 def _age_ms(text: str) -> int:

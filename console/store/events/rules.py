@@ -62,13 +62,7 @@ def put_rule(
         "description": description,
         "role_arn": role_arn,
     }
-    for field, value in fields.items():
-        column = EventRule._meta.get_field(field)  # noqa: SLF001 - Django's documented API
-        most = getattr(column, "max_length", None)
-        if most is not None and len(value) > most:
-            raise ValidationException(
-                f"{field}: got {len(value)} characters, wanted {most} at most"
-            )
+    _check_lengths(fields)
 
     def store() -> EventRule:
         of_project = EventRule.objects.select_for_update().filter(project=project, region=region)
@@ -97,6 +91,17 @@ def put_rule(
         return rule
 
     return write(store)
+
+
+def _check_lengths(fields: dict[str, str]) -> None:
+    """Raise ValidationException for a text that its column cannot hold."""
+    for field, value in fields.items():
+        column = EventRule._meta.get_field(field)  # noqa: SLF001 - Django's documented API
+        most = getattr(column, "max_length", None)
+        if most is not None and len(value) > most:
+            raise ValidationException(
+                f"{field}: got {len(value)} characters, wanted {most} at most"
+            )
 
 
 def save_rule(

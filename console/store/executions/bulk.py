@@ -48,7 +48,7 @@ _OPEN = (BulkItemStatus.ACTING, BulkItemStatus.WAITING)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class BulkPlan:
     """What an action would do. ``refusals``: why some would be left out, by number."""
 
     action: str
@@ -76,7 +76,7 @@ class Plan:
         return Counter(self.refusals.values()).most_common()
 
 
-def plan_job(project: Project, action: str, numbers: Sequence[int]) -> Plan:
+def plan_job(project: Project, action: str, numbers: Sequence[int]) -> BulkPlan:
     """Return what an action would do to these executions of the project; changes nothing."""
     found = Execution.objects.filter(project=project, pk__in=list(numbers)[:MOST])
     chosen = tuple(
@@ -87,7 +87,7 @@ def plan_job(project: Project, action: str, numbers: Sequence[int]) -> Plan:
     refusals = {one.pk: _refusal(action, one) for one in chosen}
     if action == BulkAction.REDRIVE:
         refusals |= redrive.redrive_refusals([one for one in chosen if not refusals[one.pk]])
-    return Plan(action, chosen, {number: why for number, why in refusals.items() if why})
+    return BulkPlan(action, chosen, {number: why for number, why in refusals.items() if why})
 
 
 def _refusal(action: str, execution: Execution) -> str:
@@ -112,7 +112,7 @@ _DONE: dict[str, str] = {
 # -- the job ---------------------------------------------------------------------------------------
 
 
-def create_job(planned: Plan, project: Project, actor: audit.Actor, asked: str = "") -> BulkJob:
+def create_job(planned: BulkPlan, project: Project, actor: audit.Actor, asked: str = "") -> BulkJob:
     """Store a job for everything chosen; what is refused now is tried, and told, in its turn."""
     items = [
         BulkItem(number=one.pk, arn=one.arn, started_by=one.started_by) for one in planned.chosen

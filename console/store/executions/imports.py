@@ -31,6 +31,14 @@ MOST_EVENTS = 25_000
 _ENDS = event_types.EXECUTION_ENDS
 _NOTES = ("inputDetails", "outputDetails", "assignedVariablesDetails")
 _GROUP_EVENTS = engine.event_names(event_types.GROUP_FAMILIES)
+_GROUP_ENTRIES = {
+    engine.Family.MAP: "MapStateEntered",
+    engine.Family.PARALLEL: "ParallelStateEntered",
+}
+_NAMED_EVENTS = engine.event_names(
+    event_types.GROUP_FAMILIES | {engine.Family.STATE, engine.Family.MAP_ITERATION}
+)
+"""Events whose details have the name of their state."""
 _GROUP_ENDS = _GROUP_EVENTS - event_types.GROUP_STARTED
 
 
@@ -177,7 +185,7 @@ def _owner(event: engine.Event, rows: list[engine.Event], owners: list[str]) -> 
     if engine.EVENT_TYPES[event.type].family is engine.Family.EXECUTION:
         return ""
     named = (event.details or {}).get("name") or (event.details or {}).get("state")
-    if isinstance(named, str) and ("State" in event.type or "Iteration" in event.type):
+    if isinstance(named, str) and event.type in _NAMED_EVENTS:
         return named
     if event.type in _GROUP_EVENTS:
         return _group(event, rows, owners)
@@ -196,13 +204,13 @@ def _group(event: engine.Event, rows: list[engine.Event], owners: list[str]) -> 
     depth, at = 0, event.previous
     while at:
         one = rows[at - 1]
-        if one.type == f"{family}StateStarted":
+        if one.type in event_types.GROUP_STARTED and engine.EVENT_TYPES[one.type].family is family:
             if not depth:
                 return owners[at]
             depth -= 1
         elif one.type in _GROUP_ENDS and engine.EVENT_TYPES[one.type].family is family:
             depth += 1
-        elif at == event.previous and one.type == f"{family}StateEntered":
+        elif at == event.previous and one.type == _GROUP_ENTRIES[family]:
             return owners[at]
         at = one.previous
     return owners[event.previous]

@@ -36,13 +36,13 @@ def arm_ends() -> int:
     """
     before_ms = clock.now_ms() - YEAR_MS + AHEAD_MS
     armed = 0
-    for found in _old(before_ms):
+    for found in _old_executions(before_ms):
         for at in range(0, len(found), _AT_ONCE):
             armed += write(partial(_arm_some, sorted(found[at : at + _AT_ONCE])))
     return armed
 
 
-def _old(before_ms: int) -> Iterator[list[int]]:
+def _old_executions(before_ms: int) -> Iterator[list[int]]:
     """Yield the executions that began so long ago and run, by the indexes of lists and Map Runs."""
     running = Execution.objects.filter(
         status=ExecutionStatus.RUNNING, start_ms__lte=before_ms
@@ -57,10 +57,10 @@ def _old(before_ms: int) -> Iterator[list[int]]:
 
 
 def _arm_some(executions: Sequence[int]) -> int:
-    return sum(map(_arm, executions))
+    return sum(map(_set_timer, executions))
 
 
-def _arm(execution_id: int) -> bool:
+def _set_timer(execution_id: int) -> bool:
     """Arm the timer of one execution, unless it ends before (inside a transaction)."""
     # The lock keeps the end out, which takes it, too, before it deletes all timers:
     # 1. This reads RUNNING.  2. The execution ends, its timers are deleted.  3. This arms one for

@@ -31,7 +31,7 @@ _EXECUTION = re.compile(r"arn:[\w-]+:states:[\w-]+:\d+:(?:execution|express):[^\
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class RetentionScope:
     """What may go: what ended before a moment, of a project and a state machine if named."""
 
     before_ms: int
@@ -61,7 +61,7 @@ class Pruned:
 
 
 def prune(
-    scope: Scope,
+    scope: RetentionScope,
     *,
     batch: int = BATCH,
     dry_run: bool = False,
@@ -88,7 +88,7 @@ class _Work:
 
     def __init__(
         self,
-        scope: Scope,
+        scope: RetentionScope,
         project: Project,
         actor: audit.Actor,
         go_on: Callable[[Pruned], bool],
@@ -205,7 +205,7 @@ def is_begun(execution_id: int) -> bool:
 # -- what may go -----------------------------------------------------------------------------------
 
 
-def _ended(scope: Scope, project: Project, batch: int) -> Iterator[list[tuple[int, str]]]:
+def _ended(scope: RetentionScope, project: Project, batch: int) -> Iterator[list[tuple[int, str]]]:
     """Yield (number, ARN) of executions that ended in time, the oldest first.
 
     Children of Map Runs are not among them: they go with their parent.

@@ -104,22 +104,14 @@ def pending_start(
     InvalidExecutionInput, ExecutionAlreadyExists, StateMachineDeleting, and by the project's quotas
     ThrottlingException, ExecutionLimitExceeded.
     """
-    _check_input(input)
-    if name is not None:
-        arns.check_name(name)
-    _check_quotas(machine, parent)
+    _check_start(machine, name, input, parent)
     is_idempotent = name is not None and machine.type != MachineType.EXPRESS  # else it is new
     name = name or str(uuid.uuid4())
-    arn = _arn(machine, name)
-    execution = _new(machine, name, arn, input, trace_header, actor)
-    execution.test_case = test_case
+    arn = _execution_arn(machine, name)
+    execution = _new_execution(machine, name, arn, input, trace_header, actor, test_case)
     if version is not None:
         _use_version(execution, version, alias_arn)
-    if replay is not None:
-        execution.definition_id, execution.edited_by = replay.definition_id, replay.edited_by
-    if parent is not None:
-        execution.parent, execution.parent_task = parent.execution_id, parent.task
-        execution.depth = parent.depth + 1
+    _set_origin(execution, replay, parent)
     ahead = ahead and not transition_rate.is_limited(machine.project.name, arn)
     prepared = prepare_start(
         execution, machine.name, sync=sync, ahead=ahead, timeout_s=timeout_s, replay=replay
@@ -158,7 +150,7 @@ def _find_same_start(arn: str, text: str | None) -> Execution | None:
     raise ServiceError(ErrorCode.ExecutionAlreadyExists, f"Execution Already Exists: '{arn}'")
 
 
-def _arn(machine: StateMachine, name: str) -> str:
+def _execution_arn(machine: StateMachine, name: str) -> str:
     if machine.type == MachineType.EXPRESS:
         return arns.express_arn(machine.arn, name, str(uuid.uuid4()))
     return arns.execution_arn(machine.arn, name)
@@ -167,6 +159,13 @@ def _arn(machine: StateMachine, name: str) -> str:
 def _audit_reason(replay: Replay | None) -> str:
     """Return what the audit says beside the start."""
     return f"replay of {replay.origin} from {replay.state}" if replay else ""
+
+
+def _check_start(machine: StateMachine, name: str | None, text: str, parent: Parent | None) -> None:
+    _check_input(text)
+    if name is not None:
+        arns.check_name(name)
+    _check_quotas(machine, parent)
 
 
 def _check_quotas(machine: StateMachine, parent: Parent | None) -> None:
@@ -199,8 +198,14 @@ def _check_input(text: str) -> None:
         ) from None
 
 
-def _new(
-    machine: StateMachine, name: str, arn: str, text: str, trace_header: str, actor: audit.Actor
+def _new_execution(
+    machine: StateMachine,
+    name: str,
+    arn: str,
+    text: str,
+    trace_header: str,
+    actor: audit.Actor,
+    test_case: str,
 ) -> Execution:
     return Execution(
         project_id=machine.project_id,
@@ -213,12 +218,22 @@ def _new(
         revision_id=machine.revision_id,
         machine_updated_ms=machine.updated_ms,
         input=text,
+        test_case=test_case,
         start_ms=clock.now_ms(),
         started_by=actor.name,
         trace_header=trace_header,
         edited_by=machine.edited_by,
         acting_for=execution_rights.names_as_text(actor.people),
     )
+
+
+def _set_origin(execution: Execution, replay: Replay | None, parent: Parent | None) -> None:
+    """Note which execution is repeated, or which one's Task starts this one."""
+    if replay is not None:
+        execution.definition_id, execution.edited_by = replay.definition_id, replay.edited_by
+    if parent is not None:
+        execution.parent, execution.parent_task = parent.execution_id, parent.task
+        execution.depth = parent.depth + 1
 
 
 def _use_version(execution: Execution, version: Version, alias_arn: str) -> None:

@@ -100,7 +100,7 @@ def check_group_name(project: Project, region: str, logging: Mapping[str, Any]) 
         msg = f"{_INVALID}Must specify exactly one Log Destination."
         raise ServiceError(ErrorCode.InvalidLoggingConfiguration, msg)
     for one in destinations:
-        _check_group(project, region, _arn(one))
+        _check_group(project, region, _destination_arn(one))
 
 
 def _check_group(project: Project, region: str, arn: str) -> None:
@@ -119,7 +119,7 @@ def _usable(project: Project, region: str, name: str) -> bool:
     return name.startswith(VENDED) if group is None else group.deleted_ms is None
 
 
-def _arn(destination: Mapping[str, Any]) -> str:
+def _destination_arn(destination: Mapping[str, Any]) -> str:
     group = destination.get("cloudWatchLogsLogGroup") or {}
     return str(group.get("logGroupArn") or "")
 
@@ -151,5 +151,5 @@ def _place(machine: StateMachine) -> dict[str, Any]:
 
 def group_name(logging: Mapping[str, Any]) -> str:
     """Return the name of the group that a configuration logs to, "" for none."""
-    found = [_GROUP.fullmatch(_arn(one)) for one in logging.get("destinations") or []]
+    found = [_GROUP.fullmatch(_destination_arn(one)) for one in logging.get("destinations") or []]
     return found[0][3] if found and found[0] else ""

@@ -256,15 +256,19 @@ def _stop_children(run: MapRun) -> None:
 
 def end_map_run(number: int, output: str) -> None:
     """End a run whose results have been written elsewhere; ``output``: what the Map yields."""
-    _end(number, MapRunStatus.SUCCEEDED, lambda task: engine.TaskSucceeded(task, output))
+    _end_parent_task(
+        number, MapRunStatus.SUCCEEDED, lambda task: engine.TaskSucceeded(task, output)
+    )
 
 
 def fail_map_run(number: int, error: str, cause: str) -> None:
     """End a run whose items cannot be read or whose results cannot be written."""
-    _end(number, MapRunStatus.FAILED, lambda task: engine.TaskFailed(task, error, cause))
+    _end_parent_task(
+        number, MapRunStatus.FAILED, lambda task: engine.TaskFailed(task, error, cause)
+    )
 
 
-def _end(
+def _end_parent_task(
     number: int, status: str, message: Callable[[int], engine.TaskSucceeded | engine.TaskFailed]
 ) -> None:
     def store() -> None:

@@ -36,7 +36,7 @@ _MOST = 100
 _HOUR_MS = 3_600_000
 
 
-class Closed(Exception):
+class InvitationClosed(Exception):
     """The link opens nothing (any more)."""
 
 
@@ -116,7 +116,7 @@ def find_invitation(token: str) -> Invitation:
     if found is None or not access.is_still_allowed(
         found.made_by, found.project, "CreateInvitation"
     ):
-        raise Closed
+        raise InvitationClosed
     return found
 
 
@@ -144,9 +144,9 @@ def accept_invitation(token: str, encoded: str, me: User | None, request_id: str
             raise OtherAccount
         fresh = Invitation.objects.filter(pk=invitation.pk, used_ms=None)
         if not (known or encoded) or not user.is_active:
-            raise Closed
+            raise InvitationClosed
         if fresh.update(used_ms=clock.now_ms()) != 1:
-            raise Closed
+            raise InvitationClosed
         if not known:
             people.begin_anew(project, user)
             user.password = encoded

@@ -95,9 +95,9 @@ def begin_attempt(name: str, address: str, own: str = "") -> Attempt:
     ``limited_address`` returns it. ``own``: names what has a count of its own for this account, and
     none for the address; "" for what everybody can try.
     """
-    most = {_key("own" if own else "account", name, own): MOST_OF_ACCOUNT}
+    most = {_count_key("own" if own else "account", name, own): MOST_OF_ACCOUNT}
     if not own:
-        most[_key("address", address)] = MOST_OF_ADDRESS
+        most[_count_key("address", address)] = MOST_OF_ADDRESS
     wait_ms, locks = write(lambda: _count(most))
     if wait_ms:
         raise TooManyAttempts(-(-wait_ms // 1000))
@@ -129,7 +129,7 @@ def _count(most: Mapping[str, int]) -> tuple[int, bool]:
     return 0, locks
 
 
-def _key(*parts: str) -> str:
+def _count_key(*parts: str) -> str:
     """Return what a count is kept under: a backup tells no names and no addresses."""
     text = "".join(f"{len(part)}:{part}" for part in parts)
     return salted_hmac("stepyard.login-attempts", text, algorithm="sha256").hexdigest()

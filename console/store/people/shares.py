@@ -25,7 +25,7 @@ _SALT = "stepyard.shares"
 _HOUR_MS = 3_600_000
 
 
-class Closed(Exception):
+class ShareClosed(Exception):
     """The link opens nothing, and why."""
 
 
@@ -43,11 +43,11 @@ def open_share(token: str) -> Execution:
     try:
         number, until, maker = signing.loads(token, salt=_SALT)
     except (signing.BadSignature, ValueError):
-        raise Closed("This link is not one of ours.") from None
+        raise ShareClosed("This link is not one of ours.") from None
     if clock.now_ms() > until:
-        raise Closed("This link has expired.")
+        raise ShareClosed("This link has expired.")
     rows = Execution.objects.select_related("definition", "project", "runrow")
     execution = rows.filter(pk=number).first()
     if execution is None or not access.is_still_allowed(maker, execution.project, ACTION):
-        raise Closed("This link opens nothing any more.")
+        raise ShareClosed("This link opens nothing any more.")
     return execution

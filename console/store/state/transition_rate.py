@@ -101,7 +101,7 @@ def budget_of(execution_id: int, arn: str, tokens: Sequence[str]) -> TransitionB
         cursor.execute(_TAKEN, [execution_id, f"{_TIMER}%"])
         taken = {name for (name,) in cursor.fetchall()}
     found = TransitionBudget(execution_id, project_id, rate, machine)
-    found.paid, found.pending = _sum(tokens), _sum(taken.difference(tokens))
+    found.paid, found.pending = _total_tokens(tokens), _total_tokens(taken.difference(tokens))
     if not found.pending:
         tokens_there = throttle.there(project_id, BUCKET, rate)
         found.allowed = found.paid + max(int(_at_most(found, tokens_there, 0)), 0)
@@ -117,11 +117,11 @@ def _at_most(budget: TransitionBudget, tokens: float, paid: int) -> float:
         return tokens
     with sql.cursor() as cursor:
         cursor.execute(_GIVEN, [clock.now_ms(), f"{_TIMER}%", budget.project_id])
-        given = _sum(name for (name,) in cursor.fetchall())
+        given = _total_tokens(name for (name,) in cursor.fetchall())
     return min(tokens, budget.rate.bucket - given - paid)
 
 
-def _sum(tokens: Iterable[str]) -> int:
+def _total_tokens(tokens: Iterable[str]) -> int:
     return sum(int(one.removeprefix(_TIMER)) for one in tokens)
 
 

@@ -58,7 +58,7 @@ _DISPATCHES = 8  # its place among what a row tells of a task, behind entry and 
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class ClaimedTask:
     """A task somebody took.
 
     ``idempotency_key``: the same for every dispatch of the same attempt; ``losses``: how many
@@ -88,17 +88,17 @@ class Work:
     started_ms: int | None
 
 
-def claim_call(execution_id: int, task: int) -> Work | None:
+def claim_call(execution_id: int, task: int) -> ClaimedTask | None:
     """Take a scheduled task that this server works itself; None if it is not to be had."""
     return write(lambda: _take(execution_id, task, BUILTIN_WORKER, OWN + _me))
 
 
-def claim_map(execution_id: int, task: int) -> Work | None:
+def claim_map(execution_id: int, task: int) -> ClaimedTask | None:
     """Take the scheduled task of a distributed Map (inside a transaction)."""
     return _take(execution_id, task, "")
 
 
-def claim_by_hand(execution_id: int, task: int, person: str) -> Work | None:
+def claim_by_hand(execution_id: int, task: int, person: str) -> ClaimedTask | None:
     """Take a scheduled activity task for a person (inside a transaction), if nobody has it."""
     return _take(execution_id, task, person)
 
@@ -106,9 +106,9 @@ def claim_by_hand(execution_id: int, task: int, person: str) -> Work | None:
 def pending_activity_task(
     activity_arn: str,
     worker: str = "",
-    asked: list[Work] | None = None,
-    rescue: Callable[[Exception], Work | None] | None = None,
-) -> Pending[Work | None] | None:
+    asked: list[ClaimedTask] | None = None,
+    rescue: Callable[[Exception], ClaimedTask | None] | None = None,
+) -> Pending[ClaimedTask | None] | None:
     """Take the oldest open task of an activity for a worker; None if there is none.
 
     ``asked``: gets the task before the commit, which may never be heard of; ``rescue``: as
@@ -117,7 +117,7 @@ def pending_activity_task(
     if _oldest(activity_arn) is None:
         return None
 
-    def take() -> Work | None:
+    def take() -> ClaimedTask | None:
         found = _oldest(activity_arn, lock=connection.features.has_select_for_update_skip_locked)
         work = None if found is None else _take(*found, worker)
         if work is not None and asked is not None:
@@ -127,7 +127,7 @@ def pending_activity_task(
     return Pending(take, rescue=rescue)
 
 
-def take_activity_task(activity_arn: str, worker: str = "") -> Work | None:
+def take_activity_task(activity_arn: str, worker: str = "") -> ClaimedTask | None:
     """Take a task as ``taking_activity_task`` does; it is theirs when this returns."""
     taking = pending_activity_task(activity_arn, worker)
     return None if taking is None else taking.now()
@@ -141,7 +141,7 @@ def _oldest(activity_arn: str, *, lock: bool = False) -> tuple[int, int] | None:
     return found
 
 
-def _take(execution_id: int, task: int, worker: str, mark: str = "") -> Work | None:
+def _take(execution_id: int, task: int, worker: str, mark: str = "") -> ClaimedTask | None:
     """Take a task if it is still to be had (inside a transaction). ``mark``: for the row."""
     now_ms = clock.now_ms()
     mark = mark or storable(worker).replace(OWN, "\ufffd")
@@ -165,7 +165,7 @@ def _take(execution_id: int, task: int, worker: str, mark: str = "") -> Work | N
     return work
 
 
-def still_started(work: Work, *, lock: bool = True) -> bool:
+def still_started(work: ClaimedTask, *, lock: bool = True) -> bool:
     """Tell whether a task is still with who took it.
 
     ``lock``: it stays so as long as our transaction.
@@ -176,7 +176,7 @@ def still_started(work: Work, *, lock: bool = True) -> bool:
         return cursor.fetchone() is not None
 
 
-def get_work(execution_id: int, task: int) -> Work:
+def get_work(execution_id: int, task: int) -> ClaimedTask:
     """Return a task as whoever took it has it."""
     found = _read(execution_id, task)
     if found is None:
@@ -186,7 +186,7 @@ def get_work(execution_id: int, task: int) -> Work:
 
 def _read(
     execution_id: int, task: int, taken_ms: int | None = None
-) -> tuple[Work, list[Any]] | None:
+) -> tuple[ClaimedTask, list[Any]] | None:
     """Return a task and its running clocks. ``taken_ms``: as it is once taken at that moment."""
     with sql.cursor() as cursor:
         cursor.execute(_TAKEN, [execution_id, task])
@@ -204,11 +204,11 @@ def _read(
     idempotency_key = hashlib.sha256(key.encode()).hexdigest()[:32]
     token = schedule.token_of(arn, task)
     about.append(started_ms)
-    work = Work(execution_id, arn, task, token, idempotency_key, *about)
+    work = ClaimedTask(execution_id, arn, task, token, idempotency_key, *about)
     return work, [timeout_ms, which, heartbeat_ms]
 
 
-def _started(work: Work, now_ms: int) -> list[Any]:
+def _started(work: ClaimedTask, now_ms: int) -> list[Any]:
     """Return the clocks of an activity task that start when a worker has it, which is once."""
     own_ms, heartbeat_ms = (
         timeouts.due_ms(now_ms, work.timeout_s),
@@ -218,7 +218,7 @@ def _started(work: Work, now_ms: int) -> list[Any]:
     return [*timeouts.first_due(*begun), heartbeat_ms]
 
 
-def invocations_before(work: Work) -> int:
+def invocations_before(work: ClaimedTask) -> int:
     """Return how often the state of a task has called out before, in the same execution."""
     rows = TaskRow.objects.filter(execution_id=work.execution_id, state=storable(work.state))
     return rows.filter(task__lt=work.task).count()
@@ -271,7 +271,7 @@ def release_call(execution_id: int, task: int) -> bool:
     return write(again)
 
 
-def return_task(work: Work) -> bool:
+def return_task(work: ClaimedTask) -> bool:
     """Offer an activity task again that its worker never heard of; return whether it was open.
 
     Its clocks go on, and its history has had its start.

@@ -16,17 +16,17 @@ from console.store.tasks import claim
 
 if TYPE_CHECKING:
     from console.store.db.pending import Pending
-    from console.store.tasks.claim import Work
+    from console.store.tasks.claim import ClaimedTask
 
 _PATIENCE_S = 20.0
 _PAUSE_S = 0.2
 
 
-def claim_activity_task(activity_arn: str, worker: str) -> Pending[Work | None] | None:
+def claim_activity_task(activity_arn: str, worker: str) -> Pending[ClaimedTask | None] | None:
     """Take the oldest open task of an activity, as ``claims.taking_activity_task``."""
-    asked: list[Work] = []
+    asked: list[ClaimedTask] = []
 
-    def rescue(error: Exception) -> Work | None:
+    def rescue(error: Exception) -> ClaimedTask | None:
         if not asked or not is_outage(error):
             raise error
         return _find_claim(asked[-1])
@@ -34,7 +34,7 @@ def claim_activity_task(activity_arn: str, worker: str) -> Pending[Work | None] 
     return claim.pending_activity_task(activity_arn, worker, asked, rescue)
 
 
-def _find_claim(work: Work) -> Work | None:
+def _find_claim(work: ClaimedTask) -> ClaimedTask | None:
     """Return the task if it was taken by us, None if the commit never was."""
     deadline = time.monotonic() + _PATIENCE_S
     while True:

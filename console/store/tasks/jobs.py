@@ -19,7 +19,7 @@ from console.store.state import inbox
 from console.store.tasks import claim
 
 if TYPE_CHECKING:
-    from console.store.tasks.claim import Work
+    from console.store.tasks.claim import ClaimedTask
 
 _SUBMIT = (
     f"UPDATE console_taskrow SET status = '{TaskStatus.WAITING}', job = %s, look_due_ms = %s"
@@ -52,7 +52,7 @@ def submit_job(execution_id: int, task: int, output: str, job: str, look_s: floa
     return write(store)
 
 
-def get_waiting_job(execution_id: int, task: int) -> tuple[Work, str, int] | None:
+def get_waiting_job(execution_id: int, task: int) -> tuple[ClaimedTask, str, int] | None:
     """Return a waiting task, its job and how often it was looked at; None if it waits no more."""
     with connection.cursor() as cursor:
         cursor.execute(_JOB, [execution_id, task])
@@ -83,7 +83,7 @@ def publish_cancelled(execution_id: int, task: int) -> None:
         signals.publish((Topic.CANCEL,), execution_id, task)
 
 
-def get_cancelled_job(execution_id: int, task: int) -> tuple[Work, str] | None:
+def get_cancelled_job(execution_id: int, task: int) -> tuple[ClaimedTask, str] | None:
     """Return the task and the job nobody waits for."""
     with connection.cursor() as cursor:
         cursor.execute(_JOB, [execution_id, task])

@@ -37,7 +37,9 @@ def schedule_tasks(
     activities = [one.resource for one in wanted if one.kind == TaskKind.ACTIVITY]
     limits = activity_limits.limits_of(activities) if activities else {}
     made = [
-        _row(execution_id, arn, one, now_ms, limits.get(one.resource, activity_limits.NO_LIMITS))
+        _task_row(
+            execution_id, arn, one, now_ms, limits.get(one.resource, activity_limits.NO_LIMITS)
+        )
         for one in wanted
     ]
     rows.insert_rows(TaskRow, made)
@@ -55,7 +57,7 @@ def _mark_parent(execution_id: int) -> None:
         RunRow.objects.filter(pk=execution_id).update(children_end=True)
 
 
-def _row(
+def _task_row(
     execution_id: int, arn: str, wanted: engine.RunTask, now_ms: int, limits: activity_limits.Limits
 ) -> dict[str, Any]:
     """Return the row of a task. Most clocks of an activity start when a worker has it."""

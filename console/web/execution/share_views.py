@@ -65,7 +65,7 @@ def shared_picture(_request: HttpRequest, token: str, kind: str) -> HttpResponse
         raise Http404(f"A link leads to {' or '.join(_KINDS)}.")
     try:
         execution = masked_execution.mask_execution(shares.open_share(token))
-    except shares.Closed as why:
+    except shares.ShareClosed as why:
         raise PermissionDenied(str(why)) from None
     headers = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex"}
     return HttpResponse(_exported(kind, execution), content_type=_KINDS[kind][1], headers=headers)

@@ -29,7 +29,7 @@ class ServiceTarget:
 
     machine: str
     name: str
-    plan: explain.Plan
+    plan: explain.CallPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class TaskCall:
 
     state: str
     resource: str
-    plan: explain.Plan
+    plan: explain.CallPlan
     given: json_view.PayloadView | None
 
 

@@ -42,7 +42,7 @@ def invitation_page(request: HttpRequest, token: str) -> HttpResponse:
         user = invitations.accept_invitation(
             token, encoded, _reader(request), logging_setup.request_id()
         )
-    except invitations.Closed:
+    except invitations.InvitationClosed:
         return render(request, "people/invitation_closed.html", status=410)
     except invitations.OtherAccount:
         return _render_page(request, invitation, None, 403)

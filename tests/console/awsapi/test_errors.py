@@ -168,7 +168,7 @@ def reached(start: str) -> Iterator[Reader]:
         seen |= reader.mentioned
 
 
-def raised_beyond_the_model(service: services.Service, action: str) -> set[str]:
+def raised_beyond_the_model(service: services.ApiService, action: str) -> set[str]:
     """Return the codes in an operation's code that its model and the common errors do not name."""
     handler = service.handler(action)
     codes = {
@@ -184,7 +184,7 @@ def raised_beyond_the_model(service: services.Service, action: str) -> set[str]:
 
 
 @pytest.mark.parametrize("service", services.SERVICES, ids=lambda service: service.name)
-def test_every_error_is_one_that_callers_know(service: services.Service) -> None:
+def test_every_error_is_one_that_callers_know(service: services.ApiService) -> None:
     """Of its operation's model, of AWS's common errors, or with a reason."""
     beyond = {
         (action, code)

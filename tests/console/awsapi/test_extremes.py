@@ -110,7 +110,7 @@ def known(world: World) -> dict[str, Any]:
     }
 
 
-def ask(world: World, service: services.Service, action: str, params: dict[str, Any]) -> object:
+def ask(world: World, service: services.ApiService, action: str, params: dict[str, Any]) -> object:
     """Call an action of any service; raise its error."""
     shapes.check_params(service.operation(action), params)
     actor = Actor("ana", "AKIATEST", "request")
@@ -129,7 +129,7 @@ def ask(world: World, service: services.Service, action: str, params: dict[str, 
     ],
 )
 def test_a_number_is_refused_in_the_shape_of_aws_or_taken(
-    world: World, known: dict[str, Any], service: services.Service, action: str, path: Path
+    world: World, known: dict[str, Any], service: services.ApiService, action: str, path: Path
 ) -> None:
     """A 4xx that names what is wrong, or an answer that can be written as JSON; never a failure."""
     shape = service.operation(action).input_shape

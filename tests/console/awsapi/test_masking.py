@@ -46,7 +46,7 @@ class Caller:
     def ask(
         self,
         action: str,
-        service: services.Service = services.STATES,
+        service: services.ApiService = services.STATES,
         run: Callable[[Any], Any] = looped,
         **params: Any,
     ) -> Any:

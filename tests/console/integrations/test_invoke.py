@@ -9,7 +9,7 @@ import pytest
 
 import engine
 from console.integrations import invoke
-from console.integrations.outcome import Failed, Outcome, Succeeded, Task
+from console.integrations.outcome import Failed, Outcome, Succeeded, TaskAttempt
 
 if TYPE_CHECKING:
     from pytest_django.fixtures import Settings
@@ -25,7 +25,7 @@ def called(settings: Settings, **parameters: Any) -> Outcome:
     settings.STEPYARD_FUNCTIONS = {"echo": f"{__name__}:echo"}
     text = engine.dumps({"FunctionName": "echo", **parameters})
     return invoke.call(
-        Task(
+        TaskAttempt(
             kind="service",
             resource="arn:aws:states:::lambda:invoke",
             service="lambda",

@@ -8,24 +8,26 @@ import pytest
 
 import engine
 from console.integrations import aws, jobs
-from console.integrations.outcome import Failed, Outcome, Submitted, Succeeded, Task
+from console.integrations.outcome import Failed, Outcome, Submitted, Succeeded, TaskAttempt
 
 
-def task(resource: str, parameters: Any = None, pattern: str = ".sync") -> Task:
+def task(resource: str, parameters: Any = None, pattern: str = ".sync") -> TaskAttempt:
     """Return a task of ``service:action``."""
     service, action = resource.split(":")
     arn = "arn:aws:states:us-east-1:123456789012:execution:m:x"
     text = engine.dumps(parameters or {})
-    return Task("service", resource, service, action, text, "key", arn, "token", None, pattern)
+    return TaskAttempt(
+        "service", resource, service, action, text, "key", arn, "token", None, pattern
+    )
 
 
 @pytest.fixture
 def answer(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Let the next call answer this; return what was asked."""
-    asked: list[Task] = []
+    asked: list[TaskAttempt] = []
 
-    def set_answer(outcome: Outcome) -> list[Task]:
-        def call(wanted: Task) -> Outcome:
+    def set_answer(outcome: Outcome) -> list[TaskAttempt]:
+        def call(wanted: TaskAttempt) -> Outcome:
             asked.append(wanted)
             return outcome
 

@@ -16,7 +16,7 @@ import pytest
 import engine
 from console import integrations
 from console.integrations import explain, kubernetes, targets
-from console.integrations.outcome import Failed, Submitted, Succeeded, Task
+from console.integrations.outcome import Failed, Submitted, Succeeded, TaskAttempt
 from tests.acceptance.kube import Kube
 
 if TYPE_CHECKING:
@@ -41,13 +41,15 @@ def kube(settings: Any) -> Iterator[Kube]:
         yield running
 
 
-def task(action: str, kube: Kube, pattern: str = "", key: str = "key-1", **given: Any) -> Task:
+def task(
+    action: str, kube: Kube, pattern: str = "", key: str = "key-1", **given: Any
+) -> TaskAttempt:
     """Return a task that asks a cluster."""
     authority = base64.b64encode(kube.authority.encode()).decode()
     cluster = {"ClusterName": "blue", "CertificateAuthority": authority, "Endpoint": kube.url}
     arn = "arn:aws:states:us-east-1:123456789012:execution:m:x"
     text = engine.dumps(cluster | given)
-    return Task(
+    return TaskAttempt(
         "service", action, "eks", action, text, key, arn, "token", None, pattern, project="default"
     )
 
@@ -264,7 +266,7 @@ def test_a_token_that_is_no_header_is_not_told(kube: Kube, settings: Any) -> Non
 # -- eks:runJob ------------------------------------------------------------------------------------
 
 
-def begun(kube: Kube, **given: Any) -> tuple[Task, str]:
+def begun(kube: Kube, **given: Any) -> tuple[TaskAttempt, str]:
     """Return a job that is waited for, and what is kept of it."""
     asked = task("runJob", kube, ".sync", **{"Job": JOB, **given})
     outcome = integrations.call_task(asked)
@@ -272,7 +274,7 @@ def begun(kube: Kube, **given: Any) -> tuple[Task, str]:
     return asked, outcome.job
 
 
-def ended(asked: Task, kept: str) -> Any:
+def ended(asked: TaskAttempt, kept: str) -> Any:
     """Look until a job has ended."""
     for _ in range(5):
         outcome = integrations.poll_job(asked, kept)

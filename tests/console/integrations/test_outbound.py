@@ -16,7 +16,7 @@ import pytest
 
 import engine
 from console.integrations import kubernetes, outbound, web
-from console.integrations.outcome import Failed, Outcome, Succeeded, Task
+from console.integrations.outcome import Failed, Outcome, Succeeded, TaskAttempt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -232,7 +232,7 @@ def http_task(settings: Any, listener: Listener, **more: Any) -> Outcome:
         **more,
     }
     text = engine.dumps(asked)
-    return web.call(Task("service", "r", "http", "invoke", text, "k", "", "t", timeout))
+    return web.call(TaskAttempt("service", "r", "http", "invoke", text, "k", "", "t", timeout))
 
 
 def cluster_task(settings: Any, listener: Listener, **more: Any) -> Outcome:
@@ -241,7 +241,7 @@ def cluster_task(settings: Any, listener: Listener, **more: Any) -> Outcome:
     settings.STEPYARD_TARGETS = {"kubernetes": {"endpoints": [url], "token": "t"}}
     asked = {"ClusterName": "c", "CertificateAuthority": "", "Endpoint": url}
     text = engine.dumps(asked | {"Method": "GET", "Path": "/api"})
-    return kubernetes.call(Task("service", "", "eks", "call", text, "k", "", "", **more))
+    return kubernetes.call(TaskAttempt("service", "", "eks", "call", text, "k", "", "", **more))
 
 
 def endless(connection: socket.socket) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import engine
 from console.integrations import explain, function, invoke, redaction, targets, web
-from console.integrations.outcome import Failed, Succeeded, Task
+from console.integrations.outcome import Failed, Succeeded, TaskAttempt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,10 +83,10 @@ def key(machine: str, project: str = "default") -> targets.MachineKey:
     return targets.MachineKey(project, machine)
 
 
-def task_of(machine: str, arn: str = "", project: str = "default") -> Task:
+def task_of(machine: str, arn: str = "", project: str = "default") -> TaskAttempt:
     """Return a task of an execution of a machine."""
     execution = EXECUTION.format(machine)
-    return Task("lambda", arn, "", "", "1", "k", execution, "", project=project)
+    return TaskAttempt("lambda", arn, "", "", "1", "k", execution, "", project=project)
 
 
 def call(name: str, machine: str) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from console.metrics.names import METRICS, SEVEN
 
-DOCS = Path(__file__).parents[3] / "docs" / "metrics.md"
+DOCS = Path(__file__).parents[3] / "docs" / "reference" / "metrics.md"
 _ROW = re.compile(r"^\| `(\w+)` \| (\w+) \| (\S+) \| (.+) \|$", re.MULTILINE)
 
 

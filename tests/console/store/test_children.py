@@ -33,7 +33,7 @@ def parent_of(project: Project, policy: str = "", *, suffix: str = "", **more: A
     return machine
 
 
-def called(parent: Execution) -> claim.Work:
+def called(parent: Execution) -> claim.ClaimedTask:
     """Take the parent's call, as the worker does before it makes it."""
     work = claim.claim_call(parent.pk, TaskRow.objects.get(execution=parent).task)
     assert work is not None

@@ -38,12 +38,12 @@ BEN = audit.Actor("ben")
 
 
 @pytest.fixture
-def open_task(project: Project) -> Callable[[str], tuple[Execution, claim.Work]]:
+def open_task(project: Project) -> Callable[[str], tuple[Execution, claim.ClaimedTask]]:
     """Return a function: name -> an execution and its one task, which a worker has."""
     activities.create_activity(project, REGION, "work")
     machine = create(project, TIMED)
 
-    def make(name: str) -> tuple[Execution, claim.Work]:
+    def make(name: str) -> tuple[Execution, claim.ClaimedTask]:
         execution = start(machine, name=name)
         drain(execution)
         work = claim.take_activity_task(ACTIVITY, "w")
@@ -60,7 +60,7 @@ def ending(execution: Execution) -> tuple[str, dict[str, Any]]:
     return row.type, json.loads(row.details)
 
 
-def sender(execution: Execution, work: claim.Work) -> Callable[[int], str]:
+def sender(execution: Execution, work: claim.ClaimedTask) -> Callable[[int], str]:
     """Return what each of eight does: succeed, fail, by token or by hand, or keep alive."""
 
     def act(number: int) -> str:
@@ -85,7 +85,7 @@ def is_task_timed_out(fault: Exception) -> bool:
 
 
 def test_one_of_eight_senders_wins_each_time(
-    open_task: Callable[[str], tuple[Execution, claim.Work]],
+    open_task: Callable[[str], tuple[Execution, claim.ClaimedTask]],
 ) -> None:
     """The others hear TaskTimedOut, a heartbeat ends nothing, the history is the winner's."""
     for round_ in range(ROUNDS):
@@ -103,14 +103,16 @@ def test_one_of_eight_senders_wins_each_time(
 
 
 def test_a_deadline_and_the_answers_have_one_winner(
-    open_task: Callable[[str], tuple[Execution, claim.Work]],
+    open_task: Callable[[str], tuple[Execution, claim.ClaimedTask]],
 ) -> None:
     """When time runs out as the answers come in, either it or one answer counts."""
     for round_ in range(ROUNDS):
         execution, work = open_task(f"x{round_}")
         TaskRow.objects.filter(execution=execution).update(timeout_due_ms=1)
 
-        def act(number: int, execution: Execution = execution, work: claim.Work = work) -> bool:
+        def act(
+            number: int, execution: Execution = execution, work: claim.ClaimedTask = work
+        ) -> bool:
             if number < 2:
                 return expiry.expire_tasks([(execution.pk, work.task)]) == 1
             complete.succeed(work.token, str(number))
@@ -126,13 +128,15 @@ def test_a_deadline_and_the_answers_have_one_winner(
 
 
 def test_a_stop_and_the_answers_leave_one_end(
-    open_task: Callable[[str], tuple[Execution, claim.Work]],
+    open_task: Callable[[str], tuple[Execution, claim.ClaimedTask]],
 ) -> None:
     """An answer that was taken before the stop may be in the history; one after it never is."""
     for round_ in range(ROUNDS):
         execution, work = open_task(f"x{round_}")
 
-        def act(number: int, execution: Execution = execution, work: claim.Work = work) -> str:
+        def act(
+            number: int, execution: Execution = execution, work: claim.ClaimedTask = work
+        ) -> str:
             if number == 0:
                 stop_execution(execution, cause="race")
                 return "stopped"
@@ -152,7 +156,7 @@ def test_a_stop_and_the_answers_leave_one_end(
 
 
 def test_the_token_before_a_redrive_ends_nothing_after_it(
-    open_task: Callable[[str], tuple[Execution, claim.Work]],
+    open_task: Callable[[str], tuple[Execution, claim.ClaimedTask]],
 ) -> None:
     """The redriven task has a token of its own, and only that one opens it."""
     execution, work = open_task("x")
@@ -211,7 +215,7 @@ def test_a_person_and_a_worker_do_not_both_take_a_task(project: Project) -> None
         refused = [one for one in results if isinstance(one, Exception)]
         assert len(refused) == 3
         assert all(is_task_timed_out(fault) for fault in refused), refused
-        assert sum(isinstance(one, claim.Work) for one in results) <= 1
+        assert sum(isinstance(one, claim.ClaimedTask) for one in results) <= 1
         assert drain(execution).status == "SUCCEEDED"
         assert types(execution).count("ActivityStarted") == 1
         assert types(execution).count("ActivitySucceeded") == 1

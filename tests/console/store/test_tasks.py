@@ -51,7 +51,7 @@ def execution(project: Project) -> Execution:
     return execution
 
 
-def taken(worker: str = "w1") -> claim.Work:
+def taken(worker: str = "w1") -> claim.ClaimedTask:
     """Take the open task."""
     work = claim.take_activity_task(ACTIVITY, worker)
     assert work is not None
@@ -265,7 +265,7 @@ def test_what_a_worker_never_heard_of_is_put_back(execution: Execution) -> None:
 
 def poll(seconds: float) -> dict[str, Any]:
     """Poll for work over a connection that is closed after so long."""
-    taken: list[claim.Work] = []
+    taken: list[claim.ClaimedTask] = []
 
     def look() -> dict[str, Any] | None:
         work = claim.take_activity_task(ACTIVITY)

@@ -261,7 +261,7 @@ def test_an_account_that_is_made_at_the_same_moment_is_not_taken_over(project: P
         assert added_first or "joined" in results
         assert get_user_model().objects.get(username=name).has_usable_password() != added_first
     _, token = invitations.create_invitation(project, "eve", "viewer", 1, Actor("owner"), owner)
-    with pytest.raises(invitations.Closed):
+    with pytest.raises(invitations.InvitationClosed):
         invitations.accept_invitation(token, "", None)
 
 

@@ -9,13 +9,13 @@ import pytest
 from django.conf import settings
 
 import engine
-from console.samples import MACHINES, Sample
+from console.samples import MACHINES, SampleMachine
 
 ORDER = next(one for one in MACHINES if one.name == "OrderProcessing")
 
 
 @pytest.mark.parametrize("sample", MACHINES, ids=lambda sample: sample.name)
-def test_a_sample_has_no_problem(sample: Sample) -> None:
+def test_a_sample_has_no_problem(sample: SampleMachine) -> None:
     """Every definition is accepted without so much as a warning, every input is JSON."""
     assert engine.check(sample.definition) == []
     engine.loads(sample.input)
@@ -23,7 +23,7 @@ def test_a_sample_has_no_problem(sample: Sample) -> None:
 
 
 @pytest.mark.parametrize("sample", MACHINES, ids=lambda sample: sample.name)
-def test_every_function_of_a_sample_exists(sample: Sample) -> None:
+def test_every_function_of_a_sample_exists(sample: SampleMachine) -> None:
     """Each Task leads to a callable that is registered under its name."""
     for node in engine.build_graph(engine.parse(sample.definition)).nodes:
         if node.type != "Task":

@@ -108,5 +108,5 @@ def test_x17_a_token_says_only_what_it_opens(project: Project, execution: Execut
     del project
     one, other = (shares.create_share(execution, 1, Actor(name)) for name in ("a", "b"))
     assert one != other
-    with pytest.raises(shares.Closed):
+    with pytest.raises(shares.ShareClosed):
         shares.open_share(one)

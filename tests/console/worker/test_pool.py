@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.worker import Embedded, call_pool, embedded
-from console.worker.call_pool import Pool
+from console.worker.call_pool import CallPool
 from tests.console.store.helpers import create, ended, function, one, start
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Slow(deque[Any]):
 
 def test_a_job_that_comes_as_another_is_taken_has_a_thread() -> None:
     """The thread that is just taking the first job is not counted on for the second."""
-    jobs = Pool(2, "test")
+    jobs = CallPool(2, "test")
     jobs.submit(lambda: None)
     while not jobs._idle:
         time.sleep(0.001)
@@ -76,7 +76,7 @@ def test_a_job_that_comes_as_another_is_taken_has_a_thread() -> None:
 def test_hanging_jobs_are_replaced_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each once; a replaced thread ends with its job and makes room again."""
     monkeypatch.setattr(call_pool, "MAX_HUNG", 1)
-    jobs = Pool(1, "test")
+    jobs = CallPool(1, "test")
     for number in (1, 2):
         jobs.submit(lambda: none(let_go.wait(60)), key=number)
     deadline = time.monotonic() + 5

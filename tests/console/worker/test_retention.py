@@ -72,9 +72,9 @@ def done(machine: StateMachine, days: float, data: Any = None) -> Execution:
     return age(drain(start(machine, data)), days)
 
 
-def older_than(days: float, **more: Any) -> retention.Scope:
+def older_than(days: float, **more: Any) -> retention.RetentionScope:
     """Return the scope of what ended so many days ago."""
-    return retention.Scope(clock.now_ms() - int(days * DAY_MS), **more)
+    return retention.RetentionScope(clock.now_ms() - int(days * DAY_MS), **more)
 
 
 def names_left() -> set[int]:
@@ -184,7 +184,7 @@ def test_half_removed_is_finished_and_cannot_be_redriven(
     assert not retention.is_begun(parent.pk)
     children = Execution.objects.filter(map_run__parent=parent).count()
     monkeypatch.setattr(retention, "EVENTS_AT_ONCE", 1)
-    scope = retention.Scope(clock.now_ms() + 1000)
+    scope = retention.RetentionScope(clock.now_ms() + 1000)
 
     def killed(so_far: retention.Pruned) -> bool:
         raise KeyboardInterrupt(so_far)
@@ -212,7 +212,10 @@ def test_what_is_redriven_meanwhile_stays(
             second.refresh_from_db()
         return True
 
-    assert retention.prune(retention.Scope(clock.now_ms() + 1000), go_on=redriven).executions == 1
+    assert (
+        retention.prune(retention.RetentionScope(clock.now_ms() + 1000), go_on=redriven).executions
+        == 1
+    )
     assert names_left() == {second.pk}
     again = drain(second)
     assert (again.status, again.redrive_count) == ("FAILED", 1)

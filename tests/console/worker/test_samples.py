@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console import access, test_state
-from console.integrations import Failed, Task, explain, invoke, targets
+from console.integrations import Failed, TaskAttempt, explain, invoke, targets
 from console.management.serving import load_samples
 from console.models import Activity, StateMachine
 from console.samples import MACHINES, is_sample, sample_role
@@ -125,7 +125,7 @@ def test_what_comes_before_what(
     found = targets.find_registered_function("NotifyCustomer", arn, M, sample=of_sample)
     assert (found or ("", ""))[1].startswith(wanted)
     assert (found is None) == (wanted == "")
-    task = Task("lambda", arn, "", "", "{}", "k", "arn:aws:states:r:a:execution:M:x", "")
+    task = TaskAttempt("lambda", arn, "", "", "{}", "k", "arn:aws:states:r:a:execution:M:x", "")
     if not named and not functions and not of_sample:
         outcome = invoke.call_by_arn(task)
         assert isinstance(outcome, Failed)
