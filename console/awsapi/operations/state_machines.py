@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import engine
+from console import arns
 from console.awsapi import paging
 from console.awsapi.operations import encryption
 from console.awsapi.operations.call import Call, present, seconds
@@ -89,6 +90,7 @@ def update(call: Call) -> dict[str, Any]:
     """UpdateStateMachine."""
     params = call.params
     _check_description(params)
+    arns.check_unlabelled(params["stateMachineArn"])
     machine = machines.get_machine(call.project, params["stateMachineArn"])
     texts = _configurations(call)
     changed = machines.update_machine(
@@ -170,6 +172,7 @@ def describe_for_execution(call: Call) -> dict[str, Any]:
 
 def delete(call: Call) -> dict[str, Any]:
     """DeleteStateMachine."""
+    arns.check_unlabelled(call.params["stateMachineArn"])
     machines.delete_machine(call.project, call.params["stateMachineArn"], call.actor)
     return {}
 

@@ -6,6 +6,8 @@ import base64
 import hashlib
 from typing import TYPE_CHECKING, Any
 
+from console import arns
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -20,7 +22,7 @@ def get_caller_identity(call: Call) -> dict[str, Any]:
     return {
         "UserId": f"AIDA{unique[:17]}",
         "Account": account,
-        "Arn": f"arn:aws:iam::{account}:user/{name}",
+        "Arn": f"arn:{arns.partition_of(call.region)}:iam::{account}:user/{name}",
     }
 
 

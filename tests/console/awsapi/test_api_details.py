@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from console import arns
 from console.errors import ServiceError, ValidationException
+from tests.console.awsapi.world import MAP
 from tests.console.store.helpers import PASS, ROLE
 
 if TYPE_CHECKING:
@@ -151,3 +153,35 @@ def test_a_state_tried_without_a_role_has_a_null_role(world: World) -> None:
     pass_state = {"Type": "Pass", "Parameters": {"role.$": "$$.Execution.RoleArn"}, "End": True}
     found = world.ask("TestState", definition=json.dumps(pass_state))
     assert json.loads(found["output"]) == {"role": None}
+
+
+def test_an_arn_of_a_map_state_is_no_machine(world: World) -> None:
+    """Start, update and delete refuse it with a reason."""
+    arn = world.fresh(MAP) + "/lab"
+    for action, more in (
+        ("StartExecution", {}),
+        ("StartSyncExecution", {}),
+        ("UpdateStateMachine", {"roleArn": ROLE}),
+        ("DeleteStateMachine", {}),
+    ):
+        with pytest.raises(ValidationException) as caught:
+            world.ask(action, stateMachineArn=arn, **more)
+        assert caught.value.reason == "API_DOES_NOT_SUPPORT_LABELED_ARNS"
+
+
+@pytest.mark.parametrize(
+    ("region", "partition"),
+    [
+        ("eu-west-1", "aws"),
+        ("cn-north-1", "aws-cn"),
+        ("us-gov-west-1", "aws-us-gov"),
+        ("us-iso-east-1", "aws-iso"),
+        ("us-isob-east-1", "aws-iso-b"),
+        ("eusc-de-east-1", "aws-eusc"),
+    ],
+)
+def test_a_region_has_its_partition(region: str, partition: str) -> None:
+    """Machines and activities of China and of the governments have other ARNs."""
+    arn = arns.state_machine_arn(region, "123456789012", "m")
+    assert arn == f"arn:{partition}:states:{region}:123456789012:stateMachine:m"
+    assert arns.activity_arn(region, "123456789012", "a").startswith(f"arn:{partition}:")
