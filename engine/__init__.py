@@ -41,7 +41,7 @@ from engine.history.fold import Trace
 from engine.history.paint import paint
 from engine.history.visits import GroupAttempt, Visit, Visits, VisitStatus
 from engine.jsontext import byte_size, dumps, has_surrogate, loads
-from engine.language import Diagnostic, check, parse, parse_state
+from engine.language import Diagnostic, check, parse, parse_state, parse_stored
 from engine.language.diagnostics import DiagnosticCode, Severity
 from engine.language.lint import FORMATS as LINT_FORMATS
 from engine.language.model import (
@@ -189,6 +189,7 @@ __all__ = [
     "parse",
     "parse_resource",
     "parse_state",
+    "parse_stored",
     "payload_limit",
     "processor_definition",
     "replay",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pytest
 from django.db import connection
 
-from console.awsapi.threads import run_in_loop
+from console.fast_path.threads import run_in_loop
 from console.store.db.writer import is_embedded
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ import engine
 from console import access
 from console.awsapi import cbor, services, shapes, sigv4
 from console.awsapi.operations.call import Answer, Call, Later
-from console.awsapi.threads import run_in_loop, threads, written
 from console.errors import ErrorCode, ProtocolError, ServiceError
+from console.fast_path.threads import run_in_loop, threads, written
 from console.store.db import outages
 from console.store.db.audit import Actor
 from console.store.db.pending import Pending, settled

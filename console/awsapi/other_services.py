@@ -20,8 +20,8 @@ import structlog
 
 from console.awsapi import asgi, services, sigv4
 from console.awsapi.operations.call import Call
-from console.awsapi.threads import threads
 from console.errors import ErrorCode, ProtocolError, ServiceError
+from console.fast_path.threads import threads
 from console.store.db import outages
 from console.store.db.audit import Actor
 from console.store.db.pending import settled

@@ -17,8 +17,8 @@ from django.core.management.base import CommandError
 from django.urls import get_resolver
 
 from console.execution_rights import UNKNOWN
+from console.fast_path.gc_freeze import spare_collections
 from console.management.connections import BoundedProtocol
-from console.management.gc_freeze import spare_collections
 from console.samples import MACHINES, sample_role
 from console.store.db.audit import Actor
 from console.store.db.writer import is_embedded

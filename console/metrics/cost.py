@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Count, Q, Sum
 
+from console.fast_path import sql
 from console.models import Execution, HistoryEvent, Price, TaskRow
-from console.store.db import sql
 from engine import event_types
 
 if TYPE_CHECKING:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 import uuid
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -25,6 +27,8 @@ from engine.data.paths import PathSyntaxError
 from engine.errors import QueryEvaluationError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from engine.data.expression import Expression
 
 
@@ -184,18 +188,37 @@ _RANDOM = re.compile(r"\$(random|shuffle|uuid)\b")
 _CONTEXT = re.compile(r"context|\$states(?!\s*\.\s*(input|result|errorOutput)\b)")
 
 
+_accepts_top_level: ContextVar[bool] = ContextVar("accepts_top_level", default=False)
+
+
+@contextmanager
+def accept_top_level() -> Iterator[None]:
+    """Compile expressions that read the top level, where they find nothing.
+
+    For stored definitions: an earlier release, which did not refuse them, accepted them.
+    """
+    token = _accepts_top_level.set(True)
+    try:
+        yield
+    finally:
+        _accepts_top_level.reset(token)
+
+
 @lru_cache(maxsize=4096)
-def _inspect(text: str) -> bool:
-    """Parse an expression and tell whether it is tame; raise ``JsonataSyntaxError``."""
+def _inspect(text: str, *, top_level: bool) -> bool:
+    """Parse an expression and tell whether it is tame; raise ``JsonataSyntaxError``.
+
+    ``top_level``: accept an expression that reads the top level.
+    """
     try:
         tree = jsonata_eval.compiled(text).ast
     except JException as error:
         raise JsonataSyntaxError(INVALID, [error_text(error)], str(error.error)) from None
     except Exception:  # noqa: BLE001 - the library lets bare errors of Python through
         raise JsonataSyntaxError(INVALID, ["The expression cannot be read"]) from None
-    if mentions_root(tree):
+    if not top_level and mentions_root(tree):
         raise JsonataSyntaxError(UNSUPPORTED, [f"Reference to '{ROOT}' is not supported."])
-    if names := top_level_names(tree):
+    if not top_level and (names := top_level_names(tree)):
         messages = [f"Reference to '{name}' at the top level is not supported." for name in names]
         raise JsonataSyntaxError(UNSUPPORTED, messages)
     return len(text) <= _MAX_TAME and _is_tame(tree)
@@ -234,4 +257,4 @@ def compile_jsonata(text: str, *, field: str) -> Expression:
     if not is_jsonata(text):
         raise PathSyntaxError(jsonata_problem(text))
     inner = text[len(OPEN) : -len(CLOSE)].strip()
-    return Expression_(inner, field, _inspect(inner))
+    return Expression_(inner, field, _inspect(inner, top_level=_accepts_top_level.get()))

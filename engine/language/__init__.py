@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from engine import jsontext
+from engine.data.jsonata import accept_top_level
 from engine.errors import DefinitionError, JsonTextError
 from engine.language.build import build
 from engine.language.diagnostics import Diagnostic, DiagnosticCode, Problems, Severity
@@ -36,6 +37,28 @@ def parse(text: str, type: str = MachineType.STANDARD) -> Machine:  # noqa: A002
             [diagnostic for diagnostic in diagnostics if diagnostic.severity is Severity.ERROR]
         )
     return machine
+
+
+def parse_stored(text: str, type: str = MachineType.STANDARD) -> Machine:  # noqa: A002
+    """Return the machine of a definition that this release or an earlier one accepted.
+
+    A rule may be newer than a definition in a data folder. The definition still runs, by the rules
+    of its time: JSONata that reads the top level was accepted once, and finds nothing there. Raise
+    ``DefinitionError`` for every other error.
+    """
+    machine, diagnostics = _check_and_build(text, type)
+    if machine is None and any(problem.code in _NEWER_RULES for problem in diagnostics):
+        machine = _build_stored(text, type)
+    return parse(text, type) if machine is None else machine
+
+
+_NEWER_RULES = frozenset({DiagnosticCode.UNSUPPORTED_JSONATA})
+
+
+@lru_cache(maxsize=1024)
+def _build_stored(text: str, type: str) -> Machine | None:  # noqa: A002
+    with accept_top_level():
+        return _read_definition(text, type)[0]
 
 
 def parse_state(text: str, state_name: str | None = None) -> tuple[Machine, str]:
@@ -97,8 +120,7 @@ def check(text: str, type: str = MachineType.STANDARD) -> list[Diagnostic]:  # n
     return list(_check_and_build(text, type)[1])
 
 
-@lru_cache(maxsize=1024)
-def _check_and_build(text: str, type: str) -> tuple[Machine | None, tuple[Diagnostic, ...]]:  # noqa: A002
+def _read_definition(text: str, type: str) -> tuple[Machine | None, tuple[Diagnostic, ...]]:  # noqa: A002
     problems = Problems()
     if not text.strip():
         problems.error("", "Definition must be a valid JSON object")
@@ -114,6 +136,9 @@ def _check_and_build(text: str, type: str) -> tuple[Machine | None, tuple[Diagno
     return (None if problems.errors else machine), diagnostics
 
 
+_check_and_build = lru_cache(maxsize=1024)(_read_definition)
+
+
 def _json_diagnostic(text: str, error: JsonTextError) -> Diagnostic:
     """Return the problem of a text that is no JSON, in the words of the service's parser."""
     if not error.line:
@@ -126,4 +151,4 @@ def _json_diagnostic(text: str, error: JsonTextError) -> Diagnostic:
     )
 
 
-__all__ = ["Diagnostic", "Machine", "check", "parse", "parse_state"]
+__all__ = ["Diagnostic", "Machine", "check", "parse", "parse_state", "parse_stored"]

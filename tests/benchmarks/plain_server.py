@@ -32,7 +32,7 @@ def cursor() -> None:
     """Execute statements by Django's cursor."""
     from django.db import connection
 
-    from console.store.db import sql
+    from console.fast_path import sql
 
     def cursor_of_this_thread() -> Any:
         return connection.cursor()
@@ -42,7 +42,7 @@ def cursor() -> None:
 
 def rows() -> None:
     """Read and insert rows by the ORM."""
-    from console.store.db import rows as fast
+    from console.fast_path import rows as fast
 
     def fetch_one(model: Any, where: str, values: Any) -> Any:
         return model._base_manager.extra(where=[where], params=values).first()  # noqa: S610

@@ -15,7 +15,7 @@ from django.core.exceptions import SynchronousOnlyOperation
 from django.db import OperationalError, connection
 
 from console.awsapi import asgi
-from console.awsapi.threads import Threads, run_in_loop, written
+from console.fast_path.threads import Threads, run_in_loop, written
 from console.models import Activity, Execution
 from console.store.db import writer
 from console.store.db.pending import Pending

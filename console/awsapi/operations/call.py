@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from console.awsapi.threads import run_in_loop, written
+from console.fast_path.threads import run_in_loop, written
 from console.store.db import outages, signals
 from console.store.db.pending import Pending, settled
 from console.store.db.writer import (
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from console.access import Principal
-    from console.awsapi.threads import Threads
+    from console.fast_path.threads import Threads
     from console.models import Project
     from console.store.db.audit import Actor
     from console.store.executions.start import Parent

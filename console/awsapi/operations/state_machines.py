@@ -113,7 +113,7 @@ def describe(call: Call) -> dict[str, Any]:
     """DescribeStateMachine."""
     arn, _, label = call.params["stateMachineArn"].partition("/")
     target = versions.resolve_target(call.project, arn)
-    if label and label not in engine.parse(target.machine.definition.text).labels:
+    if label and label not in engine.parse_stored(target.machine.definition.text).labels:
         raise StateMachineDoesNotExist(f"State Machine Does Not Exist: '{arn}/{label}'")
     machine, shown = target.machine, target.version or target.machine
     with_data = call.params.get("includedData") != "METADATA_ONLY"

@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError
 from console import access
 from console.client_profile import UnreadableProfileError, complete_profile, profile_text
 from console.data_folder import make_private, write_private
-from console.management.cpu_affinity import stay_on_one
+from console.fast_path.cpu_affinity import stay_on_one
 from console.management.serving import allow, listen, load_samples, serve
 from console.management.team import reach_database
 from console.store.db import identity

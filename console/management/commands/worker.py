@@ -15,7 +15,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import Error, connection, connections
 
 from console import postgres
-from console.management.gc_freeze import spare_collections
+from console.fast_path.gc_freeze import spare_collections
 from console.management.team import prepare
 from console.management.watchdog import Watchdog
 from console.worker import health_file

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from console import clock
+from console.fast_path import rows
 from console.models import AuditEntry
-from console.store.db import rows
 from console.store.db.texts import storable
 
 if TYPE_CHECKING:

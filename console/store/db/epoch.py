@@ -7,8 +7,8 @@ new epoch (``manage.py bump_epoch``), and no step of a process of an older one i
 from __future__ import annotations
 
 from console import clock
+from console.fast_path import sql
 from console.models import ServerFact
-from console.store.db import sql
 from console.store.db.writer import write
 
 NAME = "epoch"

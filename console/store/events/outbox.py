@@ -16,9 +16,10 @@ from django.db import connection, transaction
 from console import arns, clock
 from console.events import body
 from console.events.patterns import Pattern, PatternError, load_event, parse_pattern
+from console.fast_path import rows
 from console.models import Delivery, EventRule, EventTarget, Execution, OutboxEvent
 from console.statuses import RuleState, Topic
-from console.store.db import rows, signals
+from console.store.db import signals
 from console.store.db.texts import storable
 from console.store.db.writer import write
 

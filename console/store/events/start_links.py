@@ -7,9 +7,10 @@ import secrets
 
 from console import clock
 from console.errors import ErrorCode, ServiceError, StateMachineDoesNotExist, ValidationException
+from console.fast_path import rows
 from console.models import StartLink, StateMachine
 from console.statuses import MachineStatus
-from console.store.db import audit, rows
+from console.store.db import audit
 from console.store.db.writer import write
 
 _MOST = 20

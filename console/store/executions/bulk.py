@@ -14,6 +14,7 @@ from django.db.models import Count
 
 from console import access, clock
 from console.errors import ErrorCode, ServiceError, ThrottlingException, ValidationException
+from console.fast_path import rows
 from console.models import BulkItem, BulkJob, Execution
 from console.statuses import (
     BulkAction,
@@ -22,7 +23,7 @@ from console.statuses import (
     ExecutionStatus,
     MachineStatus,
 )
-from console.store.db import audit, rows
+from console.store.db import audit
 from console.store.db.writer import is_outage, write
 from console.store.executions import redrive
 from console.store.executions.start import start_execution

@@ -8,9 +8,10 @@ from django.db.models import F
 
 import engine
 from console import arns, clock
+from console.fast_path import sql
 from console.models import MapRun
 from console.statuses import DueKind, Topic
-from console.store.db import signals, sql
+from console.store.db import signals
 from console.store.db.texts import storable
 from console.store.events import outbox
 from console.store.executions import redrive

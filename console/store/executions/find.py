@@ -8,8 +8,8 @@ from django.db.models import Q
 
 from console import arns
 from console.errors import ErrorCode, ServiceError
+from console.fast_path import rows
 from console.models import Alias, Execution, MapRun, StateMachine, Version
-from console.store.db import rows
 
 if TYPE_CHECKING:
     from console.models import Project

@@ -66,7 +66,7 @@ def start_replay(
 def check_state(text: str, state: str) -> None:
     """Raise ValidationException if an execution cannot begin in a state of this definition."""
     try:
-        known = engine.parse(text).block.states
+        known = engine.parse_stored(text).block.states
     except engine.DefinitionError:
         raise ValidationException("The definition can no longer be run") from None
     if state not in known:

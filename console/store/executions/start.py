@@ -16,9 +16,10 @@ from django.db import transaction
 import engine
 from console import arns, clock, execution_rights, quotas
 from console.errors import ErrorCode, ServiceError
+from console.fast_path import rows
 from console.models import Execution, RunRow, StateMachine, Version
 from console.statuses import ExecutionStatus, MachineType
-from console.store.db import audit, rows, signals
+from console.store.db import audit, signals
 from console.store.db.pending import Pending, immediate
 from console.store.events import outbox
 from console.store.executions import commands, step

@@ -20,9 +20,10 @@ from structlog.contextvars import bound_contextvars
 
 import engine
 from console import clock
+from console.fast_path import sql
 from console.integrations import parameters
 from console.statuses import ExecutionStatus, MachineStatus, Topic
-from console.store.db import epoch, signals, sql
+from console.store.db import epoch, signals
 from console.store.db.writer import hand_in, is_outage
 from console.store.executions.commands import Fenced, apply_commands
 from console.store.state import history, inbox, timers, transition_rate

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from console.errors import ValidationException
+from console.fast_path import sql
 from console.models import Tag
 from console.statuses import TaskClock
-from console.store.db import sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

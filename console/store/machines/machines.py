@@ -20,9 +20,10 @@ from console.errors import (
     ServiceError,
     StateMachineDoesNotExist,
 )
+from console.fast_path import rows, sql
 from console.models import Execution, StateMachine, Tag
 from console.statuses import ExecutionStatus, MachineStatus, MachineType
-from console.store.db import audit, rows, sql
+from console.store.db import audit
 from console.store.db.writer import write
 from console.store.machines import definitions, log_groups
 from console.store.machines.tags import put_tags

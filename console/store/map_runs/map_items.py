@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import connection
 
+from console.fast_path import rows
 from console.models import Execution, MapItem, MapRun, TaskRow
 from console.statuses import UNSUCCESSFUL, ExecutionStatus, MapRunStatus, Topic
-from console.store.db import rows, signals
+from console.store.db import signals
 from console.store.db.writer import write
 
 if TYPE_CHECKING:

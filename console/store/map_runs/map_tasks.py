@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from django.db.models import F
 
+from console.fast_path import rows
 from console.models import TaskRow
 from console.statuses import TaskKind, TaskStatus
-from console.store.db import rows
 
 
 def scheduled_maps() -> list[tuple[int, int]]:

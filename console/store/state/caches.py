@@ -7,7 +7,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 import engine
-from console.store.db import sql
+from console.fast_path import sql
 
 if TYPE_CHECKING:
     from console.store.state.values import StoredValues
@@ -80,7 +80,7 @@ class Machines:
         if machine is None:
             with sql.cursor() as cursor:
                 cursor.execute("SELECT text FROM console_definition WHERE sha256 = %s", [sha256])
-                machine = engine.parse(cursor.fetchone()[0])
+                machine = engine.parse_stored(cursor.fetchone()[0])
             with self._lock:
                 self._machines[sha256] = machine
                 while len(self._machines) > self._size:

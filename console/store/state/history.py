@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import engine
+from console.fast_path import rows
 from console.models import HistoryEvent
-from console.store.db import rows
 from console.store.db.texts import storable
 
 if TYPE_CHECKING:

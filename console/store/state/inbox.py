@@ -8,9 +8,10 @@ from typing import Any
 
 import engine
 from console import clock
+from console.fast_path import sql
 from console.models import InboxMessage
 from console.statuses import DueKind, ExecutionStatus
-from console.store.db import signals, sql
+from console.store.db import signals
 from console.store.db.texts import storable
 from console.store.db.writer import write
 

@@ -10,8 +10,8 @@ from django.db.models import F
 
 from console import clock
 from console.errors import ErrorCode, ServiceError, ThrottlingException
+from console.fast_path import sql
 from console.models import ThrottledMinute, TokenBucket
-from console.store.db import sql
 from console.store.db.writer import write
 
 if TYPE_CHECKING:

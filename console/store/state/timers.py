@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import engine
+from console.fast_path import rows, sql
 from console.statuses import DueKind
-from console.store.db import rows, signals, sql
+from console.store.db import signals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

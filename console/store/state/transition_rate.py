@@ -17,8 +17,8 @@ from django.conf import settings
 
 import engine
 from console import arns, clock, quotas
+from console.fast_path import sql
 from console.models import Timer
-from console.store.db import sql
 from console.store.state import throttle, timers
 from engine import event_types
 

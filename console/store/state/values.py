@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from console.store.db import rows, sql
+from console.fast_path import rows, sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from console import arns, clock, quotas
 from console.errors import ErrorCode, ServiceError
+from console.fast_path import rows
 from console.models import Activity, Tag
-from console.store.db import audit, rows
+from console.store.db import audit
 from console.store.db.writer import write
 from console.store.machines.tags import put_tags
 

@@ -11,9 +11,10 @@ from django.db.models import F, Q, QuerySet
 
 import engine
 from console import clock
+from console.fast_path import sql
 from console.models import TaskRow
 from console.statuses import TaskClock, TaskKind, TaskStatus, Topic
-from console.store.db import signals, sql
+from console.store.db import signals
 from console.store.db.pending import Pending
 from console.store.db.texts import storable
 from console.store.db.writer import write

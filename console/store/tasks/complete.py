@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import engine
 from console import clock
 from console.errors import ErrorCode, InvalidToken, ServiceError, ValidationException
+from console.fast_path import rows, sql
 from console.models import TaskRow
 from console.statuses import DueKind, TaskStatus
-from console.store.db import rows, signals, sql
+from console.store.db import signals
 from console.store.db.pending import Pending, immediate
 from console.store.db.writer import write
 from console.store.state import inbox

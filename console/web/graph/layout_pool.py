@@ -26,7 +26,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from console.management.cpu_affinity import allowed_processors
+from console.fast_path.cpu_affinity import allowed_processors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

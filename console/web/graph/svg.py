@@ -118,7 +118,7 @@ def definition_picture(text: str, kind: str = "STANDARD") -> Picture:
     key = layout_cache.layout_digest(text)
     known = PICTURES.get(f"{kind} {key}")
     if known is None:
-        graph = engine.build_graph(engine.parse(text, kind))
+        graph = engine.build_graph(engine.parse_stored(text, kind))
         known, layout = _laid_out(graph, key)
         if layout.limit is not LayoutFailure.QUEUE:
             PICTURES.put(f"{kind} {key}", known, layout.until_ms)
@@ -128,7 +128,7 @@ def definition_picture(text: str, kind: str = "STANDARD") -> Picture:
 @lru_cache(maxsize=16)
 def state_names(text: str) -> tuple[str, ...]:
     """Return the names of all states, drawn or not; raise ``engine.DefinitionError``."""
-    return tuple(node.name for node in engine.build_graph(engine.parse(text)).nodes)
+    return tuple(node.name for node in engine.build_graph(engine.parse_stored(text)).nodes)
 
 
 def _laid_out(graph: Graph, key: str) -> tuple[Picture, Layout]:

@@ -37,7 +37,7 @@ class _Traces:
         with self._lock:
             known = self._known.get(execution.pk)
             if known is None:
-                machine = engine.parse(execution.definition.text)
+                machine = engine.parse_stored(execution.definition.text)
                 known = self._known[execution.pk] = (Lock(), Trace(engine.build_graph(machine)))
             self._known.move_to_end(execution.pk)
             total = sum(trace.last for _, trace in self._known.values())
@@ -65,7 +65,7 @@ def feed_up_to(execution: Execution, trace: Trace | None, upto: int) -> Trace:
     ``trace``: one that has not come so far, to go on with; None begins anew.
     """
     if trace is None:
-        trace = Trace(engine.build_graph(engine.parse(execution.definition.text)))
+        trace = Trace(engine.build_graph(engine.parse_stored(execution.definition.text)))
     _feed(trace, execution.pk, upto)
     return trace
 

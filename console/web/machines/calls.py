@@ -141,7 +141,9 @@ def _function(machine: str, name: str, target: str, *, sample: bool = False) -> 
 def calls_of_machine(machine: StateMachine) -> list[TaskCall]:
     """Return what each Task calls, in the order of the definition; raise DefinitionError."""
     calls = []
-    for node in engine.build_graph(engine.parse(machine.definition.text, machine.type)).nodes:
+    for node in engine.build_graph(
+        engine.parse_stored(machine.definition.text, machine.type)
+    ).nodes:
         state = json.loads(node.text)
         resource = engine.parse_resource(str(state.get("Resource", "")))
         if node.type != "Task" or resource is None:

@@ -46,7 +46,7 @@ def machine_mermaid(request: HttpRequest, machine_name: str) -> HttpResponse:
 
 def _graph_of(machine: StateMachine) -> engine.Graph:
     try:
-        return engine.build_graph(engine.parse(machine.definition.text, machine.type))
+        return engine.build_graph(engine.parse_stored(machine.definition.text, machine.type))
     except engine.DefinitionError:
         raise Http404(f"The definition of “{machine.name}” can no longer be drawn.") from None
 

@@ -41,7 +41,7 @@ def grid_page(request: HttpRequest, machine_name: str) -> HttpResponse:
 
 def _graph_of(machine: StateMachine) -> engine.Graph | None:
     try:
-        return engine.build_graph(engine.parse(machine.definition.text, machine.type))
+        return engine.build_graph(engine.parse_stored(machine.definition.text, machine.type))
     except engine.DefinitionError:  # stored by a version that checked less
         return None
 
@@ -65,7 +65,7 @@ def insights_page(request: HttpRequest, machine_name: str) -> HttpResponse:
 def _insights(
     machine: StateMachine, executions: list[past_executions.PastExecution]
 ) -> dict[str, Any]:
-    graph = engine.build_graph(engine.parse(machine.definition.text, machine.type))
+    graph = engine.build_graph(engine.parse_stored(machine.definition.text, machine.type))
     inner = past_executions.child_executions(executions) if seen.states_elsewhere(graph) else []
     known = seen.list_insights(graph, executions, inner)
     ways = seen.list_ways(graph, [*executions, *inner], known)

@@ -110,7 +110,7 @@ def machine_context(machine: StateMachine) -> dict[str, Any]:
     """Return what every page of a machine shows: its comment and picture."""
     text = machine.definition.text
     try:
-        parsed = engine.parse(text, machine.type)
+        parsed = engine.parse_stored(text, machine.type)
         comment, limit, picture = (
             parsed.comment,
             parsed.timeout_seconds,

@@ -152,7 +152,7 @@ def _events(numbers: Collection[int]) -> Iterator[tuple[int, engine.Event]]:
 
 def _fold(row: Execution, length: int, events: Sequence[engine.Event]) -> _Folded:
     try:
-        graph = engine.build_graph(engine.parse(row.definition.text))
+        graph = engine.build_graph(engine.parse_stored(row.definition.text))
     except engine.DefinitionError:  # stored by a version that checked less
         return {}, frozenset()
     trace = engine.Trace(graph)

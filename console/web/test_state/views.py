@@ -139,7 +139,7 @@ def _subject_of(scope: Scope, machine: StateMachine, sent: dict[str, str]) -> _S
 
 def _graph_of(subject: _Subject) -> Graph | None:
     try:
-        return engine.build_graph(engine.parse(subject.text, subject.machine.type))
+        return engine.build_graph(engine.parse_stored(subject.text, subject.machine.type))
     except engine.DefinitionError:
         return None
 

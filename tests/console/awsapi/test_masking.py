@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from console import access
 from console.awsapi import masking, services, shapes
 from console.awsapi.asgi import aws_application
-from console.awsapi.threads import run_in_loop
+from console.fast_path.threads import run_in_loop
 from console.masking import masked_execution
 from console.models import AuditEntry, Execution, MapRun, Membership, Project
 from console.store.db.audit import Actor

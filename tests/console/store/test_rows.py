@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.forms.models import model_to_dict
 
+from console.fast_path import rows
 from console.models import Execution, HistoryEvent, Project, RunRow, StateMachine
-from console.store.db import rows
 from console.store.db.writer import write
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 

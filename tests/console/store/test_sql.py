@@ -9,7 +9,7 @@ from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 
-from console.store.db import sql
+from console.fast_path import sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

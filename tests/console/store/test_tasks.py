@@ -18,8 +18,8 @@ from django.db import connection
 import engine
 from console import clock
 from console.awsapi.operations.call import Later
-from console.awsapi.threads import Threads
 from console.errors import ErrorCode, ServiceError
+from console.fast_path.threads import Threads
 from console.models import Execution, Project, TaskRow
 from console.statuses import Topic
 from console.store.db import signals

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,14 +11,15 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from console import execution_rights
-from console.models import AuditEntry, Execution, Project, StateMachine, Version
+from console.errors import InvalidDefinition
+from console.models import AuditEntry, Definition, Execution, Project, StateMachine, Version
 from console.store.executions.start import start_execution
-from tests.console.store.helpers import create
+from tests.console.store.helpers import create, drain, one
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-BEFORE, AFTER = "0033_invitations", "0036_children_of_execution"
+BEFORE, AFTER = "0033_invitations", "0037_no_history_digest"
 
 
 def migrate(name: str) -> Any:
@@ -89,6 +91,20 @@ def test_rows_of_the_release_before_are_kept(earlier: Any) -> None:
     assert (execution.edited_by, execution.acting_for, execution.depth) == (None, None, None)
     assert execution_rights.people_of(execution) == ("", "ana")
     assert {entry.who for entry in AuditEntry.objects.all()} == {"ed", "ana", "manage.py"}
+
+
+def test_a_definition_that_would_be_refused_now_still_runs(project: Project) -> None:
+    """An earlier release accepted JSONata that reads the top level, where it found nothing."""
+    machine = create(project, one("P", Type="Pass"))
+    output = "{% $exists(a.b) or $exists($$.c) or $exists($) ? 1 : 2 %}"
+    definition = {"QueryLanguage": "JSONata", **one("P", Type="Pass", Output=output)}
+    text = json.dumps(definition)
+    machine.definition = Definition.objects.create(sha256="of an earlier release", text=text)
+    machine.save()
+    execution = drain(start_execution(machine))
+    assert (execution.status, execution.output) == ("SUCCEEDED", "2")
+    with pytest.raises(InvalidDefinition, match="is not supported"):
+        create(project, definition, "another")
 
 
 @pytest.mark.postgres_only

@@ -122,3 +122,20 @@ def test_trying_a_state_tells_the_code_of_jsonata() -> None:
     state = {"Type": "Pass", "QueryLanguage": "JSONata", "Output": "{% 1 + %}", "End": True}
     with pytest.raises(DefinitionError, match=r"Unexpected end of expression \(S0207\)"):
         engine.parse_state(json.dumps(state))
+
+
+def test_a_stored_definition_keeps_the_rules_of_its_time() -> None:
+    """It was accepted before the service's rule was known; every other error remains one."""
+    state = {"Type": "Pass", "Output": "{% a.b ? 1 : 2 %}", "End": True}
+    definition: dict[str, Any] = {
+        "QueryLanguage": "JSONata",
+        "StartAt": "E",
+        "States": {"E": state},
+    }
+    text = json.dumps(definition)
+    assert engine.parse_stored(text).block.start_at == "E"
+    with pytest.raises(DefinitionError, match="at the top level"):
+        engine.parse(text)
+    broken = json.dumps({**definition, "StartAt": "F"})
+    with pytest.raises(DefinitionError, match="MISSING_TRANSITION_TARGET"):
+        engine.parse_stored(broken)

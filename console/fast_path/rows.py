@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from django.db import connection, models
 from django.db.models.base import ModelState
 
-from console.store.db import sql
+from console.fast_path import sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

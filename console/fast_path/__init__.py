@@ -1,0 +1,44 @@
+"""The fast path: the few parts of Django and the standard library that the hot path does without.
+
+Theory of operation
+===================
+
+Most of a team's load is small: start an execution, take it a few steps, describe it, hand a task
+out, take its answer. On an embedded database each of these is a handful of rows, and what stands
+around the rows costs more than the rows. This package holds all that replaces it. Everything else
+uses Django as anybody would.
+
+**One writer** (``console.store.db.writer``) commits what many threads ask for, as many at a time as
+wait, because a commit ends with a write to the disk that all of them can share. ``write(fn)`` is the
+seam; whoever calls it knows nothing of this package.
+
+**SQL made once** (``rows``). The ORM compiles a query anew each time it runs. ``rows`` makes the
+text from the model's fields once, so the models stay the only description of the tables. It bears
+models with plain fields only and sends no signals. Pages and rare paths use the ORM.
+
+**Plain cursors** (``sql``). On SQLite, Django's cursors check, wrap and translate each statement.
+``sql.cursor`` does that once a statement text and raises Django's errors. It gives Django's own
+cursor on PostgreSQL, and wherever somebody watches the queries.
+
+**Reads in the event loop** (``threads.run_in_loop``). A short call on SQLite reads its row in the
+loop's own thread: another thread would take longer to wake. All other calls, and all calls on
+PostgreSQL, run on ``threads.threads()``.
+
+**One processor** (``cpu_affinity``). Of the threads of one interpreter one runs at a time. The
+writer lets the others in at each statement:
+
+    1. the writer executes a statement and lets go of the interpreter
+    2. on several processors another thread takes it at once, and keeps it for up to 5 ms
+    3. the statement has ended after 20 microseconds; the writer waits for the rest
+
+On one processor the writer goes on before the other thread begins. PostgreSQL's processes are not
+kept to one.
+
+**No collection of what stays** (``gc_freeze``). A long history makes many objects, which starts
+full collections; without this each goes through all that was imported.
+
+What each of them gains is measured by ``python -m tests.benchmarks.fast_path``, beside a server that
+does the same the plain way; docs/explanation/decisions/sql-made-once.md has the figures. What gained
+less than a fifth nowhere was deleted: own futures, one wake-up of the event loop for several
+commits, summaries of long histories.
+"""
