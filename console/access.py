@@ -61,6 +61,7 @@ _LEAST_ROLE: dict[str, Role] = {
             "monitoring:GetMetricData",
             "monitoring:GetMetricStatistics",
             "monitoring:ListMetrics",
+            "sts:GetCallerIdentity",
         ],
         Role.VIEWER,
     ),

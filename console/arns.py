@@ -5,11 +5,21 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from console.errors import ErrorCode, ServiceError
+from console.errors import ErrorCode, ServiceError, ValidationException
 
 _FORBIDDEN = re.compile(
     r"[\s<>{}\[\]?*\"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f\ufffe\uffff\ud800-\udfff]"
 )
+_PARTITIONS = {
+    "cn-": "aws-cn",
+    "us-gov-": "aws-us-gov",
+    "us-iso-": "aws-iso",
+    "us-isob-": "aws-iso-b",
+    "eu-isoe-": "aws-iso-e",
+    "us-isof-": "aws-iso-f",
+    "eusc-": "aws-eusc",
+}
+"""Start of a region's name -> its partition. Source: botocore's ``partitions.json``."""
 _MAX_NAME = 80
 _LONGEST = 256
 
@@ -26,9 +36,14 @@ class Arn:
     rest: str
 
 
+def partition_of(region: str) -> str:
+    """Return the partition of a region: ``aws`` but for those that AWS keeps apart."""
+    return next((name for start, name in _PARTITIONS.items() if region.startswith(start)), "aws")
+
+
 def state_machine_arn(region: str, account: str, name: str) -> str:
     """Return the ARN of a state machine."""
-    return f"arn:aws:states:{region}:{account}:stateMachine:{name}"
+    return f"arn:{partition_of(region)}:states:{region}:{account}:stateMachine:{name}"
 
 
 def execution_arn(machine_arn: str, name: str) -> str:
@@ -48,7 +63,7 @@ def is_express(execution_arn: str) -> bool:
 
 def activity_arn(region: str, account: str, name: str) -> str:
     """Return the ARN of an activity."""
-    return f"arn:aws:states:{region}:{account}:activity:{name}"
+    return f"arn:{partition_of(region)}:states:{region}:{account}:activity:{name}"
 
 
 def parse_arn(text: str, *kinds: str) -> Arn:
@@ -63,6 +78,16 @@ def parse_arn(text: str, *kinds: str) -> Arn:
         msg = f"Invalid Arn: 'Resource type not valid in this context: {arn.kind}'"
         raise ServiceError(ErrorCode.InvalidArn, msg)
     return arn
+
+
+def check_unlabelled(machine_arn: str) -> None:
+    """Raise ``ValidationException`` for the ARN of a Distributed Map state in a machine."""
+    if "/" in machine_arn:
+        raise ValidationException(
+            "This operation does not support state machine ARNs that refer to a Distributed Map "
+            "state",
+            reason="API_DOES_NOT_SUPPORT_LABELED_ARNS",
+        )
 
 
 def check_name(name: str) -> None:

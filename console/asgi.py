@@ -13,6 +13,10 @@ django = get_asgi_application()
 
 from console.admission import Admission  # noqa: E402 - models need Django to be set up first
 from console.awsapi.asgi import aws_application  # noqa: E402 - as above
+from console.awsapi.other_services import (  # noqa: E402 - as above
+    is_signed,
+    other_services_application,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -26,9 +30,14 @@ async def application(
     receive: Callable[[], Awaitable[dict[str, Any]]],
     send: Callable[[dict[str, Any]], Awaitable[None]],
 ) -> None:
-    """Route by header: AWS calls carry X-Amz-Target and know nothing of cookies or pages."""
+    """Route by header: AWS calls carry X-Amz-Target and know nothing of cookies or pages.
+
+    Calls of other services carry a signature, which no request of a page has.
+    """
     if scope["type"] == "http" and scope["method"] == "POST" and _is_aws(scope["headers"]):
         await aws_application(scope, receive, send)
+    elif scope["type"] == "http" and is_signed(scope["headers"]):
+        await other_services_application(scope, receive, send)
     else:
         await pages(scope, receive, send)
 

@@ -59,13 +59,13 @@ async def aws_application(
 ) -> None:
     """Answer one call."""
     request_id = str(uuid.uuid4())
-    headers = _collect_headers(scope)
+    headers = collect_headers(scope)
     if binary := cbor.is_cbor(headers):
         headers["x-amz-target"] = [cbor.target_of_path(scope["path"])]
     service, name = services.find_service(headers)
     encode = cbor.dumps if binary else _encode_json
     try:
-        body = await _read_body(receive, headers)
+        body = await read_body(receive, headers)
         call = partial(answer_call, scope, headers, body, request_id)
         if name in _SHORT and len(body) <= _SHORT_BYTES and is_embedded():
             answer = run_in_loop(call)
@@ -91,20 +91,21 @@ async def aws_application(
         status, refusal = service.error_answer(failure)
         data = encode(refusal)
     kind = cbor.CONTENT_TYPE if binary else service.content_type
-    await _send(send, status, [*_answer_headers(kind, code, request_id)], data)
+    await send_answer(send, status, [*_answer_headers(kind, code, request_id)], data)
 
 
 # -- in --------------------------------------------------------------------------------------------
 
 
-def _collect_headers(scope: dict[str, Any]) -> Headers:
+def collect_headers(scope: dict[str, Any]) -> Headers:
+    """Return the request's headers: lower-case name -> values in their order."""
     headers: Headers = {}
     for name, value in scope["headers"]:
         headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
     return headers
 
 
-async def _read_body(receive: Callable[[], Awaitable[dict[str, Any]]], headers: Headers) -> bytes:
+async def read_body(receive: Callable[[], Awaitable[dict[str, Any]]], headers: Headers) -> bytes:
     """Return the request's body; raise ``RequestTooLarge`` beyond 1 MiB, before it is read."""
     declared = headers.get("content-length", ["0"])[0]
     body = bytearray()
@@ -149,11 +150,17 @@ class _LoggedError(Exception):
 
 def _check_and_run(scope: dict[str, Any], headers: Headers, body: bytes, request_id: str) -> Answer:
     service, name = services.find_service(headers)
+    claimed = sigv4.claimed_service(headers)
+    if claimed and claimed not in services.SCOPES:
+        raise ProtocolError(
+            ErrorCode.UnknownOperationException,
+            f"The service {claimed!r} is not one of this server: {name}",
+        )
     _check_request(service, scope, headers, body)
     drop_broken_connection()
-    principal, region = _identify_caller(service, scope["path"], headers, body)
+    principal, region = identify_caller(service, scope["path"], headers, body)
     operation, handler = service.operation(name), service.handler(name)
-    _authorize(principal, service.permission(name))
+    authorize(principal, service.permission(name))
     params = _parse_params(headers, body)
     shapes.check_params(operation, params)
     bind_contextvars(operation=name)
@@ -174,18 +181,23 @@ def _check_still_allowed(principal: access.Principal, permission: str) -> None:
             ErrorCode.UnrecognizedClientException,
             "The security token included in the request is invalid.",
         )
-    _authorize(now, permission)
+    authorize(now, permission)
 
 
-def _authorize(principal: access.Principal, permission: str) -> None:
+def authorize(principal: access.Principal, permission: str) -> None:
+    """Raise ``AccessDeniedException`` unless the caller's role allows an action."""
     try:
         access.authorize(principal, permission)
     except access.Denied as error:
         raise ServiceError(ErrorCode.AccessDeniedException, str(error)) from None
 
 
-def _identify_caller(
-    service: services.ApiService, path: str, headers: Headers, body: bytes
+def identify_caller(
+    service: services.ApiService,
+    path: str,
+    headers: Headers,
+    body: bytes,
+    must_sign: frozenset[str] = sigv4.MUST_SIGN,
 ) -> tuple[access.Principal, str]:
     """Return who asks, by their signature, and the region they sign for."""
     if settings.STEPYARD_ACCEPT_ANY_KEY:
@@ -193,7 +205,14 @@ def _identify_caller(
             headers
         ) or settings.STEPYARD_REGION
     signed = sigv4.verify_signature(
-        headers, body, access.secret_for, _may_use, time.time(), (service.scope,), path
+        headers,
+        body,
+        access.secret_for,
+        _may_use,
+        time.time(),
+        (service.scope,),
+        path,
+        must_sign,
     )
     principal = access.principal_of_key(signed.key_id)
     if principal is None:
@@ -205,15 +224,20 @@ def _identify_caller(
     return principal, signed.region
 
 
-def _check_request(
-    service: services.ApiService, scope: dict[str, Any], headers: Headers, body: bytes
-) -> None:
+def check_host(headers: Headers) -> None:
+    """Raise ``ValidationException`` for a host that is no name of this server."""
     host, _ = split_domain_port(headers.get("host", [""])[0])
     # SDKs put "sync-" before the host's name for StartSyncExecution
     if not validate_host(host.removeprefix("sync-"), settings.ALLOWED_HOSTS):
         raise ProtocolError(
             ErrorCode.ValidationException, f"Host: got {host!r}, which is no name of this server"
         )
+
+
+def _check_request(
+    service: services.ApiService, scope: dict[str, Any], headers: Headers, body: bytes
+) -> None:
+    check_host(headers)
     binary = cbor.is_cbor(headers) and service.speaks_cbor
     if (scope["path"] != "/" and not binary) or scope.get("query_string"):
         raise ProtocolError(
@@ -284,12 +308,13 @@ def _answer_headers(kind: str, code: str, request_id: str) -> Iterator[tuple[byt
         yield b"x-amzn-errortype", code.encode()
 
 
-async def _send(
+async def send_answer(
     send: Callable[[dict[str, Any]], Awaitable[None]],
     status: int,
     headers: list[tuple[bytes, bytes]],
     data: bytes,
 ) -> None:
+    """Send a whole answer."""
     headers.append((b"content-length", str(len(data)).encode()))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": data})

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from console.awsapi import operations, shapes
-from console.awsapi.operations import cloudwatch, events, logs
+from console.awsapi.operations import cloudwatch, events, logs, sts
 from console.errors import ErrorCode, ProtocolError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ApiService:
-    """One service that speaks AWS JSON: the action stands in ``X-Amz-Target``.
+    """One service; if it speaks AWS JSON, the action stands in ``X-Amz-Target``.
 
     ``name``: botocore's. ``target``: what stands before the action. ``scope``: its name in a
     signature and before the action in a permission. ``version``: of AWS JSON.
@@ -100,6 +100,9 @@ CLOUDWATCH = ApiService(
 EVENTS = ApiService("events", "AWSEvents", "events", "1.1", events.HANDLERS)
 LOGS = ApiService("logs", "Logs_20140328", "logs", "1.1", logs.HANDLERS)
 SERVICES = (STATES, CLOUDWATCH, EVENTS, LOGS)
+STS = ApiService("sts", "", "sts", "", sts.HANDLERS)
+"""Speaks XML (``other_services``), so it is not one of ``SERVICES``."""
+SCOPES = frozenset(service.scope for service in SERVICES)
 _BY_TARGET = {service.target: service for service in SERVICES}
 
 

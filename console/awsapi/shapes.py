@@ -88,7 +88,7 @@ def check_params(operation: OperationModel, params: dict[str, Any]) -> None:
 
 def _structure(shape: Any, value: dict[str, Any], path: str, problems: list[str]) -> None:
     missing = [name for name in shape.required_members if value.get(name) is None]
-    problems += [_violation(None, path + name, "not be null") for name in missing]
+    problems += [_violation(shape, None, path + name, "not be null") for name in missing]
     for name, member in shape.members.items():
         if value.get(name) is not None:
             _value(member, value[name], path + name, problems)
@@ -133,13 +133,13 @@ def _string(shape: Any, value: str, path: str, problems: list[str]) -> None:
     if values and value not in values:
         named = _ENUM_ORDER.get(shape.name, values)
         wanted = f"satisfy enum value set: [{', '.join(named)}]"
-        problems.append(_violation(value, path, wanted))
+        problems.append(_violation(shape, value, path, wanted))
     if shape.name not in _CHECKED_LATER:
         _bounds(shape, len(value), value, path, "have length", problems)
     pattern = shape.metadata.get("pattern")
     if pattern and not _compiled(pattern).search(value):
         wanted = f"satisfy regular expression pattern: {pattern}"
-        problems.append(_violation(value, path, wanted))
+        problems.append(_violation(shape, value, path, wanted))
 
 
 @lru_cache(maxsize=256)
@@ -155,11 +155,25 @@ def _compiled(pattern: str) -> Any:
 def _bounds(shape: Any, size: int, value: Any, path: str, what: str, problems: list[str]) -> None:
     least, most = shape.metadata.get("min"), shape.metadata.get("max")
     if least is not None and size < least:
-        problems.append(_violation(value, path, f"{what} greater than or equal to {least}"))
+        problems.append(_violation(shape, value, path, f"{what} greater than or equal to {least}"))
     if most is not None and size > most:
-        problems.append(_violation(value, path, f"{what} less than or equal to {most}"))
+        problems.append(_violation(shape, value, path, f"{what} less than or equal to {most}"))
 
 
-def _violation(value: Any, path: str, wanted: str) -> str:
-    got = "Value null" if value is None else f"Value '{value}'"
+def _violation(shape: Any, value: Any, path: str, wanted: str) -> str:
+    got = "Value null" if value is None else f"Value '{_java_text(shape, value)}'"
     return f"{got} at '{path}' failed to satisfy constraint: Member must {wanted}"
+
+
+def _java_text(shape: Any, value: Any) -> str:
+    """Return a value as the service prints it: ``[RoutingItem(arn=a, weight=50)]``."""
+    if shape.type_name == "list" and isinstance(value, list):
+        return f"[{', '.join(_java_text(shape.member, one) for one in value)}]"
+    if shape.type_name == "structure" and isinstance(value, dict):
+        members = [
+            f"{name}={_java_text(member, value[name])}"
+            for name, member in shape.members.items()
+            if value.get(name) is not None
+        ]
+        return f"{shape.name}({', '.join(members)})"
+    return str(value)

@@ -29,7 +29,7 @@ _AUTHORIZATION = re.compile(
     r"SignedHeaders=(?P<headers>[a-z0-9;-]+),\s*Signature=(?P<signature>[0-9a-f]{64})"
 )
 _STAMP = re.compile(r"\d{8}T\d{6}Z", re.ASCII)
-_MUST_SIGN = {"host", "x-amz-date", "x-amz-target"}
+MUST_SIGN = frozenset({"host", "x-amz-date", "x-amz-target"})
 _BLANK = " \t"
 _BLANKS = re.compile(r"[ \t]+")
 _MISMATCH = (
@@ -54,12 +54,14 @@ def verify_signature(
     now_s: float,
     services: Sequence[str] = ("states",),
     path: str = "/",
+    must_sign: frozenset[str] = MUST_SIGN,
 ) -> Signed:
     """Check the signature of a ``POST``; raise one of the edge's signature errors.
 
     ``headers``: lower-case name -> values in their order. ``secret_for``: the secret that a key id
     has or would have. ``may_use``: whether the key is there and may be used. ``now_s``: epoch
-    seconds. ``path``: names the action unless it is "/".
+    seconds. ``path``: names the action unless it is "/". ``must_sign``: the headers that have to
+    be signed.
     """
     credential = _parse_authorization(headers)
     if credential["service"] not in services:
@@ -69,7 +71,8 @@ def verify_signature(
             f"Credential should be scoped to correct service: {services[0]!r}, got {service!r}",
         )
     signed = credential["headers"].split(";")
-    _check_coverage(signed, headers, path)
+    # The path is always signed. Where it names the action (CBOR) there is no such header.
+    _check_coverage(signed, headers, must_sign if path == "/" else must_sign - {"x-amz-target"})
     stamp = _single_value(headers, "x-amz-date")
     _check_date(stamp, credential["day"], now_s)
     usable = may_use(credential["key"])
@@ -94,6 +97,12 @@ def claimed_region(headers: Mapping[str, Sequence[str]]) -> str:
     return match["region"] if match else ""
 
 
+def claimed_service(headers: Mapping[str, Sequence[str]]) -> str:
+    """Return the service that the Authorization header names, without a check; "" without one."""
+    match = _AUTHORIZATION.fullmatch(next(iter(headers.get("authorization", ())), "").strip())
+    return match["service"] if match else ""
+
+
 def _parse_authorization(headers: Mapping[str, Sequence[str]]) -> re.Match[str]:
     values = headers.get("authorization", ())
     if not values:
@@ -111,15 +120,14 @@ def _parse_authorization(headers: Mapping[str, Sequence[str]]) -> re.Match[str]:
 
 
 def _check_coverage(
-    signed: list[str], headers: Mapping[str, Sequence[str]], path: str = "/"
+    signed: list[str], headers: Mapping[str, Sequence[str]], must_sign: frozenset[str]
 ) -> None:
     if signed != sorted(set(signed)):
         raise ProtocolError(
             ErrorCode.IncompleteSignatureException,
             "SignedHeaders must be sorted and name each header once.",
         )
-    # The path is always signed. Where it names the action (CBOR) there is no such header.
-    lacking = (_MUST_SIGN if path == "/" else _MUST_SIGN - {"x-amz-target"}) - set(signed)
+    lacking = must_sign - set(signed)
     if lacking:
         raise ProtocolError(
             ErrorCode.InvalidSignatureException,

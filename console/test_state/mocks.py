@@ -18,6 +18,8 @@ _CONTEXT = {
     "Task": ("Token",),
 }
 _NOT_TEXTS = ("Input", "RedriveCount", "RetryCount")
+_RECORDED_MAXIMUM = {"MemorySize": 10_240}
+"""Shape -> the maximum that TestState was recorded with, where botocore's model has a newer one."""
 _SCHEMA = "Mock result schema validation error: "
 _WORDS: dict[str, tuple[Any, str]] = {
     "string": (str, "a string"),
@@ -119,6 +121,7 @@ def _check_member(
     )
     if not right:
         raise ValidationException(f"{_SCHEMA}Field '{name}' must be {words}")
+    _check_size(shape, name, value)
     if shape.type_name == "structure":
         _check_structure(shape, value, field_name, strict=strict)
     elif shape.type_name == "list":
@@ -129,6 +132,22 @@ def _check_member(
             _check_member(shape.value, name, one, field_name, strict=strict)
     elif value not in (shape.metadata.get("enum") or (value,)):
         raise ValidationException(f"{_SCHEMA}Field '{name}' is not an expected value")
+
+
+def _check_size(shape: Any, name: str, value: Any) -> None:
+    """Raise for a number out of its range, or a text or array out of its lengths."""
+    sized = isinstance(value, str | list)
+    size = len(value) if sized else value
+    if shape.type_name == "blob":
+        size = -(-size * 3 // 4)  # Base64: four characters are three bytes
+    least = shape.metadata.get("min")
+    most = _RECORDED_MAXIMUM.get(shape.name, shape.metadata.get("max"))
+    if least is not None and size < least:
+        words = "smaller than the minimum length" if sized else "less than the minimum value"
+        raise ValidationException(f"{_SCHEMA}Field '{name}' is {words}")
+    if most is not None and size > most:
+        words = "maximum length" if sized else "maximum value"
+        raise ValidationException(f"{_SCHEMA}Field '{name}' exceeds the {words}")
 
 
 def parse_context(text: str, state: Any) -> dict[str, Any]:

@@ -157,7 +157,7 @@ def _about(principal: Principal, region: str, params: dict[str, Any], state: Any
         "redrive_count_known": False,
         "state_machine_arn": f"arn:aws:states:{account}:stateMachine:TestState",
         "state_machine_name": "TestState",
-        "role_arn": params.get("roleArn") or "",
+        "role_arn": params.get("roleArn") or None,
         "input": _input(params),
         "start_ms": clock.now_ms(),
     }

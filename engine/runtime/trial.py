@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from engine import jsontext
-from engine.errors import EXCEED_TOLERATED_FAILURE, StatesError
+from engine.errors import EXCEED_TOLERATED_FAILURE, RUNTIME, InterpreterError, StatesError
 from engine.execution_status import ExecutionStatus
 from engine.language.model import NO_RECOVERY, Fail, Map, Parallel, QueryLanguage, Task
 from engine.runtime import commands, flow, recovery
@@ -131,12 +131,14 @@ def _run_state(turn: Turn, frame: Frame, state: Any, mock: Mock | None, call: An
         turn.note("afterInputPath", turn.input(frame))
     if mock is not None and isinstance(state, Map | Parallel):
         flow.effective_input(turn, frame, state.data)
+        notes = turn.trial if turn.trial is not None else {}
         if isinstance(state, Map):
+            notes.pop("afterParameters", None)  # a Map has no such stage: its items have one
             _note_map(turn, frame, state, mock)
+        else:
+            notes.clear()  # of a mocked Parallel the service shows the stages of the result only
         if mock.result is None:
             raise StatesError(mock.error, mock.cause)
-        if isinstance(state, Parallel):
-            turn.note("result", Payload(mock.result))
         flow.complete(turn, frame, state, state.data, Payload(mock.result))
         return
     ENTER[type(state)](turn, frame, state)
@@ -157,7 +159,7 @@ def _note_map(turn: Turn, frame: Frame, state: Map, mock: Mock) -> None:
     if mock.pointed is not None:
         turn.note("afterItemsPointer", Payload.of(mock.pointed))
     if items is None and (extra is None or extra.item_reader is None):
-        items = map_items.evaluate_items(turn, frame, state, value)
+        items = _evaluate_items(turn, frame, state, value)
         turn.note("afterItemsPath", Payload.of(items))
     if items is not None and mock.failures > len(items):
         raise TrialError(
@@ -174,6 +176,16 @@ def _note_map(turn: Turn, frame: Frame, state: Map, mock: Mock) -> None:
         mock.failures, len(items or ()), count, percentage
     ):
         raise StatesError(EXCEED_TOLERATED_FAILURE, _EXCEEDED)
+
+
+def _evaluate_items(turn: Turn, frame: Frame, state: Map, value: Any) -> list[Any]:
+    """Return the items; the cause of a missing array is shorter than in an execution."""
+    try:
+        return map_items.evaluate_items(turn, frame, state, value)
+    except InterpreterError:
+        path = getattr(state.items, "text", "$")
+        path = path[1:] if path.startswith("$$") else path  # the service shows "$$.a" as "$.a"
+        raise StatesError(RUNTIME, f'Reference path "{path}" must point to array.') from None
 
 
 def _note_inputs(turn: Turn, frame: Frame, state: Map, value: Any, items: Sequence[Any]) -> None:

@@ -21,18 +21,8 @@ UNREACHABLE = {
 # What the service answers and we do not yet. Each entry names the defect; a case that passes again
 # fails the tests until its entry is gone.
 DEFECTS = {
-    r"test_create_update_state_machine_same_parameters": "an update that changes nothing answers "
-    "no revisionId",
-    r"test_error_create_alias_invalid_router_configs": "the text about a routing configuration of "
-    "more than two versions",
     r"ESCAPE_SEQUENCES_ILLEGAL_INTRINSIC_FUNCTION": "an illegal escape in an intrinsic function's "
     "string is accepted",
-    r"test_state_map_context_object\[ALL\]": "the cause of a Map whose items are no array",
-    r"(base|io|io_jsonata)_parallel_state_mock_success\[(DEBUG|TRACE)\]": "inspection data of a "
-    "mocked Parallel has more fields than the service's",
-    r"wrong_blob_length_less_than_minimum|integer_(less|more)_than_(minimum|maximum)_allowed": (
-        "minimum and maximum of a mock's fields are not checked"
-    ),
     r"test_service_lambda_map_timeout": "of timeouts due in the same instant only the first is "
     "written before its Map fails",
 }

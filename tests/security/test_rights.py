@@ -66,6 +66,7 @@ API = {
         events:TestEventPattern
         logs:DescribeLogGroups logs:DescribeLogStreams logs:FilterLogEvents logs:GetLogEvents
         monitoring:GetMetricData monitoring:GetMetricStatistics monitoring:ListMetrics
+        sts:GetCallerIdentity
     """,
     "operator": """
         GetActivityTask RedriveExecution SendTaskFailure SendTaskHeartbeat SendTaskSuccess
@@ -165,6 +166,7 @@ def send(service: services.ApiService, action: str, key_id: str, **params: Any) 
 def test_every_action_of_the_service_models_has_its_cell() -> None:
     """The reviewed table, the product's and what is served name the same actions."""
     names = {service.permission(action) for service, action in served()}
+    names |= {services.STS.permission(action) for action in services.STS.handlers}
     assert set(LEAST) == names
     for name, role in LEAST.items():
         assert access.least_role(name) == role, name

@@ -25,9 +25,8 @@ def create(call: Call) -> dict[str, Any]:
         call.params["name"],
         call.actor,
         encryption=encryption.encryption_as_text(call.params.get("encryptionConfiguration")),
+        tags=given,
     )
-    if given:
-        tags.put_tags(activity.arn, given)
     return {"activityArn": activity.arn, "creationDate": seconds(activity.created_ms)}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from console import arns
 from console.awsapi import masking, paging
 from console.awsapi.operations.call import Call, Later, present, seconds
 from console.awsapi.operations.state_machines import standard_only
@@ -31,6 +32,7 @@ def start(call: Call) -> Pending[dict[str, Any]]:
     """StartExecution."""
     params = call.params
     arn, _, case = params["stateMachineArn"].partition("#")
+    arns.check_unlabelled(arn)
     target = versions.resolve_target(call.project, arn)
     if case and case not in mocks.test_cases(target.machine.name):
         raise ValidationException(f"The mock configuration has no test case '{case}' for '{arn}'")

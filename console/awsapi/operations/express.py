@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from console import arns
 from console.awsapi.operations.call import Call, Later, present, seconds
 from console.errors import ErrorCode, ServiceError
 from console.models import Execution
@@ -27,6 +28,7 @@ def start_sync(call: Call) -> Later:
     If the caller goes away, the execution goes on.
     """
     params = call.params
+    arns.check_unlabelled(params["stateMachineArn"])
     target = versions.resolve_target(call.project, params["stateMachineArn"])
     _express_only(target.machine)
     text = params.get("input")

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import engine
+from console import arns
 from console.awsapi import paging
 from console.awsapi.operations import encryption
 from console.awsapi.operations.call import Call, present, seconds
@@ -35,12 +36,11 @@ def create(call: Call) -> dict[str, Any]:
         definition=params["definition"],
         role_arn=params["roleArn"],
         type=params.get("type") or "STANDARD",
+        tags=given,
         actor=call.actor,
         **_configurations(call),
     )
-    if given:
-        tags.put_tags(machine.arn, given)
-    version = _publish(call, machine, params.get("versionDescription"))
+    version = _publish(call, machine)
     return {
         "stateMachineArn": machine.arn,
         "creationDate": seconds(machine.created_ms),
@@ -48,11 +48,19 @@ def create(call: Call) -> dict[str, Any]:
     }
 
 
-def _publish(call: Call, machine: StateMachine, description: str | None) -> str | None:
-    """Publish a version if the call asks for it; return its ARN."""
+def _publish(call: Call, machine: StateMachine, *, redescribe: bool = False) -> str | None:
+    """Publish a version if the call asks for it; return its ARN.
+
+    ``redescribe``: a new description makes a version, though nothing else changed.
+    """
     if not call.params.get("publish"):
         return None
-    version = versions.publish_version(machine, description=description or "", actor=call.actor)
+    version = versions.publish_version(
+        machine,
+        description=call.params.get("versionDescription") or "",
+        redescribe=redescribe,
+        actor=call.actor,
+    )
     return version.arn
 
 
@@ -82,9 +90,9 @@ def update(call: Call) -> dict[str, Any]:
     """UpdateStateMachine."""
     params = call.params
     _check_description(params)
+    arns.check_unlabelled(params["stateMachineArn"])
     machine = machines.get_machine(call.project, params["stateMachineArn"])
     texts = _configurations(call)
-    before = machine.revision_id
     changed = machines.update_machine(
         machine,
         definition=params.get("definition"),
@@ -94,11 +102,10 @@ def update(call: Call) -> dict[str, Any]:
         encryption=texts["encryption"] if "encryptionConfiguration" in params else None,
         actor=call.actor,
     )
-    revision = changed.revision_id if changed.revision_id != before else None
     return present(
         updateDate=seconds(changed.updated_ms),
-        revisionId=revision,
-        stateMachineVersionArn=_publish(call, changed, params.get("versionDescription")),
+        revisionId=changed.revision_id or None,
+        stateMachineVersionArn=_publish(call, changed, redescribe=True),
     )
 
 
@@ -165,6 +172,7 @@ def describe_for_execution(call: Call) -> dict[str, Any]:
 
 def delete(call: Call) -> dict[str, Any]:
     """DeleteStateMachine."""
+    arns.check_unlabelled(call.params["stateMachineArn"])
     machines.delete_machine(call.project, call.params["stateMachineArn"], call.actor)
     return {}
 

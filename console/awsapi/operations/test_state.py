@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from console import test_state
+from console.errors import ValidationException
 
 if TYPE_CHECKING:
     from console.awsapi.operations.call import Call
 
 
 def try_state(call: Call) -> dict[str, Any]:
-    """TestState."""
+    """TestState. A context object goes with a mock only; pages may try any state with one."""
+    if call.params.get("context") and call.params.get("mock") is None:
+        msg = "TestState does not support Context when a mock is not specified."
+        raise ValidationException(msg)
     return test_state.try_state(call.principal, call.region, call.params)

@@ -26,8 +26,11 @@ from console.statuses import ExecutionStatus, MachineStatus, MachineType
 from console.store.db import audit
 from console.store.db.writer import write
 from console.store.machines import definitions, log_groups
+from console.store.machines.tags import put_tags
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from console.models import Project
 
 _STATUS = "SELECT status FROM console_statemachine "
@@ -48,9 +51,12 @@ def create_machine(
     logging: str = "",
     tracing: str = "",
     encryption: str = "",
+    tags: Mapping[str, str] | None = None,
     actor: audit.Actor = audit.NOBODY,
 ) -> StateMachine:
     """Create a state machine, or return the one that is exactly the same.
+
+    ``tags``: of a new machine; one that is there keeps its own.
 
     Raises InvalidName, InvalidArn (role), InvalidDefinition, StateMachineAlreadyExists,
     StateMachineDeleting, StateMachineLimitExceeded.
@@ -87,6 +93,7 @@ def create_machine(
         )
         machine.save(force_insert=True)
         log_groups.route_logs(machine, now_ms)
+        put_tags(arn, tags or {})
         audit.record(project, actor, "CreateStateMachine", arn)
         return machine
 

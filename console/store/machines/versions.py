@@ -91,9 +91,13 @@ def publish_version(
     *,
     description: str = "",
     revision_id: str | None = None,
+    redescribe: bool = False,
     actor: audit.Actor = audit.NOBODY,
 ) -> Version:
     """Publish what the machine is now; the same revision gives the same version.
+
+    ``redescribe``: the same revision with another description gives another version, as
+    UpdateStateMachine does it; PublishStateMachineVersion ignores the description.
 
     Raises ConflictException if the machine is at another revision than ``revision_id``,
     StateMachineDeleting, ServiceQuotaExceededException.
@@ -109,7 +113,8 @@ def publish_version(
             )
         rows = Version.objects.select_related("state_machine").filter(state_machine=row)
         latest = rows.filter(revision_id=row.revision_id).order_by("-number").first()
-        if latest is not None:
+        renamed = redescribe and description not in ("", latest.description if latest else "")
+        if latest is not None and not renamed:
             return latest
         if rows.count() >= _MAX_VERSIONS:
             raise ServiceError(
@@ -279,7 +284,13 @@ def update_alias(
     description: str | None = None,
     actor: audit.Actor = audit.NOBODY,
 ) -> Alias:
-    """Change an alias; raise ResourceNotFound."""
+    """Change an alias.
+
+    Raises ResourceNotFound; ValidationException for a bad routing, or if nothing is given.
+    """
+    if routing is None and description is None:
+        msg = "Either the description or the routing configuration must be specified"
+        raise ValidationException(msg, reason="MISSING_REQUIRED_PARAMETER")
     wanted = None if routing is None else _routing(project, routing)[1]
 
     def store() -> Alias:
@@ -298,11 +309,19 @@ def update_alias(
 
 
 def delete_alias(project: Project, arn: str, actor: audit.Actor = audit.NOBODY) -> None:
-    """Delete an alias; raise ResourceNotFound."""
+    """Delete an alias; deleting a missing one of a machine that is there succeeds.
+
+    Raises ResourceNotFound if there is no such machine.
+    """
+    arns.parse_arn(arn, "stateMachine")
+    machine = arn.rpartition(":")[0]
 
     def store() -> None:
-        get_alias(project, arn).delete()
-        audit.record(project, actor, "DeleteStateMachineAlias", arn)
+        if not StateMachine.objects.filter(project=project, arn=machine).exists():
+            raise ServiceError(ErrorCode.ResourceNotFound, _NOT_THERE)
+        deleted, _ = Alias.objects.filter(arn=arn, state_machine__project=project).delete()
+        if deleted:
+            audit.record(project, actor, "DeleteStateMachineAlias", arn)
 
     write(store)
 

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 from console import arns, clock, quotas
 from console.errors import ErrorCode, ServiceError
 from console.fast_path import rows
-from console.models import Activity
+from console.models import Activity, Tag
 from console.store.db import audit
 from console.store.db.writer import write
+from console.store.machines.tags import put_tags
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from console.models import Project
 
 
@@ -22,8 +25,11 @@ def create_activity(
     actor: audit.Actor = audit.NOBODY,
     *,
     encryption: str = "",
+    tags: Mapping[str, str] | None = None,
 ) -> Activity:
     """Create an activity, or return the one of that name.
+
+    ``tags``: of a new activity; one that is there keeps its own.
 
     Raises InvalidName, ActivityLimitExceeded, ActivityAlreadyExists (with another encryption).
     """
@@ -50,6 +56,7 @@ def create_activity(
             created_ms=clock.now_ms(),
         )
         activity.save(force_insert=True)
+        put_tags(arn, tags or {})
         audit.record(project, actor, "CreateActivity", arn)
         return activity
 
@@ -66,12 +73,13 @@ def get_activity(project: Project, arn: str) -> Activity:
 
 
 def delete_activity(project: Project, arn: str, actor: audit.Actor = audit.NOBODY) -> None:
-    """Delete an activity; deleting a missing one succeeds."""
+    """Delete an activity with its tags; deleting a missing one succeeds."""
     arns.parse_arn(arn, "activity")
 
     def store() -> None:
         deleted, _ = Activity.objects.filter(project=project, arn=arn).delete()
         if deleted:
+            Tag.objects.filter(arn=arn).delete()
             audit.record(project, actor, "DeleteActivity", arn)
 
     write(store)

@@ -42,18 +42,34 @@ def complete_call(execution_id: int, message: engine.TaskSucceeded | engine.Task
 
 
 def pending_success(token: str, output: str, project: Project | None = None) -> Pending[None]:
-    """SendTaskSuccess. Raises InvalidToken, InvalidOutput, TaskDoesNotExist or TaskTimedOut."""
+    """SendTaskSuccess. Raises InvalidToken, TaskDoesNotExist, TaskTimedOut or InvalidOutput.
+
+    The service judges the token first, then the output.
+    """
+    _check_token(token)
     if engine.is_too_long(output):
         limit = engine.payload_limit()
         raise ValidationException(
             "1 validation error detected: Value at 'output' failed to satisfy constraint: Member "
             f"must have length less than or equal to {limit.most} ({limit.unit})"
         )
+    problem = _output_problem(output)
+
+    def message(row: TaskRow) -> engine.TaskSucceeded:
+        if problem:
+            raise ServiceError(ErrorCode.InvalidOutput, f"Invalid Output: '{problem}'")
+        return engine.TaskSucceeded(row.task, output)
+
+    return _ending(token, project, message)
+
+
+def _output_problem(output: str) -> str:
+    """Return why a text is not JSON, "" if it is."""
     try:
         engine.loads(output)
     except engine.JsonTextError as error:
-        raise ServiceError(ErrorCode.InvalidOutput, f"Invalid Output: '{error}'") from None
-    return _ending(token, project, lambda row: engine.TaskSucceeded(row.task, output))
+        return str(error)
+    return ""
 
 
 def pending_failure(
@@ -87,9 +103,10 @@ def pending_heartbeat(token: str, project: Project | None = None) -> Pending[Non
 def _ending(token: str, project: Project | None, message: Any) -> Pending[None]:
     def record() -> None:
         row = _open(token, project)
+        outcome = message(row)
         if not schedule.close_task(row.execution_id, row.task, clock.now_ms()):
             raise _too_late()
-        inbox.post_message(row.execution_id, message(row))
+        inbox.post_message(row.execution_id, outcome)
 
     return Pending(record)
 
@@ -102,10 +119,15 @@ succeed, fail, heartbeat = (
 """The same, written when these return."""
 
 
-def _open(token: str, project: Project | None) -> TaskRow:
-    """Return the row a token opens; a token works only in the project that owns the task."""
+def _check_token(token: str) -> None:
+    """Raise InvalidToken for a text that was never a task token of this server."""
     if len(token) != _TOKEN_LENGTH or not token.isascii():
         raise InvalidToken("Invalid Token: 'Invalid token'")
+
+
+def _open(token: str, project: Project | None) -> TaskRow:
+    """Return the row a token opens; a token works only in the project that owns the task."""
+    _check_token(token)
     row = rows.fetch_one(TaskRow, "token_hash = %s", [schedule.hash_of(token)])
     if row is None or (project is not None and _owner(row) != project.pk):
         raise ServiceError(

@@ -20,7 +20,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from structlog.contextvars import bind_contextvars
 
-from console import access, clock, logging_setup
+from console import access, arns, clock, logging_setup
 from console.masking import masked_execution
 from console.models import Execution, Project, StateMachine
 from console.store.db import audit
@@ -55,7 +55,9 @@ class Scope:
 
     def arn(self, kind: str, *names: str) -> str:
         """Return the ARN of a ``stateMachine`` or ``execution`` of this scope."""
-        place = f"arn:aws:states:{self.region}:{self.project.account_id}"
+        place = (
+            f"arn:{arns.partition_of(self.region)}:states:{self.region}:{self.project.account_id}"
+        )
         return ":".join((place, kind, *names))
 
     def may(self, action: str) -> bool:

@@ -45,7 +45,6 @@ NEVER = {
     ("UpdateStateMachineAlias", "ConflictException"): QUEUED,
     ("CreateStateMachine", "StateMachineTypeNotSupported"): "both types are supported",
     ("CreateStateMachineAlias", "InvalidName"): "a pattern of the protocol says it [recorded]",
-    ("DeleteStateMachine", "ValidationException"): "nothing but the ARN can be wrong",
     ("DeleteStateMachineVersion", "ValidationException"): "nothing but the ARN can be wrong",
     ("DescribeStateMachineAlias", "ValidationException"): "nothing but the ARN can be wrong",
     ("DeleteStateMachineAlias", "ValidationException"): "nothing but the ARN can be wrong",
@@ -352,6 +351,9 @@ SPECIAL: dict[tuple[str, str], Provoke] = {
         "UpdateStateMachine", stateMachineArn=w.deleting(), roleArn=ROLE
     ),
     ("UpdateStateMachine", "ValidationException"): update(roleArn=ROLE, versionDescription="d"),
+    ("DeleteStateMachine", "ValidationException"): lambda w: w.ask(
+        "DeleteStateMachine", stateMachineArn=f"{w.machine}/lab"
+    ),
     ("UpdateStateMachineAlias", "ValidationException"): lambda w: w.ask(
         "UpdateStateMachineAlias", stateMachineAliasArn=w.alias(), routingConfiguration=[]
     ),

@@ -121,6 +121,20 @@ def test_output_must_be_json(execution: Execution) -> None:
     complete.succeed(work.token, "{}")
 
 
+def test_the_token_is_judged_before_the_output(execution: Execution) -> None:
+    """A bad token, an unknown one and a closed one are named, whatever the output is."""
+    del execution
+    work = taken()
+    complete.succeed(work.token, "{}")
+    for token, error in (
+        ("x", ErrorCode.InvalidToken),
+        ("A" * 44, ErrorCode.TaskDoesNotExist),
+        (work.token, ErrorCode.TaskTimedOut),
+    ):
+        with raises_code(error):
+            complete.succeed(token, "{")
+
+
 def test_eight_senders_have_one_winner(execution: Execution) -> None:
     """Exactly one of eight concurrent answers is taken, and the history shows it."""
     work = taken()

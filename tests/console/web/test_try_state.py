@@ -129,8 +129,18 @@ TRIED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"mock": {"result": "[1, 2]", "fieldValidationMode": "NONE"}},
     ),
     "context": (
-        {"state": "Ask", "input": "{}", "context": json.dumps(CONTEXT)},
-        {"context": json.dumps(CONTEXT)},
+        {
+            "state": "Work",
+            "input": '{"n": 1}',
+            "mock": "result",
+            "result": '{"n": 2}',
+            "mode": "NONE",
+            "context": json.dumps(CONTEXT),
+        },
+        {
+            "context": json.dumps(CONTEXT),
+            "mock": {"result": '{"n": 2}', "fieldValidationMode": "NONE"},
+        },
     ),
     "fail": ({"state": "Refuse", "input": json.dumps({"why": MARKUP})}, {}),
     "broken": ({"state": "Sum", "input": '{"items": ["x"]}'}, {}),
@@ -196,6 +206,13 @@ def test_e20_the_page_tells_what_the_api_answers(
         data = wanted["inspectionData"]
         assert {one for one in data.values() if isinstance(one, str)} <= told
     assert wanted.get("nextState", "") in shown
+
+
+@pytest.mark.usefixtures("machine")
+def test_e20_a_state_without_a_mock_takes_a_context_object(client: Client) -> None:
+    """Here only: the API wants a mock beside it."""
+    answer = sent(client, state="Ask", input="{}", context=json.dumps(CONTEXT))
+    assert answer.context["tested"].answer["output"] == '{"name":"made up"}'
 
 
 @pytest.mark.usefixtures("machine")

@@ -1,0 +1,202 @@
+"""Answer signed calls of services that this server does not have, each in its protocol's shape.
+
+An SDK finds out what went wrong only if the answer has the form that its service's model promises:
+XML for the query protocol (STS, IAM, CloudFormation), for EC2 and for S3, else JSON. STS's
+GetCallerIdentity is answered; all other actions are unknown.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import parse_qsl
+from xml.sax.saxutils import escape
+
+import structlog
+
+from console.awsapi import asgi, services, sigv4
+from console.awsapi.operations.call import Call
+from console.errors import ErrorCode, ProtocolError, ServiceError
+from console.fast_path.threads import threads
+from console.store.db import outages
+from console.store.db.audit import Actor
+from console.store.db.pending import settled
+from console.store.db.writer import drop_broken_connection, is_outage, release_connection
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from console.awsapi.asgi import Headers
+
+log = structlog.get_logger(__name__)
+_FORM = "application/x-www-form-urlencoded"
+_XML = "text/xml"
+_MOST_FIELDS = 100
+_ACTION = re.compile(r"\w{1,128}", re.ASCII)
+_VERSION = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_XML_OVER_REST = {"cloudfront", "route53", "s3", "s3-object-lambda", "s3-outposts", "s3express"}
+"""Services, by the name in a signature, whose errors are XML and whose action is the path."""
+_QUERY_CODES = {
+    ErrorCode.AccessDeniedException: ("AccessDenied", 403),
+    ErrorCode.IncompleteSignatureException: ("IncompleteSignature", 400),
+    ErrorCode.InvalidSignatureException: ("SignatureDoesNotMatch", 403),
+    ErrorCode.MissingAuthenticationTokenException: ("MissingAuthenticationToken", 403),
+    ErrorCode.UnknownOperationException: ("InvalidAction", 400),
+    ErrorCode.UnrecognizedClientException: ("InvalidClientTokenId", 403),
+    ErrorCode.ValidationException: ("ValidationError", 400),
+}
+"""Code -> code and HTTP status in the query protocol, where they differ.
+
+Source: AWS Security Token Service API Reference, "Common Errors".
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignCall:
+    """A call of another service.
+
+    ``service``: as the signature names it. ``fields``: of its form, none where it has no form.
+    """
+
+    service: str
+    fields: dict[str, str]
+    request_id: str
+    is_query: bool
+
+    @property
+    def action(self) -> str:
+        """Return the action that the form names."""
+        action = self.fields.get("Action", "")
+        return action if _ACTION.fullmatch(action) else ""
+
+    @property
+    def namespace(self) -> str:
+        """Return the XML namespace of an answer."""
+        version = self.fields.get("Version", "")
+        known = version if _VERSION.fullmatch(version) else "latest"
+        return f"https://{self.service}.amazonaws.com/doc/{known}/"
+
+
+def is_signed(headers: list[tuple[bytes, bytes]]) -> bool:
+    """Tell whether a request carries an AWS signature, which no page's request does."""
+    return any(
+        name == b"authorization" and value.startswith(b"AWS4-HMAC-SHA256")
+        for name, value in headers
+    )
+
+
+async def other_services_application(
+    scope: dict[str, Any],
+    receive: Callable[[], Awaitable[dict[str, Any]]],
+    send: Callable[[dict[str, Any]], Awaitable[None]],
+) -> None:
+    """Answer one call of a service that does not speak AWS JSON."""
+    request_id = str(uuid.uuid4())
+    headers = asgi.collect_headers(scope)
+    is_query = headers.get("content-type", [""])[0].startswith(_FORM)
+    call = ForeignCall(sigv4.claimed_service(headers), {}, request_id, is_query)
+    try:
+        body = await asgi.read_body(receive, headers)
+        call = ForeignCall(call.service, _parse_form(body, is_query), request_id, is_query)
+        result = await threads().run(partial(_answer_call, scope, headers, body, call))
+        status, kind, data = 200, _XML, _result_as_xml(call, result)
+    except ServiceError as error:
+        status, kind, data = _error_answer(call, error)
+    except Exception as error:
+        if is_outage(error):
+            outages.note_outage("an AWS call", error)
+        else:
+            log.exception("an AWS call failed", request_id=request_id)
+        failure = ProtocolError(
+            ErrorCode.InternalFailure, f"The request processing has failed: {request_id}"
+        )
+        status, kind, data = _error_answer(call, failure)
+    answer_headers = [
+        (b"content-type", kind.encode()),
+        (b"x-amzn-requestid", request_id.encode()),
+        (b"cache-control", b"no-store"),
+    ]
+    await asgi.send_answer(send, status, answer_headers, data)
+
+
+def _parse_form(body: bytes, is_query: bool) -> dict[str, str]:
+    """Return the fields of a form; none for a body that is no form."""
+    if not is_query:
+        return {}
+    try:
+        return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+    except ValueError:
+        return {}
+
+
+def _answer_call(
+    scope: dict[str, Any], headers: Headers, body: bytes, call: ForeignCall
+) -> dict[str, Any]:
+    """Return the members of the answer (on a pool thread); raise the error to answer."""
+    service = services.STS
+    handler = service.handlers.get(call.action) if call.service == service.scope else None
+    if handler is None or scope["method"] != "POST" or scope["path"] != "/":
+        raise ProtocolError(ErrorCode.UnknownOperationException, _unknown_text(call))
+    try:
+        asgi.check_host(headers)
+        drop_broken_connection()
+        signed = sigv4.MUST_SIGN - {"x-amz-target"}  # the body names the action
+        principal, region = asgi.identify_caller(service, "/", headers, body, signed)
+        asgi.authorize(principal, service.permission(call.action))
+        actor = Actor(principal.user.get_username(), principal.key_id, call.request_id)
+        answer = settled(handler(Call(call.action, call.fields, principal, region, actor)))
+    finally:
+        release_connection()
+    return cast("dict[str, Any]", answer)
+
+
+def _unknown_text(call: ForeignCall) -> str:
+    named = f"operation {call.action} of " if call.action else ""
+    return f"Could not find {named}the service {call.service!r}: this server does not have it"
+
+
+# -- out -------------------------------------------------------------------------------------------
+
+
+def _result_as_xml(call: ForeignCall, result: dict[str, Any]) -> bytes:
+    members = "".join(f"<{name}>{escape(text)}</{name}>" for name, text in result.items())
+    text = (
+        f'<{call.action}Response xmlns="{call.namespace}">'
+        f"<{call.action}Result>{members}</{call.action}Result>"
+        f"<ResponseMetadata><RequestId>{call.request_id}</RequestId></ResponseMetadata>"
+        f"</{call.action}Response>"
+    )
+    return text.encode()
+
+
+def _error_answer(call: ForeignCall, error: ServiceError) -> tuple[int, str, bytes]:
+    """Return HTTP status, media type and body of a refusal, in the shape of the protocol."""
+    message = escape(error.message)
+    if call.is_query:
+        code, status = _QUERY_CODES.get(error.code, (error.code.value, error.status))
+        return status, _XML, _query_error(call, code, message).encode()
+    code = error.code.value.removesuffix("Exception")
+    if call.service in _XML_OVER_REST:
+        inner = f"<Code>{code}</Code><Message>{message}</Message>"
+        request_id = f"<RequestId>{call.request_id}</RequestId>"
+        text = f"<Error>{inner}{request_id}</Error>"
+        if not call.service.startswith("s3"):
+            text = f"<ErrorResponse><Error>{inner}</Error>{request_id}</ErrorResponse>"
+        return error.status, _XML, text.encode()
+    members = {"__type": error.code, "message": error.message}
+    return error.status, "application/json", json.dumps(members).encode()
+
+
+def _query_error(call: ForeignCall, code: str, message: str) -> str:
+    inner = f"<Code>{code}</Code><Message>{message}</Message>"
+    if call.service == "ec2":
+        errors = f"<Errors><Error>{inner}</Error></Errors>"
+        return f"<Response>{errors}<RequestID>{call.request_id}</RequestID></Response>"
+    return (
+        f'<ErrorResponse xmlns="{call.namespace}"><Error><Type>Sender</Type>{inner}</Error>'
+        f"<RequestId>{call.request_id}</RequestId></ErrorResponse>"
+    )

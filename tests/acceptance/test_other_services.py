@@ -1,0 +1,70 @@
+"""SDKs of other services get errors that they can read, and STS says who asks."""
+
+from __future__ import annotations
+
+import http.client
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+if TYPE_CHECKING:
+    from tests.acceptance.server import Server
+
+pytestmark = pytest.mark.acceptance
+
+
+def refused(call: Any, **params: Any) -> tuple[str, int]:
+    """Return error code and HTTP status of a call that must be refused."""
+    with pytest.raises(ClientError) as caught:
+        call(**params)
+    answer = caught.value.response
+    return answer["Error"]["Code"], answer["ResponseMetadata"]["HTTPStatusCode"]
+
+
+def test_sts_says_who_asks(up: Server) -> None:
+    """The account is that of the project's ARNs."""
+    found = up.client("sts").get_caller_identity()
+    made = up.client().create_activity(name="whose")["activityArn"]
+    assert made.split(":")[4] == found["Account"]
+    assert found["Arn"].startswith(f"arn:aws:iam::{found['Account']}:user/")
+    assert found["UserId"].startswith("AIDA")
+
+
+def test_sts_checks_the_signature(up: Server) -> None:
+    """Its errors are those of the query protocol."""
+    wrong = up.client("sts", secret="x" * 40)
+    assert refused(wrong.get_caller_identity) == ("SignatureDoesNotMatch", 403)
+    unknown = up.client("sts", key="AKIA" + "Z" * 16)
+    assert refused(unknown.get_caller_identity) == ("InvalidClientTokenId", 403)
+
+
+@pytest.mark.parametrize(
+    ("service", "method", "code"),
+    [
+        ("sts", "get_session_token", "InvalidAction"),
+        ("iam", "list_users", "InvalidAction"),
+        ("cloudformation", "list_stacks", "InvalidAction"),
+        ("ec2", "describe_regions", "InvalidAction"),
+        ("s3", "list_buckets", "UnknownOperation"),
+        ("route53", "list_hosted_zones", "UnknownOperation"),
+        ("lambda", "list_functions", "UnknownOperationException"),
+        ("dynamodb", "list_tables", "UnknownOperationException"),
+        ("kms", "list_keys", "UnknownOperationException"),
+    ],
+)
+def test_a_service_that_is_not_here_answers_in_its_protocol(
+    up: Server, service: str, method: str, code: str
+) -> None:
+    """The SDK reads the code from XML or JSON."""
+    assert refused(getattr(up.client(service), method)) == (code, 400)
+
+
+def test_a_form_of_a_page_is_no_such_call(up: Server) -> None:
+    """Without a signature a POST is one of a browser, and needs its token."""
+    connection = http.client.HTTPConnection(up.url.removeprefix("http://"))
+    kind = {"Content-Type": "application/x-www-form-urlencoded"}
+    connection.request("POST", "/login/", body="Action=GetCallerIdentity", headers=kind)
+    answer = connection.getresponse()
+    assert (answer.status, b"csrf" in answer.read().lower()) == (403, True)
+    connection.close()
