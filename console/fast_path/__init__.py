@@ -9,8 +9,8 @@ around the rows costs more than the rows. This package holds all that replaces i
 uses Django as anybody would.
 
 **One writer** (``console.store.db.writer``) commits what many threads ask for, as many at a time as
-wait, because a commit ends with a write to the disk that all of them can share. ``write(fn)`` is the
-seam; whoever calls it knows nothing of this package.
+wait, because a commit ends with a write to the disk that all of them can share. ``write(fn)`` is
+the seam; its callers know nothing of this package.
 
 **SQL made once** (``rows``). The ORM compiles a query anew each time it runs. ``rows`` makes the
 text from the model's fields once, so the models stay the only description of the tables. It bears
@@ -37,8 +37,8 @@ kept to one.
 **No collection of what stays** (``gc_freeze``). A long history makes many objects, which starts
 full collections; without this each goes through all that was imported.
 
-What each of them gains is measured by ``python -m tests.benchmarks.fast_path``, beside a server that
-does the same the plain way; docs/explanation/decisions/sql-made-once.md has the figures. What gained
-less than a fifth nowhere was deleted: own futures, one wake-up of the event loop for several
-commits, summaries of long histories.
+``python -m tests.benchmarks.fast_path`` measures what each of them gains, beside a server that does
+the same the plain way; docs/explanation/decisions/sql-made-once.md has the figures. Own futures,
+one wake-up of the event loop for several commits, and summaries of long histories gained nothing
+that could be seen, and were deleted.
 """

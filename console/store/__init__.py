@@ -79,7 +79,7 @@ ROOMS = ("db", "state", "machines", "tasks", "events", "executions", "map_runs",
 PUBLIC = {
     "db": (
         *("audit", "epoch", "identity", "outages", "pending", "project_names", "refusals"),
-        *("signals", "sql", "texts", "writer"),
+        *("signals", "texts", "writer"),
     ),
     "state": (*("health", "history", "history_columns", "inbox", "transition_rate", "values"),),
     "machines": (

@@ -10,7 +10,7 @@ import pytest
 
 PROGRAM = """
 import os, threading
-from console.management.cpu_affinity import stay_on_one
+from console.fast_path.cpu_affinity import stay_on_one
 before = os.sched_getaffinity(0)
 stay_on_one()
 seen = []
