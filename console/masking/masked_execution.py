@@ -120,8 +120,8 @@ def mask_execution(execution: Execution, *, until_ms: int | None = None) -> Exec
     masked_view = execution.__dict__["masked_view"] = MaskedExecution(execution, until_ms)
     if not masked_view.revealed and execution.project.masked:
         mask_columns(execution, masked_view.mask)
-        if hasattr(execution, "remark"):  # people quote what they see
-            execution.remark.note = masked_view.mask.words(execution.remark.note)
+        if hasattr(execution, "note"):  # people quote what they see
+            execution.note.text = masked_view.mask.words(execution.note.text)
     return execution
 
 

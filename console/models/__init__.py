@@ -42,6 +42,7 @@ from console.models.metrics import (
     MetricTotal,
     Price,
 )
+from console.models.notes import ExecutionNote
 from console.models.people import (
     AccessKey,
     AuditEntry,
@@ -54,7 +55,6 @@ from console.models.people import (
     SavedView,
 )
 from console.models.quotas import ThrottledMinute, TokenBucket
-from console.models.remarks import Remark
 from console.models.server import (
     ServerFact,
     Worker,
@@ -72,6 +72,7 @@ __all__ = [
     "EventRule",
     "EventTarget",
     "Execution",
+    "ExecutionNote",
     "HistoryEvent",
     "InboxMessage",
     "Invitation",
@@ -87,7 +88,6 @@ __all__ = [
     "OutboxEvent",
     "Price",
     "Project",
-    "Remark",
     "Role",
     "RunRow",
     "RunValue",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from console import clock
 from console.errors import ValidationException
-from console.models import Remark
+from console.models import ExecutionNote
 from console.store.db import audit
 from console.store.db.texts import storable
 from console.store.db.writer import write
@@ -26,17 +26,17 @@ def put_note(execution: Execution, text: str, actor: audit.Actor) -> None:
         )
 
     def store() -> None:
-        _change(execution, note=text, noted_by=actor.name, noted_ms=clock.now_ms())
+        _change(execution, text=text, noted_by=actor.name, noted_ms=clock.now_ms())
         audit.record(execution.project, actor, "PutNote", execution.arn)
 
     write(store)
 
 
 def set_assignee(execution: Execution, actor: audit.Actor, *, on: bool) -> None:
-    """Tell that somebody looks into an execution, in place of who did, or no longer does."""
+    """Assign an execution to a person, in place of its assignee, or take the person off."""
     now_ms = clock.now_ms() if on else None
-    write(lambda: _change(execution, looker=actor.name if on else "", looking_ms=now_ms))
+    write(lambda: _change(execution, assignee=actor.name if on else "", assigned_ms=now_ms))
 
 
 def _change(execution: Execution, **fields: Any) -> None:
-    Remark.objects.update_or_create(execution_id=execution.pk, defaults=fields)
+    ExecutionNote.objects.update_or_create(execution_id=execution.pk, defaults=fields)

@@ -84,7 +84,7 @@ class Scope:
         imported = re.fullmatch(r".*~import-(\d{1,15})", machine, re.ASCII | re.DOTALL)
         if imported is not None:
             return self._imported(int(imported[1]), name)
-        beside = ("definition", "state_machine", "runrow", "remark", "map_run")
+        beside = ("definition", "state_machine", "runrow", "note", "map_run")
         rows = Execution.objects.select_related(*beside).filter(project=self.project)
         machine = machine.replace("~", "/")
         execution = rows.filter(arn=self.arn("execution", machine, name)).first()
@@ -109,7 +109,7 @@ class Scope:
         return execution
 
     def _imported(self, number: int, name: str) -> Execution:
-        rows = Execution.imports.select_related("definition", "remark")
+        rows = Execution.imports.select_related("definition", "note")
         execution = rows.filter(project=self.project, pk=number, name=name).first()
         if execution is None:
             raise Http404(f"There is no imported execution “{name}”.")

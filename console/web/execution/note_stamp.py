@@ -10,4 +10,4 @@ if TYPE_CHECKING:
 
 def note_stamp(execution: Execution) -> str:
     """Return what changes with an execution's note and assignee, "" if it has neither."""
-    return execution.remark.stamp if hasattr(execution, "remark") else ""
+    return execution.note.stamp if hasattr(execution, "note") else ""

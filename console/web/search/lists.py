@@ -104,7 +104,7 @@ def changed_executions(
     """
     numbers = [*running[:PAGE], *list(stamps)[:PAGE]]
     rows = Execution.objects.filter(project=scope.project, pk__in=numbers)
-    executions = rows.select_related("remark").defer(*BARE)
+    executions = rows.select_related("note").defer(*BARE)
     ended = set(running)
     return [
         execution

@@ -84,7 +84,7 @@ def find_executions(
     before = shown[-1] if full else part.floor
     looked = part.floor[0] if part.floor and not full else None
     executions = Execution.objects.filter(pk__in=[number for _, number in shown])
-    executions = executions.select_related("remark").defer(*BARE)
+    executions = executions.select_related("note").defer(*BARE)
     rows = sorted(
         executions, key=lambda execution: (execution.start_ms, execution.pk), reverse=True
     )

@@ -19,7 +19,7 @@ from tests.console.store.helpers import create, drain, one
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-BEFORE, AFTER = "0033_invitations", "0037_no_history_digest"
+BEFORE, AFTER = "0033_invitations", "0038_execution_note"
 
 
 def migrate(name: str) -> Any:

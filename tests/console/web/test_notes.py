@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from console.models import AuditEntry, Project, Remark
+from console.models import AuditEntry, ExecutionNote, Project
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 from tests.console.web.helpers import CHAIN, MARKUP, page, text
 
@@ -67,21 +67,21 @@ def test_x15_a_tick_brings_it(execution: Execution, client: Client) -> None:
     told = text(client.get(f"{newest}&notes={rows}"))
     assert "Assigned to" in told
     assert told.count("<tr") == 1
-    stamp = Remark.objects.get().stamp
+    stamp = ExecutionNote.objects.get().stamp
     rows = f"{execution.pk}:{stamp},{other.pk}:"
     assert client.get(f"{newest}&notes={rows}").status_code == 204
     assert "Assigned to" in text(client.get(delta))
     assert client.get(delta + stamp).status_code == 204
 
 
-def test_x15_remarks_want_a_right_and_an_end(execution: Execution, signed_in: SignIn) -> None:
+def test_x15_notes_want_a_right_and_an_end(execution: Execution, signed_in: SignIn) -> None:
     """A viewer is refused; a note that is too long is told and not kept."""
     viewer, operator = signed_in("viewer"), signed_in("operator")
     assert viewer.post(page(execution, "note/"), {"act": "assign"}).status_code == 403
     assert operator.post(page(execution, "note/"), {"act": "x"}).status_code == 404
     put_note(operator, execution, act="note", note="x" * 2001)
     assert "wanted at most 2000" in text(operator.get(page(execution)))
-    assert not Remark.objects.exists()
+    assert not ExecutionNote.objects.exists()
 
 
 def test_x15_a_note_that_quotes_a_masked_value_is_masked(project: Project, client: Client) -> None:
@@ -104,4 +104,4 @@ def test_the_old_address_of_a_note_leads_to_the_new_one(
     assert answer.status_code == 308
     assert answer["Location"] == page(execution, "note/?region=eu-west-1")
     answer = operator.post(page(execution, "remark/"), {"act": "note", "note": "kept"}, follow=True)
-    assert Remark.objects.get(execution=execution).note == "kept"
+    assert ExecutionNote.objects.get(execution=execution).text == "kept"
