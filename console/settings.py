@@ -217,7 +217,7 @@ STEPYARD_LIMITS = environment.read_choice("STEPYARD_LIMITS", ("aws", "2019"), "a
 environment.read_choice("STEPYARD_PROCESSORS", ("one", "all"), "one")  # ``up`` itself reads it
 STEPYARD_ACCEPT_ANY_KEY = False  # only ``up --insecure-accept-any-key`` says otherwise
 # what each process computes, for whoever finds it dead
-STEPYARD_WITNESS = DATA_DIR / "stepyard-computing"
+STEPYARD_CRASH_JOURNAL = DATA_DIR / "stepyard-computing"
 STEPYARD_LAYOUTS: Path | None = DATA_DIR / "layouts"  # of workflows that were drawn; None: nowhere
 STEPYARD_LEASE_S = environment.read_number("STEPYARD_LEASE_S", 10, 1, 3600, "seconds")
 STEPYARD_MAX_REQUEST_BYTES = 1_048_576

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Check = Callable[[FoundExecution, Walk], Iterator[tuple[str, str]]]
 
 OF_EXECUTIONS: tuple[Check, ...] = (
-    progress.witness,
+    progress.check_progress,
     progress.counts,
     progress.rest,
     fencing.named,

@@ -25,7 +25,7 @@ _ENDINGS = ("TaskSucceeded", "TaskFailed", "TaskTimedOut")
 _BAD = ("FAILED", "TIMED_OUT", "ABORTED")
 
 
-def witness(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+def check_progress(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I1: whatever runs has something that will move it, and so has each line of control in it."""
     del walk
     if not found.running or found.run is None or found.run.parked:

@@ -51,7 +51,7 @@ class Watch:
         self.samples += 1
         for batch in batches(Execution.objects.filter(status="RUNNING")):
             for found in batch:
-                for number, what in progress.witness(found, Walk(())):
+                for number, what in progress.check_progress(found, Walk(())):
                     yield Violation(number, found.execution.arn, what)
                 self._note(found)
         for batch in batches(Execution.objects.filter(pk__in=list(self._seen))):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from console.models import LogGroup
 
     Hide = Callable[[HistoryEvent], HistoryEvent]
-    Hiding = Callable[[Sequence[Stream]], Mapping[int, Hide]]
+    MaskLines = Callable[[Sequence[Stream]], Mapping[int, Hide]]
 
 PAGE_BYTES = 1024 * 1024
 _OVERHEAD = 26
@@ -75,7 +75,7 @@ def stream_lines(
     *,
     after: int = 0,
     before: int = 0,
-    hide: Hiding | None = None,
+    hide: MaskLines | None = None,
 ) -> list[Line]:
     """Return up to ``limit`` lines and a page's bytes, in order.
 
@@ -173,7 +173,7 @@ def search_lines(
     matches: Callable[[str], bool],
     limit: int,
     after: Cursor | None = None,
-    hide: Hiding | None = None,
+    hide: MaskLines | None = None,
 ) -> Search:
     """Search streams in order of their starts, some thousands of lines a call.
 
@@ -198,7 +198,7 @@ def _by_stream(
     ways: Iterator[Stream],
     span: Range,
     after: Cursor | None,
-    hide: Hiding | None,
+    hide: MaskLines | None,
 ) -> Iterator[tuple[Stream, Iterator[Line]]]:
     """Yield each stream with its lines; short ones are read some at a time."""
     for batch in _batches(ways):

@@ -92,5 +92,5 @@ def _take(path: Path) -> list[tuple[int, int]]:
     return [(number, task) for number, task in _PAIR.iter_unpack(text) if number]
 
 
-JOURNAL = CrashJournal(settings.STEPYARD_WITNESS)
+JOURNAL = CrashJournal(settings.STEPYARD_CRASH_JOURNAL)
 """Of this process; it sees nothing before ``begin``."""

@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 
 from tests.acceptance.server import wait_for_end
 from tests.chaos.shapes import SHAPES
-from tests.chaos.yard import Yard, machine_arn
+from tests.chaos.team_server import TeamServer, machine_arn
 from tests.postgres import Postgres
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class OnPostgres:
 
     def __init__(self, folder: Path) -> None:
         self.server = Postgres(folder / "pg")
-        self.yard = Yard(folder, self.server.url)
+        self.yard = TeamServer(folder, self.server.url)
         self.dump = folder / "yard.dump"
 
     def start(self) -> None:
@@ -58,7 +58,7 @@ class OnSqlite:
     """One process, saved by SQLite's own backup while it runs."""
 
     def __init__(self, folder: Path) -> None:
-        self.yard = Yard(folder, None)
+        self.yard = TeamServer(folder, None)
         self.start = self.yard.start_web
         self.end = self.yard.stop
         self.database = folder / "data" / "stepyard.sqlite3"
@@ -98,7 +98,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[Any]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def run(yard: Yard, shape: str, number: int) -> str:
+def run(yard: TeamServer, shape: str, number: int) -> str:
     """Start an execution of a shape."""
     arn: str = yard.client().start_execution(
         stateMachineArn=machine_arn(shape), input=json.dumps({"n": number})

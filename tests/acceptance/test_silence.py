@@ -23,7 +23,7 @@ from console import postgres, settings
 from tests.acceptance.server import wait_for_end
 from tests.chaos.database import wait_until
 from tests.chaos.silence import SilentProxy
-from tests.chaos.yard import Yard, machine_arn
+from tests.chaos.team_server import TeamServer, machine_arn
 from tests.postgres import Postgres
 
 if TYPE_CHECKING:
@@ -53,9 +53,9 @@ def proxy(server: Postgres) -> SilentProxy:
 
 
 @pytest.fixture
-def yard(proxy: SilentProxy, tmp_path: Path) -> Iterator[Yard]:
+def yard(proxy: SilentProxy, tmp_path: Path) -> Iterator[TeamServer]:
     """A place for processes behind the proxy; none runs yet."""
-    yard = Yard(tmp_path, proxy.url)
+    yard = TeamServer(tmp_path, proxy.url)
     yard.env["STEPYARD_SECRET"] = "0123456789abcdef" * 4  # one database for all tests
     yield yard
     yard.stop()
@@ -67,7 +67,7 @@ def connect(proxy: SilentProxy) -> postgres.WatchedConnection:
     return postgres.WatchedConnection.connect(**about, autocommit=True)
 
 
-def ready(yard: Yard) -> tuple[int, dict[str, Any]]:
+def ready(yard: TeamServer) -> tuple[int, dict[str, Any]]:
     """Return what ``/readyz`` says; fail if that takes its time."""
     begun = time.monotonic()
     try:
@@ -157,7 +157,9 @@ def test_a_process_that_serves_bounds_its_statements(proxy: SilentProxy) -> None
 # -- processes -------------------------------------------------------------------------------------
 
 
-def test_work_goes_on_when_existing_connections_go_silent(yard: Yard, proxy: SilentProxy) -> None:
+def test_work_goes_on_when_existing_connections_go_silent(
+    yard: TeamServer, proxy: SilentProxy
+) -> None:
     """Web and workers find it out, tell it, and connect anew; the kernel tells them nothing."""
     yard.start_web()
     yard.start_workers(2)
@@ -188,7 +190,7 @@ def start(client: Any, begun: float) -> str:
             return arn
 
 
-def test_a_database_that_does_not_answer_at_all(yard: Yard, proxy: SilentProxy) -> None:
+def test_a_database_that_does_not_answer_at_all(yard: TeamServer, proxy: SilentProxy) -> None:
     """Readiness and the workers' health are red meanwhile, and SIGTERM ends all within 10 s."""
     yard.env["STEPYARD_LEASE_S"] = "3"
     yard.start_web()
@@ -210,13 +212,13 @@ def test_a_database_that_does_not_answer_at_all(yard: Yard, proxy: SilentProxy) 
     proxy.end_pause()
 
 
-def health(yard: Yard) -> str:
+def health(yard: TeamServer) -> str:
     """Return what ``worker_health`` complains of, "" if it does not."""
     done = yard._run("worker_health")
     return done.stderr if done.returncode else ""
 
 
-def test_a_worker_that_stands_still_ends_itself(server: Postgres, yard: Yard) -> None:
+def test_a_worker_that_stands_still_ends_itself(server: Postgres, yard: TeamServer) -> None:
     """A worker that cannot renew its lease ends itself, for another one to replace it."""
     yard.env["STEPYARD_LEASE_S"] = "2"
     worker = yard.other_worker()
@@ -226,7 +228,7 @@ def test_a_worker_that_stands_still_ends_itself(server: Postgres, yard: Yard) ->
     assert "stands still and ends" in (yard.folder / "other-0.log").read_text()
 
 
-def test_a_web_process_that_stands_still_ends_itself(server: Postgres, yard: Yard) -> None:
+def test_a_web_process_that_stands_still_ends_itself(server: Postgres, yard: TeamServer) -> None:
     """Requests have taken all its connections and wait for what does not come."""
     yard.env |= {"STEPYARD_LEASE_S": "2", "STEPYARD_DATABASE_CONNECTIONS": "2"}
     yard.start_web()
@@ -241,7 +243,7 @@ def test_a_web_process_that_stands_still_ends_itself(server: Postgres, yard: Yar
     assert "stands still and ends" in (yard.folder / "web.log").read_text()
 
 
-def test_health_knows_processes_that_are_gone(yard: Yard) -> None:
+def test_health_knows_processes_that_are_gone(yard: TeamServer) -> None:
     """A worker that was killed leaves its file; it is not asked for again."""
     assert "no worker runs here" in health(yard)
     worker = yard.other_worker()

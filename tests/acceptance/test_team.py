@@ -16,7 +16,7 @@ import pytest
 
 from tests.acceptance.server import wait_for_end
 from tests.chaos.shapes import SHAPES
-from tests.chaos.yard import Yard, machine_arn
+from tests.chaos.team_server import TeamServer, machine_arn
 from tests.postgres import Postgres
 
 if TYPE_CHECKING:
@@ -26,12 +26,12 @@ pytestmark = [pytest.mark.acceptance, pytest.mark.postgres_only]
 
 
 @pytest.fixture(scope="module")
-def yard() -> Iterator[Yard]:
+def yard() -> Iterator[TeamServer]:
     """A web process and two workers."""
     folder = Path(tempfile.mkdtemp(prefix="stepyard-team-"))
     folder.chmod(0o755)
     server = Postgres(folder / "pg")
-    yard = Yard(folder, server.url)
+    yard = TeamServer(folder, server.url)
     yard.start_web()
     yard.start_workers(2)
     yard.prepare()
@@ -41,14 +41,14 @@ def yard() -> Iterator[Yard]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def facts(yard: Yard) -> dict[str, Any]:
+def facts(yard: TeamServer) -> dict[str, Any]:
     """Return what ``/readyz`` says."""
     with urllib.request.urlopen(f"http://127.0.0.1:{yard.port}/readyz", timeout=5) as answer:
         found: dict[str, Any] = json.load(answer)
     return found
 
 
-def run(yard: Yard, shape: str, number: int) -> str:
+def run(yard: TeamServer, shape: str, number: int) -> str:
     """Start an execution of a shape."""
     answer = yard.client().start_execution(
         stateMachineArn=machine_arn(shape), input=json.dumps({"n": number})
@@ -58,20 +58,20 @@ def run(yard: Yard, shape: str, number: int) -> str:
 
 
 @pytest.mark.parametrize("shape", [one for one in SHAPES if one.name != "activity"])
-def test_workers_take_what_the_web_process_accepts(yard: Yard, shape: Any) -> None:
+def test_workers_take_what_the_web_process_accepts(yard: TeamServer, shape: Any) -> None:
     """Every shape ends with its output, though the process that took it does no step."""
     found = wait_for_end(yard.client(), run(yard, shape.name, 7))
     assert json.loads(found["output"]) == shape.output(7)
 
 
-def test_readiness_knows_the_workers(yard: Yard) -> None:
+def test_readiness_knows_the_workers(yard: TeamServer) -> None:
     """Two alive, nothing late, no lease expired."""
     found = facts(yard)
     assert (found["ready"], found["workers"], found["expired_leases"]) == (True, 2, 0)
     assert found["oldest_runnable_ms"] < 5000
 
 
-def test_a_worker_that_is_told_to_end_hands_over(yard: Yard) -> None:
+def test_a_worker_that_is_told_to_end_hands_over(yard: TeamServer) -> None:
     """SIGTERM ends it within a second or so; what it had goes on elsewhere."""
     arns = [run(yard, "parallel", number) for number in range(10)]
     pid = yard.worker_pids()[0]
@@ -84,12 +84,12 @@ def test_a_worker_that_is_told_to_end_hands_over(yard: Yard) -> None:
         assert wait_for_end(yard.client(), arn)["status"] == "SUCCEEDED"
 
 
-def test_an_embedded_server_keeps_off_a_team(yard: Yard) -> None:
+def test_an_embedded_server_keeps_off_a_team(yard: TeamServer) -> None:
     """``up`` on the same database says who is there."""
     assert "another worker is running" in yard.complaint("up", "--port", "0")
 
 
-def test_after_a_restore_old_workers_write_nothing_more(yard: Yard) -> None:
+def test_after_a_restore_old_workers_write_nothing_more(yard: TeamServer) -> None:
     """A new epoch ends them; those that replace them go on with all."""
     before = set(yard.worker_pids())
     yard.manage("bump_epoch")
@@ -104,6 +104,6 @@ def test_after_a_restore_old_workers_write_nothing_more(yard: Yard) -> None:
 
 def test_a_team_needs_postgresql(tmp_path: Path) -> None:
     """On SQLite both commands say what they want."""
-    alone = Yard(tmp_path, None)
+    alone = TeamServer(tmp_path, None)
     for command in ("worker", "web"):
         assert "wanted postgres://" in alone.complaint(command)

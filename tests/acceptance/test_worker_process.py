@@ -16,7 +16,7 @@ import pytest
 
 from tests.acceptance.server import ROOT, wait_for_end
 from tests.chaos.database import wait_until
-from tests.chaos.yard import Yard, machine_arn
+from tests.chaos.team_server import TeamServer, machine_arn
 from tests.postgres import Postgres
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ def server() -> Iterator[Postgres]:
 
 
 @pytest.fixture
-def yard(server: Postgres, tmp_path: Path) -> Iterator[Yard]:
+def yard(server: Postgres, tmp_path: Path) -> Iterator[TeamServer]:
     """A place for processes on it; none runs yet."""
-    yard = Yard(tmp_path, server.url)
+    yard = TeamServer(tmp_path, server.url)
     yard.env["STEPYARD_SECRET"] = "0123456789abcdef" * 4  # one database for all tests
     yield yard
     yard.stop()
@@ -58,7 +58,7 @@ def has_renewed(server: Postgres, pid: int, by_ms: int) -> bool:
     return any(held >= LEASE_MS + by_ms for (held,) in server.ask(RENEWED.format(pid)))
 
 
-def test_a_worker_outlives_the_shell_that_started_it(server: Postgres, yard: Yard) -> None:
+def test_a_worker_outlives_the_shell_that_started_it(server: Postgres, yard: TeamServer) -> None:
     """``manage.py worker &`` works on when the shell is gone, and ends at SIGTERM."""
     log = yard.folder / "worker.log"
     log.touch()
@@ -81,7 +81,7 @@ def test_a_worker_outlives_the_shell_that_started_it(server: Postgres, yard: Yar
             os.kill(pid, signal.SIGKILL)
 
 
-def test_a_forked_worker_ends_with_its_parent_and_says_why(yard: Yard) -> None:
+def test_a_forked_worker_ends_with_its_parent_and_says_why(yard: TeamServer) -> None:
     """Nobody else would end the workers of ``--processes`` when the parent was killed."""
     yard.start_workers(2)
     assert yard.workers is not None
@@ -97,7 +97,9 @@ def test_a_forked_worker_ends_with_its_parent_and_says_why(yard: Yard) -> None:
 # -- the database goes and comes -------------------------------------------------------------------
 
 
-def test_a_worker_whose_connections_were_reset_ends_well(server: Postgres, yard: Yard) -> None:
+def test_a_worker_whose_connections_were_reset_ends_well(
+    server: Postgres, yard: TeamServer
+) -> None:
     """SIGTERM just after all sessions were ended: exit code 0, and the lease is given back."""
     worker = yard.other_worker()
     leases = f"SELECT count(*) FROM console_worker WHERE pid = {worker.pid}"
@@ -109,7 +111,7 @@ def test_a_worker_whose_connections_were_reset_ends_well(server: Postgres, yard:
     assert "Traceback" not in (yard.folder / "other-0.log").read_text()
 
 
-def test_an_outage_is_two_lines_in_the_log(server: Postgres, yard: Yard) -> None:
+def test_an_outage_is_two_lines_in_the_log(server: Postgres, yard: TeamServer) -> None:
     """One when the database goes, one when it is back, and no traceback of any library.
 
     That the lease ended meanwhile is said as well.
@@ -163,7 +165,7 @@ def ends(client: Any, arn: str) -> bool:
         return False
 
 
-def test_the_queue_keeps_no_log_of_its_jobs(server: Postgres, yard: Yard) -> None:
+def test_the_queue_keeps_no_log_of_its_jobs(server: Postgres, yard: TeamServer) -> None:
     """PgQueuer would keep three rows a job for ever, and nobody reads them."""
     yard.start_web()
     yard.other_worker()
@@ -192,7 +194,7 @@ def test_the_queue_keeps_no_log_of_its_jobs(server: Postgres, yard: Yard) -> Non
     ids=["nobody-there", "no-database", "wrong-password", "wrong-scheme", "weak-secret"],
 )
 def test_a_start_that_cannot_be_is_one_line(
-    server: Postgres, yard: Yard, command: str, name: str, value: str, said: str
+    server: Postgres, yard: TeamServer, command: str, name: str, value: str, said: str
 ) -> None:
     """The command says what is wrong in one line, without a traceback, and exits with 1."""
     if value == "{url}/none":
@@ -217,7 +219,7 @@ def guard(server: Postgres) -> None:
 
 
 @pytest.mark.parametrize("command", ["up", "web"])
-def test_a_used_port_is_one_line(yard: Yard, command: str) -> None:
+def test_a_used_port_is_one_line(yard: TeamServer, command: str) -> None:
     """The commands that listen say so, before they do anything else that lasts."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -226,7 +228,7 @@ def test_a_used_port_is_one_line(yard: Yard, command: str) -> None:
     assert len(complaint.strip().splitlines()) == 1, complaint
 
 
-def test_a_line_that_is_not_used_is_kept_open(yard: Yard) -> None:
+def test_a_line_that_is_not_used_is_kept_open(yard: TeamServer) -> None:
     """An idle connection stays open longer than proxies keep theirs (uvicorn's default: 5 s)."""
     yard.start_web()
     ask = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -247,7 +249,7 @@ def answered(line: socket.socket) -> bool:
     return b"200 OK" in data
 
 
-def test_web_ends_well_at_sigterm(yard: Yard) -> None:
+def test_web_ends_well_at_sigterm(yard: TeamServer) -> None:
     """Exit code 0: nothing was wrong."""
     yard.start_web()
     assert yard.web is not None

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from tests.chaos.yard import Yard, machine_arn
+from tests.chaos.team_server import TeamServer, machine_arn
 from tests.postgres import Postgres
 
 CLIENTS = 16
@@ -23,7 +23,7 @@ MACHINE = "map"
 LIMIT_S = 300
 
 
-def rates(yard: Yard, executions: int) -> tuple[float, float]:
+def rates(yard: TeamServer, executions: int) -> tuple[float, float]:
     """Return how many were started a second, and how many came to their end a second."""
     client = yard.client(CLIENTS)
     _run(client, 50)  # what is slow the first time
@@ -59,7 +59,7 @@ def _until_done(client: Any) -> None:
 def measure(url: str | None, workers: int, executions: int) -> None:
     """Start a server of its own and print a line of the table."""
     with tempfile.TemporaryDirectory() as folder:
-        yard = Yard(Path(folder), url)
+        yard = TeamServer(Path(folder), url)
         try:
             yard.start_web()
             yard.prepare()

@@ -12,7 +12,7 @@ from tests.chaos.database import wait_until
 from tests.chaos.load import Report
 from tests.chaos.shapes import TIMER
 from tests.chaos.stage import begin, close
-from tests.chaos.yard import machine_arn
+from tests.chaos.team_server import machine_arn
 
 if TYPE_CHECKING:
     from collections.abc import Callable

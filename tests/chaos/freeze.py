@@ -17,14 +17,14 @@ from tests.chaos.database import wait_until
 from tests.chaos.load import Report
 from tests.chaos.shapes import SHAPES
 from tests.chaos.stage import begin, close
-from tests.chaos.yard import machine_arn
+from tests.chaos.team_server import machine_arn
 from tests.console.web.workflows import choices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tests.chaos.stage import Size
-    from tests.chaos.yard import Yard
+    from tests.chaos.team_server import TeamServer
     from tests.postgres import Postgres
 
 ENOUGH = 20
@@ -88,7 +88,7 @@ def _judge(
 # -- the editor ------------------------------------------------------------------------------------
 
 
-def _editor(yard: Yard) -> httpx.Client:
+def _editor(yard: TeamServer) -> httpx.Client:
     """Return a client that is signed in as an editor's browser is."""
     yard.manage("member", "editor", "--role", "editor")
     session = yard.manage("shell", "--no-imports", "-c", _SESSION).split()[-1]
@@ -115,7 +115,7 @@ def _post(editor: httpx.Client, report: Report, mark: str) -> float:
 
 
 @contextlib.contextmanager
-def _others(yard: Yard, report: Report) -> Iterator[dict[str, list[float]]]:
+def _others(yard: TeamServer, report: Report) -> Iterator[dict[str, list[float]]]:
     """Call beside what follows; yield how long each call took, by its name, seconds."""
     times: dict[str, list[float]] = {"healthz": [], "start": []}
     web, api = httpx.Client(base_url=f"http://127.0.0.1:{yard.port}", timeout=120), yard.client()

@@ -26,7 +26,7 @@ from tests.acceptance.server import ROOT
 from tests.chaos.load import Report
 from tests.chaos.shapes import ACTIVITY, SHAPES
 from tests.chaos.stage import Size, begin, close
-from tests.chaos.yard import machine_arn
+from tests.chaos.team_server import machine_arn
 from tests.extremes import NUMBERS, TEXTS
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from botocore.model import Shape
 
-    from tests.chaos.yard import Yard
+    from tests.chaos.team_server import TeamServer
     from tests.postgres import Postgres
 
 _LATE_S = 30.0
@@ -63,7 +63,7 @@ _GOOD = ('{"StartAt":"P","States":{"P":{"Type":"Pass","End":true}}}', "{}", "1",
 class Fuzzer:
     """A yard with something of each kind, and who asks it; ``known``: member or name -> values."""
 
-    yard: Yard
+    yard: TeamServer
     seed: int
     known: dict[str, list[str]] = field(default_factory=dict)
     violations: list[str] = field(default_factory=list)

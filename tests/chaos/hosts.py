@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.chaos.stage import Size
-    from tests.chaos.yard import Yard
+    from tests.chaos.team_server import TeamServer
     from tests.postgres import Postgres
 
 _FULL_S = 6.0
@@ -83,7 +83,7 @@ def _fill(ballast: Path) -> None:
                     pass
 
 
-def _ready(yard: Yard) -> bool:
+def _ready(yard: TeamServer) -> bool:
     try:
         urllib.request.urlopen(f"http://127.0.0.1:{yard.port}/readyz", timeout=5).close()
     except (urllib.error.URLError, OSError):

@@ -14,7 +14,7 @@ from tests.chaos.database import wait_until
 from tests.chaos.load import Load, Report
 from tests.chaos.shapes import PLAIN
 from tests.chaos.stage import begin, close
-from tests.chaos.yard import Yard
+from tests.chaos.team_server import TeamServer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +58,7 @@ def upgrade(folder: Path, server: Postgres | None, size: Size) -> Report:
     assert server is not None
     report = Report("upgrade", size.seed)
     old = _export(folder / "old", size.revision)
-    yard = Yard(folder, server.url)
+    yard = TeamServer(folder, server.url)
     yard.root = old
     yard.start_web()
     yard.start_workers(size.workers)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from tests.chaos.shapes import ACTIVITY, CHILD, NESTED, SHAPES
-from tests.chaos.yard import Yard, execution_arn, machine_arn
+from tests.chaos.team_server import TeamServer, execution_arn, machine_arn
 
 if TYPE_CHECKING:
     from tests.chaos.shapes import Shape
@@ -44,7 +44,7 @@ class Report:
 class Load:
     """Executions of all shapes, started by several clients that repeat what was not answered."""
 
-    def __init__(self, yard: Yard, shapes: tuple[Shape, ...] = SHAPES) -> None:
+    def __init__(self, yard: TeamServer, shapes: tuple[Shape, ...] = SHAPES) -> None:
         self.yard = yard
         self.shapes = shapes
         self.acked: dict[str, tuple[Shape, int]] = {}
@@ -253,7 +253,7 @@ class Load:
         report.violations += [f"nobody asked for {name}" for name in set(found) - wanted]
 
 
-def count_calls(yard: Yard, report: Report, allowed: int | None) -> None:
+def count_calls(yard: TeamServer, report: Report, allowed: int | None) -> None:
     """Count the calls that were made more than once; all of them carry the key of the first."""
     keys = Counter(json.loads(line)["key"] for line in yard.calls.read_text().splitlines())
     again = sum(count - 1 for count in keys.values())
@@ -262,7 +262,7 @@ def count_calls(yard: Yard, report: Report, allowed: int | None) -> None:
         report.violations.append(f"{again} calls repeated, at most {allowed} were under way")
 
 
-def invariants(yard: Yard, report: Report) -> None:
+def invariants(yard: TeamServer, report: Report) -> None:
     """Let the server's own checker look at the rows."""
     printed = yard.manage("check_invariants", "--json").strip().splitlines()
     found = json.loads(printed[-1])

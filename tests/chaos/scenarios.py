@@ -27,7 +27,7 @@ from tests.chaos.shapes import DEADLY, NESTED, SHAPES
 from tests.chaos.silence import LONGEST_S, SilentProxy, blackholed, frozen, half_closed
 from tests.chaos.stage import Size, begin, close
 from tests.chaos.suites import crash_points, mutate_checker
-from tests.chaos.yard import Yard, machine_arn
+from tests.chaos.team_server import TeamServer, machine_arn
 from tests.postgres import SESSIONS, Postgres
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def kill_workers(folder: Path, server: Postgres | None, size: Size) -> Report:
     return close(yard, load, report)
 
 
-def _kill_one(yard: Yard, dice: random.Random) -> int:
+def _kill_one(yard: TeamServer, dice: random.Random) -> int:
     if yard.workers is None:
         yard.kill_web()
         yard.start_web()
@@ -100,7 +100,7 @@ def zombies(folder: Path, server: Postgres | None, size: Size) -> Report:
     return close(yard, load, report)
 
 
-def _fenced(yard: Yard) -> int:
+def _fenced(yard: TeamServer) -> int:
     line = "from console.models import Worker; print(sum(w.fenced for w in Worker.objects.all()))"
     return int(yard.manage("shell", "--no-imports", "-c", line).strip().splitlines()[-1])
 

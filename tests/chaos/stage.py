@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tests.chaos.load import Load, Report, count_calls, invariants
-from tests.chaos.yard import Yard
+from tests.chaos.team_server import TeamServer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,10 +33,10 @@ def begin(
     *,
     lease_s: float = 10.0,
     url: str | None = None,
-) -> Yard:
+) -> TeamServer:
     """Start the processes and create the state machines."""
     own = url or (None if server is None else server.url)
-    yard = Yard(folder, own, lease_s=lease_s)
+    yard = TeamServer(folder, own, lease_s=lease_s)
     yard.start_web()
     if own is not None:
         yard.start_workers(size.workers)
@@ -44,7 +44,7 @@ def begin(
     return yard
 
 
-def close(yard: Yard, load: Load | None, report: Report) -> Report:
+def close(yard: TeamServer, load: Load | None, report: Report) -> Report:
     """Judge what the executions came to, ask the checker, and end the processes."""
     try:
         if load is not None:

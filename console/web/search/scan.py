@@ -147,11 +147,11 @@ def find_keys(
     streams = [_after_key(stream, before) for stream in _streams(scope, machine, filters)]
     if not streams or not error_names.may_have_error(scope.project, filters):
         return FoundPart((), None)
-    sifted = verify.needs_verifying(scope.project, filters)
-    if not sifted and _conditions_beside_index(scope, machine, filters) == _OWN:
+    needs_check = verify.needs_verifying(scope.project, filters)
+    if not needs_check and _conditions_beside_index(scope, machine, filters) == _OWN:
         return _first_matches(streams, _OWN, None, most)
     full = FIND_WINDOW if filters.find or filters.failure else WINDOW
-    for window in (full,) if sifted else (min(4 * most, full), full):
+    for window in (full,) if needs_check else (min(4 * most, full), full):
         part = _look_through(scope, machine, filters, streams, window, most)
         if len(part.keys) >= most or part.floor is None:
             break

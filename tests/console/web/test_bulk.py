@@ -13,7 +13,7 @@ from console.store.executions import bulk
 from console.web.bulk.views import parse_ranges, ranges_text
 from tests.console.store.helpers import WAIT, create, drain, start
 from tests.console.web.helpers import markup, text
-from tests.console.web.test_wanted import seed
+from tests.console.web.test_filters import seed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -423,7 +423,7 @@ def test_x14_what_is_remembered_of_many_executions_is_bounded(
     assert len(masked_execution._memory._known) == 1
 
 
-def test_the_veils_of_an_execution_that_grows_are_bounded() -> None:
+def test_the_masks_of_an_execution_that_grows_are_bounded() -> None:
     """Each look at it makes another one, of all its values."""
     from console.masking import masked_execution
 

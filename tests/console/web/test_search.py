@@ -12,7 +12,7 @@ from console.store.executions.stop import stop_execution
 from console.web.search import scan, verify
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 from tests.console.web.helpers import CHAIN, text
-from tests.console.web.test_wanted import names, seed
+from tests.console.web.test_filters import names, seed
 
 if TYPE_CHECKING:
     from django.test import Client

@@ -13,7 +13,7 @@ from console.store.db.audit import Actor
 from console.store.people import shares
 from tests.console.store.helpers import create, drain, start
 from tests.console.web.helpers import page, text
-from tests.console.web.test_poster import DEFINITION, words
+from tests.console.web.test_picture_export import DEFINITION, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable

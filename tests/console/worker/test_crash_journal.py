@@ -21,15 +21,15 @@ def child_that_dies_stepping(folder: Path, *numbers: int) -> None:
     """Let a process die while it steps some executions and another is done."""
     child = os.fork()
     if child == 0:
-        witness = CrashJournal(folder)
-        witness.begin()
-        with witness.of(99):
+        journal = CrashJournal(folder)
+        journal.begin()
+        with journal.of(99):
             pass
         for number in numbers:
             entered = threading.Event()
 
             def step(number: int = number, entered: threading.Event = entered) -> None:
-                with witness.of(number):
+                with journal.of(number):
                     entered.set()
                     threading.Event().wait()
 
@@ -42,18 +42,18 @@ def child_that_dies_stepping(folder: Path, *numbers: int) -> None:
 def test_the_dead_are_told_once(tmp_path: Path) -> None:
     """What two threads were stepping, not what was done before."""
     child_that_dies_stepping(tmp_path, 7, 8)
-    witness = CrashJournal(tmp_path)
-    assert sorted(witness.dead()) == [(7, 0), (8, 0)]
-    assert witness.dead() == []
+    journal = CrashJournal(tmp_path)
+    assert sorted(journal.dead()) == [(7, 0), (8, 0)]
+    assert journal.dead() == []
 
 
 def test_the_living_are_not_accused(tmp_path: Path) -> None:
     """A process that goes on is let alone; one that ends well leaves nothing."""
-    witness = CrashJournal(tmp_path)
-    witness.begin()
-    with witness.of(5):
+    journal = CrashJournal(tmp_path)
+    journal.begin()
+    with journal.of(5):
         assert CrashJournal(tmp_path).dead() == []
-    witness.end()
+    journal.end()
     assert list(tmp_path.iterdir()) == []
 
 

@@ -24,7 +24,7 @@ _ACCOUNT = "123456789012"
 _PREFIX = f"arn:aws:states:us-east-1:{_ACCOUNT}:"
 
 
-class Yard:
+class TeamServer:
     """Web and workers on a PostgreSQL, or ``up`` on SQLite (``url`` is None)."""
 
     def __init__(self, folder: Path, url: str | None, *, lease_s: float = 10.0) -> None:

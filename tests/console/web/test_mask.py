@@ -10,8 +10,8 @@ import engine
 from console.masking.mask import MASK, Mask, fill_mask
 
 
-def veil(*paths: str, values: tuple[str, ...] = ()) -> Mask:
-    """Return a veil of these paths and values."""
+def mask_of(*paths: str, values: tuple[str, ...] = ()) -> Mask:
+    """Return a mask of these paths and values."""
     return Mask(engine.compile_path_set(paths), frozenset(values))
 
 
@@ -33,7 +33,7 @@ def veil(*paths: str, values: tuple[str, ...] = ()) -> Mask:
 )
 def test_a_place_is_hidden(path: str, text: str, shown: str) -> None:
     """Also one of two equal keys, an escaped key, and one in a JSON text within the text."""
-    assert veil(path).payload(text) == shown
+    assert mask_of(path).payload(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -51,14 +51,14 @@ def test_a_place_is_hidden(path: str, text: str, shown: str) -> None:
 )
 def test_a_hidden_value_is_hidden_elsewhere(value: str, text: str, shown: str) -> None:
     """Within texts if it is long, as a whole if it is not, and not at all if it is tiny."""
-    assert veil("$.x", values=(value,)).payload(text) == shown
+    assert mask_of("$.x", values=(value,)).payload(text) == shown
 
 
 @pytest.mark.parametrize("many", [0, 500])
 def test_overlapping_values_are_hidden_whole(many: int) -> None:
     """Few or many: what two of them have in common leaves nothing of either."""
     values = ("abcdef", "defghi", "defg", "zzzz", *(f"other-{one}" for one in range(many)))
-    one = veil("$.x", values=values)
+    one = mask_of("$.x", values=values)
     assert one.words("-abcdefghi-abcdef-zzzzzz-") == "-(masked)-(masked)-(masked)-"
     assert one.words("abcde") == "abcde"
     assert one.words("defgzzzz") == "(masked)(masked)"
@@ -68,7 +68,7 @@ def test_what_stood_at_a_place_is_told() -> None:
     """All strings and numbers below it, and those of JSON texts among them."""
     found: set[str] = set()
     text = '{"a": {"b": ["x", 1.50, null], "c": "{\\"d\\": \\"y\\"}"}, "e": "z"}'
-    veil("$.a").payload(text, found)
+    mask_of("$.a").payload(text, found)
     assert found == {"x", "1.50", '{"d": "y"}', "y"}
 
 
@@ -82,7 +82,7 @@ def test_the_details_of_an_event_name_no_places_themselves() -> None:
             "assignedVariables": {"name": '"v"', "x": '{"name": 1}'},
         }
     )
-    shown = json.loads(veil("$.name").details(details))
+    shown = json.loads(mask_of("$.name").details(details))
     assert shown["name"] == "S"
     assert shown["input"] == '{"name":"(masked)"}'
     assert shown["cause"] == "no JSON"
@@ -92,7 +92,7 @@ def test_the_details_of_an_event_name_no_places_themselves() -> None:
 def test_what_is_too_deep_to_look_into_is_hidden() -> None:
     """Rather than shown unread."""
     deep = '{"a":' * 900 + '"canary"' + "}" * 900
-    assert "canary" not in veil("$..b", values=("canary",)).payload(deep)
+    assert "canary" not in mask_of("$..b", values=("canary",)).payload(deep)
 
 
 def test_a_masked_text_is_filled_again_where_it_was_left_alone() -> None:
