@@ -155,7 +155,7 @@ def test_any_sdk_action(sfn: Any, aws: Moto) -> None:
     assert "(Service: S3, Status Code: 404, Request ID: " in missing["cause"]
     secret = {"Name": "s", "SecretString": "x"}
     made = output(run(sfn, "aws-sdk:secretsmanager:createSecret", secret))
-    assert made["ARN"]
+    assert made["Arn"]
 
 
 @pytest.mark.parametrize(

@@ -350,11 +350,11 @@ def test_a_graph_over_the_limit_is_drawn_in_plain_layers(folder: Path) -> None:
     assert len(picture.boxes) == 41
     assert is_sound(picture)
     svg.PICTURES.clear()
-    begun = time.process_time()
+    begun = time.thread_time()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(svg, "POOL", None)  # asking it would fail
         assert svg.definition_picture(text) == picture
-    assert time.process_time() - begun < 1
+    assert time.thread_time() - begun < 1
     del folder
 
 
