@@ -1,5 +1,5 @@
-"""What does it cost?  Commands that measure and print ratios, side by side in one run.
+"""Benchmark commands that measure and print ratios, side by side in one run.
 
-``python -m tests.benchmarks.map_cost`` and so on; none is part of the test-suite, as a machine's
-mood must not decide whether a change lands.
+``python -m tests.benchmarks.map_cost`` and so on; none is part of the test suite, because the
+load on a machine must not decide whether a change lands.
 """

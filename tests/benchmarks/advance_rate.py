@@ -1,4 +1,4 @@
-"""How many states does ``advance`` enter in a second, in memory, on one core?
+"""Measure how many states ``advance`` enters in a second, in memory, on one core.
 
 ``python -m tests.benchmarks.advance_rate``
 """

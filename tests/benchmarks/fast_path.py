@@ -1,4 +1,4 @@
-"""What does each trick of the fast path gain?  Beside a server that does the same the plain way.
+"""Measure what each trick of the fast path gains over a server without that trick.
 
 ``python -m tests.benchmarks.fast_path [--rounds 3] [--tricks cursor,rows]`` starts the server as it
 is and one server for each trick with that trick replaced (``plain_server``). They take the same

@@ -1,4 +1,4 @@
-"""What does the first look at a long history cost?  25,000 events beside 25, in server time.
+"""Measure the server time of the first view of a history: 25,000 events beside 25.
 
 ``python -m tests.benchmarks.first_view [--rounds 7] [--shapes loop,running,map] [--postgres]`` runs
 real machines to both lengths, in a database of its own. Each round looks at executions that this

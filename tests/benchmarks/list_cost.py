@@ -1,10 +1,10 @@
-"""Does a list of executions stay fast?  A million rows should cost what a thousand cost.
+"""Measure whether a list of a million executions costs what one of a thousand costs.
 
 ``python -m tests.benchmarks.list_cost [--rows 1000,1000000] [--postgres]`` fills a database for
-each size and prints, for each question a list answers, the median time of a page, and of some
-whole pages with their frame. The databases are asked in turn, each by a process of its own, so
-that whatever else the machine does meets them alike. On PostgreSQL, what the server's own
-autovacuum does after such a load is done and waited for first (VACUUM, ANALYZE, a checkpoint).
+each size and prints the median time of a page for each query of a list, and of some whole pages
+with their frame. The databases take turns, each in a process of its own, so that other load on the
+machine affects them alike. On PostgreSQL the command first does what the server's own autovacuum
+does after such a load (VACUUM, ANALYZE, a checkpoint) and waits for it.
 """
 
 from __future__ import annotations

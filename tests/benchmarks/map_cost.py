@@ -1,4 +1,4 @@
-"""How does the cost of a Map grow?  Ten times the items should cost ten times as much.
+"""Measure how the cost of a Map grows: ten times the items should cost ten times as much.
 
 ``python -m tests.benchmarks.map_cost [--items 1000,10000]`` runs distributed Maps of one Pass on a
 server of its own (durable SQLite) and prints seconds and bytes written (``/proc/PID/io``; Linux).

@@ -1,4 +1,4 @@
-"""How long would steps wait for a database, and for workers, at ten and a hundred times the load?
+"""Model how long steps wait for the database and for workers at 10 and 100 times the load.
 
 A model, not a measurement: executions arrive at random (Poisson), each needs some commits, one
 after another. A commit is one visit at the partition of the database its execution lives on (one

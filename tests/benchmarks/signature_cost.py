@@ -1,4 +1,4 @@
-"""What does it cost to check a signature?  Beside what botocore takes to make it, in one run.
+"""Measure the check of a signature beside the time that botocore takes to make it.
 
 ``python -m tests.benchmarks.signature_cost [--calls 2000]``: microseconds a call, by the size of
 the body; the bar is 150 for what SDKs send, and hashing the body is all that grows.

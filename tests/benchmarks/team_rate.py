@@ -1,4 +1,4 @@
-"""How many executions does a team's server take a second, with how many workers?
+"""Measure how many executions a team's server takes a second, by its number of workers.
 
 ``python -m tests.benchmarks.team_rate [--executions 1000] [--workers 1,2,4]`` starts ``up`` on its
 embedded database, then PostgreSQL with one web process and the workers, and gives each the same

@@ -1,4 +1,4 @@
-"""What does an execution cost that only waits for a callback?  Memory and threads of the server.
+"""Measure the server's memory and threads for an execution that only waits for a callback.
 
 ``python -m tests.benchmarks.waiting_cost [--executions 10000]`` (Linux: reads ``/proc``).
 """

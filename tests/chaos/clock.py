@@ -1,4 +1,4 @@
-"""Timers: none is early, late or lost."""
+"""Check that no timer fires early or late and that none is lost."""
 
 from __future__ import annotations
 

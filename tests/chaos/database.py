@@ -1,4 +1,4 @@
-"""A proxy before a PostgreSQL that cuts connections."""
+"""A proxy in front of PostgreSQL that cuts connections."""
 
 from __future__ import annotations
 

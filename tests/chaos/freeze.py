@@ -1,4 +1,4 @@
-"""Draw workflows that Graphviz cannot lay out, again and again: nobody else must notice."""
+"""Draw workflows that Graphviz cannot lay out, while other users' requests stay fast."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The functions that the executions of the chaos suite call.
 
-Each call leaves a line: who, by which key.
+Each call appends a line to a file: the name of the function and its idempotency key.
 """
 
 from __future__ import annotations

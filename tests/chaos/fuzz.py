@@ -1,4 +1,4 @@
-"""Calls and page requests made of what exists, of extreme values and of nonsense, by a seed.
+"""Seeded API calls and page requests made of existing names, extreme values and nonsense.
 
 Each request depends on the seed and its own number alone, so that ``--seed`` and the number in a
 violation make it again. No answer may be a 5xx, an API error in another shape than AWS's, or late.

@@ -1,4 +1,4 @@
-"""Each guard of the store is needed: without it, in a copy of the tree, a check must fail."""
+"""Each guard of the store is needed: a copy of the tree without it fails a check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hosts whose disk is full, or whose clock is wrong."""
+"""Hosts with a full disk or a wrong clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator does on purpose: hand over, upgrade and go back, restore a backup."""
+"""Planned actions of an operator: hand over, upgrade and go back, restore a backup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The clients: they start executions, work the activity, and judge how all of them ended."""
+"""Clients that start executions, work the activity and judge how every execution ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several clients want to end the same thing: one wins, and all others learn that."""
+"""Several clients end the same task or execution: one wins, and the others learn that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done to the processes while the executions run: one function a scenario."""
+"""The scenarios: one function for each kind of fault, injected while executions run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state machines that run through the chaos, and the output that each must have."""
+"""The state machines of the chaos suite, and the output that each must have."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Connections to the database go silent: nobody closes them and nobody answers on them.
+"""Connections to the database go silent: no answer arrives, and no error tells either side.
 
-``blackholed``: what is sent on existing connections is dropped, both ways, while new ones work, as
-a failover or a NAT does it; the near end still acknowledges. ``half-closed``: one side of each
-existing connection is gone and the other one is not told, or only one direction is closed.
+``blackholed``: the proxy drops what is sent on existing connections, both ways, while new ones
+work, as after a failover or in a NAT; the near end still acknowledges. ``half-closed``: one side of
+each existing connection is gone without notice to the other, or only one direction is closed.
 ``frozen``: sessions of the server are stopped, or everything between it and its clients is.
 """
 

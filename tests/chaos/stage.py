@@ -1,4 +1,4 @@
-"""How a scenario begins and ends, and its size."""
+"""The size of a scenario, and the steps at its beginning and end."""
 
 from __future__ import annotations
 

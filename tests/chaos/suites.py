@@ -1,4 +1,4 @@
-"""Tests that are chaos checks of their own: every crash point, and a checker that can fail."""
+"""Tests that are chaos checks themselves: every crash point, and a checker that can fail."""
 
 from __future__ import annotations
 

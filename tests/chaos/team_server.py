@@ -1,4 +1,4 @@
-"""A team's server for the chaos suite: real processes that are killed and started again."""
+"""A team's server for the chaos suite: real processes that are killed and restarted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chaos suite in sizes that every run of the tests can afford; the commands do more."""
+"""The chaos suite loses nothing in the small sizes that every test run can afford."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is the profile of an earlier start completed, and nothing else changed?"""
+"""The profile of an earlier start gets what it lacks, and nothing else changes."""
 
 from __future__ import annotations
 

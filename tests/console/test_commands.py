@@ -1,4 +1,4 @@
-"""Do the operator's commands do what they say?"""
+"""The operator's commands do what their help says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the checker of invariants find nothing in sound rows, and each kind of harm in others?"""
+"""The checker of invariants accepts sound rows and reports each kind of damage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the log say what happened and where, and nothing that belongs to users?"""
+"""The log says what happened and where, and holds no data of users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the linter tell what statelint tells, and exit as a linter does?"""
+"""The linter reports what statelint reports, with a linter's exit codes."""
 
 from __future__ import annotations
 

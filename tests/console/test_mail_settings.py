@@ -1,4 +1,4 @@
-"""How is the mail server named?"""
+"""The setting of the mail server takes an address and refuses anything else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Can the version before work on the tables of this one, while hosts are upgraded one by one?"""
+"""The version before works on this version's tables while hosts are upgraded in turn."""
 
 from __future__ import annotations
 

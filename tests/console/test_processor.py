@@ -1,4 +1,4 @@
-"""Does a server keep to one processor, unless told otherwise?"""
+"""A server keeps to one processor, unless a setting gives it all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are the settings that a team's host gets fit for it, and is a bad one named at the start?"""
+"""The settings for a team's host are safe, and a bad setting is named at the start."""
 
 from __future__ import annotations
 

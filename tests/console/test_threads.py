@@ -1,4 +1,4 @@
-"""Does every caller hear of its own answer, wherever that was made?
+"""Every caller gets its own answer, from any thread that made it.
 
 (On the embedded database: with another one every call has a thread.)
 """

@@ -1,4 +1,4 @@
-"""Is every number that a definition takes refused, taken or an error of ASL, whatever it is?"""
+"""Every number in a definition is refused, taken, or an error of ASL."""
 
 from __future__ import annotations
 

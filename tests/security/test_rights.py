@@ -1,4 +1,4 @@
-"""May each role do exactly what it should: every action of the API, every address and method?
+"""Each role may do exactly what it should: every API action, page address and method.
 
 The two tables here are reviewed by hand and stand apart from the product's own. A new action or
 page without an entry fails, and so does an entry of something that is no more.

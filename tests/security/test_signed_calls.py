@@ -1,4 +1,4 @@
-"""Do keys and signatures hold where calls come in?  The lines S2, S3 and S5 to S7 of the threats.
+"""Keys and signatures hold where calls come in: lines S2, S3 and S5 to S7 of the threats.
 
 Each request is signed by botocore and goes through the edge as a server hands it over.
 """

@@ -1,4 +1,4 @@
-"""Is a signature checked, not decorated?
+"""The verifier checks every part of a signature.
 
 botocore signs; each change of what it signed must be refused. The lines S1 to S4 of the threat
 cases, on the verifier alone; ``test_signed_calls`` has those that need keys and operations.

@@ -1,4 +1,4 @@
-"""Does every field that the service model has stand in some answer?
+"""Every output field of the service model appears in some answer.
 
 (Above 300 lines: one list of calls that together fill the model.)
 """

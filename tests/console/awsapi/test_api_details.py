@@ -1,4 +1,4 @@
-"""What do actions answer in cases that AWS's documentation leaves open?"""
+"""Actions give defined answers in the cases that AWS's documentation leaves open."""
 
 from __future__ import annotations
 

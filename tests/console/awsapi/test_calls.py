@@ -1,4 +1,4 @@
-"""Do the parameters of calls do what the service model says of them?"""
+"""The parameters of API calls do what the service model says of them."""
 
 from __future__ import annotations
 

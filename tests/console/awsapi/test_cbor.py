@@ -1,4 +1,4 @@
-"""Is CBOR read and written as RFC 8949 has it?"""
+"""The codec reads and writes CBOR as RFC 8949 defines it."""
 
 from __future__ import annotations
 

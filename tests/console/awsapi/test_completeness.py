@@ -1,4 +1,4 @@
-"""Is the whole service model served: every action, and every error that it names?
+"""The API serves every action of the service model and raises every error that it names.
 
 (Above 300 lines: one table of the model's actions and errors.)
 """

@@ -1,4 +1,4 @@
-"""Who may do what with EventBridge's actions, and what do they refuse?"""
+"""EventBridge's actions follow the caller's role and refuse wrong requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is every number of every action refused in AWS's shape, or taken, whatever it is?"""
+"""Every action accepts any number or refuses it in AWS's shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the API hide from a viewer's key what the project masks, and record who reads it?"""
+"""The API masks a project's values for a viewer's key and records who reads them."""
 
 from __future__ import annotations
 

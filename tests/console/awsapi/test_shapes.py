@@ -1,4 +1,4 @@
-"""Are requests checked against the service model, in AWS's words?"""
+"""Requests are checked against the service model, with AWS's error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may let TestState call something, and does anybody see a connection's value by it?"""
+"""TestState makes calls only for callers with the right, and exposes no connection's value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does TestState tell what an HTTP Task sent and got, and each field of inspectionData?"""
+"""TestState shows an HTTP Task's request and response, and fills all of inspectionData."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the event of a status change carry what AWS's documentation shows?"""
+"""The event of a status change has the fields that AWS's documentation shows."""
 
 from __future__ import annotations
 

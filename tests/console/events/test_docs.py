@@ -1,4 +1,4 @@
-"""Does the page of notifications tell of every action, operator and kind of target there is?"""
+"""The page on notifications documents every action, operator and kind of target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which part of an event does a target get?"""
+"""A target gets the part of an event that its input settings select."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the pattern language let through what EventBridge's documentation says, and no more?"""
+"""The pattern language matches exactly what EventBridge's documentation says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When is each kind of schedule due, also where clocks are put forward and back?"""
+"""Each kind of schedule is due at the right time, also when clocks go forward and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a registered function invoked, and its answer wrapped, as ``lambda:invoke`` does?"""
+"""A registered function is invoked, and its answer wrapped, as ``lambda:invoke`` does it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are the items of a file those the service reads?"""
+"""An item reader takes the same items from a file as the service does."""
 
 from __future__ import annotations
 

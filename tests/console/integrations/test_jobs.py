@@ -1,4 +1,4 @@
-"""Is the end of a job seen, and nothing else taken for it?"""
+"""A ``.sync`` task sees the end of its job and mistakes nothing else for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a cluster asked as Kubernetes and EKS want it, and only one that the operator named?
+"""Calls to a cluster are what Kubernetes and EKS expect, and go to named clusters only.
 
 (Above 300 lines: one stand-in for a cluster, and every way to ask it.)
 """

@@ -1,4 +1,4 @@
-"""Can a web request be talked into calling what it must not, or into lasting and growing?
+"""An outbound request reaches no forbidden address and has limits of time and size.
 
 (Above 300 lines: one listener that misbehaves in every way, and who must bear it.)
 """

@@ -1,4 +1,4 @@
-"""Are parameters that could be no request told apart, before anything is scheduled?"""
+"""Parameters that cannot form a request are refused before a task is scheduled."""
 
 from __future__ import annotations
 

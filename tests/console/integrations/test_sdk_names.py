@@ -1,4 +1,4 @@
-"""Are the names of ``aws-sdk`` integrations those that Step Functions writes?
+"""The names of ``aws-sdk`` integrations are those that Step Functions writes.
 
 The table over all operations of all services is made from botocore's models.
 """

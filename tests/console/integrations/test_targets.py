@@ -1,4 +1,4 @@
-"""Where does a call go: by service, by function, for every state machine or for one?"""
+"""A call goes to the target configured for its service or function, for all machines or one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a request go only where the operator said?"""
+"""A web request goes only to the origins that the operator named."""
 
 from __future__ import annotations
 

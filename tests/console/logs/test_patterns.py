@@ -1,4 +1,4 @@
-"""Which lines does a filter pattern of CloudWatch Logs want?"""
+"""Filter patterns of CloudWatch Logs select the right lines."""
 
 from __future__ import annotations
 

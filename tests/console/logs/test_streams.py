@@ -1,4 +1,4 @@
-"""What do log lines say, and how much is read for a page of them?"""
+"""Log lines have the right content, and a page of them reads a bounded number of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the estimate follow the published examples?"""
+"""The cost estimate agrees with AWS's published examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is the documentation of the metrics the table that the code goes by?"""
+"""The documentation of the metrics lists the same metrics as the code's table."""
 
 from __future__ import annotations
 

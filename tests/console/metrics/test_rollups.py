@@ -1,4 +1,4 @@
-"""Do the sums equal the rows, once and for ever?"""
+"""Rollups equal the rows that they sum, also after a crash and after a deletion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are sums, extremes and percentiles right?"""
+"""Sums, extremes and percentiles are right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""X4: is one action done to many executions, each once, whatever happens meanwhile?"""
+"""X4: a bulk job acts on each of its executions once, also after a crash or a conflict."""
 
 from __future__ import annotations
 

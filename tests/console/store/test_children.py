@@ -1,4 +1,4 @@
-"""What becomes of the executions that one has started, when it ends?"""
+"""The end of an execution stops or keeps its child executions, as the policy says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose clock counts?"""
+"""The database's clock counts, where it has one, and not the clock of the host."""
 
 from __future__ import annotations
 

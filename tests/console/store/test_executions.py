@@ -1,4 +1,4 @@
-"""Is a started execution durable, unique by name, and ended once?"""
+"""A started execution is durable, unique by its name, and ended once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does an execution that cannot go on end alone, with a reason?"""
+"""An execution that cannot go on ends with a reason and harms no other execution."""
 
 from __future__ import annotations
 

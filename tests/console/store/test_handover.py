@@ -1,4 +1,4 @@
-"""Does a worker get the task that was handed to it in a commit nobody heard of?"""
+"""A worker gets its task although the reply to the commit of the handover was lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a call whose worker is gone: is it made again, or has its attempt failed?"""
+"""The call of a dead worker is made again or fails its attempt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are state machines kept as AWS keeps them?"""
+"""State machines are created, updated and deleted by AWS's rules."""
 
 from __future__ import annotations
 

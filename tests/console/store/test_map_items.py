@@ -1,4 +1,4 @@
-"""Are the inputs of children kept until they start, whatever happens while they come in?"""
+"""The inputs of a Map's children are kept until they start, also after a crash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does an execution end after a year, whoever started it, and nobody's before?"""
+"""Every execution ends after a year, or after a shorter limit of its own, and not before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are events written with what they tell of, and only where somebody asked?"""
+"""Events are committed with the changes that they report, and only where a rule wants them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two owners act at once: does the project keep one, and does nobody act without the right?"""
+"""A project keeps an owner when two owners act at once, and lost rights allow no action."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Eight answer the same task at once - has one of them won, and does the history agree?"""
+"""One of several concurrent requests for the same thing wins, and the history agrees."""
 
 from __future__ import annotations
 

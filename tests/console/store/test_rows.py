@@ -1,4 +1,4 @@
-"""Does the short way to the rows read and write what the ORM does?"""
+"""Direct SQL reads and writes the same rows as the ORM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the quick cursor do what Django's does?"""
+"""The fast cursor behaves as Django's cursor does."""
 
 from __future__ import annotations
 

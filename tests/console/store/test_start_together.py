@@ -1,4 +1,4 @@
-"""Do processes that start at the same time migrate one after another?"""
+"""Processes that start at the same time run the migrations one after another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is what a run needs stored once, found again, and gone in the end?"""
+"""The rows that a run needs are stored once, read again, and removed in the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may end a task, and how often?
+"""A task is ended once, and only by a caller with its token.
 
 (Above 300 lines: taking and ending are tested on the same rows.)
 """

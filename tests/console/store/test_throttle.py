@@ -1,4 +1,4 @@
-"""Do quotas and rates hold, for each project its own?"""
+"""Quotas and rates hold, separately for each project."""
 
 from __future__ import annotations
 

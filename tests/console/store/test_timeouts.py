@@ -1,4 +1,4 @@
-"""Which of its clocks ends a task of an activity, and what sets them?"""
+"""The right timeout ends an activity's task, and each one is set where it should be."""
 
 from __future__ import annotations
 

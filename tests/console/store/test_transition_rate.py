@@ -1,4 +1,4 @@
-"""Is a limit of state transitions kept, to the token, and is nothing lost by it?"""
+"""A limit of state transitions holds to the token, and loses nothing."""
 
 from __future__ import annotations
 

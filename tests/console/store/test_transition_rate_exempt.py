@@ -1,4 +1,4 @@
-"""What goes on though a limit of state transitions holds an execution back, and what waits?"""
+"""A stop or a time limit gets past the limit of state transitions, and the rest waits."""
 
 from __future__ import annotations
 

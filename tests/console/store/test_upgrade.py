@@ -1,4 +1,4 @@
-"""Do rows of an earlier release survive an upgrade, and can they still be used?"""
+"""Rows of an earlier release survive an upgrade and stay usable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do versions stay what they were, and do aliases lead to them?"""
+"""Versions never change, and aliases lead to them."""
 
 from __future__ import annotations
 

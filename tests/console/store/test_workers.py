@@ -1,4 +1,4 @@
-"""Do workers take over from the dead, and only from them?"""
+"""Workers take over the work of dead workers, and only theirs."""
 
 from __future__ import annotations
 

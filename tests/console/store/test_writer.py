@@ -1,4 +1,4 @@
-"""Does every change commit whole or not at all, whatever else happens?"""
+"""Every change commits whole or not at all, also beside failures and outages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""X13: does the page of an execution say who did what with it?"""
+"""X13: the page of an execution says who did what with it."""
 
 from __future__ import annotations
 

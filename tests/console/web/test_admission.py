@@ -1,4 +1,4 @@
-"""Does a request that is admitted need a connection for longer than that takes?"""
+"""An admitted request holds a database connection only during its admission."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""X4: do the dry run and the page of a bulk job say what is true, to those who may know?"""
+"""X4: the dry run and the page of a bulk job are true, and only permitted users see them."""
 
 from __future__ import annotations
 

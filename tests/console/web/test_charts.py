@@ -1,4 +1,4 @@
-"""Who sees which metrics, and what do odd addresses answer?"""
+"""Charts show metrics only to permitted users, and odd addresses get a sensible answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""X1: does the comparison of two executions name exactly what differs?"""
+"""X1: the comparison of two executions names exactly what differs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does every page answer whatever stands in its address and its query?"""
+"""Every page answers any value in its address and its query."""
 
 from __future__ import annotations
 

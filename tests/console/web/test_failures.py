@@ -1,4 +1,4 @@
-"""X8: are failures that are the same counted as one kind, and redriven as one?"""
+"""X8: equal failures are counted as one kind and redriven together."""
 
 from __future__ import annotations
 

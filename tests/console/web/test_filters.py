@@ -1,4 +1,4 @@
-"""E17: does the list show what its address asks for, page by page, at a bounded cost?"""
+"""E17: the list shows what its address asks for, page by page, at a bounded cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is the first look at a long history the same as at a short one, and right?"""
+"""The first view of a long history is right and takes as many queries as a short one's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do invitations let in whom they are for, once, and nobody else?  And own passwords."""
+"""An invitation admits its invited person once, with a password of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many passwords may be tried, and who is kept out by that?"""
+"""The login limits attempts at passwords and does not lock out rightful users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does an execution's page tell how far its distributed Maps are, and where their states run?"""
+"""The page of an execution shows the progress of its distributed Maps and their children."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""E18: does the page of a Map Run count, list and change what it should?
+"""E18: the page of a Map Run counts, lists and changes what it should.
 
 (Above 300 lines: one Map Run in each of its states, seen from every side.)
 """

@@ -1,4 +1,4 @@
-"""What is hidden of a text, and is all else as it was?"""
+"""A mask hides the masked values of a text and leaves the rest as it was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""X14: is what a project masks in no page, diff, search hit or download of somebody who reads?
+"""X14: a reader sees a masked value in no page, diff, search hit or download.
 
 (Above 300 lines: one execution that takes values everywhere, and every way to look at it.)
 """

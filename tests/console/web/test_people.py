@@ -1,4 +1,4 @@
-"""Who manages the team and the keys, and what does the audit page tell?"""
+"""Only permitted people manage the team and the keys, and the audit page shows their acts."""
 
 from __future__ import annotations
 

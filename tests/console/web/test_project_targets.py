@@ -1,4 +1,4 @@
-"""Do tasks of two projects go each to its own place, and does an address's secret stay unsaid?"""
+"""Tasks of two projects go to their own targets, and secrets in addresses stay hidden."""
 
 from __future__ import annotations
 

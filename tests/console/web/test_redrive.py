@@ -1,4 +1,4 @@
-"""E15: is an execution redriven from its page, and does the page say when it cannot be?"""
+"""E15: an execution is redriven from its page, or the page says why it cannot be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be done on the page of one rule, and by whom?"""
+"""The page of a rule changes, switches and deletes it, for users with the right."""
 
 from __future__ import annotations
 

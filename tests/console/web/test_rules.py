@@ -1,4 +1,4 @@
-"""Who makes rules on the pages, and what do the pages tell of them?"""
+"""Permitted users create rules and schedules on the pages, which show their dead letters."""
 
 from __future__ import annotations
 

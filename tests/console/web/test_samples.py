@@ -1,4 +1,4 @@
-"""Are the samples sound, and do they show what they are meant to show?"""
+"""The samples are sound and show the features that they are meant to show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""X3: is an execution found by what is inside it, exactly, and within a bounded time?"""
+"""X3: a search inside executions finds exact values in a bounded time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the pages say where calls go, without a secret and without a call?"""
+"""The pages say where calls go, without showing a secret or making a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""X2: what waits for somebody, and can a person answer it, with the right and on the record?
+"""X2: open tasks are listed, and a person with the right answers them on the record.
 
 (Above 300 lines: each page of tasks with who may see and who may answer.)
 """

@@ -1,4 +1,4 @@
-"""Does a page say which clock runs, and which one ran out?"""
+"""A page names the timeout that runs, and the one that ran out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can who knows a start link do, and who can make one?"""
+"""A start link starts executions of its own machine only, and only editors make links."""
 
 from __future__ import annotations
 

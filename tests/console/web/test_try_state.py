@@ -1,4 +1,4 @@
-"""E20: does the page that tests a state tell what the API's TestState tells?
+"""E20: the page that tests a state shows what the API's TestState answers.
 
 (Above 300 lines: one state machine with a state of each kind, and every way to test one of them.)
 """

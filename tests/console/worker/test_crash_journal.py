@@ -1,4 +1,4 @@
-"""Is exactly that blamed for a process' death which was stepped when it died?"""
+"""The crash journal blames exactly the executions that were in a step when a process died."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is nothing lost wherever the process dies?  Every commit of a life, before it and after it.
+"""Nothing is lost when the process dies before or after any commit of an execution's life.
 
 The death is a ``BaseException`` raised in place of a commit (before) or of what follows it (after);
 then a new process - empty caches, no hints - takes over from the rows alone.

@@ -1,4 +1,4 @@
-"""Does the worker take everything to its end, in time, and after a restart?"""
+"""The worker brings every execution to its end, in time, also after a restart."""
 
 from __future__ import annotations
 

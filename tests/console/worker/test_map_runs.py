@@ -1,4 +1,4 @@
-"""Do the children of a distributed Map run, count and end as AWS's do?"""
+"""The children of a distributed Map run, count and end as AWS's do."""
 
 from __future__ import annotations
 

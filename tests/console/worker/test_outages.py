@@ -1,4 +1,4 @@
-"""Does the worker outlive what happens to its database and to its calls?"""
+"""The worker survives outages of its database and failures of its calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does each event reach its targets, whatever goes wrong on the way?"""
+"""Each event reaches its targets, also after failures on the way."""
 
 from __future__ import annotations
 

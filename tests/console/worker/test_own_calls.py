@@ -1,4 +1,4 @@
-"""Do nested executions start, end and stop without the API's process, exactly once?"""
+"""Nested executions start, end and stop exactly once, without the API's process."""
 
 from __future__ import annotations
 

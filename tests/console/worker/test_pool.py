@@ -1,4 +1,4 @@
-"""Is there a thread for every job, whatever the others do?"""
+"""The pool has a thread for every job, also when other jobs hang."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a call that was refused told from a task that failed?"""
+"""A call that was refused is distinguished from a task that failed."""
 
 from __future__ import annotations
 

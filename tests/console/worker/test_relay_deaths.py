@@ -1,4 +1,4 @@
-"""Is every notification delivered wherever the process dies?  Every commit, before it and after."""
+"""Every notification is delivered when the process dies before or after any commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is what nobody needs removed whole, and nothing else?
+"""Retention removes expired executions whole, and nothing else.
 
 (Above 300 lines: what may go and what must stay are the two sides of each case.)
 """

@@ -1,4 +1,4 @@
-"""Does each kind of target get what it wants, and does a schedule fire as often as it should?"""
+"""Each kind of target gets its input, and a schedule fires as often as it should."""
 
 from __future__ import annotations
 

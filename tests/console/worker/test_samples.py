@@ -1,4 +1,4 @@
-"""Do the samples' functions serve sample machines, and nobody else?"""
+"""The samples' functions serve the machines of the samples and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do calls that wait for an answer leave their threads to others, and lose nothing?"""
+"""Calls that wait for an answer free their threads for other calls and lose nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a process refused that must not work on a database?"""
+"""A process that must not work on a database is refused."""
 
 from __future__ import annotations
 

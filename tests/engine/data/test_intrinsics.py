@@ -1,4 +1,4 @@
-"""Do the intrinsic functions check their arguments and yield what AWS's do?"""
+"""The intrinsic functions check their arguments and yield what AWS's do."""
 
 from __future__ import annotations
 

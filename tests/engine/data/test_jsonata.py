@@ -1,4 +1,4 @@
-"""Do JSONata expressions yield what AWS's do, and is every bomb contained?"""
+"""JSONata expressions yield what AWS's do, and runaway expressions are contained."""
 
 from __future__ import annotations
 

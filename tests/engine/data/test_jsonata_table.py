@@ -1,4 +1,4 @@
-"""Does our evaluator yield what the library yields?
+"""The engine's evaluator yields what the JSONata library yields.
 
 A null of the input is the one difference: the library alone takes it for nothing.
 """

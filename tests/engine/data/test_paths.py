@@ -1,4 +1,4 @@
-"""Does a JSONPath select what Jayway's dialect selects?"""
+"""A JSONPath selects what Jayway's dialect selects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is every problem of a definition told, with its code, its place, and in AWS's words?
+"""Every problem of a definition is reported with its code and place, in AWS's words.
 
 (Above 300 lines: one table of definitions and their problems.)
 """

@@ -1,4 +1,4 @@
-"""Does every snapshot ever written load and run on?
+"""Every snapshot that an earlier version wrote loads and runs on.
 
 ``formats`` holds what earlier versions wrote, made by their own code: format 1 has grown three
 times before a first release. (What the engine wrote before there was a store, nobody has kept.)

@@ -1,4 +1,4 @@
-"""Does the history come out as AWS writes it?"""
+"""The history has the events that AWS writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do Retry and Catch do what the language says, on each state type that has them?"""
+"""Retry and Catch do what the language says, on each state type that has them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a redrive go on from what did not succeed, and run nothing else again?"""
+"""A redrive continues what did not succeed and runs nothing else again."""
 
 from __future__ import annotations
 

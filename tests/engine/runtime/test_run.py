@@ -1,4 +1,4 @@
-"""Is a run resumable at every step, in order, and cheap?"""
+"""A run is resumable at every step, keeps its order and costs little."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does one state, tried alone, do what it does in an execution?"""
+"""A single tested state does what it does in an execution."""
 
 from __future__ import annotations
 
