@@ -107,7 +107,8 @@ def test_a_tick_loses_nothing(page: Page, server: Server) -> None:
     page.fill("#stop-dialog #cause", "half a sent")
     page.evaluate(
         """() => {
-            const kept = "[data-node], #events > tr, #panel .json";
+            // the panel's texts follow the visit that runs: each has an output only at its end
+            const kept = "[data-node], #events > tr, #panel, #panel-title";
             window.nodes = [...document.querySelectorAll(kept)];
             window.before = document.querySelector("svg.flow").getAttribute("width");
             window.scrollTo(0, 200);
@@ -121,6 +122,7 @@ def test_a_tick_loses_nothing(page: Page, server: Server) -> None:
             zoom: window.before === document.querySelector("svg.flow").getAttribute("width"),
             top: window.scrollY,
             open: document.querySelectorAll("tr.detail .json").length > 0,
+            panel: document.querySelectorAll("#panel .json").length > 0,
             typed: document.querySelector("#stop-dialog #cause").value,
             focus: document.activeElement.id,
         })"""
@@ -130,6 +132,7 @@ def test_a_tick_loses_nothing(page: Page, server: Server) -> None:
         "zoom": True,
         "top": 200,
         "open": True,
+        "panel": True,
         "typed": "half a sent",
         "focus": "cause",
     }
