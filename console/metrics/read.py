@@ -91,7 +91,7 @@ def _rows(asked: MetricQuery) -> QuerySet[MetricMinute]:
     ).order_by()
     if asked.resource is not None:
         return rows.filter(resource=asked.resource)
-    return rows.exclude(Q(resource__startswith="arn:aws:states:") & Q(resource__contains="/"))
+    return rows.exclude(Q(resource__contains=":states:") & Q(resource__contains="/"))
 
 
 def _add_rows(asked: MetricQuery, found: dict[str, Buckets]) -> None:

@@ -175,7 +175,7 @@ class _Parser(Parser):  # type: ignore[misc]
         try:
             self.advance()
             tree = self.expression(0)
-        except NotImplementedError:
+        except NotImplementedError:  # the library's word for a token that begins no expression
             raise JException("S0201", self.node.position, self.node.value) from None
         except RuntimeError as error:
             if isinstance(error, JException):

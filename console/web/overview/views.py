@@ -67,9 +67,10 @@ def _page_context(scope: Scope) -> dict[str, Any]:
 
 
 _ARN = re.compile(
-    r"arn:aws:states:([a-z0-9-]+):\d{12}:(stateMachine|execution|express|activity):([^:]+)"
+    r"arn:aws[a-z-]*:states:([a-z0-9-]+):\d{12}:(stateMachine|execution|express|activity):([^:]+)"
     r"(?::([^:]+)(?::[0-9a-f-]+)?)?"
 )
+_RULE_ARN = re.compile(r"arn:aws[a-z-]*:events:([a-z0-9-]+):\d{12}:rule/([^/:]+)")
 
 
 @require_safe
@@ -77,13 +78,17 @@ def redirect_arn(request: HttpRequest, arn: str) -> HttpResponse:
     """Lead from an ARN to its page."""
     if ":mapRun:" in arn:
         return redirect(map_run_display.map_run_address(scope_of(request), arn))
+    if rule := _RULE_ARN.fullmatch(arn):
+        return redirect(f"{reverse('rule', args=[rule[2]])}?region={rule[1]}")
     match = _ARN.fullmatch(arn)
     if match is None:
         raise Http404(f"No page belongs to “{arn}”.")
     region, kind, machine, execution = match.groups()
     if kind == "activity" and execution is None:
         return redirect(f"{reverse('activity', args=[machine])}?region={region}")
-    if (kind == "stateMachine") == (execution is not None):
+    if kind == "stateMachine" and execution is not None:  # the number of a version, or an alias
+        return redirect(f"{reverse('versions', args=[machine])}?region={region}")
+    if kind != "stateMachine" and execution is None:
         raise Http404(f"No page belongs to “{arn}”.")
     machine = machine.replace("/", "~")  # a child of a Map Run
     names = (machine,) if execution is None else (machine, execution)

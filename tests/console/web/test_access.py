@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from console.models import AuditEntry, LoginLink
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 from tests.console.web.helpers import CHAIN, MARKUP, page, text
@@ -12,7 +14,6 @@ from tests.console.web.helpers import CHAIN, MARKUP, page, text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import pytest
     from django.test import Client
 
     from console.models import Project
@@ -70,6 +71,22 @@ def test_other_regions_have_their_own_machines(project: Project, client: Client)
     assert "/machines/there/start/?region=eu-west-1" in shown
     lead = client.get("/arn/arn:aws:states:eu-west-1:123456789012:stateMachine:there")
     assert lead["Location"] == "/machines/there/?region=eu-west-1"
+
+
+@pytest.mark.parametrize(
+    ("arn", "address"),
+    [
+        ("arn:aws:states:us-east-1:123456789012:stateMachine:m:3", "/machines/m/versions/"),
+        ("arn:aws:states:us-east-1:123456789012:stateMachine:m:live", "/machines/m/versions/"),
+        ("arn:aws:events:us-east-1:123456789012:rule/r", "/rules/r/"),
+        ("arn:aws-cn:states:cn-north-1:123456789012:stateMachine:m", "/machines/m/"),
+        ("arn:aws-cn:states:cn-north-1:123456789012:execution:m:x", "/machines/m/executions/x/"),
+    ],
+)
+def test_an_arn_of_the_audit_leads_to_its_page(client: Client, arn: str, address: str) -> None:
+    """The audit links versions, aliases and rules, and ARNs of each partition."""
+    region = arn.split(":")[3]
+    assert client.get(f"/arn/{arn}")["Location"] == f"{address}?region={region}"
 
 
 def test_every_page_wants_a_login(client: Client, project: Project) -> None:

@@ -163,7 +163,11 @@ def test_what_a_server_exports_it_can_import(project: Project, client: Client) -
     assert said[0] == said[1]
     assert ours["panel"].iteration == theirs["panel"].iteration == "#1"
     kept = [
-        list(HistoryEvent.objects.filter(execution_id=one.pk).values_list("event_id", "state"))
+        list(
+            HistoryEvent.objects.filter(execution_id=one.pk)
+            .order_by("event_id")
+            .values_list("event_id", "state")
+        )
         for one in (here, Execution.imports.get())
     ]
     assert kept[0] == kept[1]
