@@ -33,6 +33,13 @@ if TYPE_CHECKING:
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = data_folder()
 
+
+def _shipped(name: str) -> Path:
+    """Return a folder of the pages: in the wheel beside this file, in a clone at the top."""
+    installed = Path(__file__).resolve().parent / name
+    return installed if installed.is_dir() else BASE_DIR / name
+
+
 _MASTER = master_secret(DATA_DIR)
 SECRET_KEY = derive_text(_MASTER, "django")
 STEPYARD_KEY_SECRET = derive_key(_MASTER, "access-keys")
@@ -78,7 +85,7 @@ ASGI_APPLICATION = "console.asgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [_shipped("templates")],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -203,7 +210,7 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = False
 STATIC_URL = "/static/"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [_shipped("static")]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_MAX_AGE = 3600
 DATA_UPLOAD_MAX_MEMORY_SIZE = 3 * 1024 * 1024

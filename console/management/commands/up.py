@@ -1,18 +1,19 @@
-"""``manage.py up``: everything in one process - pages, API and engine - on an embedded database."""
+"""``stepyard up``: everything in one process - pages, API and engine - on an embedded database."""
 
 from __future__ import annotations
 
-import fcntl
 import os
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
+from django.core.files import locks
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
 from console import access
 from console.client_profile import UnreadableProfileError, complete_profile, profile_text
-from console.data_folder import make_private, write_private
+from console.command_line import program
+from console.data_folder import PRIVATE, make_private, write_private
 from console.fast_path.cpu_affinity import stay_on_one
 from console.management.serving import allow, listen, load_samples, serve
 from console.management.team import reach_database
@@ -22,6 +23,7 @@ from console.worker import Embedded
 if TYPE_CHECKING:
     from argparse import ArgumentParser
     from pathlib import Path
+    from typing import IO
 
     from console.models import AccessKey
 
@@ -74,7 +76,7 @@ class Command(BaseCommand):
             serve(listener)
         finally:
             worker.stop()
-            os.close(lock)
+            lock.close()
         self.stdout.write("stopped")
 
     def _prepare(self, folder: Path, address: str, *, empty: bool) -> None:
@@ -97,7 +99,7 @@ class Command(BaseCommand):
         self.stdout.write(
             f"\nStepyard is at {address}\n\n"
             f"  Log in (once, within a day):  {link}\n"
-            f"  Another link:                 python manage.py login_url --data {folder}\n"
+            f"  Another link:                 {program()} login_url --data {folder}\n"
             f"  AWS credentials, profile [stepyard]:  {credentials}\n\n"
             "Ctrl-C stops; nothing is lost.\n"
         )
@@ -124,17 +126,16 @@ def _accept_any_key(host: str, *, wanted: bool) -> None:
     settings.STEPYARD_ACCEPT_ANY_KEY = wanted
 
 
-def _lock(folder: Path) -> int:
-    """Take the data folder for this process alone."""
-    handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+def _lock(folder: Path) -> IO[bytes]:
+    """Take the data folder for this process alone; closing the file gives it back."""
+    file = os.fdopen(os.open(folder / "lock", os.O_RDWR | os.O_CREAT, PRIVATE), "r+b")
+    if not locks.lock(file, locks.LOCK_EX | locks.LOCK_NB):
+        file.close()
         raise CommandError(
-            f"--data {folder}: another `manage.py up` is using this folder; stop it, or choose "
-            "another folder"
-        ) from None
-    return handle
+            f"--data {folder}: another `{program().split()[-1]} up` is using this folder; stop it, "
+            "or choose another folder"
+        )
+    return file
 
 
 def _profile(key: AccessKey, address: str) -> str:
