@@ -1,8 +1,8 @@
 """Build the wheel, install it into an empty environment, start it, and print what that costs.
 
 ``python .ci/try_wheel.py`` needs nothing but Python and a package index. It runs on Linux, macOS
-and Windows, and ends with an error if the server does not answer or if the engine needs more than the
-three packages that the documentation names.
+and Windows. It ends with an error if the server does not answer, or if the engine needs more than
+the three packages that the documentation names.
 """
 
 from __future__ import annotations

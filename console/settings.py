@@ -223,6 +223,7 @@ STEPYARD_ACCOUNT = "123456789012"
 STEPYARD_LIMITS = environment.read_choice("STEPYARD_LIMITS", ("aws", "2019"), "aws")
 environment.read_choice("STEPYARD_PROCESSORS", ("one", "all"), "one")  # ``up`` itself reads it
 STEPYARD_ACCEPT_ANY_KEY = False  # only ``up --insecure-accept-any-key`` says otherwise
+STEPYARD_ALLOW_RESET = False  # only ``up --allow-reset`` says otherwise
 # what each process computes, for whoever finds it dead
 STEPYARD_CRASH_JOURNAL = DATA_DIR / "stepyard-computing"
 STEPYARD_LAYOUTS: Path | None = DATA_DIR / "layouts"  # of workflows that were drawn; None: nowhere

@@ -201,7 +201,7 @@ def _check_still_allowed(principal: access.Principal, permission: str) -> None:
     if now is None:
         raise ProtocolError(
             ErrorCode.UnrecognizedClientException,
-            "The security token included in the request is invalid.",
+            sigv4.UNKNOWN_KEY,
         )
     authorize(now, permission)
 
@@ -240,7 +240,7 @@ def identify_caller(
     if principal is None:
         raise ProtocolError(
             ErrorCode.UnrecognizedClientException,
-            "The security token included in the request is invalid.",
+            sigv4.UNKNOWN_KEY,
         )
     people.note_use(signed.key_id)
     return principal, signed.region

@@ -29,6 +29,11 @@ _AUTHORIZATION = re.compile(
     r"SignedHeaders=(?P<headers>[a-z0-9;-]+),\s*Signature=(?P<signature>[0-9a-f]{64})"
 )
 _STAMP = re.compile(r"\d{8}T\d{6}Z", re.ASCII)
+UNKNOWN_KEY = (
+    "The security token included in the request is invalid. (This server takes the keys of its own "
+    "credentials file; `stepyard up --insecure-accept-any-key` takes any.)"
+)
+"""AWS's own words, and what to do about it on this server."""
 MUST_SIGN = frozenset({"host", "x-amz-date", "x-amz-target"})
 _BLANK = " \t"
 _BLANKS = re.compile(r"[ \t]+")
@@ -84,7 +89,7 @@ def verify_signature(
     if not usable or "x-amz-security-token" in headers:  # this server issues no session tokens
         raise ProtocolError(
             ErrorCode.UnrecognizedClientException,
-            "The security token included in the request is invalid.",
+            UNKNOWN_KEY,
         )
     if not right:
         raise ProtocolError(ErrorCode.InvalidSignatureException, _MISMATCH)

@@ -89,7 +89,7 @@ LEAST = {action: role for role, text in API.items() for action in text.split()}
 PAGE = {
     (ANYBODY, ANYBODY): "login login-link invitation",
     (ANYBODY, None): "shared prometheus healthz readyz",
-    (None, ANYBODY): "start-link",
+    (None, ANYBODY): "start-link reset",
     (None, SIGNED_IN): "logout preferences",
     ("viewer", None): """
         arn audit behind charts charts-csv charts-delta compare definition delta diff download
