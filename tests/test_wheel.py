@@ -170,9 +170,9 @@ def test_help_lists_our_commands_and_makes_nothing(installed: Path, tmp_path: Pa
 
 def test_a_command_that_is_not_there_is_named(installed: Path) -> None:
     """With the nearest one, and the exit code of wrong use."""
-    done = run(installed, "wrok")
+    done = run(installed, "workers")
     assert done.returncode == 2
-    assert "there is no command 'wrok'. Did you mean worker?" in done.stderr
+    assert "there is no command 'workers'. Did you mean worker?" in done.stderr
     assert run(installed, "runserver").returncode == 2
     assert run(installed, "version").stdout.startswith("stepyard 0")
 
