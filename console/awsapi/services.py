@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from console.awsapi import operations, shapes
-from console.awsapi.operations import cloudwatch, events, logs, sts
+from console.awsapi.operations import cloudwatch, events, logs, scheduler, sts
 from console.errors import ErrorCode, ProtocolError
 
 if TYPE_CHECKING:
@@ -102,6 +102,8 @@ LOGS = ApiService("logs", "Logs_20140328", "logs", "1.1", logs.HANDLERS)
 SERVICES = (STATES, CLOUDWATCH, EVENTS, LOGS)
 STS = ApiService("sts", "", "sts", "", sts.HANDLERS)
 """Speaks XML (``other_services``), so it is not one of ``SERVICES``."""
+SCHEDULER = ApiService("scheduler", "", "scheduler", "", scheduler.HANDLERS)
+"""Speaks REST-JSON (``rest_json``), so it is not one of ``SERVICES`` either."""
 SCOPES = frozenset(service.scope for service in SERVICES)
 _BY_TARGET = {service.target: service for service in SERVICES}
 
