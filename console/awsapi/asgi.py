@@ -181,7 +181,8 @@ def _check_and_run(scope: dict[str, Any], headers: Headers, body: bytes, request
     _check_request(service, scope, headers, body)
     drop_broken_connection()
     principal, region = identify_caller(service, scope["path"], headers, body)
-    operation, handler = service.operation(name), service.handler(name)
+    operation = service.operation(name)
+    service.handler(name)  # or there is no such action here, for nobody
     authorize(principal, service.permission(name))
     params = _parse_params(headers, body)
     shapes.check_params(operation, params)
@@ -189,7 +190,7 @@ def _check_and_run(scope: dict[str, Any], headers: Headers, body: bytes, request
     if params.get("executionArn"):
         bind_contextvars(execution=params["executionArn"])
     actor = Actor(principal.user.get_username(), principal.key_id, request_id)
-    answer = settled(handler(Call(name, params, principal, region, actor)))
+    answer = settled(service.run(Call(name, params, principal, region, actor)))
     if isinstance(answer, Later) and not settings.STEPYARD_ACCEPT_ANY_KEY:
         return answer.checked(partial(_check_still_allowed, principal, service.permission(name)))
     return answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from console.awsapi import operations, shapes
+from console.awsapi import operations, regions, shapes
 from console.awsapi.operations import cloudwatch, events, logs, scheduler, sts
 from console.errors import ErrorCode, ProtocolError
 
@@ -67,6 +67,12 @@ class ApiService:
                 ErrorCode.UnknownOperationException, f"The operation {action} is not served yet"
             )
         return found
+
+    def run(self, call: Call) -> Answer:
+        """Run the action of a call, unless what it names is in another region."""
+        handler = self.handler(call.action)
+        elsewhere = regions.answer_elsewhere(call) if self is STATES else None
+        return handler(call) if elsewhere is None else elsewhere
 
     def error_answer(self, error: ServiceError) -> tuple[int, dict[str, Any]]:
         """Return HTTP status and members of the answer to a refused request."""
