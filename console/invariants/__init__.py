@@ -1,4 +1,4 @@
-"""Check the invariants I1 to I16: what the engine promises of its rows."""
+"""Check the invariants I1 to I17: what the engine promises of its rows."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from console.invariants import (
     attempts,
     fencing,
     order,
+    orphans,
     pages,
     progress,
     results,
@@ -18,7 +19,7 @@ from console.invariants import (
 from console.invariants.found import batches
 from console.invariants.violation import Violation
 from console.invariants.walk import Walk
-from console.models import Execution
+from console.models import Definition, Execution
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -57,12 +58,17 @@ class Checked:
 def check(
     wanted: QuerySet[Execution] | None = None, checked: Checked | None = None
 ) -> Iterator[Violation]:
-    """Yield what is wrong with the executions (None: all), some at a time."""
+    """Yield what is wrong with the executions, some at a time.
+
+    ``wanted``: None for all, and for the rows that are of none.
+    """
     for batch in batches(Execution.objects.all() if wanted is None else wanted):
         for found in batch:
             yield from of_execution(found)
         if checked is not None:
             checked.n += len(batch)
+    if wanted is None:
+        yield from orphans.orphans()
 
 
 def of_execution(found: FoundExecution) -> Iterator[Violation]:
@@ -72,6 +78,8 @@ def of_execution(found: FoundExecution) -> Iterator[Violation]:
         try:
             for number, what in one(found, walk):
                 yield Violation(number, found.execution.arn, what)
+        except Definition.DoesNotExist:
+            continue  # I17 says so
         except (KeyError, IndexError, ValueError, TypeError) as error:
             where = f"{one.__module__.rpartition('.')[2]}.{one.__name__}"
             yield Violation("I3", found.execution.arn, f"{where} cannot read its rows: {error!r}")
