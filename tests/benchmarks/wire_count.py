@@ -74,7 +74,8 @@ def _serve(own: Path, server: Path, statements: Any, trips: Any) -> None:
         async with await asyncio.start_unix_server(pass_on, str(own)) as serving:
             await serving.serve_forever()
 
-    asyncio.run(work())
+    with asyncio.Runner() as runner:
+        runner.run(work())
 
 
 async def _pump(
