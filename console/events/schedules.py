@@ -59,14 +59,14 @@ class Schedule:
                         yield moment
 
 
-def _days(wanted: cron.Cron, first: date) -> Iterator[date]:
-    for year in wanted.years:
+def _days(expression: cron.Cron, first: date) -> Iterator[date]:
+    for year in expression.years:
         if year < first.year:
             continue
-        for month in sorted(wanted.months):
+        for month in sorted(expression.months):
             if (year, month) < (first.year, first.month):
                 continue
-            for number in wanted.days(year, month):
+            for number in expression.days(year, month):
                 day = date(year, month, number)
                 if day >= first:
                     yield day

@@ -89,8 +89,8 @@ def relay_delivery(number: int) -> None:
     except notices.Undelivered as problem:
         _failed(delivery, settings, str(problem), final=problem.final)
     except Exception as error:
-        said = without_url_secrets(f"{type(error).__name__}: {error}", delivery.target.address)
-        _failed(delivery, settings, said, final=False)
+        reason = without_url_secrets(f"{type(error).__name__}: {error}", delivery.target.address)
+        _failed(delivery, settings, reason, final=False)
         raise
     else:
         deliveries.mark_delivered(delivery)
@@ -165,16 +165,16 @@ def _start(delivery: Delivery, text: str) -> None:
     rule = delivery.target.rule
     name = execution_name(delivery)
     try:
-        found = versions.resolve_target(rule.project, delivery.target.address)
-        if _goes_round(delivery, found.machine.pk):
+        target = versions.resolve_target(rule.project, delivery.target.address)
+        if _goes_round(delivery, target.machine.pk):
             raise notices.Undelivered(_ROUND, final=True)
-        of_machine = Execution.objects.filter(state_machine=found.machine, name=name)
+        of_machine = Execution.objects.filter(state_machine=target.machine, name=name)
         if of_machine.exists():  # also of an Express machine, where a name may come twice
             return
         start_execution(
-            found.machine,
-            version=found.version,
-            alias_arn=found.alias.arn if found.alias else "",
+            target.machine,
+            version=target.version,
+            alias_arn=target.alias.arn if target.alias else "",
             name=name,
             input=text,
             actor=_actor(delivery),

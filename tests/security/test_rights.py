@@ -92,17 +92,18 @@ PAGE = {
     (None, ANYBODY): "start-link",
     (None, SIGNED_IN): "logout preferences",
     ("viewer", None): """
-        arn audit behind charts charts-csv charts-delta compare definition delta diff download
-        event event-payload events events-csv events-json execution execution-export
-        execution-scenario execution-svg executions executions-news failures grid insights machine
-        machine-logs machine-mermaid machine-metrics machine-news machine-svg machines
-        map-run-delta moment outline overview payload pulse step targets tasks view-count
+        arn audit chart-executions charts charts-csv charts-delta compare definition delta
+        diff download event event-payload events events-csv events-json execution
+        execution-export execution-scenario execution-svg executions executions-updates
+        failures grid insights machine machine-logs machine-mermaid machine-metrics
+        machine-svg machine-updates machines map-run-delta moment outline overview
+        overview-updates payload step targets tasks view-count
     """,
     ("viewer", "viewer"): "keys password",
     (None, "viewer"): "key columns",
     ("viewer", "operator"): "bulk bulk-job import map-run task",
     ("operator", "operator"): "start replay stop redrive share test",
-    (None, "operator"): "reveal note remark import-forget views send-again",
+    (None, "operator"): "reveal note remark import-delete views send-again",
     ("viewer", "editor"): """
         machine-settings calls versions triggers activities activity notifications schedules rule
         project-settings

@@ -40,16 +40,16 @@ def release_deliveries(carried: set[int]) -> int:
 
 
 def claim_due(room: int) -> list[int]:
-    """Take up to ``room`` deliveries that are due; whoever takes them must end them."""
+    """Claim up to ``room`` deliveries that are due; the caller must record how each one ended."""
     due = Delivery.objects.filter(status=DeliveryStatus.WAITING, next_ms__lte=clock.now_ms())
     if room <= 0 or not due.exists():
         return []
 
     def store() -> list[int]:
         rows = due.order_by("next_ms").select_for_update(skip_locked=True)
-        found = list(rows.values_list("pk", flat=True)[:room])
-        Delivery.objects.filter(pk__in=found).update(status=DeliveryStatus.SENDING)
-        return found
+        delivery_ids = list(rows.values_list("pk", flat=True)[:room])
+        Delivery.objects.filter(pk__in=delivery_ids).update(status=DeliveryStatus.SENDING)
+        return delivery_ids
 
     return write(store)
 

@@ -126,8 +126,8 @@ def route_events() -> bool:
 
 
 def _rules() -> list[tuple[EventRule, Pattern]]:
-    found = EventRule.objects.filter(state=RuleState.ENABLED).exclude(pattern="")
-    return [(rule, pattern) for rule in found if (pattern := _pattern(rule)) is not None]
+    rules = EventRule.objects.filter(state=RuleState.ENABLED).exclude(pattern="")
+    return [(rule, pattern) for rule in rules if (pattern := _pattern(rule)) is not None]
 
 
 def _pattern(rule: EventRule) -> Pattern | None:
@@ -141,11 +141,13 @@ def _pattern(rule: EventRule) -> Pattern | None:
 def _matching(event: OutboxEvent, rules: Iterable[tuple[EventRule, Pattern]]) -> list[int]:
     """Return the rules of its project and region that an event matches."""
     place = (event.project_id, event.region)
-    wanted = [(rule, one) for rule, one in rules if (rule.project_id, rule.region) == place]
-    if not wanted:
+    candidates = [
+        (rule, pattern) for rule, pattern in rules if (rule.project_id, rule.region) == place
+    ]
+    if not candidates:
         return []
     value = load_event(event.body)
-    return [rule.pk for rule, pattern in wanted if pattern.fits(value)]
+    return [rule.pk for rule, pattern in candidates if pattern.fits(value)]
 
 
 def _store(matched: dict[int, list[int]]) -> None:

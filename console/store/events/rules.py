@@ -48,7 +48,7 @@ def put_rule(
     role_arn: str = "",
     actor: audit.Actor = audit.NOBODY,
 ) -> EventRule:
-    """Make a rule, or make it anew: what is not given is as if it had never been.
+    """Create or replace a rule: fields that are not given get their defaults.
 
     Raise ValidationException, InvalidEventPatternException, LimitExceededException.
     """
@@ -138,17 +138,17 @@ def save_rule(
 
 
 def revision_of(rule: EventRule) -> str:
-    """Return what tells what a rule says from what it said before; nothing of its state."""
-    said = (rule.pattern, rule.schedule, rule.timezone, rule.description)
-    return hashlib.sha256("\0".join(said).encode()).hexdigest()[:16]
+    """Return a revision that changes with the rule's text; its state does not count."""
+    fields = (rule.pattern, rule.schedule, rule.timezone, rule.description)
+    return hashlib.sha256("\0".join(fields).encode()).hexdigest()[:16]
 
 
 def next_ms(rule: EventRule) -> int | None:
     """Return when a rule is due next, None if it never is."""
     if not rule.schedule or rule.state != RuleState.ENABLED:
         return None
-    found = schedules.parse_schedule(rule.schedule, rule.timezone)
-    return found.next(clock.now_ms(), rule.created_ms)
+    schedule = schedules.parse_schedule(rule.schedule, rule.timezone)
+    return schedule.next(clock.now_ms(), rule.created_ms)
 
 
 def _check(name: str, pattern: str, schedule: str, timezone: str, state: str) -> None:
@@ -196,11 +196,11 @@ def list_rules(
     project: Project, region: str, *, prefix: str = "", after: str = "", limit: int = 100
 ) -> list[EventRule]:
     """Return rules by name."""
-    found = EventRule.objects.filter(project=project, region=region, name__gt=after)
+    rules = EventRule.objects.filter(project=project, region=region, name__gt=after)
     if prefix:  # compared here: SQLite's LIKE takes _ and case otherwise than AWS
-        found = found.filter(name__gte=prefix)
-        return [one for one in found.order_by("name") if one.name.startswith(prefix)][:limit]
-    return list(found.order_by("name")[:limit])
+        rules = rules.filter(name__gte=prefix)
+        return [rule for rule in rules.order_by("name") if rule.name.startswith(prefix)][:limit]
+    return list(rules.order_by("name")[:limit])
 
 
 def set_rule_state(
@@ -256,24 +256,24 @@ def put_targets(
 ) -> list[dict[str, str]]:
     """Add targets (EventBridge's Target each) to a rule, or change those of the same Id.
 
-    Return what was wrong with which: TargetId, ErrorCode, ErrorMessage.
+    Return the targets that are wrong: TargetId, ErrorCode, ErrorMessage of each.
     """
-    wrong = {one["Id"]: problem for one in targets if (problem := _problem(project, one))}
-    good = [one for one in targets if one["Id"] not in wrong]
+    wrong = {target["Id"]: problem for target in targets if (problem := _problem(project, target))}
+    good = [target for target in targets if target["Id"] not in wrong]
 
     def store() -> None:
         rule = get_rule(project, region, name)
-        ids = {one["Id"] for one in good}
+        ids = {target["Id"] for target in good}
         others = rule.targets.exclude(target_id__in=ids).count()
         if others + len(ids) > MOST_TARGETS:
             msg = f"The requested resource exceeds the maximum number allowed: {MOST_TARGETS}"
             raise ServiceError(ErrorCode.LimitExceededException, msg)
-        for one in good:
-            more = {key: value for key, value in one.items() if key not in ("Id", "Arn")}
+        for target in good:
+            more = {key: value for key, value in target.items() if key not in ("Id", "Arn")}
             EventTarget.objects.update_or_create(
                 rule=rule,
-                target_id=one["Id"],
-                defaults={"address": one["Arn"], "settings": json.dumps(more)},
+                target_id=target["Id"],
+                defaults={"address": target["Arn"], "settings": json.dumps(more)},
             )
         edited_by = execution_rights.names_as_text(actor.people)
         EventRule.objects.filter(pk=rule.pk).update(edited_by=edited_by)
@@ -311,14 +311,14 @@ def remove_targets(
     ids: Sequence[str],
     actor: audit.Actor = audit.NOBODY,
 ) -> list[str]:
-    """Remove targets and what is on its way to them; return the ids that there are none of."""
+    """Remove targets and their waiting deliveries; return the ids of which there is no target."""
 
     def store() -> list[str]:
         rule = get_rule(project, region, name)
-        found = set(rule.targets.filter(target_id__in=ids).values_list("target_id", flat=True))
-        rule.targets.filter(target_id__in=found).delete()
-        audit.record(project, actor, "events:RemoveTargets", rule.arn, ", ".join(sorted(found)))
-        return [one for one in ids if one not in found]
+        known_ids = set(rule.targets.filter(target_id__in=ids).values_list("target_id", flat=True))
+        rule.targets.filter(target_id__in=known_ids).delete()
+        audit.record(project, actor, "events:RemoveTargets", rule.arn, ", ".join(sorted(known_ids)))
+        return [target_id for target_id in ids if target_id not in known_ids]
 
     return write(store)
 
@@ -326,5 +326,5 @@ def remove_targets(
 def rules_of_target(project: Project, region: str, address: str) -> list[str]:
     """Return the names of the rules that send to an address."""
     address = storable(address)  # no stored address has a NUL, and PostgreSQL takes none
-    found = EventRule.objects.filter(Q(targets__address=address), project=project, region=region)
-    return list(found.order_by("name").values_list("name", flat=True).distinct())
+    rules = EventRule.objects.filter(Q(targets__address=address), project=project, region=region)
+    return list(rules.order_by("name").values_list("name", flat=True).distinct())

@@ -58,9 +58,9 @@ def post_message(
 
 
 def _said(message: engine.Message) -> dict[str, Any]:
-    """Return the fields that are not as they are by default: what is new troubles no old worker."""
-    said = ((one, getattr(message, one.name)) for one in dataclasses.fields(message))
-    return {one.name: value for one, value in said if value != one.default}
+    """Return the fields that differ from their defaults: older workers do not know newer fields."""
+    pairs = ((field, getattr(message, field.name)) for field in dataclasses.fields(message))
+    return {field.name: value for field, value in pairs if value != field.default}
 
 
 def load_message(kind: str, body: str) -> engine.Message:

@@ -33,12 +33,12 @@ def expire_tasks(late: Iterable[tuple[int, int]]) -> int:
 
     Return how many.
     """
-    ordered = sorted(late)  # whoever locks the same rows beside us does so in the same order
-    return write(lambda: sum(_expire(*one) for one in ordered))
+    ordered = sorted(late)  # every transaction locks these rows in one order, against deadlocks
+    return write(lambda: sum(_expire(execution_id, task) for execution_id, task in ordered))
 
 
 def _expire(execution_id: int, task: int) -> bool:
-    """Close a task if it is late, and tell its execution (inside a transaction)."""
+    """Close a task if it is late, and send its execution the message (inside a transaction)."""
     now_ms = clock.now_ms()
     for sql in (_TIMEOUT, _HEARTBEAT):
         with connection.cursor() as cursor:

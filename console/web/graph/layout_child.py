@@ -35,12 +35,12 @@ def main() -> None:
     parser.add_argument("--installed", action="store_true", help="use the dot on the PATH")
     parser.add_argument("--memory", type=int, default=MEMORY, help="bytes")
     parser.add_argument("--processors", default="", help="numbers of those to use, by comma")
-    given = parser.parse_args()
+    options = parser.parse_args()
     answers = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)  # what a library prints is no answer
-    draw = (None if given.installed else _bundled_graphviz()) or _installed_graphviz
-    _limit_memory(given.memory)
-    _lower_priority(given.processors)
+    draw = (None if options.installed else _bundled_graphviz()) or _installed_graphviz
+    _limit_memory(options.memory)
+    _lower_priority(options.processors)
     answers.write("{}\n")
     answers.flush()
     for line in sys.stdin:

@@ -49,12 +49,12 @@ class FunctionTarget:
 
 @dataclass(frozen=True, slots=True)
 class TaskCall:
-    """A Task of a state machine with what it calls and what it is given."""
+    """A Task of a state machine with what it calls, and the ``template`` of its input."""
 
     state: str
     resource: str
     plan: explain.CallPlan
-    given: json_view.PayloadView | None
+    template: json_view.PayloadView | None
 
 
 def list_services(project: Project) -> list[ServiceTarget]:
@@ -148,11 +148,13 @@ def calls_of_machine(machine: StateMachine) -> list[TaskCall]:
         resource = engine.parse_resource(str(state.get("Resource", "")))
         if node.type != "Task" or resource is None:
             continue
-        given = state.get("Arguments", state.get("Parameters"))
+        template = state.get("Arguments", state.get("Parameters"))
         shown = (
-            None if given is None else json_view.payload_view(json.dumps(given, ensure_ascii=False))
+            None
+            if template is None
+            else json_view.payload_view(json.dumps(template, ensure_ascii=False))
         )
         whose = targets.MachineKey(machine.project.name, machine.name)
-        plan = explain.plan_call(resource, given, whose, sample=is_sample(machine.role_arn))
+        plan = explain.plan_call(resource, template, whose, sample=is_sample(machine.role_arn))
         calls.append(TaskCall(node.name, resource.arn, plan, shown))
     return calls
