@@ -155,11 +155,12 @@ def test_a_time_zone_is_one_of_the_known(zone: str) -> None:
 def limited(expression: str, limits: ScheduleDates, after: str, zone: str = "UTC") -> list[str]:
     """Return the next three moments of a schedule between its dates, in UTC."""
     schedule = parse_schedule(expression, zone, with_once=True)
-    at, found = ms(after), list[str]()
-    while len(found) < 3 and (due := limits.next(schedule, at)) is not None:
-        found.append(datetime.fromtimestamp(due / 1000, UTC).strftime("%Y-%m-%dT%H:%M"))
+    at = ms(after)
+    moments: list[str] = []
+    while len(moments) < 3 and (due := limits.next(schedule, at)) is not None:
+        moments.append(datetime.fromtimestamp(due / 1000, UTC).strftime("%Y-%m-%dT%H:%M"))
         at = due
-    return found
+    return moments
 
 
 NEW_YEAR = ms("2026-01-01T00:00")
