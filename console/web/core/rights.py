@@ -138,6 +138,12 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "send-again": {"POST": ("events:SendAgain",)},
     "schedules": {"GET": (VIEW,), "POST": (_RULE,)},
     "rule": {"GET": (VIEW,), "POST": (_RULE,)},
+    "schedule": {"GET": (VIEW,)},
+    "schedule-switch": {"POST": ("scheduler:UpdateSchedule",)},
+    "schedule-delete": {
+        "GET": ("scheduler:DeleteSchedule",),
+        "POST": ("scheduler:DeleteSchedule",),
+    },
     "rule-switch": {"POST": ("events:EnableRule", "events:DisableRule")},
     "rule-delete": {"GET": ("events:DeleteRule",), "POST": ("events:DeleteRule",)},
     "target-add": {"POST": ("events:PutTargets",)},
