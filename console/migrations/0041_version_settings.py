@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("console", "0039_schedules"),
+        ("console", "0040_fewer_constraints"),
     ]
 
     operations = [
