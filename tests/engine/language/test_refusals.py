@@ -351,7 +351,7 @@ NEWER: list[tuple[Any, tuple[str, str, str]]] = [
         for arn in (
             "arn:aws:swf:us-east-1:123456789012:task:X",
             "arn:aws:states:::aws-sdk:nosuchservice:getObject",
-            "arn:aws:states:::aws-sdk:s3:getObjekt",
+            "arn:aws:states:::aws-sdk:s3:getNothing",
         )
     ),
     (
