@@ -615,6 +615,18 @@ def test_a_syntax_error_shows_the_beginning_of_the_text_once() -> None:
     assert "a.json:1:" in told
 
 
+def test_a_name_that_stands_twice_in_one_object_is_refused() -> None:
+    """JSON lets the last one win: a state would vanish without a word, however deep it stands."""
+    inner = '{"StartAt": "B", "States": {"B": {"Type": "Fail"}, "B": {"Type": "Succeed"}}}'
+    outer = '{"StartAt": "A", "States": {"A": {"Type": "Parallel", "Branches": [%s], "End": true}}}'
+    assert found_problems(outer % inner) == [
+        only("/States/A/Branches[0]/States/B", "Duplicate State name: B", "DUPLICATE_STATE_NAME")
+    ]
+    assert engine.parse_stored(outer % inner).text == outer % inner
+    other = '{"Comment": "a", "Comment": "b", "StartAt": "A", "States": {"A": {"Type": "Succeed"}}}'
+    assert found_problems(other) == []
+
+
 class NoPackages:
     """A platform that can call everything and read nothing."""
 
