@@ -42,6 +42,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "prometheus": {"GET": (ANYBODY,)},  # from this machine, or with the token
     "healthz": {"GET": (ANYBODY,)},
     "readyz": {"GET": (ANYBODY,)},
+    "reset": {"POST": (ANYBODY,)},  # not there unless `up --allow-reset` says so
     # -- any person who is signed in
     "logout": {"POST": (SIGNED_IN,)},
     "password": {"GET": (VIEW,), "POST": (VIEW,)},

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 EVERY = "every state machine"
 
 
+_KINDS = {"activity:": "Activity", "harness:": "Harness"}
+"""How a name in ``functions.json`` begins that is no function's -> what it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class ServiceTarget:
     """A line of the settings. ``machine``: whose it is, "" for all; ``name``: of the service."""
@@ -126,12 +130,12 @@ def _calls_sample(machine: targets.MachineKey, name: str, project: Project) -> b
 
 
 def _function(machine: str, name: str, target: str, *, sample: bool = False) -> FunctionTarget:
-    activity = name.startswith("activity:")
+    kind = next((kind for kind in _KINDS if name.startswith(kind)), "")
     url = function.is_url(target)
     return FunctionTarget(
         machine,
-        "Activity" if activity else "Function",
-        name.removeprefix("activity:"),
+        _KINDS.get(kind, "Function"),
+        name.removeprefix(kind),
         without_secrets(target) if url else target,
         python=not url,
         sample=sample,
