@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from console.invariants.walk import SCHEDULED
+import engine
 from engine import event_types
 
 if TYPE_CHECKING:
@@ -12,6 +12,12 @@ if TYPE_CHECKING:
 
     from console.invariants.found import FoundExecution
     from console.invariants.walk import Walk
+
+
+_OFFERED = frozenset({"ActivityScheduled", "MapRunStarted"})
+_CALL_STARTED = engine.event_names(
+    frozenset({engine.Family.LAMBDA_FUNCTION, engine.Family.TASK}), engine.Stage.STARTED
+)
 
 
 def visits(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
@@ -55,9 +61,12 @@ def _excused(found: FoundExecution, walk: Walk, task: int) -> bool:
 
 
 def _rows(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
-    """Compare the tasks' rows with their events."""
-    kinds = {*SCHEDULED, "MapRunStarted"}
-    told = {one.id for one in found.events if one.type in kinds}
+    """Compare the tasks' rows with their events.
+
+    A call has a row from its ...Started event on: a failing sibling may have prevented it before.
+    """
+    told = {one.id for one in found.events if one.type in _OFFERED}
+    told |= {one.previous for one in found.events if one.type in _CALL_STARTED}
     for task in sorted(told ^ set(found.tasks)):
         missing = "row" if task in told else "event"
         yield "I6", f"task {task} has no {missing}"

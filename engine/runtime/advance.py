@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 BUDGET = 500
 """How many states one step enters at most: about 1,000 events, so that a commit stays short."""
+HELD_EVENTS = 1_000
+"""How many events are written at most while a task is scheduled and does not start."""
 EXECUTION_TIMER = "execution"
 MAX_EXECUTION_S = 365 * 24 * 3600
 """AWS: a Standard execution runs for a year at most."""
@@ -250,10 +252,23 @@ def _run_ready_frames(turn: Turn, enough: Callable[[], bool] | None, *, to_the_e
                 continue
         if frame is not None and frame.phase is _READY:
             _with_recovery(turn, frame, _enter_state)
-        if enough is not None and enough():
+        if (enough is not None and enough()) or (turn.held and _is_overdue(turn)):
             break
+    # A task starts when all that is ready has worked. AWS writes ...Started there, too, and none
+    # for a task that a failing sibling ends before: the call is not made, so that nothing has
+    # started. Where a step ends changes nothing: what is held is in the run.
+    if turn.held and (not turn.ready or _is_overdue(turn)):
+        task.start_held(turn)
     if turn.ready and turn.status is ExecutionStatus.RUNNING:
         turn.command(commands.Proceed())
+
+
+def _is_overdue(turn: Turn) -> bool:
+    """Tell whether a task has been held for long: a branch that loops must not keep it for ever.
+
+    The step ends then, so that the call is made, whatever its siblings do next.
+    """
+    return turn.next_event - next(iter(turn.held.values())).task > HELD_EVENTS
 
 
 def _is_free(turn: Turn) -> bool:

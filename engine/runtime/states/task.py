@@ -2,7 +2,8 @@
 
 The events of a task and the messages that cause them::
 
-    enter                 ...Scheduled, and ...Started but for an activity
+    enter                 ...Scheduled
+    start_held            ...Started, but for an activity
     TaskStarted           ActivityStarted
     TaskSubmitted         TaskSubmitted           the call is accepted, its job still runs
     TaskSucceeded         ...Succeeded, then ...StateExited
@@ -54,7 +55,7 @@ _MOST_SHOWN = 24_000  # characters of unusable parameters, so that a cause holds
 
 
 def enter(turn: Turn, frame: Frame, state: Task) -> None:
-    """Schedule the task; all but an activity count as started at once.
+    """Schedule the task; all but an activity are started by ``start_held``.
 
     The number of the task is that of its ...Scheduled event. The timers of TimeoutSeconds and
     HeartbeatSeconds are the caller's: it knows when a worker took the task.
@@ -66,13 +67,24 @@ def enter(turn: Turn, frame: Frame, state: Task) -> None:
     # ...Scheduled event, as on AWS.
     command = _make_command(turn, frame, state)
     frame = turn.emit(frame, _FAMILY[command.kind] + "Scheduled", _scheduled_details(turn, command))
-    frame = turn.keep(
-        frame, phase=FramePhase.TASK, waits_for=command.task, started_event=0, submitted=False
-    )
-    if command.kind is not _ACTIVITY:
-        frame = turn.emit(frame, _FAMILY[command.kind] + "Started", _resource_details(state))
-        turn.keep(frame, started_event=frame.cursor)
-    turn.command(command)
+    phase = FramePhase.SCHEDULED
+    if command.kind is _ACTIVITY:  # offered at once: nothing says that it has started
+        phase = FramePhase.TASK
+        turn.command(command)
+    else:
+        turn.held[frame.id] = command
+    turn.keep(frame, phase=phase, waits_for=command.task, started_event=0, submitted=False)
+
+
+def start_held(turn: Turn) -> None:
+    """Write ...Started for the tasks that are scheduled, and let the caller run them."""
+    for number, command in turn.held.items():
+        frame = turn.frames[number]
+        details = _resource_details(turn.state(frame))
+        frame = turn.emit(frame, _FAMILY[command.kind] + "Started", details)
+        turn.keep(frame, phase=FramePhase.TASK, started_event=frame.cursor)
+        turn.command(command)
+    turn.held.clear()
 
 
 def resume(turn: Turn, frame: Frame, state: Task, message: Message) -> None:
@@ -230,7 +242,7 @@ def _evaluate_seconds(
 # -- details of the events -------------------------------------------------------------------------
 
 
-def _resource_details(state: Task) -> dict[str, Any] | None:
+def _resource_details(state: Any) -> dict[str, Any] | None:
     """Return resourceType and resource, which only the Task... family of events has."""
     if state.resource.kind is not _SERVICE:
         return None if state.resource.kind is _LAMBDA else {}
