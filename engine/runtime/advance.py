@@ -113,9 +113,10 @@ def _receive(turn: Turn, message: Message) -> None:
             | messages.TaskSubmitted()
             | messages.TaskSucceeded()
             | messages.TaskFailed()
-            | messages.TaskTimedOut()
         ):
             _resume_task(turn, message)
+        case messages.TaskTimedOut():
+            _time_out_tasks(turn, message)
         case messages.Continue():
             pass  # the frames to go on with are in the queue of the run already
         case messages.Redrive():
@@ -222,14 +223,36 @@ def _execution_timed_out(turn: Turn) -> None:
 
 
 def _resume_task(turn: Turn, message: Any) -> None:
-    number = message.task
+    frame = _frame_of_task(turn, message.task)
+    if frame is not None:
+        run = distributed if isinstance(turn.state(frame), Map) else task
+        _with_recovery(turn, frame, run.resume, message)
+
+
+def _frame_of_task(turn: Turn, number: int) -> Frame | None:
     # The phase is compared, too: in the phase GROUP ``waits_for`` is the number of a group, which
     # may be equal to the number of a task.
-    for frame in turn.frames.values():
-        if frame.waits_for == number and frame.phase is _TASK:
-            run = distributed if isinstance(turn.state(frame), Map) else task
-            _with_recovery(turn, frame, run.resume, message)
-            return
+    waiting = (frame for frame in turn.frames.values() if frame.phase is _TASK)
+    return next((frame for frame in waiting if frame.waits_for == number), None)
+
+
+def _time_out_tasks(turn: Turn, message: messages.TaskTimedOut) -> None:
+    """Write ...TimedOut for all tasks that timed out together, then let each fail, in order.
+
+    AWS: when the tasks of several iterations time out in one instant, each has its event, although
+    the first failure aborts the other iterations.
+    """
+    errors: dict[int, StatesError] = {}
+    for number, heartbeat in ((message.task, message.heartbeat), *message.also):
+        frame = _frame_of_task(turn, number)
+        if frame is not None and isinstance(turn.state(frame), Task):
+            errors[frame.id] = task.time_out(turn, frame, heartbeat=heartbeat)
+    for failed, error in errors.items():
+        # A failure before it may have aborted the frame, or ended the execution: then the frames
+        # are back in the run, for a redrive.
+        if failed in turn.frames and turn.status is ExecutionStatus.RUNNING:
+            recovery.state_failed(turn, turn.frames[failed], error)
+            groups.settle(turn)
 
 
 # -- the ready queue -------------------------------------------------------------------------------

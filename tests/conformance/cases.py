@@ -23,8 +23,6 @@ UNREACHABLE = {
 DEFECTS = {
     r"ESCAPE_SEQUENCES_ILLEGAL_INTRINSIC_FUNCTION": "an illegal escape in an intrinsic function's "
     "string is accepted",
-    r"test_service_lambda_map_timeout": "of timeouts due in the same instant only the first is "
-    "written before its Map fails",
 }
 
 

@@ -8,7 +8,7 @@ The events of a task and the messages that cause them::
     TaskSubmitted         TaskSubmitted           the call is accepted, its job still runs
     TaskSucceeded         ...Succeeded, then ...StateExited
     TaskFailed            ...Failed or TaskSubmitFailed, then Retry and Catch
-    TaskTimedOut          ...TimedOut, then Retry and Catch
+    TaskTimedOut          ...TimedOut (``time_out``), then Retry and Catch
 """
 
 from __future__ import annotations
@@ -104,10 +104,7 @@ def resume(turn: Turn, frame: Frame, state: Task, message: Message) -> None:
             _succeed(turn, frame, state, Payload(text))
         case messages.TaskFailed(error=error, cause=cause, refused=refused):
             ending = "SubmitFailed" if refused and family is Family.TASK else "Failed"
-            _fail(turn, frame, state, ending, _truncated_error(error, cause))
-        case messages.TaskTimedOut(heartbeat=heartbeat):
-            name = HEARTBEAT_TIMEOUT if heartbeat else TIMEOUT
-            _fail(turn, frame, state, "TimedOut", StatesError(name))
+            raise _end(turn, frame, state, ending, _truncated_error(error, cause))
 
 
 # -- outcomes --------------------------------------------------------------------------------------
@@ -124,8 +121,7 @@ def _succeed(turn: Turn, frame: Frame, state: Task, result: Payload) -> None:
         ensure_within_limit(result, name)
     except StatesError as error:
         refused = StatesError(error.name, error.cause, of_result=True)
-        _fail(turn, frame, state, "Failed", refused)
-        return
+        raise _end(turn, frame, state, "Failed", refused) from None
     details = {**(_resource_details(state) or {}), "output": result.text}
     frame = turn.emit(frame, _FAMILY[state.resource.kind] + "Succeeded", details)
     frame = turn.keep(frame, phase=FramePhase.READY, waits_for=0)
@@ -138,7 +134,14 @@ def _truncated_error(error: str | None, cause: str | None) -> StatesError:
     return StatesError(error and error[:_MAX_ERROR], cause and cause[:_MAX_CAUSE])
 
 
-def _fail(turn: Turn, frame: Frame, state: Task, ending: str, error: StatesError) -> None:
+def time_out(turn: Turn, frame: Frame, *, heartbeat: bool) -> StatesError:
+    """Write ...TimedOut; return the error with which the state has failed."""
+    error = StatesError(HEARTBEAT_TIMEOUT if heartbeat else TIMEOUT)
+    return _end(turn, frame, turn.state(frame), "TimedOut", error)
+
+
+def _end(turn: Turn, frame: Frame, state: Any, ending: str, error: StatesError) -> StatesError:
+    """Write the event of a bad end; return the error."""
     # The event shows a missed heartbeat as States.Timeout, while ErrorEquals can still tell the two
     # apart: the error that is raised keeps its name.
     name = TIMEOUT if error.name == HEARTBEAT_TIMEOUT else error.name
@@ -147,7 +150,7 @@ def _fail(turn: Turn, frame: Frame, state: Task, ending: str, error: StatesError
     details = {**(_resource_details(state) or {}), **present}
     frame = turn.emit(frame, _FAMILY[state.resource.kind] + ending, details)
     turn.keep(frame, phase=FramePhase.READY, waits_for=0)
-    raise error
+    return error
 
 
 # -- scheduling ------------------------------------------------------------------------------------
