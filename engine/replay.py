@@ -19,7 +19,7 @@ from engine.errors import DefinitionError
 from engine.execution_status import ExecutionStatus
 from engine.graph import build_graph
 from engine.history.fold import Trace
-from engine.language import parse
+from engine.language import parse, parse_stored
 from engine.runtime import commands, messages
 from engine.runtime.advance import advance
 from engine.runtime.run import NEW_RUN, DictValues, FramePhase, GroupKind, Moment, Run
@@ -50,7 +50,10 @@ def replay(
     whole = _read_scenario(text)
     scenario = whole["Scenario"]
     try:
-        machine = parse(definition or jsontext.dumps(scenario["Definition"]), scenario["Type"])
+        if definition:
+            machine = parse(definition, scenario["Type"])
+        else:
+            machine = parse_stored(jsontext.dumps(scenario["Definition"]), scenario["Type"])
     except DefinitionError as error:
         problems = [str(problem) for problem in error.diagnostics[:MAX_REPORTED]]
         return [

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 MASK = "(masked)"
 WITHIN = 4
-"""From this length on, a hidden value is looked for within texts; one shorter only as a whole."""
+"""Hidden values of this length and more are looked for within texts, shorter ones as a whole."""
 SHORTEST = 3
 """Values shorter than this are hidden at their places only: "1" is everywhere."""
 FEW = 20
 MOST = 20_000
-"""How many hidden values of one execution are looked for elsewhere; few are so one by one."""
+"""Up to ``MOST`` hidden values of one execution are looked for elsewhere, ``FEW`` one by one."""
 _BEGINS_JSON = tuple('{["-0123456789')
 
 
@@ -40,16 +40,16 @@ class Members(list[tuple[str, Any]]):
 
 @dataclass(frozen=True)
 class Mask:
-    """What is hidden. ``values``: the texts of strings and numbers that hidden places held."""
+    """What to hide. ``values``: the texts of the strings and numbers at the hidden places."""
 
     places: engine.PathSet = field(default_factory=engine.PathSet)
     values: frozenset[str] = frozenset()
 
-    def payload(self, text: str, found: set[str] | None = None) -> str:
-        """Return a payload as it may be read. ``found`` takes what was hidden by its place."""
-        return self._payload(text, self.places, found)
+    def payload(self, text: str, hidden: set[str] | None = None) -> str:
+        """Return a payload as it may be read. ``hidden`` collects the values at hidden places."""
+        return self._payload(text, self.places, hidden)
 
-    def details(self, text: str, found: set[str] | None = None) -> str:
+    def details(self, text: str, hidden: set[str] | None = None) -> str:
         """Return the details of an event: an object whose texts are payloads, names and words."""
         if not text or not self._may_hide(text, self.places):
             return text
@@ -57,13 +57,13 @@ class Mask:
         if not isinstance(parsed, Members):
             return self.words(text)
         try:
-            shown = self._texts(parsed, found)
+            shown = self._texts(parsed, hidden)
         except RecursionError:
             return _DEEP
         return text if shown == parsed else _written(shown)
 
     def words(self, text: str) -> str:
-        """Return a text that is no payload without the values that are hidden."""
+        """Return a text that is no payload, with hidden values masked."""
         if text in self._wholes:
             return MASK
         shown, end = [], 0
@@ -75,109 +75,120 @@ class Mask:
     def _spans(self, text: str) -> Iterable[tuple[int, int]]:
         """Yield where hidden values stand in a text, from its beginning to its end."""
         if len(self._parts) <= FEW:
-            return sorted((at, at + len(one)) for one in self._parts for at in _places(text, one))
+            return sorted(
+                (start, start + len(part)) for part in self._parts for start in _places(text, part)
+            )
         return (
-            (at, at + len(one))
-            for at in range(len(text) - WITHIN + 1)
-            for one in self._beginnings.get(text[at : at + WITHIN], ())
-            if text.startswith(one, at)
+            (start, start + len(part))
+            for start in range(len(text) - WITHIN + 1)
+            for part in self._beginnings.get(text[start : start + WITHIN], ())
+            if text.startswith(part, start)
         )
 
-    def _payload(self, text: str, places: engine.PathSet, found: set[str] | None) -> str:
+    def _payload(self, text: str, places: engine.PathSet, hidden: set[str] | None) -> str:
         if not self._may_hide(text, places):
             return text
         parsed = _parsed(text)
         if parsed is _NO_JSON:
             return MASK if places.matches else self.words(text)
         try:
-            shown = self._hidden(parsed, places, found)
+            shown = self._hidden(parsed, places, hidden)
             return text if shown == parsed else _written(shown)
-        except RecursionError:  # so deep that nobody can tell what is in it
+        except RecursionError:  # too deep to be searched: hide all of it
             return _written(MASK)
 
-    def _hidden(self, value: Any, places: engine.PathSet, found: set[str] | None) -> Any:
-        """Return a value without what is hidden in it."""
+    def _hidden(self, value: Any, places: engine.PathSet, hidden: set[str] | None) -> Any:
+        """Return a value with the hidden values in it masked."""
         if places.matches:
-            if found is not None:
-                found |= _leaves(value)
+            if hidden is not None:
+                hidden |= _leaves(value)
             return MASK
         if isinstance(value, Members):
-            below = ((key, one, places.child(key)) for key, one in value)
             return Members(
-                (self.words(key), self._hidden(one, to, found)) for key, one, to in below
+                (self.words(key), self._hidden(member, places.child(key), hidden))
+                for key, member in value
             )
         if isinstance(value, list):
             if not places:
-                return [self._hidden(one, places, found) for one in value]
-            return [self._hidden(one, places.child(at), found) for at, one in enumerate(value)]
+                return [self._hidden(item, places, hidden) for item in value]
+            return [
+                self._hidden(item, places.child(index), hidden) for index, item in enumerate(value)
+            ]
         if isinstance(value, WrittenNumber):
             return MASK if value in self.values and len(value) >= SHORTEST else value
-        return self._text(value, found) if isinstance(value, str) else value
+        return self._text(value, hidden) if isinstance(value, str) else value
 
-    def _text(self, text: str, found: set[str] | None) -> str:
-        """Return a string, which may be a payload itself."""
+    def _text(self, text: str, hidden: set[str] | None) -> str:
+        """Return a string as it may be read; it may be a payload itself."""
         if text.lstrip()[:1] in ("{", "["):
-            return self._payload(text, self.places, found)
+            return self._payload(text, self.places, hidden)
         return self.words(text)
 
-    def _texts(self, value: Any, found: set[str] | None) -> Any:
-        """Return what stands in the details of an event: their own names name no places."""
+    def _texts(self, value: Any, hidden: set[str] | None) -> Any:
+        """Return the details of an event as they may be read; no path matches their own names."""
         if isinstance(value, Members):
             return Members(
-                (key, (self._variables if key == _ASSIGNED else self._texts)(one, found))
-                for key, one in value
+                (key, (self._variables if key == _ASSIGNED else self._texts)(member, hidden))
+                for key, member in value
             )
         if isinstance(value, list):
-            return [self._texts(one, found) for one in value]
+            return [self._texts(item, hidden) for item in value]
         if isinstance(value, str) and not isinstance(value, WrittenNumber):
-            return self.payload(value, found)
+            return self.payload(value, hidden)
         return value
 
-    def _variables(self, value: Any, found: set[str] | None) -> Any:
+    def _variables(self, value: Any, hidden: set[str] | None) -> Any:
         """Return assigned variables: ``$.name`` names the variable ``name``, too."""
         if not isinstance(value, Members):
-            return self._texts(value, found)
+            return self._texts(value, hidden)
         return Members(
-            (name, self._payload(str(text), self.places.child(name), found)) for name, text in value
+            (name, self._payload(str(text), self.places.child(name), hidden))
+            for name, text in value
         )
 
     def _may_hide(self, text: str, places: engine.PathSet) -> bool:
-        """Tell quickly whether there may be something to hide; an escape can stand for anything."""
+        """Tell quickly whether a text may hold a hidden value; an escape can stand for anything."""
         if places.matches or self._odd or "\\u" in text:
             return bool(places or self.values)
         if any(all(_plainly(name, text) for name in names) for names in places.names):
             return True
         if len(self._parts) > FEW and any(self._spans(text)):
             return True
-        return any(one in text for one in (*self._parts[:FEW], *self._wholes))
+        return any(value in text for value in (*self._parts[:FEW], *self._wholes))
 
     @cached_property
     def _odd(self) -> bool:
-        """Tell whether JSON writes a value in another way than it is; each level adds to that."""
-        return any(json.dumps(one, ensure_ascii=False)[1:-1] != one for one in self._parts)
+        """Tell whether JSON escapes a part; each level of JSON within JSON escapes it again."""
+        return any(json.dumps(part, ensure_ascii=False)[1:-1] != part for part in self._parts)
 
     @cached_property
     def _wholes(self) -> frozenset[str]:
-        return frozenset(one for one in self.values if SHORTEST <= len(one) < WITHIN)
+        return frozenset(value for value in self.values if SHORTEST <= len(value) < WITHIN)
 
     @cached_property
     def _parts(self) -> tuple[str, ...]:
-        """Return what is looked for within texts, also as a JSON text has it; the longest first."""
-        long = sorted((one for one in self.values if len(one) >= WITHIN), key=len, reverse=True)
+        """Return the values to look for within texts, plain and JSON-escaped, the longest first."""
+        long = sorted(
+            (value for value in self.values if len(value) >= WITHIN), key=len, reverse=True
+        )
         forms = (
             form
-            for one in long[:MOST]
-            for form in (one, json.dumps(one, ensure_ascii=False)[1:-1], json.dumps(one)[1:-1])
+            for value in long[:MOST]
+            for form in (
+                value,
+                json.dumps(value, ensure_ascii=False)[1:-1],
+                json.dumps(value)[1:-1],
+            )
         )
         return tuple(dict.fromkeys(forms))
 
     @cached_property
     def _beginnings(self) -> dict[str, list[str]]:
-        """Return what is looked for by how it begins: so many are not looked for one by one."""
-        found: dict[str, list[str]] = {}
-        for one in self._parts:
-            found.setdefault(one[:WITHIN], []).append(one)
-        return found
+        """Return the beginning of parts -> the parts, to look for many of them at once."""
+        by_beginning: dict[str, list[str]] = {}
+        for part in self._parts:
+            by_beginning.setdefault(part[:WITHIN], []).append(part)
+        return by_beginning
 
 
 OPEN = Mask()
@@ -188,21 +199,21 @@ _DEEP = json.dumps({"details": MASK})
 
 
 def _places(text: str, part: str) -> Iterator[int]:
-    at = text.find(part)
-    while at >= 0:
-        yield at
-        at = text.find(part, at + 1)
+    start = text.find(part)
+    while start >= 0:
+        yield start
+        start = text.find(part, start + 1)
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yield spans, in order, that do not overlap."""
     start = stop = 0
-    for one, other in spans:
-        if one >= stop and stop:
+    for next_start, next_stop in spans:
+        if next_start >= stop and stop:
             yield start, stop
-            start, stop = one, other
+            start, stop = next_start, next_stop
         else:
-            start, stop = (start if stop else one), max(stop, other)
+            start, stop = (start if stop else next_start), max(stop, next_stop)
     if stop:
         yield start, stop
 
@@ -226,7 +237,7 @@ def _parsed(text: str) -> Any:
 
 def _written(value: Any) -> str:
     if isinstance(value, Members):
-        return "{" + ",".join(f"{_written(key)}:{_written(one)}" for key, one in value) + "}"
+        return "{" + ",".join(f"{_written(key)}:{_written(member)}" for key, member in value) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(_written, value)) + "]"
     return str(value) if isinstance(value, WrittenNumber) else json.dumps(value, ensure_ascii=False)
@@ -234,36 +245,39 @@ def _written(value: Any) -> str:
 
 def _leaves(value: Any) -> set[str]:
     """Return the strings and numbers in a value, and in the JSON texts among them."""
-    found: set[str] = set()
+    leaves: set[str] = set()
     stack = [value]
     while stack:
-        one = stack.pop()
-        if isinstance(one, Members):
-            stack += [inner for _, inner in one]
-        elif isinstance(one, list):
-            stack += one
-        elif isinstance(one, str) and one != MASK:
-            found.add(str(one))
-            inner = _parsed(one) if one.lstrip()[:1] in ("{", "[") else _NO_JSON
+        node = stack.pop()
+        if isinstance(node, Members):
+            stack += [inner for _, inner in node]
+        elif isinstance(node, list):
+            stack += node
+        elif isinstance(node, str) and node != MASK:
+            leaves.add(str(node))
+            inner = _parsed(node) if node.lstrip()[:1] in ("{", "[") else _NO_JSON
             stack += [] if inner is _NO_JSON else [inner]
-    return found
+    return leaves
 
 
-def fill_mask(text: str, masked: str, true: str) -> str:
-    """Return a JSON text in which what is still as in ``masked`` is as in ``true``."""
-    parsed = [_parsed(one) for one in (text, masked, true)]
+def fill_mask(text: str, masked: str, original: str) -> str:
+    """Return an edited JSON text with the values that are as in ``masked`` as in ``original``."""
+    parsed = [_parsed(part) for part in (text, masked, original)]
     return text if _NO_JSON in parsed else _written(_filled(*parsed))
 
 
-def _filled(value: Any, masked: Any, true: Any) -> Any:
+def _filled(value: Any, masked: Any, original: Any) -> Any:
     if value == masked:
-        return true
+        return original
     if isinstance(value, Members) and isinstance(masked, Members):
-        known = {key: (one, *truly) for (key, one), truly in zip(masked, true, strict=True)}
-        return Members(_member(key, one, known.get(key)) for key, one in value)
+        known = {
+            key: (masked_member, *original_member)
+            for (key, masked_member), original_member in zip(masked, original, strict=True)
+        }
+        return Members(_member(key, member, known.get(key)) for key, member in value)
     if isinstance(value, list) and isinstance(masked, list) and not isinstance(value, Members):
-        pairs = [*zip(masked, true, strict=True), *[(_NO_JSON, _NO_JSON)] * len(value)]
-        return [_filled(one, *pair) for one, pair in zip(value, pairs, strict=False)]
+        pairs = [*zip(masked, original, strict=True), *[(_NO_JSON, _NO_JSON)] * len(value)]
+        return [_filled(item, *pair) for item, pair in zip(value, pairs, strict=False)]
     return value
 
 

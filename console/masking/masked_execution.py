@@ -35,10 +35,10 @@ _END = 1 << 60  # behind every event
 
 
 class MaskedExecution:
-    """What hides the texts of one execution from one reader."""
+    """The masks of one execution for one reader."""
 
     def __init__(self, execution: Execution, until_ms: int | None = None) -> None:
-        """``until_ms``: so long its reader sees everything, and that is on record."""
+        """``until_ms``: until then the reader sees everything, as the audit has it; None: never."""
         self.execution = execution
         self.until_ms = until_ms
         self._mask = OPEN if self.revealed else None
@@ -62,7 +62,7 @@ class MaskedExecution:
         return bool(self.mask.values)
 
     def put(self, mask: Mask, upto: int) -> None:
-        """Take a mask that was made with others. ``upto``: the last event it knows, 0: all."""
+        """Take a mask that was made with others. ``upto``: the last event read for it, 0: all."""
         self._mask, self._upto = mask, upto or _END
 
     def event(self, number: int, text: str) -> str:
@@ -74,11 +74,11 @@ class MaskedExecution:
         return self._after(number).payload(hide_tokens(text, self.execution.arn, number))
 
     def variables(self, variables: Mapping[str, str]) -> dict[str, str]:
-        """Return variables, which came from another execution, as they may be read."""
+        """Return variables, which another execution has handed over, as they may be read."""
         return {name: self.mask.payload(text) for name, text in variables.items()}
 
     def _after(self, number: int) -> Mask:
-        """Return a mask that knows event ``number``: what it holds may have come just before."""
+        """Return a mask that includes event ``number``; read the history again if it is newer."""
         if number > self._upto:
             self._read()
         return self.mask
@@ -94,25 +94,29 @@ class MaskedExecution:
 
 
 def masked_execution(execution: Execution) -> MaskedExecution:
-    """Return what hides the events of an execution; one that nobody prepared hides all it can."""
+    """Return the masks of an execution; if none were prepared, those that reveal nothing."""
     masked_view = execution.__dict__.get("masked_view")
     if not isinstance(masked_view, MaskedExecution):
         masked_view = execution.__dict__["masked_view"] = MaskedExecution(execution)
     return masked_view
 
 
-def masked_executions(project: Project, found: Collection[Execution]) -> dict[int, MaskedExecution]:
-    """Return by number what hides the events of a project's executions, read by few queries."""
-    made = {}
-    family = _family([one.pk for one in found]) if project.masked else {}
+def masked_executions(
+    project: Project, executions: Collection[Execution]
+) -> dict[int, MaskedExecution]:
+    """Return execution number -> masks, for executions of one project, in few queries."""
+    masked_by_number = {}
+    family = _family([execution.pk for execution in executions]) if project.masked else {}
     known = _known(project.masked, family)
-    for one in found:
-        one.project = project
-        made[one.pk] = masked_execution(one)
-        if one.pk in known:  # else it was deleted just now
-            line = _line(one.pk, family, known)
-            made[one.pk].put(_joined(places_of(project.masked), line), known[one.pk].upto)
-    return made
+    for execution in executions:
+        execution.project = project
+        masked_by_number[execution.pk] = masked_execution(execution)
+        if execution.pk in known:  # otherwise it was deleted just now
+            line = _line(execution.pk, family, known)
+            masked_by_number[execution.pk].put(
+                _joined(places_of(project.masked), line), known[execution.pk].upto
+            )
+    return masked_by_number
 
 
 def mask_execution(execution: Execution, *, until_ms: int | None = None) -> Execution:
@@ -126,26 +130,31 @@ def mask_execution(execution: Execution, *, until_ms: int | None = None) -> Exec
 
 
 def unmask_execution(execution: Execution) -> Execution:
-    """Return an execution whose texts are as they were: to go on with, not to be shown."""
-    found = Execution.objects.select_related("definition", "project").get(pk=execution.pk)
-    found.__dict__["masked_view"] = MaskedExecution(found, _END)
-    return found
+    """Return an execution with its stored texts: to start others from, not to be shown."""
+    unmasked = Execution.objects.select_related("definition", "project").get(pk=execution.pk)
+    unmasked.__dict__["masked_view"] = MaskedExecution(unmasked, _END)
+    return unmasked
 
 
-def mask_list(project: Project, found: list[Execution]) -> list[Execution]:
-    """Do the same to executions of a list that were read whole, none a child, by one query."""
-    failed = [one for one in found if one.error] if project.masked else []
+def mask_list(project: Project, executions: list[Execution]) -> list[Execution]:
+    """Mask the texts of listed executions in one query.
+
+    They were read with all their columns, and none is a child of a Map Run.
+    """
+    failed = [execution for execution in executions if execution.error] if project.masked else []
     if failed:
         places = places_of(project.masked)
-        texts = [(one.pk, *(getattr(one, name) for name in _FIELDS)) for one in failed]
-        values = _values(places, texts, dict.fromkeys([one.pk for one in failed]))
-        for one in failed:
-            mask_columns(one, Mask(places, frozenset(values[one.pk])))
-    return found
+        texts = [
+            (execution.pk, *(getattr(execution, name) for name in _FIELDS)) for execution in failed
+        ]
+        values = _values(places, texts, dict.fromkeys([execution.pk for execution in failed]))
+        for execution in failed:
+            mask_columns(execution, Mask(places, frozenset(values[execution.pk])))
+    return executions
 
 
 def mask_columns(execution: Execution, mask: Mask) -> None:
-    """Hide what is to be hidden in the fields that were read."""
+    """Mask the texts of an execution in the columns that were read."""
     unread = execution.get_deferred_fields()
     for name in _FIELDS:
         text = None if name in unread else getattr(execution, name)
@@ -155,25 +164,25 @@ def mask_columns(execution: Execution, mask: Mask) -> None:
 
 @lru_cache(maxsize=64)
 def places_of(masked: str) -> engine.PathSet:
-    """Return the places a project hides. ``masked``: a path a line, checked when it was kept."""
+    """Return the places a project hides. ``masked``: a path a line, checked when saved."""
     return engine.compile_path_set(masked.splitlines())
 
 
 def masks_of(project: Project, numbers: Collection[int]) -> dict[int, Mask]:
-    """Return by execution what hides its texts."""
+    """Return execution number -> mask of its texts."""
     if not project.masked:
         return dict.fromkeys(numbers, OPEN)
     places = places_of(project.masked)
     family = _family(numbers)
     known = _known(project.masked, family)
-    return {one: _joined(places, _line(one, family, known)) for one in numbers}
+    return {number: _joined(places, _line(number, family, known)) for number in numbers}
 
 
 # -- what was hidden ------------------------------------------------------------------------------
 
 
 class _State(NamedTuple):
-    """How far an execution is, and whose Map Run it belongs to."""
+    """How far an execution is, and the parent of its Map Run, if it is a child of one."""
 
     status: str
     next_event: int | None
@@ -181,7 +190,7 @@ class _State(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """What hidden places of an execution held, read while it was as ``state`` says."""
+    """The values at the hidden places of an execution, read while it was as ``state`` says."""
 
     state: _State
     upto: int
@@ -189,7 +198,7 @@ class _Read(NamedTuple):
 
 
 class _Memory:
-    """What was read last, by execution and by the paths it was read for."""
+    """The values that were read last, by execution and by the masked paths of the project."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -197,12 +206,12 @@ class _Memory:
         self._size = 0
 
     def of(self, masked: str, numbers: Iterable[int]) -> dict[int, _Read | None]:
-        """Return what is remembered of executions."""
+        """Return execution number -> what was read before, None if nothing."""
         with self._lock:
             return {pk: self._known.get((pk, masked)) for pk in numbers}
 
     def keep(self, masked: str, number: int, read: _Read) -> None:
-        """Remember what was read; what was read longest ago makes room."""
+        """Remember what was read; drop what was read longest ago."""
         with self._lock:
             before = self._known.pop((number, masked), None)
             self._known[number, masked] = read
@@ -225,7 +234,7 @@ _memory = _Memory()
 
 
 def _joined(places: engine.PathSet, known: Iterable[_Read]) -> Mask:
-    values = [one.values for one in known if one.values]
+    values = [read.values for read in known if read.values]
     return _get_mask(places, values[0] if len(values) == 1 else frozenset().union(*values))
 
 
@@ -242,7 +251,7 @@ class _Masks:
         self._size = 0
 
     def of(self, places: engine.PathSet, values: frozenset[str]) -> Mask:
-        """Return the mask that hides these; what was used longest ago makes room."""
+        """Return the mask of these values; drop the masks that were used longest ago."""
         key = (places, values)
         with self._lock:
             if key not in self._made:
@@ -258,36 +267,40 @@ _MASKS = _Masks()
 _get_mask = _MASKS.of
 
 
-def _line(one: int, family: dict[int, _State], known: dict[int, _Read]) -> Iterable[_Read]:
-    """Yield what is known of an execution and of those above it."""
-    at: int | None = one
-    while at in family:
-        yield known[at]
-        at = family[at].parent
+def _line(number: int, family: dict[int, _State], known: dict[int, _Read]) -> Iterable[_Read]:
+    """Yield what was read of an execution and of all executions above it."""
+    current: int | None = number
+    while current in family:
+        yield known[current]
+        current = family[current].parent
 
 
 def _family(numbers: Collection[int]) -> dict[int, _State]:
-    """Return how far executions are, and all above them."""
+    """Return the states of executions and of all executions above them."""
     family: dict[int, _State] = {}
-    asked = set(numbers)
-    while asked:
-        rows = _ALL.filter(pk__in=asked)
+    unread = set(numbers)
+    while unread:
+        rows = _ALL.filter(pk__in=unread)
         states = rows.values_list("pk", "status", F("runrow__next_event"), "map_run__parent_id")
         family |= {pk: _State(*state) for pk, *state in states}
-        asked = {one.parent for one in family.values() if one.parent is not None} - set(family)
+        unread = {state.parent for state in family.values() if state.parent is not None} - set(
+            family
+        )
     return family
 
 
 def _known(masked: str, family: dict[int, _State]) -> dict[int, _Read]:
-    """Return what hidden places of these executions hold by now."""
-    before = _memory.of(masked, family)
-    known = {pk: was for pk, was in before.items() if was is not None and was.state == family[pk]}
-    stale = {pk: was for pk, was in before.items() if pk not in known}
+    """Return execution number -> the values at its hidden places, read now where it changed."""
+    remembered = _memory.of(masked, family)
+    known = {
+        pk: read for pk, read in remembered.items() if read is not None and read.state == family[pk]
+    }
+    stale = {pk: read for pk, read in remembered.items() if pk not in known}
     texts = _ALL.filter(pk__in=list(stale)).values_list("pk", *_FIELDS)
     for pk, values in _values(places_of(masked), texts, stale).items():
         upto = (family[pk].next_event or 1) - 1
-        known[pk] = made = _Read(family[pk], upto, frozenset(values))
-        _memory.keep(masked, pk, made)
+        known[pk] = read = _Read(family[pk], upto, frozenset(values))
+        _memory.keep(masked, pk, read)
     return known
 
 
@@ -296,32 +309,32 @@ def _values(
     texts: Iterable[tuple[int, *tuple[str | None, ...]]],
     stale: dict[int, _Read | None],
 ) -> dict[int, set[str]]:
-    """Read what hidden places hold: of a history that was read before, only what is new.
+    """Read the values at hidden places: only the new events of a history that was read before.
 
     ``texts``: execution's number, input, output, error, cause.
     """
     if not stale:
         return {}
-    found = {pk: set(was.values if was else ()) for pk, was in stale.items()}
+    values = {pk: set(read.values if read else ()) for pk, read in stale.items()}
     mask = Mask(places)
     for pk, *fields in texts:
         for text in fields:
-            mask.payload(text or "", found[pk])
-    after = min(was.upto if was else 0 for was in stale.values())
+            mask.payload(text or "", values[pk])
+    after = min(read.upto if read else 0 for read in stale.values())
     rows = HistoryEvent.objects.filter(_may_hold(places), execution_id__in=list(stale))
     rows = rows.filter(event_id__gt=after) if after else rows
     for pk, text in rows.values_list("execution_id", "details").iterator(chunk_size=500):
-        mask.details(text, found[pk])
-    return found
+        mask.details(text, values[pk])
+    return values
 
 
 def _may_hold(places: engine.PathSet) -> Q:
-    """Let the database throw out events in which no hidden place can be."""
-    found = Q(details__contains="\\u")
+    """Return a condition that leaves out the events without any hidden place."""
+    condition = Q(details__contains="\\u")
     for names in places.names:
-        plain = [one for one in names if one.isidentifier()]
+        plain = [name for name in names if name.isidentifier()]
         with_all = Q(details__gt="")
         for name in plain:
             with_all &= Q(details__contains=name)
-        found |= with_all
-    return found
+        condition |= with_all
+    return condition

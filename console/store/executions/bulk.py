@@ -40,7 +40,7 @@ ACTIONS: dict[str, str] = {
     BulkAction.REDRIVE: "RedriveExecution",
     BulkAction.START: "StartExecution",
 }
-"""What can be done to many, and the API's action whose right it takes."""
+"""Each bulk action, and the API action whose right it needs."""
 _BATCH = 100
 _OPEN = (BulkItemStatus.ACTING, BulkItemStatus.WAITING)
 
@@ -50,7 +50,7 @@ _OPEN = (BulkItemStatus.ACTING, BulkItemStatus.WAITING)
 
 @dataclass(frozen=True, slots=True)
 class BulkPlan:
-    """What an action would do. ``refusals``: why some would be left out, by number."""
+    """What an action would do. ``refusals``: execution number -> why the job leaves it out."""
 
     action: str
     chosen: tuple[Execution, ...]
@@ -58,41 +58,49 @@ class BulkPlan:
 
     @property
     def eligible(self) -> list[Execution]:
-        """Return those that would be acted on."""
-        return [one for one in self.chosen if one.pk not in self.refusals]
+        """Return the executions that the job would act on."""
+        return [execution for execution in self.chosen if execution.pk not in self.refusals]
 
     @property
     def excluded(self) -> list[tuple[Execution, str]]:
-        """Return those that would be left out, and why."""
-        return [(one, self.refusals[one.pk]) for one in self.chosen if one.pk in self.refusals]
+        """Return the executions that the job would leave out, and why."""
+        return [
+            (execution, self.refusals[execution.pk])
+            for execution in self.chosen
+            if execution.pk in self.refusals
+        ]
 
     @property
     def owners(self) -> list[tuple[str, int]]:
-        """Return who started those that would be acted on, and how many; most first."""
-        return Counter(one.started_by for one in self.eligible).most_common()
+        """Return who started the eligible executions, and how many each; most first."""
+        return Counter(execution.started_by for execution in self.eligible).most_common()
 
     @property
     def reasons(self) -> list[tuple[str, int]]:
-        """Return why others would be left out, and how many; most first."""
+        """Return why executions would be left out, and how many for each reason; most first."""
         return Counter(self.refusals.values()).most_common()
 
 
 def plan_job(project: Project, action: str, numbers: Sequence[int]) -> BulkPlan:
     """Return what an action would do to these executions of the project; changes nothing."""
-    found = Execution.objects.filter(project=project, pk__in=list(numbers)[:MOST])
+    executions = Execution.objects.filter(project=project, pk__in=list(numbers)[:MOST])
     chosen = tuple(
-        found.select_related("state_machine")
+        executions.select_related("state_machine")
         .defer("input", "output", "error", "cause", "definition")
         .order_by("-start_ms", "-pk")
     )
-    refusals = {one.pk: _refusal(action, one) for one in chosen}
+    refusals = {execution.pk: _refusal(action, execution) for execution in chosen}
     if action == BulkAction.REDRIVE:
-        refusals |= redrive.redrive_refusals([one for one in chosen if not refusals[one.pk]])
-    return BulkPlan(action, chosen, {number: why for number, why in refusals.items() if why})
+        refusals |= redrive.redrive_refusals(
+            [execution for execution in chosen if not refusals[execution.pk]]
+        )
+    return BulkPlan(
+        action, chosen, {number: reason for number, reason in refusals.items() if reason}
+    )
 
 
 def _refusal(action: str, execution: Execution) -> str:
-    """Return why an action cannot be done to an execution, as far as its own row tells."""
+    """Return why an action cannot be done to an execution, as far as its own row shows."""
     machine = execution.state_machine
     if action == BulkAction.STOP:
         return "" if execution.status == ExecutionStatus.RUNNING else "It has ended"
@@ -113,25 +121,29 @@ _DONE: dict[str, str] = {
 # -- the job ---------------------------------------------------------------------------------------
 
 
-def create_job(planned: BulkPlan, project: Project, actor: audit.Actor, asked: str = "") -> BulkJob:
-    """Store a job for everything chosen; what is refused now is tried, and told, in its turn."""
+def create_job(plan: BulkPlan, project: Project, actor: audit.Actor, asked: str = "") -> BulkJob:
+    """Store a job for all chosen executions, also for those that the plan refuses.
+
+    The job tries each of them in its turn and notes the refusal then.
+    """
     items = [
-        BulkItem(number=one.pk, arn=one.arn, started_by=one.started_by) for one in planned.chosen
+        BulkItem(number=execution.pk, arn=execution.arn, started_by=execution.started_by)
+        for execution in plan.chosen
     ]
 
     def store() -> BulkJob:
         job = BulkJob.objects.create(
             project=project,
-            action=planned.action,
+            action=plan.action,
             actor=actor.name,
             asked=asked,
-            total=len(planned.chosen),
+            total=len(plan.chosen),
             created_ms=clock.now_ms(),
         )
-        for place, item in enumerate(items):
-            item.job_id, item.position = job.pk, place
+        for position, item in enumerate(items):
+            item.job_id, item.position = job.pk, position
         rows.insert_all(items)
-        audit.record(project, actor, _BULK[planned.action], f"bulk/{job.pk}", asked)
+        audit.record(project, actor, _BULK[plan.action], f"bulk/{job.pk}", asked)
         return job
 
     return write(store)
@@ -153,8 +165,8 @@ def pause_or_resume(job: BulkJob, *, on: bool, actor: audit.Actor) -> bool:
     )
 
     def store() -> bool:
-        found = BulkJob.objects.filter(pk=job.pk, status=before)
-        changed = found.update(status=after) == 1
+        jobs = BulkJob.objects.filter(pk=job.pk, status=before)
+        changed = jobs.update(status=after) == 1
         if changed:
             act = "ResumeBulk" if on else "PauseBulk"
             audit.record(job.project, actor, act, f"bulk/{job.pk}")
@@ -164,14 +176,14 @@ def pause_or_resume(job: BulkJob, *, on: bool, actor: audit.Actor) -> bool:
 
 
 def count_items(job: BulkJob) -> dict[str, int]:
-    """Return how many items stand where."""
-    found = (
+    """Return status -> number of items of a job."""
+    counts = (
         BulkItem.objects.filter(job=job)
         .order_by()
         .values_list("status")
         .annotate(Count("position"))
     )
-    return dict(found)
+    return dict(counts)
 
 
 # -- the work --------------------------------------------------------------------------------------
@@ -188,51 +200,51 @@ def work_on_job(number: int) -> bool:
     if job.status != BulkJobStatus.RUNNING:
         return False
     items = BulkItem.objects.filter(job=job, status__in=_OPEN).order_by("position")[:_BATCH]
-    places = list(items.values_list("position", flat=True))
-    if not places:
+    positions = list(items.values_list("position", flat=True))
+    if not positions:
         write(lambda: _finish(number))
     elif not access.is_still_allowed(job.actor, job.project, ACTIONS[job.action]):
-        write(lambda: _deny(job, places))
+        write(lambda: _deny(job, positions))
         return True
-    return bool(places) and all(_item(job, place) for place in places)
+    return bool(positions) and all(_item(job, position) for position in positions)
 
 
-def _deny(job: BulkJob, places: Sequence[int]) -> None:
-    """Refuse what its asker may no longer do: they lost their role since."""
+def _deny(job: BulkJob, positions: Sequence[int]) -> None:
+    """Refuse the items of a job whose actor has lost the right to its action since."""
     words = f"User: {job.actor} is not authorized to perform: states:{ACTIONS[job.action]}"
-    for place in places:
-        _close(job, place, error=ErrorCode.AccessDeniedException, words=words)
+    for position in positions:
+        _close(job, position, error=ErrorCode.AccessDeniedException, words=words)
 
 
 def _finish(number: int) -> None:
-    found = BulkJob.objects.filter(pk=number, status=BulkJobStatus.RUNNING)
-    found.update(status=BulkJobStatus.DONE, ended_ms=clock.now_ms())
+    jobs = BulkJob.objects.filter(pk=number, status=BulkJobStatus.RUNNING)
+    jobs.update(status=BulkJobStatus.DONE, ended_ms=clock.now_ms())
 
 
-def _item(job: BulkJob, place: int) -> bool:
+def _item(job: BulkJob, position: int) -> bool:
     """Do one item; return whether the job may go on at once."""
     act = _stop if job.action == BulkAction.STOP else _in_one_transaction
     try:
-        return act(job, place)
+        return act(job, position)
     except ThrottlingException:
         return False  # the sweeper comes back
     except Exception as error:
         if is_outage(error):
             raise
-        code, words = _told(error)
-        write(lambda: _close(job, place, error=code, words=words))
+        code, words = _error_code_and_message(error)
+        write(lambda: _close(job, position, error=code, words=words))
         return True
 
 
-def _in_one_transaction(job: BulkJob, place: int) -> bool:
-    """Redrive or start again; the deed and the note that it was done are one commit."""
+def _in_one_transaction(job: BulkJob, position: int) -> bool:
+    """Redrive or start again; the act and the note that it was done are one commit."""
 
     def store() -> bool:
-        item = _claim(job, place)
+        item = _claim(job, position)
         if item is None:
             return _goes_on(job)
-        result = _DEEDS[job.action](_execution(job, item), _actor(job))
-        _close(job, place, result=result)
+        result = _ACTS[job.action](_execution(job, item), _actor(job))
+        _close(job, position, result=result)
         return True
 
     return write(store)
@@ -251,29 +263,35 @@ def _start(execution: Execution, actor: audit.Actor) -> str:
     return start_execution(machine, input=execution.input, test_case=case, actor=actor).arn
 
 
-_DEEDS: dict[str, Callable[[Execution, audit.Actor], str]] = {
+_ACTS: dict[str, Callable[[Execution, audit.Actor], str]] = {
     BulkAction.REDRIVE: _redrive,
     BulkAction.START: _start,
 }
 
 
-def _stop(job: BulkJob, place: int) -> bool:
-    """Stop, which takes steps of its own: noted before, so that it is known who ended it."""
+def _stop(job: BulkJob, position: int) -> bool:
+    """Stop an execution, which takes steps of its own.
 
-    def begin_it() -> Execution | None:
-        item = _claim(job, place)
+    The item is noted before, so that it is known that this job ended the execution.
+    """
+
+    def begin() -> Execution | None:
+        item = _claim(job, position)
         if item is None:
             return None
         execution = _execution(job, item)
         if item.status == BulkItemStatus.WAITING and execution.status != ExecutionStatus.RUNNING:
             _close(
-                job, place, error="ExecutionNotRunning", words=_refusal(BulkAction.STOP, execution)
+                job,
+                position,
+                error="ExecutionNotRunning",
+                words=_refusal(BulkAction.STOP, execution),
             )
             return None
-        BulkItem.objects.filter(job=job, position=place).update(status=BulkItemStatus.ACTING)
+        BulkItem.objects.filter(job=job, position=position).update(status=BulkItemStatus.ACTING)
         return execution
 
-    execution = write(begin_it)
+    execution = write(begin)
     if execution is None:
         return _goes_on(job)
     stop_execution(execution, actor=_actor(job))
@@ -282,16 +300,16 @@ def _stop(job: BulkJob, place: int) -> bool:
         "" if execution.status == ExecutionStatus.ABORTED else _refusal(BulkAction.STOP, execution)
     )
     error = "ExecutionNotRunning" if words else ""
-    write(lambda: _close(job, place, error=error, words=words))
+    write(lambda: _close(job, position, error=error, words=words))
     return True
 
 
-def _claim(job: BulkJob, place: int) -> BulkItem | None:
+def _claim(job: BulkJob, position: int) -> BulkItem | None:
     """Return an item if it is still to be done (inside a transaction)."""
     if not _goes_on(job):
         return None
-    found = BulkItem.objects.select_for_update()
-    return found.filter(job=job, position=place, status__in=_OPEN).first()
+    items = BulkItem.objects.select_for_update()
+    return items.filter(job=job, position=position, status__in=_OPEN).first()
 
 
 def _goes_on(job: BulkJob) -> bool:
@@ -299,8 +317,8 @@ def _goes_on(job: BulkJob) -> bool:
 
 
 def _execution(job: BulkJob, item: BulkItem) -> Execution:
-    found = Execution.objects.select_related("project", "state_machine")
-    execution = found.filter(project=job.project_id, pk=item.number).first()
+    executions = Execution.objects.select_related("project", "state_machine")
+    execution = executions.filter(project=job.project_id, pk=item.number).first()
     if execution is None:
         raise ServiceError(
             ErrorCode.ExecutionDoesNotExist, f"Execution Does Not Exist: '{item.arn}'"
@@ -312,9 +330,11 @@ def _actor(job: BulkJob) -> audit.Actor:
     return audit.Actor(job.actor, request_id=f"bulk/{job.pk}")
 
 
-def _close(job: BulkJob, place: int, *, error: str = "", words: str = "", result: str = "") -> None:
-    """Note what became of an item (inside a transaction)."""
-    BulkItem.objects.filter(job=job, position=place).update(
+def _close(
+    job: BulkJob, position: int, *, error: str = "", words: str = "", result: str = ""
+) -> None:
+    """Note the outcome of an item (inside a transaction)."""
+    BulkItem.objects.filter(job=job, position=position).update(
         status=BulkItemStatus.REFUSED if error else BulkItemStatus.DONE,
         error=error[:80],
         words=words,
@@ -323,8 +343,8 @@ def _close(job: BulkJob, place: int, *, error: str = "", words: str = "", result
     )
 
 
-def _told(error: Exception) -> tuple[str, str]:
-    """Return the name and words of what went wrong."""
+def _error_code_and_message(error: Exception) -> tuple[str, str]:
+    """Return the code and the message of an error."""
     if isinstance(error, ServiceError):
         return error.code, error.message
     return type(error).__name__, str(error)

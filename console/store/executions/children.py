@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _AT_ONCE = 100
-_SETTLED_MS = 120_000  # a call lasts at most so long: what it has not started by then it never does
+_SETTLED_MS = 120_000  # a call lasts at most so long; after that it starts nothing
 
 
 def to_end() -> Sequence[int]:
@@ -51,11 +51,11 @@ def end_child(number: int) -> None:
     for child in Execution.objects.filter(parent=number, status=ExecutionStatus.RUNNING):
         _stop(parent, child)
     for call in calls.filter(action="startExecution"):
-        found = _started_by(parent, call)
-        for child in found:
+        started = _started_by(parent, call)
+        for child in started:
             if child.status == ExecutionStatus.RUNNING:
                 _stop(parent, child)
-        settled = settled and (bool(found) or _is_over(call))
+        settled = settled and (bool(started) or _is_over(call))
     if settled:
         write(lambda: RunRow.objects.filter(pk=number).update(children_end=False))
 
@@ -71,17 +71,17 @@ def _is_over(call: TaskRow) -> bool:
 
 
 def _started_by(parent: Execution, call: TaskRow) -> list[Execution]:
-    """Return the execution that a call has started here, if it has come to that."""
-    given: Any = engine.loads(call.input)
-    machine = str(_given(given, "StateMachineArn")).partition("#")[0]
-    name = _given(given, "Name") or claim.get_work(parent.pk, call.task).idempotency_key
+    """Return the execution that a call has started in this project; [] if there is none yet."""
+    arguments: Any = engine.loads(call.input)
+    machine = str(_argument(arguments, "StateMachineArn")).partition("#")[0]
+    name = _argument(arguments, "Name") or claim.get_work(parent.pk, call.task).idempotency_key
     qualified = machine.split(":")
     base = ":".join(qualified[:7])
     rows = Execution.objects.filter(project_id=parent.project_id, state_machine_arn=base, name=name)
     return list(rows.select_related("project").filter(start_ms__gte=parent.start_ms))
 
 
-def _given(arguments: Any, field: str) -> str:
+def _argument(arguments: Any, field: str) -> str:
     """Return an argument of StartExecution, in either spelling."""
     if not isinstance(arguments, dict):
         return ""

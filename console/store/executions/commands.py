@@ -36,7 +36,10 @@ def apply_commands(execution_id: int, arn: str, commands: Sequence[engine.Comman
     """Write down what the engine asked for (inside a transaction)."""
     now_ms = clock.now_ms()
     schedule.schedule_tasks(
-        execution_id, arn, [one for one in commands if isinstance(one, engine.RunTask)], now_ms
+        execution_id,
+        arn,
+        [command for command in commands if isinstance(command, engine.RunTask)],
+        now_ms,
     )
     timers.set_timers(execution_id, commands)
     for command in commands:
@@ -55,14 +58,15 @@ def apply_commands(execution_id: int, arn: str, commands: Sequence[engine.Comman
 
 
 def _finish(execution_id: int, finish: engine.Finish, now_ms: int) -> None:
-    """Write the end once, and remove whatever was still awaited."""
+    """Write the end once, and remove the timers and messages that are left."""
     texts = [None if text is None else storable(text) for text in (finish.error, finish.cause)]
     with sql.cursor() as cursor:
         ending = [finish.status, finish.output, *texts, finish.stop_ms, execution_id]
         cursor.execute(_FINISH, ending)
         if cursor.rowcount != 1:
             raise Fenced
-        # First the tasks: who is just closing one holds its row, and has then posted its message.
+        # The tasks come first: a thread that closes one now holds its row until its message is
+        # posted, and the messages are deleted below.
         schedule.close_tasks(execution_id, now_ms)
         for table in ("console_timer", "console_inboxmessage"):
             cursor.execute(f"DELETE FROM {table} WHERE execution_id = %s", [execution_id])
@@ -72,7 +76,7 @@ def _finish(execution_id: int, finish: engine.Finish, now_ms: int) -> None:
     signals.publish((Topic.ENDED,), execution_id)
     if map_run is not None:
         _count_child(map_run, finish.status)
-    if task is not None:  # of an execution that waits for this one: it looks now, not at its time
+    if task is not None:  # the parent waits for this execution: it looks now, not later
         signals.publish_due(now_ms, DueKind.LOOK, parent, task)
 
 

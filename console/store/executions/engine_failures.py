@@ -34,9 +34,9 @@ _END = (
 def record_failure(execution_id: int, error: BaseException, *, counted: bool = False) -> bool:
     """Note that a step raised; after three in a row end the execution.
 
-    Return whether to try again. ``counted``: the attempt was, before it was made. Not for outages
-    of the database: those are nobody's fault. Nor is what a later version wrote: it is left to a
-    worker of that version (G16).
+    Return whether to try again. ``counted``: the attempt was counted before it was made. Do not
+    call this for an outage of the database, which is not the execution's fault. Data that a later
+    version wrote is not counted either: a worker of that version takes it (G16).
     """
     kept_runs.forget(execution_id)
     if isinstance(error, engine.NewerFormat):
@@ -81,7 +81,7 @@ def _count(execution_id: int, more: int) -> int:
 
 
 def end_execution(execution_id: int, cause: str) -> None:
-    """End an execution FAILED with ``States.Runtime``, whatever is the matter with it."""
+    """End an execution FAILED with ``States.Runtime``, even if the engine cannot read it."""
     try:
         _by_the_engine(execution_id, cause)
     except Exception as error:
@@ -94,20 +94,20 @@ def _by_the_engine(execution_id: int, cause: str) -> None:
     loaded = step.load_step(execution_id)
     if loaded is None:
         return
-    made, now = [], step.current_moment(loaded.machine)
+    steps, now = [], step.current_moment(loaded.machine)
     if loaded.run.status != engine.ExecutionStatus.RUNNING:
         # a redrive was to come: the history has its event first
-        made.append(engine.advance(loaded.machine, loaded.run, engine.Redrive(), now, budget=0))
-        loaded.run = made[0].run
-    made.append(engine.abandon(loaded.machine, loaded.run, cause, now))
-    loaded.run = made[-1].run
-    for one in made:
-        loaded.values.apply(one)
-    write(lambda: step.commit_step(loaded, made))
+        steps.append(engine.advance(loaded.machine, loaded.run, engine.Redrive(), now, budget=0))
+        loaded.run = steps[0].run
+    steps.append(engine.abandon(loaded.machine, loaded.run, cause, now))
+    loaded.run = steps[-1].run
+    for new_step in steps:
+        loaded.values.apply(new_step)
+    write(lambda: step.commit_step(loaded, steps))
 
 
 def _by_hand(execution_id: int, cause: str) -> None:
-    """Write the end without snapshot, definition and messages: one of them cannot be read."""
+    """Write the end without snapshot, definition and messages, for one of them is unreadable."""
     with connection.cursor() as cursor:
         cursor.execute(_PASS_ON, [False, execution_id])
         cursor.execute(_END, [execution_id])
@@ -115,8 +115,8 @@ def _by_hand(execution_id: int, cause: str) -> None:
         at_ms = max(clock.now_ms(), last_ms)
         events = []
         if kind in _ENDS:  # it was to be redriven
-            about = {"redriveCount": redrives}
-            events.append(engine.Event(last + 1, last, at_ms, "ExecutionRedriven", about))
+            redrive_details = {"redriveCount": redrives}
+            events.append(engine.Event(last + 1, last, at_ms, "ExecutionRedriven", redrive_details))
         number = last + len(events) + 1
         details = {"error": "States.Runtime", "cause": cause}
         events.append(engine.Event(number, number - 1, at_ms, "ExecutionFailed", details))

@@ -45,22 +45,28 @@ def list_executions(
 
     ``after``: (start_ms, id) of the last row of the page before.
     """
-    which: dict[type, dict[str, Any]] = {
+    by_owner: dict[type, dict[str, Any]] = {
         MapRun: {"map_run": owner},
         Version: {"version_arn": owner.arn},
         Alias: {"alias_arn": owner.arn},
         StateMachine: {"state_machine": owner},
     }
-    found = Execution.objects.filter(**which[type(owner)])
+    executions = Execution.objects.filter(**by_owner[type(owner)])
     if status:
-        found = found.filter(status=status)
+        executions = executions.filter(status=status)
     if redriven is not None:
-        found = found.filter(redrive_count__gt=0) if redriven else found.filter(redrive_count=0)
+        executions = (
+            executions.filter(redrive_count__gt=0)
+            if redriven
+            else executions.filter(redrive_count=0)
+        )
     if after:
         start_ms, number = after
-        found = found.filter(Q(start_ms__lt=start_ms) | Q(start_ms=start_ms, id__lt=number))
+        executions = executions.filter(
+            Q(start_ms__lt=start_ms) | Q(start_ms=start_ms, id__lt=number)
+        )
     return list(
-        found.select_related("map_run")
+        executions.select_related("map_run")
         .defer("input", "output", "cause")
         .order_by("-start_ms", "-id")[:limit]
     )

@@ -44,7 +44,7 @@ _GROUP_ENDS = _GROUP_EVENTS - event_types.GROUP_STARTED
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """What was read. ``description``: of the execution, {} if it was not given."""
+    """A printed history. ``description``: of the execution, {} if it was not printed."""
 
     events: list[engine.Event]
     definition: str
@@ -55,47 +55,52 @@ class Printed:
 def read_printed(events: str, machine: str, description: str = "") -> Printed:
     """Read the output of get-execution-history, describe-state-machine and describe-execution.
 
-    In the place of the second a bare definition will do. Raises ValidationException that says which
-    of them is wrong, and how.
+    A bare definition is accepted in place of describe-state-machine. Raises a ValidationException
+    that says which of the texts is wrong, and how.
     """
-    told = _json(machine, "The state machine")
-    if "definition" not in told and "StartAt" not in told:
+    machine_json = _json(machine, "The state machine")
+    if "definition" not in machine_json and "StartAt" not in machine_json:
         raise ValidationException("The state machine: it has neither “definition” nor “StartAt”.")
-    text = told.get("definition") if "definition" in told else machine
+    text = machine_json.get("definition") if "definition" in machine_json else machine
     if not isinstance(text, str):
         raise ValidationException("The state machine: “definition” is not a text.")
     _json(text, "The definition")
-    listed = _json(events, "The history").get("events")
-    if not isinstance(listed, list) or not listed:
+    printed_events = _json(events, "The history").get("events")
+    if not isinstance(printed_events, list) or not printed_events:
         raise ValidationException("The history: it has no “events”.")
-    named = _json(description, "The execution") if description.strip() else {}
-    return Printed(_events(listed), text, told if "definition" in told else {}, named)
+    description_json = _json(description, "The execution") if description.strip() else {}
+    return Printed(
+        _events(printed_events),
+        text,
+        machine_json if "definition" in machine_json else {},
+        description_json,
+    )
 
 
 def import_execution(
     project: Project, printed: Printed, actor: audit.Actor = audit.NOBODY
 ) -> Execution:
-    """Store what was read; durable when this returns."""
+    """Store a printed history as an execution; durable when this returns."""
     first, last = printed.events[0], printed.events[-1]
-    told, ended = printed.description, last.details or {}
-    given = (first.details or {}).get("input")
+    description, last_details = printed.description, last.details or {}
+    recorded_input = (first.details or {}).get("input")
     execution = Execution(
         project=project,
         imported_ms=clock.now_ms(),
         started_by=actor.name,
-        arn=f"import:{secrets.token_hex(8)}:{told.get('executionArn', '')}"[:512],
-        name=_name(told, "name", told.get("executionArn"), "imported"),
+        arn=f"import:{secrets.token_hex(8)}:{description.get('executionArn', '')}"[:512],
+        name=_name(description, "name", description.get("executionArn"), "imported"),
         state_machine_arn=_machine_arn(printed),
         status=_ENDS.get(last.type, ExecutionStatus.UNFINISHED),
         role_arn=str(printed.machine.get("roleArn", ""))[:256],
         machine_updated_ms=0,
-        input=storable(str(told.get("input") or given or "{}")),
-        output=_text(ended.get("output") if last.type in _ENDS else None),
-        error=_text(ended.get("error") if last.type in _ENDS else None),
-        cause=_text(ended.get("cause") if last.type in _ENDS else None),
+        input=storable(str(description.get("input") or recorded_input or "{}")),
+        output=_text(last_details.get("output") if last.type in _ENDS else None),
+        error=_text(last_details.get("error") if last.type in _ENDS else None),
+        cause=_text(last_details.get("cause") if last.type in _ENDS else None),
         start_ms=first.at_ms,
         stop_ms=last.at_ms,
-        redrive_count=sum(one.type == "ExecutionRedriven" for one in printed.events),
+        redrive_count=sum(event.type == "ExecutionRedriven" for event in printed.events),
     )
 
     def store() -> None:
@@ -112,11 +117,11 @@ def delete_import(project: Project, number: int, actor: audit.Actor = audit.NOBO
     """Delete an imported execution; return whether there was one."""
 
     def delete() -> bool:
-        found = Execution.imports.filter(project=project, pk=number)
-        arn = found.values_list("arn", flat=True).first()
+        imports = Execution.imports.filter(project=project, pk=number)
+        arn = imports.values_list("arn", flat=True).first()
         if arn is None:
             return False
-        found.delete()
+        imports.delete()
         audit.record(project, actor, "DeleteImport", arn)
         return True
 
@@ -126,61 +131,63 @@ def delete_import(project: Project, number: int, actor: audit.Actor = audit.NOBO
 # -- reading ---------------------------------------------------------------------------------------
 
 
-def _json(text: str, what: str) -> dict[str, Any]:
+def _json(text: str, label: str) -> dict[str, Any]:
     try:
-        told = json.loads(text)
+        value = json.loads(text)
     except ValueError as error:
-        raise ValidationException(f"{what}: it is not JSON: {error}.") from None
+        raise ValidationException(f"{label}: it is not JSON: {error}.") from None
     except RecursionError:
-        raise ValidationException(f"{what}: it is nested too deeply.") from None
-    if not isinstance(told, dict):
-        raise ValidationException(f"{what}: got {type(told).__name__}, wanted an object.")
-    return told
+        raise ValidationException(f"{label}: it is nested too deeply.") from None
+    if not isinstance(value, dict):
+        raise ValidationException(f"{label}: got {type(value).__name__}, wanted an object.")
+    return value
 
 
-def _events(listed: list[Any]) -> list[engine.Event]:
+def _events(printed_events: list[Any]) -> list[engine.Event]:
     """Return the events in order, each with the state it belongs to, which AWS does not repeat."""
-    if len(listed) > MOST_EVENTS:
+    if len(printed_events) > MOST_EVENTS:
         raise ValidationException(f"The history: it has more than {MOST_EVENTS:,} events.")
-    rows = sorted((_event(one) for one in listed), key=lambda one: one.id)
-    for place, one in enumerate(rows, 1):
-        if one.id != place or not 0 <= one.previous < one.id:
-            msg = f"The history: event {place} is missing. Print all pages, from the beginning."
+    events = sorted((_event(entry) for entry in printed_events), key=lambda event: event.id)
+    for position, event in enumerate(events, 1):
+        if event.id != position or not 0 <= event.previous < event.id:
+            msg = f"The history: event {position} is missing. Print all pages, from the beginning."
             raise ValidationException(msg)
     owners = [""]
-    for one in rows:
-        owners.append(_owner(one, rows, owners))
+    for event in events:
+        owners.append(_owner(event, events, owners))
     return [
-        engine.Event(one.id, one.previous, one.at_ms, one.type, one.details, owners[one.id][:80])
-        for one in rows
+        engine.Event(
+            event.id, event.previous, event.at_ms, event.type, event.details, owners[event.id][:80]
+        )
+        for event in events
     ]
 
 
-def _event(told: Any) -> engine.Event:
+def _event(entry: Any) -> engine.Event:
     try:
-        kind = str(told["type"])
+        kind = str(entry["type"])
         member = engine.DETAILS[kind]
-        number, previous = int(told["id"]), int(told.get("previousEventId") or 0)
-        details = told.get(member) if member else None
-        kept = {key: one for key, one in (details or {}).items() if key not in _NOTES}
-        return engine.Event(number, previous, _moment(told["timestamp"]), kind, kept or None)
+        number, previous = int(entry["id"]), int(entry.get("previousEventId") or 0)
+        details = entry.get(member) if member else None
+        kept = {key: value for key, value in (details or {}).items() if key not in _NOTES}
+        return engine.Event(number, previous, _moment(entry["timestamp"]), kind, kept or None)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        shown = json.dumps(told, ensure_ascii=False)[:120]
+        shown = json.dumps(entry, ensure_ascii=False)[:120]
         msg = f"The history: this is no event ({type(error).__name__}: {error}): {shown}"
         raise ValidationException(msg) from None
 
 
-def _moment(told: Any) -> int:
+def _moment(timestamp: Any) -> int:
     """Return epoch milliseconds: the CLI prints ISO 8601, or seconds with a fraction."""
-    if isinstance(told, int | float):
-        return round(told * 1000)
-    moment = datetime.fromisoformat(told)
+    if isinstance(timestamp, int | float):
+        return round(timestamp * 1000)
+    moment = datetime.fromisoformat(timestamp)
     if moment.tzinfo is None:
         raise ValueError("a timestamp without a zone")
     return round(moment.timestamp() * 1000)
 
 
-def _owner(event: engine.Event, rows: list[engine.Event], owners: list[str]) -> str:
+def _owner(event: engine.Event, events: list[engine.Event], owners: list[str]) -> str:
     """Return the state an event belongs to: its own, or that of the event it followed."""
     if engine.EVENT_TYPES[event.type].family is engine.Family.EXECUTION:
         return ""
@@ -188,51 +195,52 @@ def _owner(event: engine.Event, rows: list[engine.Event], owners: list[str]) -> 
     if isinstance(named, str) and event.type in _NAMED_EVENTS:
         return named
     if event.type in _GROUP_EVENTS:
-        return _group(event, rows, owners)
-    at = event.previous
-    while at and not owners[at]:  # a redrive goes on with what had failed
-        at = rows[at - 1].previous
-    return owners[at]
+        return _group(event, events, owners)
+    number = event.previous
+    while number and not owners[number]:  # a redrive goes on with the state that had failed
+        number = events[number - 1].previous
+    return owners[number]
 
 
-def _group(event: engine.Event, rows: list[engine.Event], owners: list[str]) -> str:
-    """Return the Map or Parallel that ends or starts again here.
+def _group(event: engine.Event, events: list[engine.Event], owners: list[str]) -> str:
+    """Return the Map or Parallel state that an event ends or starts again.
 
-    The way back leads past the groups within it to its start.
+    Go back event by event, past the groups within it, to its start.
     """
     family = engine.EVENT_TYPES[event.type].family
-    depth, at = 0, event.previous
-    while at:
-        one = rows[at - 1]
-        if one.type in event_types.GROUP_STARTED and engine.EVENT_TYPES[one.type].family is family:
+    depth, number = 0, event.previous
+    while number:
+        earlier = events[number - 1]
+        same_family = engine.EVENT_TYPES[earlier.type].family is family
+        if same_family and earlier.type in event_types.GROUP_STARTED:
             if not depth:
-                return owners[at]
+                return owners[number]
             depth -= 1
-        elif one.type in _GROUP_ENDS and engine.EVENT_TYPES[one.type].family is family:
+        elif same_family and earlier.type in _GROUP_ENDS:
             depth += 1
-        elif at == event.previous and one.type == _GROUP_ENTRIES[family]:
-            return owners[at]
-        at = one.previous
+        elif number == event.previous and earlier.type == _GROUP_ENTRIES[family]:
+            return owners[number]
+        number = earlier.previous
     return owners[event.previous]
 
 
 def _machine_arn(printed: Printed) -> str:
-    told = printed.description.get("stateMachineArn") or printed.machine.get("stateMachineArn")
-    name = _name(printed.machine, "name", told, "machine")
-    return f"arn:aws:states:::stateMachine:{name}" if not told else str(told)[:256]
+    arn = printed.description.get("stateMachineArn") or printed.machine.get("stateMachineArn")
+    name = _name(printed.machine, "name", arn, "machine")
+    return f"arn:aws:states:::stateMachine:{name}" if not arn else str(arn)[:256]
 
 
-def _name(told: dict[str, Any], key: str, arn: Any, otherwise: str) -> str:
+def _name(attributes: dict[str, Any], key: str, arn: Any, fallback: str) -> str:
     """Return a name that an address can hold."""
-    name = told.get(key) or str(arn or "").rpartition(":")[2] or otherwise
+    name = attributes.get(key) or str(arn or "").rpartition(":")[2] or fallback
     return storable(str(name))[:80].replace("/", "~")
 
 
-def _text(told: Any) -> str | None:
-    return None if told is None else storable(str(told))
+def _text(value: Any) -> str | None:
+    return None if value is None else storable(str(value))
 
 
 def machine_address(execution: Execution) -> str:
-    """Return what stands for the machine in the address of an imported execution."""
+    """Return the name of the machine in the address of an imported execution."""
     machine = execution.state_machine_arn.rpartition(":")[2].replace("/", "~")
     return f"{machine}~import-{execution.pk}"

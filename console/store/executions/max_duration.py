@@ -1,9 +1,9 @@
 """End the Standard executions that have run for a year.
 
-AWS: the quota of the execution time is one year, and what runs longer times out. A redrive starts
-the year anew. The engine arms the timer of TimeoutSeconds when an execution starts; that of the
-year is armed here, a day before, for the few that come so far: a row more at each start would be
-paid by all. So those that an earlier version has started end, too.
+AWS: an execution that runs for longer than a year times out. A redrive starts the year anew. The
+engine arms the timer of TimeoutSeconds when an execution starts. This module arms the timer of the
+year a day ahead, for the few executions that run so long: one more row at each start would cost all
+of them. So the executions that an earlier version started end, too.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def arm_ends() -> int:
     """
     before_ms = clock.now_ms() - YEAR_MS + AHEAD_MS
     armed = 0
-    for found in _old_executions(before_ms):
-        for at in range(0, len(found), _AT_ONCE):
-            armed += write(partial(_arm_some, sorted(found[at : at + _AT_ONCE])))
+    for execution_ids in _old_executions(before_ms):
+        for start in range(0, len(execution_ids), _AT_ONCE):
+            armed += write(partial(_arm_some, sorted(execution_ids[start : start + _AT_ONCE])))
     return armed
 
 
@@ -56,13 +56,13 @@ def _old_executions(before_ms: int) -> Iterator[list[int]]:
     yield list(children.values_list("pk", flat=True))
 
 
-def _arm_some(executions: Sequence[int]) -> int:
-    return sum(map(_set_timer, executions))
+def _arm_some(execution_ids: Sequence[int]) -> int:
+    return sum(map(_set_timer, execution_ids))
 
 
 def _set_timer(execution_id: int) -> bool:
     """Arm the timer of one execution, unless it ends before (inside a transaction)."""
-    # The lock keeps the end out, which takes it, too, before it deletes all timers:
+    # The lock keeps the end out, which takes it, too, before it deletes all timers. Else:
     # 1. This reads RUNNING.  2. The execution ends, its timers are deleted.  3. This arms one for
     # an execution that has ended, and a redrive that arms its own fails.
     rows = Execution.objects.select_for_update().filter(

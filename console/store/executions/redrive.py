@@ -40,15 +40,15 @@ _DELETING = "State machine is in DELETING status"
 
 
 def redrive_refusal(execution: Execution) -> str:
-    """Return why an execution cannot be redriven, "" if it can. Wants ``runrow`` only if ended."""
+    """Return why an execution cannot be redriven, "" if it can. Reads its run only if it ended."""
     return redrive_refusals([execution])[execution.pk]
 
 
 def redrive_refusals(executions: Sequence[Execution]) -> dict[int, str]:
     """Return why each of many executions cannot be redriven, "" if it can, in two queries."""
     now_ms = clock.now_ms()
-    found = {one.pk: _outside(one, now_ms) for one in executions}
-    rest = [number for number, reason in found.items() if not reason]
+    refusals = {execution.pk: _outside(execution, now_ms) for execution in executions}
+    rest = [number for number, reason in refusals.items() if not reason]
     if rest:
         children = Execution.objects.filter(
             map_run__parent__in=rest, status=ExecutionStatus.RUNNING
@@ -57,12 +57,14 @@ def redrive_refusals(executions: Sequence[Execution]) -> dict[int, str]:
         nothing = ExpressionWrapper(Q(snapshot__contains='"frames":[]'), BooleanField())
         rows = RunRow.objects.filter(pk__in=rest).annotate(nothing=nothing)
         runs = {row[0]: row[1:] for row in rows.values_list("pk", "next_event", "nothing")}
-        found |= {one: _inside(runs.get(one), stopping=one in stopping) for one in rest}
-    return found
+        refusals |= {
+            number: _inside(runs.get(number), stopping=number in stopping) for number in rest
+        }
+    return refusals
 
 
 def _outside(execution: Execution, now_ms: int) -> str:
-    """Return why not, as far as the execution's own row tells."""
+    """Return why an execution cannot be redriven, as far as its own row shows."""
     if execution.status not in UNSUCCESSFUL:
         return f"Execution is {execution.status} and cannot be redriven"
     if arns.is_express(execution.arn):
@@ -82,7 +84,10 @@ def _outside(execution: Execution, now_ms: int) -> str:
 
 
 def _inside(run: tuple[int, bool] | None, *, stopping: bool) -> str:
-    """Return why not, as far as its run tells: (next event, nothing left of it)."""
+    """Return why an execution cannot be redriven, as far as its run shows.
+
+    ``run``: (next event, whether nothing is left of it).
+    """
     if stopping:
         return "A Map Run of the execution is still being stopped"
     if run is None or run[1]:
@@ -112,7 +117,7 @@ def redrive_execution(
         throttle.check_open(execution.project, limits.open_executions)
 
     def store() -> int:
-        # Before the execution's row, as who deletes the machine locks them; else on PostgreSQL:
+        # Lock the machine before the execution, as its deletion does. Else on PostgreSQL:
         # 1. We read that the machine is active.  2. It is marked, and removed: nothing runs.
         # 3. We write that the execution runs, and no deletion will ever end it.
         deleted = execution.map_run_id is None and not _has_machine(execution)
@@ -138,7 +143,7 @@ def redrive_execution(
 
 
 def _has_machine(execution: Execution) -> bool:
-    """Tell whether an execution has a machine that is active; it stays so as long as ours."""
+    """Tell whether the machine of an execution is active; it stays so until our commit."""
     machine = execution.state_machine_id
     return machine is not None and machines.is_active(machine)
 
@@ -191,8 +196,8 @@ def reopen_map_run(execution_id: int, task: int) -> None:
     Its children that did not succeed wait to be redriven; ``map_runs.advance_map_run`` does it. A
     Map Run that had not begun when its parent was stopped begins now.
     """
-    found = MapRun.objects.filter(parent_id=execution_id, task=task)
-    number = found.values_list("pk", flat=True).first()
+    map_runs = MapRun.objects.filter(parent_id=execution_id, task=task)
+    number = map_runs.values_list("pk", flat=True).first()
     begun = number is not None
     TaskRow.objects.filter(execution_id=execution_id, task=task).update(
         status=TaskStatus.STARTED if begun else TaskStatus.SCHEDULED,
@@ -202,7 +207,7 @@ def reopen_map_run(execution_id: int, task: int) -> None:
     if not begun:
         signals.publish((Topic.MAP,), execution_id, task)
         return
-    found.update(
+    map_runs.update(
         status=ExecutionStatus.RUNNING,
         stop_ms=None,
         redrive_count=F("redrive_count") + 1,
@@ -220,8 +225,10 @@ def children(run: MapRun, room: int) -> int:
 
     Those that cannot be redriven keep their end, and are counted again.
     """
-    found = Execution.objects.filter(map_run=run, status__in=UNSUCCESSFUL).order_by("item_index")
-    waiting = [one for one in found[: run.pending_redrive] if _waits(one, run)][:room]
+    unsuccessful = Execution.objects.filter(map_run=run, status__in=UNSUCCESSFUL).order_by(
+        "item_index"
+    )
+    waiting = [child for child in unsuccessful[: run.pending_redrive] if _waits(child, run)][:room]
     ended = dict.fromkeys(("failed", "timed_out", "aborted"), 0)
     for child in waiting:
         if redrive_refusal(child):
@@ -247,13 +254,13 @@ def give_up(run: MapRun) -> None:
     """Count the children that still wait for a redrive as what they ended as."""
     if not run.pending_redrive:
         return
-    found = Execution.objects.filter(map_run=run, status__in=UNSUCCESSFUL)
+    unsuccessful = Execution.objects.filter(map_run=run, status__in=UNSUCCESSFUL)
     counts = dict.fromkeys(("failed", "timed_out", "aborted"), 0)
-    for child in found:
+    for child in unsuccessful:
         if _waits(child, run):
             counts[child.status.lower()] += 1
-    grown = {name: F(name) + number for name, number in counts.items()}
-    MapRun.objects.filter(pk=run.pk).update(pending_redrive=0, **grown)
+    sums = {name: F(name) + number for name, number in counts.items()}
+    MapRun.objects.filter(pk=run.pk).update(pending_redrive=0, **sums)
 
 
 def _waits(child: Execution, run: MapRun) -> bool:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where an execution comes from: another one's ARN, and the state it began in."""
+    """Where a replay comes from: the ARN of the other execution, and the state it began in."""
 
     arn: str
     state: str

@@ -2,7 +2,7 @@
 
 An execution goes with the children of its Map Runs, and only when all of them have ended. Children
 go before their parent; its snapshot is emptied first of all, so that what is half removed cannot be
-redriven, and whoever prunes next finishes it.
+redriven, and the next pruning finishes it.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ def prune(
     actor: audit.Actor = audit.NOBODY,
     go_on: Callable[[Pruned], bool] = lambda _: True,
 ) -> Pruned:
-    """Remove what the scope names and nobody needs; return what went.
+    """Remove the executions of the scope that nobody needs; return what was removed.
 
-    ``go_on`` is told how far it is after every transaction and says whether to go on; an execution
-    that has been begun is removed with its children all the same.
+    ``go_on`` gets the sums so far after every transaction and returns whether to go on. An
+    execution whose removal has begun is removed with all its children in any case.
     """
     total = Pruned()
     projects = Project.objects.filter(name=scope.project) if scope.project else Project.objects
@@ -103,33 +103,33 @@ class _Work:
         self.stopped = False
 
     def run(self, batch: int) -> Pruned:
-        """Remove what can go; return all that went, in projects before this one, too."""
+        """Remove what can be removed; return the sums, with those of the projects before."""
         awaited = _awaited()
         try:
-            for found in _ended(self._scope, self._project, batch):
-                free = [number for number, arn in found if arn not in awaited]
-                self._done = self._done.plus(needed=len(found) - len(free))
-                self._some(free)
+            for ended in _ended(self._scope, self._project, batch):
+                free = [number for number, arn in ended if arn not in awaited]
+                self._done = self._done.plus(needed=len(ended) - len(free))
+                self._remove(free)
                 if self.stopped:
                     break
         finally:
             self._note_end()
         return self._done
 
-    def _some(self, numbers: Sequence[int]) -> None:
+    def _remove(self, numbers: Sequence[int]) -> None:
         """Remove executions: those without Map Runs together, the others one by one."""
         parents = set(
             MapRun.objects.filter(parent__in=numbers).values_list("parent_id", flat=True).distinct()
         )
-        for group in _bounded([one for one in numbers if one not in parents]):
+        for group in _bounded([number for number in numbers if number not in parents]):
             self._drop(group, "executions")
             if self.stopped:
                 return
         for number in numbers:
             if number in parents and not self.stopped:
-                self._tree(number)
+                self._remove_tree(number)
 
-    def _tree(self, root: int) -> None:
+    def _remove_tree(self, root: int) -> None:
         """Remove an execution with the children of its Map Runs, the lowest first."""
         levels = _levels(root)
         if levels is None or not (self._dry_run or write(lambda: self._begin(levels))):
@@ -149,14 +149,14 @@ class _Work:
             return False
         self._note_begin()
         for level in levels[:-1] or levels:
-            for some in _chunks(level, BATCH):
-                RunRow.objects.filter(pk__in=some).update(snapshot=_NOTHING_LEFT)
+            for chunk in _chunks(level, BATCH):
+                RunRow.objects.filter(pk__in=chunk).update(snapshot=_NOTHING_LEFT)
         return True
 
     def _drop(self, numbers: Sequence[int], kind: str) -> None:
         """Remove executions whose children are gone, in one transaction of their own."""
         if self._dry_run:
-            events = sum(one - 1 for one in _next_events(numbers).values())
+            events = sum(next_event - 1 for next_event in _next_events(numbers).values())
             self._tell(kind, len(numbers), events)
             return
         for number in MapRun.objects.filter(parent__in=numbers).values_list("pk", flat=True):
@@ -210,17 +210,17 @@ def _ended(scope: RetentionScope, project: Project, batch: int) -> Iterator[list
 
     Children of Map Runs are not among them: they go with their parent.
     """
-    found = Execution.objects.filter(
+    executions = Execution.objects.filter(
         project=project, stop_ms__lt=scope.before_ms, map_run__isnull=True
     ).exclude(status=ExecutionStatus.RUNNING)
     machine = f":stateMachine:{scope.machine}" if scope.machine else ""
-    found = found.filter(state_machine_arn__endswith=machine).order_by("stop_ms", "pk")
-    wanted = found.values_list("pk", "arn", "state_machine_arn", "stop_ms")
+    executions = executions.filter(state_machine_arn__endswith=machine).order_by("stop_ms", "pk")
+    rows = executions.values_list("pk", "arn", "state_machine_arn", "stop_ms")
     after = Q()
-    while some := list(wanted.filter(after)[:batch]):
-        number, _, _, stop_ms = some[-1]
-        # again, for SQLite's LIKE does not tell a from A
-        yield [(one, arn) for one, arn, owner, _ in some if owner.endswith(machine)]
+    while page := list(rows.filter(after)[:batch]):
+        number, _, _, stop_ms = page[-1]
+        # compared again: SQLite's LIKE ignores case
+        yield [(pk, arn) for pk, arn, owner, _ in page if owner.endswith(machine)]
         after = Q(stop_ms__gt=stop_ms) | Q(stop_ms=stop_ms, pk__gt=number)
 
 
@@ -236,9 +236,9 @@ def _levels(root: int) -> list[list[int]] | None:
     levels = [[root]]
     while True:
         below: list[int] = []
-        for some in _chunks(levels[-1], BATCH):
-            runs = MapRun.objects.filter(parent__in=some)
-            children = Execution.objects.filter(map_run__parent__in=some)
+        for chunk in _chunks(levels[-1], BATCH):
+            runs = MapRun.objects.filter(parent__in=chunk)
+            children = Execution.objects.filter(map_run__parent__in=chunk)
             if (
                 runs.filter(status=MapRunStatus.RUNNING).exists()
                 or children.filter(status=ExecutionStatus.RUNNING).exists()
@@ -265,11 +265,11 @@ def _locked(numbers: Iterable[int]) -> list[int]:
 
 def _bounded(numbers: Sequence[int]) -> Iterator[list[int]]:
     """Split executions into groups that have not too many events together."""
-    for some in _chunks(numbers, BATCH):
-        events = _next_events(some)
+    for chunk in _chunks(numbers, BATCH):
+        events = _next_events(chunk)
         group: list[int] = []
         size = 0
-        for number in some:
+        for number in chunk:
             more = events.get(number, 0)
             if group and size + more > EVENTS_AT_ONCE:
                 yield group
@@ -284,13 +284,13 @@ def _next_events(numbers: Sequence[int]) -> dict[int, int]:
 
 
 def _chunks(numbers: Sequence[int], size: int) -> Iterator[list[int]]:
-    for at in range(0, len(numbers), size):
-        yield list(numbers[at : at + size])
+    for start in range(0, len(numbers), size):
+        yield list(numbers[start : start + size])
 
 
 def _drop_items(map_run: int) -> None:
     """Remove the inputs of children that never started, of which there may be millions."""
     items = MapItem.objects.filter(map_run_id=map_run)
     while (first := items.order_by("item_index").first()) is not None:
-        some = items.filter(item_index__lt=first.item_index + _ITEMS_AT_ONCE)
-        write(some.delete)
+        batch = items.filter(item_index__lt=first.item_index + _ITEMS_AT_ONCE)
+        write(batch.delete)

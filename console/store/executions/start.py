@@ -92,18 +92,17 @@ def pending_start(
     parent: Parent | None = None,
     actor: audit.Actor = audit.NOBODY,
 ) -> Pending[Execution]:
-    """Check a start and make ready what is to be written; it is durable once that is (G1).
+    """Check a start and prepare its rows; it is durable once they are committed (G1).
 
     ``version``: the version to run instead of what the machine is now; ``alias_arn``: how it was
     reached; ``test_case``: of the mock configuration; ``sync``: the caller waits for its end;
-    ``ahead``: take it its first step at once instead of leaving it to a worker; ``timeout_s``: how
+    ``ahead``: compute its first step at once instead of leaving it to a worker; ``timeout_s``: how
     long it may run, instead of the machine's TimeoutSeconds; ``replay``: it begins in a state of
     another one (``replay.start_replay``); ``parent``: whose Task starts it.
 
-    The same name with the same input while it runs returns the same execution, but of an Express
-    machine, where each start is one of its own. Raises InvalidName,
-    InvalidExecutionInput, ExecutionAlreadyExists, StateMachineDeleting, and by the project's quotas
-    ThrottlingException, ExecutionLimitExceeded.
+    The same name with the same input while it runs returns the same execution; an Express machine
+    starts another one each time. Raises InvalidName, InvalidExecutionInput, ExecutionAlreadyExists,
+    StateMachineDeleting, and by the project's quotas ThrottlingException, ExecutionLimitExceeded.
     """
     _check_start(machine, name, input, parent)
     is_idempotent = name is not None and machine.type != MachineType.EXPRESS  # else it is new
@@ -143,7 +142,7 @@ start_execution = immediate(pending_start)
 def _find_same_start(arn: str, text: str | None) -> Execution | None:
     """Return the running execution of a name if it was started with the same input.
 
-    None if the name is free; raise ``ExecutionAlreadyExists`` if it is another one's.
+    None if the name is free; raise ``ExecutionAlreadyExists`` if the input differs or it has ended.
     """
     existing = rows.fetch_one(Execution, "arn = %s", [arn])
     if existing is None or (existing.status == ExecutionStatus.RUNNING and existing.input == text):
@@ -158,7 +157,7 @@ def _execution_arn(machine: StateMachine, name: str) -> str:
 
 
 def _audit_reason(replay: Replay | None) -> str:
-    """Return what the audit says beside the start."""
+    """Return the reason that the audit notes with the start."""
     return f"replay of {replay.origin} from {replay.state}" if replay else ""
 
 
@@ -293,7 +292,7 @@ def prepare_start(
 
 
 def _advance_ahead(machine: engine.Machine, message: engine.Start) -> engine.Step | None:
-    """Begin and go on for a moment; None if something goes wrong, which is the worker's to see."""
+    """Begin and go on for a moment; None if that raises: the worker then meets the error again."""
     until = time.monotonic() + _AHEAD_S
     try:
         return engine.advance(
@@ -322,12 +321,14 @@ def insert_execution(
     }
     rows.insert_rows(RunRow, [fields])
     outbox.put_status_change(execution)
-    history.append_events(execution.pk, [event for made in prepared.steps for event in made.events])
+    history.append_events(
+        execution.pk, [event for engine_step in prepared.steps for event in engine_step.events]
+    )
     values = StoredValues(execution.pk)
-    for made in prepared.steps:
-        values.apply(made)
+    for engine_step in prepared.steps:
+        values.apply(engine_step)
     save_values(values)
-    issued = [command for made in prepared.steps for command in made.commands]
+    issued = [command for engine_step in prepared.steps for command in engine_step.commands]
     commands.apply_commands(execution.pk, execution.arn, issued)
     if run.ready:
         signals.publish_created(execution.pk)

@@ -1,6 +1,6 @@
 """Commit steps: load a run with its messages, advance it, and write its rows, fenced.
 
-The commit's guard is the run's version: who loaded an older one writes nothing and gets ``Fenced``.
+The commit's guard is the run's version: a step from an older one writes nothing, raises ``Fenced``.
 So any number of threads and processes may try to step the same execution; one of them wins, nothing
 is doubled.
 
@@ -45,7 +45,7 @@ _LOAD = (
 
 
 _MACHINE = "SELECT status FROM console_statemachine WHERE arn = %s"
-"""Of a child of a Map Run, whose row names no machine: few are, so others do not pay for it."""
+"""For a child of a Map Run, whose row names no machine; a join would cost all others."""
 
 
 def _unwatched(_execution_id: int) -> AbstractContextManager[None]:
@@ -73,10 +73,10 @@ _GUARD = (
 
 @dataclass
 class Loaded:
-    """A run with what came in for it.
+    """A run with its messages and due timers.
 
-    ``inbox``: row ids; ``timers``: names of due timers; ``came_ms``: when messages came in, by
-    their place; ``tokens``: timers that say that tokens are there; ``budget``: what it may spend;
+    ``inbox``: row ids; ``timers``: names of due timers; ``came_ms``: index of a message -> when it
+    came in; ``tokens``: timers that announce tokens; ``budget``: what it may spend;
     ``deleting``: its state machine is being deleted.
     """
 
@@ -114,9 +114,10 @@ def step_execution(execution_id: int) -> bool:
 
 
 def begin_step(execution_id: int) -> Callable[[], bool] | None:
-    """Compute a step and hand it in; return what waits for its commit, as ``step`` does.
+    """Compute a step and hand it in for its commit.
 
-    None if there is nothing to do. Whoever has more to compute need not wait meanwhile.
+    Return a function that waits for the commit and returns what ``step_execution`` returns; None if
+    there is nothing to do. A caller with more to compute need not wait meanwhile.
     """
     loaded = load_step(execution_id)
     if loaded is None:
@@ -124,10 +125,10 @@ def begin_step(execution_id: int) -> Callable[[], bool] | None:
     full = len(loaded.inbox) == _MESSAGES
     with bound_contextvars(execution=loaded.arn):
         with _unless_overtaken(execution_id, loaded.version), _watch(execution_id):
-            made = advance_run(loaded)
+            steps = advance_run(loaded)
         try:
             committed = hand_in(
-                lambda: commit_step(loaded, made)
+                lambda: commit_step(loaded, steps)
             )  # PostgreSQL: it is committed then
         except transition_rate.NoTokens:
             return lambda: True
@@ -138,7 +139,7 @@ def begin_step(execution_id: int) -> Callable[[], bool] | None:
         except transition_rate.NoTokens:
             return True
         kept_runs.put(execution_id, loaded.version + 1, loaded.run)
-        more = full or len(made) < len(loaded.messages)
+        more = full or len(steps) < len(loaded.messages)
         if loaded.budget is not None and (loaded.budget.held or loaded.budget.pending):
             return more and not loaded.budget.allowed  # a Stop is still to come
         return bool(loaded.run.ready) or more
@@ -147,7 +148,7 @@ def begin_step(execution_id: int) -> Callable[[], bool] | None:
 
 
 def set_crash_watch(watch: Callable[[int], AbstractContextManager[None]]) -> None:
-    """Let somebody see which execution the engine computes, should it end the process."""
+    """Set who watches which execution the engine computes, in case that ends the process."""
     global _watch  # noqa: PLW0603 - one a process
     _watch = watch
 
@@ -158,31 +159,31 @@ def _loads(execution_id: int, snapshot: str, values: StoredValues) -> engine.Run
 
 
 def load_step(execution_id: int) -> Loaded | None:
-    """Load a run and all that came in for it; None if there is nothing to do."""
+    """Load a run with its messages and due timers; None if there is nothing to do."""
     with sql.cursor() as cursor:
         cursor.execute(_LOAD, [execution_id])
         row = cursor.fetchone()
         if row is None or row[4] != ExecutionStatus.RUNNING or row[3]:
             return None
         cursor.execute(_INBOX, [execution_id])
-        came_in = cursor.fetchall()
+        inbox_rows = cursor.fetchall()
         cursor.execute(_DUE, [execution_id, clock.now_ms()])
         names = [name for (name,) in cursor.fetchall()]
     version, snapshot, ready, _, _, arn, definition, machine_status, map_run, machine_arn = row
     tokens = [name for name in names if transition_rate.is_token_timer(name)]
     due = [name for name in names if not transition_rate.is_token_timer(name)]
     ready = ready or bool(tokens)
-    if not (ready or due or came_in):
+    if not (ready or due or inbox_rows):
         return None
     budget = transition_rate.budget_of(execution_id, arn, tokens)
     if budget is not None and not budget.allowed:
-        came_in, due = transition_rate.take_exempt(budget, came_in, due)
-        if budget.pending and not (came_in or due):
+        inbox_rows, due = transition_rate.take_exempt(budget, inbox_rows, due)
+        if budget.pending and not (inbox_rows or due):
             return None
         ready = False
     messages: list[engine.Message] = [engine.Continue()] if ready else []
     messages += [engine.TimerFired(name) for name in due]
-    messages += inbox.load_messages([(kind, body) for _, kind, body, _ in came_in])
+    messages += inbox.load_messages([(kind, body) for _, kind, body, _ in inbox_rows])
     if map_run is not None:
         machine_status = status_above(machine_arn)
     values = StoredValues(execution_id)
@@ -196,9 +197,9 @@ def load_step(execution_id: int) -> Loaded | None:
         values,
         machines.get(definition),
         messages,
-        [number for number, *_ in came_in],
+        [number for number, *_ in inbox_rows],
         due,
-        {len(messages) - len(came_in) + at: one[3] for at, one in enumerate(came_in)},
+        dict(enumerate((came_ms for *_, came_ms in inbox_rows), len(messages) - len(inbox_rows))),
         tokens,
         budget,
         machine_status == MachineStatus.DELETING,
@@ -262,23 +263,23 @@ def load_running(execution_id: int) -> tuple[engine.Machine, engine.Run] | None:
 def advance_run(loaded: Loaded) -> list[engine.Step]:
     """Take the messages as far as one commit should go; what is not taken stays for the next."""
     until = time.monotonic() + _STEP_S
-    made: list[engine.Step] = []
+    steps: list[engine.Step] = []
     left = engine.BUDGET if loaded.budget is None else min(engine.BUDGET, loaded.budget.allowed)
 
     def enough() -> bool:
         return time.monotonic() > until
 
     exempt_only = loaded.budget is not None and not loaded.budget.allowed  # all that needs no token
-    for place, message in enumerate(loaded.messages):
+    for index, message in enumerate(loaded.messages):
         now = replace(current_moment(loaded.machine), deleting=loaded.deleting)
         if isinstance(message, engine.TaskStarted):  # it was taken then, and tells so
-            now = replace(now, now_ms=loaded.came_ms.get(place, now.now_ms))
-        made.append(_advance(loaded, message, now, left, enough))
-        left = made[-1].left
+            now = replace(now, now_ms=loaded.came_ms.get(index, now.now_ms))
+        steps.append(_advance(loaded, message, now, left, enough))
+        left = steps[-1].left
         if (left <= 0 and not exempt_only) or enough():
             break
-    loaded.leave(len(loaded.messages) - len(made))
-    return made
+    loaded.leave(len(loaded.messages) - len(steps))
+    return steps
 
 
 def _advance(
@@ -288,25 +289,27 @@ def _advance(
     budget: int,
     enough: Callable[[], bool],
 ) -> engine.Step:
-    made = engine.advance(loaded.machine, loaded.run, message, now, budget=budget, enough=enough)
+    step = engine.advance(loaded.machine, loaded.run, message, now, budget=budget, enough=enough)
     if loaded.budget is not None:
-        loaded.budget.used += transition_rate.count_entered(made) + transition_rate.count_retried(
+        loaded.budget.used += transition_rate.count_entered(step) + transition_rate.count_retried(
             loaded.run, message
         )
-    loaded.run = made.run
-    loaded.values.apply(made)
-    return made
+    loaded.run = step.run
+    loaded.values.apply(step)
+    return step
 
 
 def current_moment(machine: engine.Machine, now_ms: int | None = None) -> engine.Moment:
-    """Return the outside world as the engine may see it; ``now_ms``: if not the time of now."""
-    wanted = machine.activities
+    """Return the outside world as the engine may see it; ``now_ms``: instead of the clock."""
+    activities = machine.activities
     missing: frozenset[str] = frozenset()
-    if wanted:
+    if activities:
         with sql.cursor() as cursor:
-            marks = ",".join(["%s"] * len(wanted))
-            cursor.execute(f"SELECT arn FROM console_activity WHERE arn IN ({marks})", [*wanted])
-            missing = frozenset(wanted) - {arn for (arn,) in cursor.fetchall()}
+            marks = ",".join(["%s"] * len(activities))
+            cursor.execute(
+                f"SELECT arn FROM console_activity WHERE arn IN ({marks})", [*activities]
+            )
+            missing = frozenset(activities) - {arn for (arn,) in cursor.fetchall()}
     now_ms = clock.now_ms() if now_ms is None else now_ms
     key = settings.STEPYARD_TOKEN_KEY
     return engine.Moment(now_ms, secrets.randbits(63), key, missing, parameters.parameter_problem)
@@ -315,16 +318,16 @@ def current_moment(machine: engine.Machine, now_ms: int | None = None) -> engine
 # -- the commit ------------------------------------------------------------------------------------
 
 
-def commit_step(loaded: Loaded, made: Sequence[engine.Step]) -> None:
-    """Write what the steps made of the run (inside a transaction).
+def commit_step(loaded: Loaded, steps: Sequence[engine.Step]) -> None:
+    """Write the run as the steps left it (inside a transaction).
 
-    Raise ``Fenced`` if it is not ours.
+    Raise ``Fenced`` if somebody else committed a step since the run was loaded.
     """
     number, run = loaded.execution_id, loaded.run
     ready, version = bool(run.ready), loaded.version
     timers.drop_timers(number, [*loaded.timers, *loaded.tokens])
     if loaded.budget is not None:
-        left = len(run.ready) + len(loaded.messages) - len(made)
+        left = len(run.ready) + len(loaded.messages) - len(steps)
         ready = (
             transition_rate.reserve_tokens(
                 loaded.budget, left, running=run.status == engine.ExecutionStatus.RUNNING
@@ -344,11 +347,11 @@ def commit_step(loaded: Loaded, made: Sequence[engine.Step]) -> None:
         if cursor.rowcount != 1:
             raise Fenced
         if loaded.inbox:
-            taken = [(one,) for one in loaded.inbox]
+            taken = [(message_id,) for message_id in loaded.inbox]
             cursor.executemany("DELETE FROM console_inboxmessage WHERE id = %s", taken)
-    history.append_events(number, [event for one in made for event in one.events])
+    history.append_events(number, [event for step in steps for event in step.events])
     save_values(loaded.values)
-    apply_commands(number, loaded.arn, [command for one in made for command in one.commands])
+    apply_commands(number, loaded.arn, [command for step in steps for command in step.commands])
     if ready:
         signals.publish_runnable(number)
     signals.publish((Topic.EXECUTION, number))

@@ -41,7 +41,7 @@ def _post_stop(number: int, message: engine.Stop) -> bool:
     """Tell an execution to stop unless it has ended; return whether it had not.
 
     The lock lets its end, if that is being written just now, come before or after but not between.
-    Its tasks are closed first: nobody may be told that an outcome counts which comes after Stop.
+    Its tasks are closed first, so that no outcome is accepted that would come after Stop.
     """
     execution = Execution.objects.select_for_update(no_key=True).filter(pk=number)
     running = execution.values_list("status", flat=True).first() == ExecutionStatus.RUNNING

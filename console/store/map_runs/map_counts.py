@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many there are of each. ``not_redrivable``: of those that ended badly."""
+    """How many there are in each state. ``not_redrivable``: of those that did not succeed."""
 
     pending: int
     running: int
@@ -37,7 +37,7 @@ class Counts:
         return self.succeeded + self.failed + self.timed_out + self.aborted
 
 
-_STATES = [one.name for one in fields(Counts)][:7]
+_STATES = [field.name for field in fields(Counts)][:7]
 
 
 def count_executions(run: MapRun) -> Counts:
@@ -60,13 +60,13 @@ def count_executions(run: MapRun) -> Counts:
 
 
 def count_items(run: MapRun, children: Counts) -> Counts:
-    """Count the items: as the children, but where those have batches of them.
+    """Count the items: as many as the children, unless the Map makes batches.
 
-    Reads every batch, then.
+    Of a Map with batches, read every batch.
     """
-    found = map_items.items_by_status(run)
-    if found is None:
+    by_status = map_items.items_by_status(run)
+    if by_status is None:
         return children
-    counts = {name: found[name.upper()] for name in _STATES}
-    written = found.total() if children.results_written else 0
-    return replace(children, **counts, total=found.total(), results_written=written)
+    counts = {name: by_status[name.upper()] for name in _STATES}
+    written = by_status.total() if children.results_written else 0
+    return replace(children, **counts, total=by_status.total(), results_written=written)

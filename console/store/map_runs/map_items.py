@@ -35,9 +35,9 @@ _DROP = "DELETE FROM console_mapitem WHERE map_run_id = %s AND item_index >= %s 
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """Something a Map Run needs from outside: its items read, or its results written.
+    """Work of a Map Run outside of the database: items to read, or results to write.
 
-    ``part``: what the engine said of the reader or the writer.
+    ``part``: the settings of its reader or its writer, from the engine.
     """
 
     map_run: int
@@ -53,7 +53,7 @@ class Outside:
 
 def add_items(map_run_id: int, first: int, texts: Iterable[str]) -> int:
     """Write inputs from an index on (inside a transaction); return how many."""
-    values = [(map_run_id, first + at, text) for at, text in enumerate(texts)]
+    values = [(map_run_id, first + offset, text) for offset, text in enumerate(texts)]
     rows.append("console_mapitem", _COLUMNS, values)
     return len(values)
 
@@ -63,13 +63,13 @@ def take_items(map_run_id: int, first: int, count: int) -> list[tuple[int, str]]
     span = [map_run_id, first, first + count]
     with connection.cursor() as cursor:
         cursor.execute(_TAKE, span)
-        found: list[tuple[int, str]] = cursor.fetchall()
+        items: list[tuple[int, str]] = cursor.fetchall()
         cursor.execute(_DROP, span)
-    return found
+    return items
 
 
 def complete_reading(map_run_id: int, total: int) -> None:
-    """Say that all inputs are there (inside a transaction)."""
+    """Note that all inputs are stored (inside a transaction)."""
     MapRun.objects.filter(pk=map_run_id).update(total=total, reading=False)
 
 
@@ -98,7 +98,7 @@ def items_by_status(run: MapRun) -> Counter[str] | None:
     """
     if not makes_batches(run):
         return None
-    found: Counter[str] = Counter()
+    by_status: Counter[str] = Counter()
     children = Execution.objects.filter(map_run=run).order_by()
     rows_ = children.values_list("status", "stop_ms", "input")
     for status, stop_ms, text in rows_.iterator(chunk_size=_READ_AT_ONCE):
@@ -107,10 +107,10 @@ def items_by_status(run: MapRun) -> Counter[str] | None:
             and status in UNSUCCESSFUL
             and (stop_ms or 0) <= (run.redrive_ms or 0)
         )
-        found[ExecutionStatus.PENDING_REDRIVE if waits else status] += _size(text)
+        by_status[ExecutionStatus.PENDING_REDRIVE if waits else status] += _size(text)
     waiting = MapItem.objects.filter(map_run=run).values_list("input", flat=True)
-    found["PENDING"] = sum(map(_size, waiting.iterator(chunk_size=_READ_AT_ONCE)))
-    return found
+    by_status["PENDING"] = sum(map(_size, waiting.iterator(chunk_size=_READ_AT_ONCE)))
+    return by_status
 
 
 def _size(batch: str) -> int:
@@ -119,11 +119,11 @@ def _size(batch: str) -> int:
 
 def makes_batches(run: MapRun) -> bool:
     """Tell whether the children of a run get batches of items."""
-    state = TaskRow.objects.values_list("state", flat=True).get(
+    state_name = TaskRow.objects.values_list("state", flat=True).get(
         execution_id=run.parent_id, task=run.task
     )
-    found = _state(json.loads(run.parent.definition.text), state)
-    return found is not None and "ItemBatcher" in found
+    definition = _state(json.loads(run.parent.definition.text), state_name)
+    return definition is not None and "ItemBatcher" in definition
 
 
 def _state(block: dict[str, Any], name: str) -> dict[str, Any] | None:
@@ -131,12 +131,12 @@ def _state(block: dict[str, Any], name: str) -> dict[str, Any] | None:
     states: dict[str, Any] = block.get("States", {})
     if name in states:
         return dict(states[name])
-    for one in states.values():
-        inner = (one.get("ItemProcessor"), one.get("Iterator"), *one.get("Branches", ()))
-        for part in filter(None, inner):
-            found = _state(part, name)
-            if found is not None:
-                return found
+    for state in states.values():
+        blocks = (state.get("ItemProcessor"), state.get("Iterator"), *state.get("Branches", ()))
+        for inner in filter(None, blocks):
+            nested = _state(inner, name)
+            if nested is not None:
+                return nested
     return None
 
 
@@ -144,7 +144,7 @@ def _state(block: dict[str, Any], name: str) -> dict[str, Any] | None:
 
 
 def to_read(map_run_id: int) -> Outside | None:
-    """Return what a Map Run waits to have read, None if nothing."""
+    """Return the items that a Map Run waits for, None if it waits for none."""
     run = (
         MapRun.objects.select_related("parent")
         .filter(pk=map_run_id, status=MapRunStatus.RUNNING)
@@ -154,7 +154,7 @@ def to_read(map_run_id: int) -> Outside | None:
 
 
 def to_write(map_run_id: int) -> Outside | None:
-    """Return where the results of a Map Run have to go that has ended all but that."""
+    """Return where the results of a Map Run go, None unless writing them is all that is left."""
     run = (
         MapRun.objects.select_related("parent")
         .filter(pk=map_run_id, status=MapRunStatus.RUNNING)
@@ -167,15 +167,15 @@ def to_write(map_run_id: int) -> Outside | None:
 
 
 def writer(run: MapRun) -> Outside | None:
-    """Return where results go, None if they are the Map's own result."""
-    found = _outside(run, "writer")
-    return found if found is not None and found.part.get("resource") else None
+    """Return where the results go, None if they are the result of the Map itself."""
+    target = _outside(run, "writer")
+    return target if target is not None and target.part.get("resource") else None
 
 
 def is_flat(run: MapRun) -> bool:
     """Tell whether the Map's own result joins the arrays that its children yield."""
-    found = _outside(run, "writer")
-    return found is not None and found.part["config"].get("Transformation") == "FLATTEN"
+    target = _outside(run, "writer")
+    return target is not None and target.part["config"].get("Transformation") == "FLATTEN"
 
 
 def _outside(run: MapRun, name: str) -> Outside | None:
@@ -188,5 +188,5 @@ def _outside(run: MapRun, name: str) -> Outside | None:
 
 def list_results(map_run_id: int, statuses: Iterable[str]) -> Iterator[Execution]:
     """Yield the children that ended in one of these ways, by item, some at a time."""
-    found = Execution.objects.filter(map_run_id=map_run_id, status__in=list(statuses))
-    return found.order_by("item_index").iterator(chunk_size=_READ_AT_ONCE)
+    children = Execution.objects.filter(map_run_id=map_run_id, status__in=list(statuses))
+    return children.order_by("item_index").iterator(chunk_size=_READ_AT_ONCE)

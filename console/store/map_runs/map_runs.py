@@ -1,8 +1,8 @@
 """Start, run and end the child executions of a distributed Map.
 
-A Map Run is a row with its counts. Whoever sees that something changed calls ``progress``: it
-starts children up to the concurrency, and reports the one outcome to the parent's task. Calling it
-too often does nothing.
+A Map Run is a row with its counts. Each change of the counts is followed by a call of
+``advance_map_run``: it starts children up to the concurrency, and reports the one outcome to the
+task of the parent. A call too many does nothing.
 
 (Above 300 lines: a Map Run's children and its outcome hang on the same counts.)
 """
@@ -47,15 +47,15 @@ def begin_map_run(execution_id: int, task: int) -> int | None:
     """Make the Map Run of a parent's task, once; return its number, None if the task is closed."""
 
     def make() -> int | None:
-        found = MapRun.objects.filter(parent_id=execution_id, task=task).first()
-        if found is not None:
-            return found.pk
+        existing = MapRun.objects.filter(parent_id=execution_id, task=task).first()
+        if existing is not None:
+            return existing.pk
         work = claim.claim_map(execution_id, task)
         if work is None:
             return None
         parent = Execution.objects.select_related("definition").get(pk=execution_id)
-        wanted = json.loads(work.input)
-        text = engine.processor_definition(parent.definition.text, wanted["path"])
+        map_input = json.loads(work.input)
+        text = engine.processor_definition(parent.definition.text, map_input["path"])
         machine, _, _ = work.resource.rpartition(":")
         run = MapRun(
             parent=parent,
@@ -63,17 +63,17 @@ def begin_map_run(execution_id: int, task: int) -> int | None:
             arn=work.resource,
             state_machine_arn=machine.replace(":mapRun:", ":stateMachine:", 1),
             definition=definitions.keep_definition(text),
-            max_concurrency=wanted["concurrency"],
-            tolerated_count=wanted["tolerated_count"],
-            tolerated_percentage=wanted["tolerated_percentage"],
+            max_concurrency=map_input["concurrency"],
+            tolerated_count=map_input["tolerated_count"],
+            tolerated_percentage=map_input["tolerated_percentage"],
             total=0,
             reading=True,
             start_ms=clock.now_ms(),
         )
         run.save(force_insert=True)
-        if "inputs" in wanted:
-            map_items.add_items(run.pk, 0, map(engine.dumps, wanted["inputs"]))
-            map_items.complete_reading(run.pk, len(wanted["inputs"]))
+        if "inputs" in map_input:
+            map_items.add_items(run.pk, 0, map(engine.dumps, map_input["inputs"]))
+            map_items.complete_reading(run.pk, len(map_input["inputs"]))
         return run.pk
 
     return write(make)
@@ -85,7 +85,7 @@ def advance_map_run(map_run_id: int) -> bool:
 
 
 def _progress(number: int) -> bool:
-    # the lock keeps two that see a change at once from starting the same children twice
+    # the lock keeps two threads that see a change at once from starting the same children twice
     rows = MapRun.objects.select_for_update(of=("self",))
     beside = ("parent__state_machine", "definition")
     run = rows.select_related(*beside).filter(pk=number).first()
@@ -96,7 +96,7 @@ def _progress(number: int) -> bool:
         _stop_children(run)
         _close(run, MapRunStatus.ABORTED)
         return False
-    if failures:  # not any more, unless the rest of this fails
+    if failures:  # it goes on again, unless the rest of this transaction fails
         map_tasks.reset_failures(run.parent_id, run.task)
     if _too_many_failed(run):
         return _fail(run)
@@ -171,7 +171,7 @@ def _start_children(run: MapRun, done: int) -> bool:
     left, free = run.total - run.started, limit - (run.started - done)
     room = min(free, left)
     now = min(room, _AT_ONCE)
-    # Some at a time cost a fraction of one by one; so a tenth of the places may stand empty.
+    # Children started together cost a fraction each; so a tenth of the concurrency may be unused.
     if now <= 0 or (free < limit // _TOGETHER and free < left):
         return False
     for index, text in map_items.take_items(run.pk, run.started, now):
@@ -205,7 +205,7 @@ def _start_child(run: MapRun, index: int, text: str) -> None:
 
 
 def _result(run: MapRun) -> tuple[str, engine.TaskSucceeded | engine.TaskFailed]:
-    """Return how a run ends whose children all have."""
+    """Return the status and the outcome of a run whose children have all ended."""
     outputs = outputs_of(run)
     if outputs is None:
         return MapRunStatus.FAILED, engine.TaskFailed(
@@ -223,12 +223,12 @@ def outputs_of(run: MapRun) -> str | None:
     size = 1
     flat = map_items.is_flat(run)
     for text in rows.values_list("output", flat=True).iterator(chunk_size=_OUTPUTS_AT_ONCE):
-        one = (text or "null").strip()
-        if flat and one.startswith("["):
-            one = one[1:-1].strip()
-            if not one:
+        output = (text or "null").strip()
+        if flat and output.startswith("["):
+            output = output[1:-1].strip()
+            if not output:
                 continue
-        outputs.append(one)
+        outputs.append(output)
         size += engine.byte_size(outputs[-1]) + 1
         if size > engine.MAX_BYTES:
             return None
@@ -291,7 +291,7 @@ def task_of(number: int) -> tuple[int, int]:
 def note_error(execution_id: int, task: int, error: BaseException) -> None:
     """Note that a run could not begin or go on; after three times in a row fail its task (G14).
 
-    Not for outages of the database: those are nobody's fault.
+    Do not call this for an outage of the database, which is not the fault of the run.
     """
     cause = f"The Map Run could not go on: {type(error).__name__}: {error}"
 
@@ -304,8 +304,8 @@ def note_error(execution_id: int, task: int, error: BaseException) -> None:
 
 
 def _give_up(execution_id: int, task: int, cause: str) -> None:
-    found = MapRun.objects.filter(parent_id=execution_id, task=task)
-    for run in found:
+    runs = MapRun.objects.filter(parent_id=execution_id, task=task)
+    for run in runs:
         _stop_children(run)
         _close(run, MapRunStatus.FAILED)
     if schedule.close_task(execution_id, task, clock.now_ms()):

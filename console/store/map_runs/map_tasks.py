@@ -15,8 +15,8 @@ from console.statuses import TaskKind, TaskStatus
 
 def scheduled_maps() -> list[tuple[int, int]]:
     """Return (execution, task) of Map tasks that nobody has taken."""
-    found = TaskRow.objects.filter(status=TaskStatus.SCHEDULED, kind=TaskKind.MAP)
-    return list(found.values_list("execution_id", "task"))
+    maps = TaskRow.objects.filter(status=TaskStatus.SCHEDULED, kind=TaskKind.MAP)
+    return list(maps.values_list("execution_id", "task"))
 
 
 def count_failures(execution_id: int, task: int) -> int | None:
@@ -29,8 +29,8 @@ def count_failures(execution_id: int, task: int) -> int | None:
 
 def count_failure(execution_id: int, task: int) -> int | None:
     """Count that the Map could not go on; return how often, None if its task has ended."""
-    found = TaskRow.objects.filter(execution_id=execution_id, task=task)
-    found.update(dispatches=F("dispatches") + 1)
+    tasks = TaskRow.objects.filter(execution_id=execution_id, task=task)
+    tasks.update(dispatches=F("dispatches") + 1)
     return count_failures(execution_id, task)
 
 

@@ -62,11 +62,12 @@ def post_message(
 
 
 def _said(message: engine.Message) -> dict[str, Any]:
-    """Return the fields that are not as they are by default: what is new troubles no old worker."""
+    """Return the fields that differ from their defaults: older workers do not know newer fields."""
     names, defaults = message.__struct_fields__, message.__struct_defaults__
-    default_of = dict(zip(reversed(names), reversed(defaults), strict=False))  # the last ones'
-    said = ((name, getattr(message, name)) for name in names)
-    return {name: value for name, value in said if default_of.get(name, ...) != value}
+    # Only the last fields have defaults.
+    default_of = dict(zip(reversed(names), reversed(defaults), strict=False))
+    pairs = ((name, getattr(message, name)) for name in names)
+    return {name: value for name, value in pairs if default_of.get(name, ...) != value}
 
 
 def load_messages(rows: Sequence[tuple[str, str]]) -> list[engine.Message]:

@@ -37,11 +37,11 @@ def create_activity(
     arn = arns.activity_arn(region, project.account_id, name)
 
     def store() -> Activity:
-        found = Activity.objects.filter(arn=arn).first()
-        if found is not None and found.encryption != encryption:
+        existing = Activity.objects.filter(arn=arn).first()
+        if existing is not None and existing.encryption != encryption:
             raise ServiceError(ErrorCode.ActivityAlreadyExists, f"Activity Already Exists: '{arn}'")
-        if found is not None:
-            return found
+        if existing is not None:
+            return existing
         limit = quotas.quotas_of(project.name).activities
         if Activity.objects.filter(project=project, region=region).count() >= limit:
             raise ServiceError(
@@ -89,5 +89,5 @@ def list_page(
     project: Project, region: str, *, after: str = "", limit: int = 100
 ) -> list[Activity]:
     """Return up to ``limit`` activities by name, from the one after the name ``after``."""
-    found = Activity.objects.filter(project=project, region=region, name__gt=after)
-    return list(found.order_by("name")[:limit])
+    activities = Activity.objects.filter(project=project, region=region, name__gt=after)
+    return list(activities.order_by("name")[:limit])

@@ -29,7 +29,7 @@ BUILTIN_WORKER = "stepyard-builtin"
 """Name of the worker that works activities by registered callables, as its history has it."""
 OWN = "\x01"
 """Starts the name in the rows of this server's own work; no caller's name has it there."""
-_me = BUILTIN_WORKER  # in whose name this process works; several may work on one database
+_me = BUILTIN_WORKER  # the name this process works under; several may work on one database
 _OLDEST = (
     "SELECT execution_id, task FROM console_taskrow"
     f" WHERE resource = %s AND status = '{TaskStatus.SCHEDULED}' AND kind = '{TaskKind.ACTIVITY}'"
@@ -55,12 +55,13 @@ _TAKEN = (
     " t.heartbeat_due_ms FROM console_taskrow t JOIN console_execution e ON e.id = t.execution_id"
     " WHERE t.execution_id = %s AND t.task = %s"
 )
-_DISPATCHES = 8  # its place among what a row tells of a task, behind entry and attempt
+_DISPATCHES = 8
+"""Index of ``dispatches`` in the columns of ``_TAKEN`` behind the first four."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimedTask:
-    """A task somebody took.
+    """A task that a worker, a person or this server has taken.
 
     ``idempotency_key``: the same for every dispatch of the same attempt; ``losses``: how many
     processes have died while it ran in them.
@@ -90,7 +91,7 @@ class ClaimedTask:
 
 
 def claim_call(execution_id: int, task: int) -> ClaimedTask | None:
-    """Take a scheduled task that this server works itself; None if it is not to be had."""
+    """Take a scheduled task that this server works itself; None if it is taken or closed."""
     return write(lambda: _take(execution_id, task, BUILTIN_WORKER, OWN + _me))
 
 
@@ -107,29 +108,29 @@ def claim_by_hand(execution_id: int, task: int, person: str) -> ClaimedTask | No
 def pending_activity_task(
     activity_arn: str,
     worker: str = "",
-    asked: list[ClaimedTask] | None = None,
+    claimed: list[ClaimedTask] | None = None,
     rescue: Callable[[Exception], ClaimedTask | None] | None = None,
 ) -> Pending[ClaimedTask | None] | None:
     """Take the oldest open task of an activity for a worker; None if there is none.
 
-    ``asked``: gets the task before the commit, which may never be heard of; ``rescue``: as
-    ``Pending`` has it.
+    ``claimed``: a list that gets the task before the commit, whose answer may be lost; ``rescue``:
+    as ``Pending`` has it.
     """
     if _oldest(activity_arn) is None:
         return None
 
     def take() -> ClaimedTask | None:
-        found = _oldest(activity_arn, lock=connection.features.has_select_for_update_skip_locked)
-        work = None if found is None else _take(*found, worker)
-        if work is not None and asked is not None:
-            asked.append(work)
+        oldest = _oldest(activity_arn, lock=connection.features.has_select_for_update_skip_locked)
+        work = None if oldest is None else _take(*oldest, worker)
+        if work is not None and claimed is not None:
+            claimed.append(work)
         return work
 
     return Pending(take, rescue=rescue)
 
 
 def take_activity_task(activity_arn: str, worker: str = "") -> ClaimedTask | None:
-    """Take a task as ``pending_activity_task`` does; it is theirs when this returns."""
+    """Take a task as ``pending_activity_task`` does; the commit is done when this returns."""
     taking = pending_activity_task(activity_arn, worker)
     return None if taking is None else taking.now()
 
@@ -138,38 +139,38 @@ def _oldest(activity_arn: str, *, lock: bool = False) -> tuple[int, int] | None:
     """Return (execution, task) of the oldest task that nobody has, or is just taking (``lock``)."""
     with sql.cursor() as cursor:
         cursor.execute(_OLDEST + (" FOR UPDATE SKIP LOCKED" if lock else ""), [activity_arn])
-        found: tuple[int, int] | None = cursor.fetchone()
-    return found
+        row: tuple[int, int] | None = cursor.fetchone()
+    return row
 
 
 def _take(execution_id: int, task: int, worker: str, mark: str = "") -> ClaimedTask | None:
-    """Take a task if it is still to be had (inside a transaction). ``mark``: for the row."""
+    """Take a task that is still scheduled (inside a transaction). ``mark``: worker in its row."""
     now_ms = clock.now_ms()
     mark = mark or storable(worker).replace(OWN, "\ufffd")
-    found = _read(execution_id, task, taken_ms=now_ms)
-    if found is None:
+    task_and_clocks = _read(execution_id, task, taken_ms=now_ms)
+    if task_and_clocks is None:
         return None
-    work, due = found
+    work, clocks = task_and_clocks
     first = work.kind == TaskKind.ACTIVITY and work.dispatches == 1
     if first:
-        due = _started(work, now_ms)
+        clocks = _started(work, now_ms)
     with sql.cursor() as cursor:
-        cursor.execute(_TAKE, [now_ms, mark, *due, execution_id, task])
+        cursor.execute(_TAKE, [now_ms, mark, *clocks, execution_id, task])
         if cursor.rowcount != 1:
             return None
     if first:
-        schedule.publish_deadlines(execution_id, task, due[0], due[2])
+        schedule.publish_deadlines(execution_id, task, clocks[0], clocks[2])
         begun = engine.TaskStarted(task, worker or None)
         inbox.post_message(
             execution_id, begun, soon=True, at_ms=now_ms
-        )  # its clocks count from then
+        )  # its clocks start at that moment
     return work
 
 
 def still_started(work: ClaimedTask, *, lock: bool = True) -> bool:
-    """Tell whether a task is still with who took it.
+    """Tell whether a task is still held by the worker that took it.
 
-    ``lock``: it stays so as long as our transaction.
+    ``lock``: it stays so until our transaction ends.
     """
     locking = " FOR UPDATE" if lock and connection.features.has_select_for_update else ""
     with sql.cursor() as cursor:
@@ -178,11 +179,11 @@ def still_started(work: ClaimedTask, *, lock: bool = True) -> bool:
 
 
 def get_work(execution_id: int, task: int) -> ClaimedTask:
-    """Return a task as whoever took it has it."""
-    found = _read(execution_id, task)
-    if found is None:
+    """Return a task as the worker that took it has it."""
+    task_and_clocks = _read(execution_id, task)
+    if task_and_clocks is None:
         raise LookupError(f"execution {execution_id} has no task {task}")
-    return found[0]
+    return task_and_clocks[0]
 
 
 def _read(
@@ -194,23 +195,23 @@ def _read(
         row = cursor.fetchone()
     if row is None:
         return None
-    arn, entered_event, attempt, redriven, *about = row
-    *about, started_ms, timeout_ms, which, heartbeat_ms = about
+    arn, entered_event, attempt, redriven, *columns = row
+    *columns, started_ms, timeout_ms, clock_name, heartbeat_ms = columns
     if taken_ms is not None:
         started_ms = taken_ms
-        about[_DISPATCHES] += 1
+        columns[_DISPATCHES] += 1
     key = f"{arn}/{entered_event}/{attempt}"
-    if redriven:  # the state is not entered anew, yet what it began before must not be taken for it
+    if redriven:  # the state is not entered again, but needs a key of its own after a redrive
         key += f"/{task}"
     idempotency_key = hashlib.sha256(key.encode()).hexdigest()[:32]
     token = schedule.token_of(arn, task)
-    about.append(started_ms)
-    work = ClaimedTask(execution_id, arn, task, token, idempotency_key, *about)
-    return work, [timeout_ms, which, heartbeat_ms]
+    columns.append(started_ms)
+    work = ClaimedTask(execution_id, arn, task, token, idempotency_key, *columns)
+    return work, [timeout_ms, clock_name, heartbeat_ms]
 
 
 def _started(work: ClaimedTask, now_ms: int) -> list[Any]:
-    """Return the clocks of an activity task that start when a worker has it, which is once."""
+    """Return the clocks of an activity task that start when a worker takes it the first time."""
     own_ms, heartbeat_ms = (
         timeouts.due_ms(now_ms, work.timeout_s),
         timeouts.due_ms(now_ms, work.heartbeat_s),
@@ -220,31 +221,31 @@ def _started(work: ClaimedTask, now_ms: int) -> list[Any]:
 
 
 def invocations_before(work: ClaimedTask) -> int:
-    """Return how often the state of a task has called out before, in the same execution."""
+    """Return how many tasks the state of a task had before it, in the same execution."""
     rows = TaskRow.objects.filter(execution_id=work.execution_id, state=storable(work.state))
     return rows.filter(task__lt=work.task).count()
 
 
 def set_worker_name(name: str) -> None:
-    """Take what this process works from now on under a name of its own."""
+    """Set the name under which this process takes tasks from now on."""
     global _me  # noqa: PLW0603 - one a process
     _me = name or BUILTIN_WORKER
 
 
 def claimed_tasks() -> list[tuple[int, int]]:
-    """Return (execution, task) of what this process has started to work and not ended."""
+    """Return (execution, task) of the tasks that this process has started and not ended."""
     return list(claimed_by_this_process().values_list("execution_id", "task"))
 
 
 def claimed_by_this_process() -> QuerySet[TaskRow]:
-    """Return what this process calls or works itself."""
+    """Return the tasks that this process calls or works itself."""
     return claimed_by_servers().filter(worker=OWN + _me)
 
 
 def claimed_by_servers(alive: Iterable[str] | None = None) -> QuerySet[TaskRow]:
-    """Return what servers call or work themselves: all of it dies with their processes.
+    """Return the tasks that servers call or work themselves, which die with their processes.
 
-    ``alive``: leave out what these processes have.
+    ``alive``: leave out the tasks of these processes.
     """
     own = Q(kind__in=schedule.CALLED) | Q(kind=TaskKind.ACTIVITY, worker__startswith=OWN)
     rows = TaskRow.objects.filter(own, status=TaskStatus.STARTED)
@@ -252,12 +253,12 @@ def claimed_by_servers(alive: Iterable[str] | None = None) -> QuerySet[TaskRow]:
 
 
 def release_all_calls() -> int:
-    """Offer again whatever any process had started to work; return how many tasks."""
+    """Offer again the tasks that any server process had started; return how many."""
     return write(lambda: claimed_by_servers().update(status=TaskStatus.SCHEDULED))
 
 
 def release_calls_except(alive: Iterable[str]) -> int:
-    """Offer again what was started by processes other than these; return how many tasks."""
+    """Offer again the tasks that processes other than these had started; return how many."""
     rows = claimed_by_servers(alive)
     return write(lambda: rows.update(status=TaskStatus.SCHEDULED))
 
@@ -266,24 +267,24 @@ def release_call(execution_id: int, task: int) -> bool:
     """Offer a task again that was started here and lost; return whether it was still open."""
 
     def again() -> bool:
-        found = claimed_by_this_process().filter(execution_id=execution_id, task=task)
-        return found.update(status=TaskStatus.SCHEDULED) == 1
+        rows = claimed_by_this_process().filter(execution_id=execution_id, task=task)
+        return rows.update(status=TaskStatus.SCHEDULED) == 1
 
     return write(again)
 
 
 def return_task(work: ClaimedTask) -> bool:
-    """Offer an activity task again that its worker never heard of; return whether it was open.
+    """Offer an activity task again that never reached its worker; return whether it was open.
 
-    Its clocks go on, and its history has had its start.
+    Its clocks go on, and its history keeps the event of its start.
     """
 
     def again() -> bool:
-        found = TaskRow.objects.filter(execution_id=work.execution_id, task=work.task)
-        taken = found.filter(
+        rows = TaskRow.objects.filter(execution_id=work.execution_id, task=work.task)
+        started = rows.filter(
             kind=TaskKind.ACTIVITY, status=TaskStatus.STARTED, dispatches=work.dispatches
         )
-        if not taken.update(status=TaskStatus.SCHEDULED):
+        if not started.update(status=TaskStatus.SCHEDULED):
             return False
         signals.publish((Topic.OFFERED,), work.execution_id, work.task, work.resource)
         signals.publish((Topic.ACTIVITY, work.resource))
@@ -294,7 +295,7 @@ def return_task(work: ClaimedTask) -> bool:
 
 def count_loss(execution_id: int, task: int) -> None:
     """Note that a process died while a task ran in it."""
-    found = TaskRow.objects.filter(execution_id=execution_id, task=task).exclude(
+    rows = TaskRow.objects.filter(execution_id=execution_id, task=task).exclude(
         status=TaskStatus.CLOSED
     )
-    write(lambda: found.update(losses=F("losses") + 1))
+    write(lambda: rows.update(losses=F("losses") + 1))

@@ -89,8 +89,8 @@ def pending_heartbeat(token: str, project: Project | None = None) -> Pending[Non
         row = _open(token, project)
         now_ms = clock.now_ms()
         due_ms = timeouts.due_ms(now_ms, row.heartbeat_s) if row.heartbeat_due_ms else None
-        found = TaskRow.objects.filter(execution_id=row.execution_id, task=row.task)
-        if not found.exclude(status=TaskStatus.CLOSED).update(
+        tasks = TaskRow.objects.filter(execution_id=row.execution_id, task=row.task)
+        if not tasks.exclude(status=TaskStatus.CLOSED).update(
             heartbeat_ms=now_ms, heartbeat_due_ms=due_ms
         ):
             raise _too_late()
@@ -116,7 +116,7 @@ succeed, fail, heartbeat = (
     immediate(pending_failure),
     immediate(pending_heartbeat),
 )
-"""The same, written when these return."""
+"""As the functions above; committed when these return."""
 
 
 def _check_token(token: str) -> None:

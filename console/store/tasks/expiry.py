@@ -42,20 +42,20 @@ def expire_tasks(late: Iterable[tuple[int, int]]) -> int:
     reaches the engine together.
     """
     executions = sorted({execution_id for execution_id, _ in late})
-    return write(lambda: sum(_expire_late(one) for one in executions))
+    return write(lambda: sum(_expire_late(execution_id) for execution_id in executions))
 
 
 def _expire_late(execution_id: int) -> int:
     now_ms = clock.now_ms()
     with connection.cursor() as cursor:
         cursor.execute(_ALL_LATE, [execution_id, now_ms, now_ms])
-        # whoever locks the same rows beside us does so in the same order
+        # every transaction locks these rows in one order, against deadlocks
         tasks = sorted(task for (task,) in cursor.fetchall())
     return sum(_expire(execution_id, task) for task in tasks)
 
 
 def _expire(execution_id: int, task: int) -> bool:
-    """Close a task if it is late, and tell its execution (inside a transaction)."""
+    """Close a task if it is late, and send its execution the message (inside a transaction)."""
     now_ms = clock.now_ms()
     for sql in (_TIMEOUT, _HEARTBEAT):
         with connection.cursor() as cursor:

@@ -28,18 +28,18 @@ _PAUSE_S = 0.2
 
 def claim_activity_task(activity_arn: str, worker: str) -> Pending[ClaimedTask | None] | None:
     """Take the oldest open task of an activity, and confirm that it was taken."""
-    asked: list[ClaimedTask] = []
+    claimed: list[ClaimedTask] = []
 
     def rescue(error: Exception) -> ClaimedTask | None:
-        if not asked or not is_outage(error):
+        if not claimed or not is_outage(error):
             raise error
-        return _find_claim(asked[-1])
+        return _find_claim(claimed[-1])
 
-    return claim.pending_activity_task(activity_arn, worker, asked, rescue)
+    return claim.pending_activity_task(activity_arn, worker, claimed, rescue)
 
 
 def _find_claim(work: ClaimedTask) -> ClaimedTask | None:
-    """Return the task if it was taken by us, None if the commit never was."""
+    """Return the task if our claim was committed, else None."""
     deadline = time.monotonic() + _PATIENCE_S
     while True:
         drop_broken_connection()

@@ -36,7 +36,7 @@ _JOB = (
 
 
 def submit_job(execution_id: int, task: int, output: str, job: str, look_s: float) -> bool:
-    """Note the first answer of a task that goes on; False if it was closed meanwhile."""
+    """Note the first answer of a task whose job goes on; False if it was closed meanwhile."""
     due_ms = clock.now_ms() + int(look_s * 1000) if job else None
 
     def store() -> bool:
@@ -56,10 +56,10 @@ def get_waiting_job(execution_id: int, task: int) -> tuple[ClaimedTask, str, int
     """Return a waiting task, its job and how often it was looked at; None if it waits no more."""
     with connection.cursor() as cursor:
         cursor.execute(_JOB, [execution_id, task])
-        found = cursor.fetchone()
-    if found is None or found[2] != "waiting":
+        row = cursor.fetchone()
+    if row is None or row[2] != "waiting":
         return None
-    return claim.get_work(execution_id, task), found[0], found[1]
+    return claim.get_work(execution_id, task), row[0], row[1]
 
 
 def schedule_look(execution_id: int, task: int, look_s: float) -> None:
@@ -75,17 +75,17 @@ def schedule_look(execution_id: int, task: int, look_s: float) -> None:
 
 
 def publish_cancelled(execution_id: int, task: int) -> None:
-    """Say, after the commit, that nobody waits for a task's job any more (if it has one)."""
+    """Signal, after the commit, that no task waits for a job any more, if the task has one."""
     with connection.cursor() as cursor:
         cursor.execute(_JOB, [execution_id, task])
-        found = cursor.fetchone()
-    if found is not None:
+        row = cursor.fetchone()
+    if row is not None:
         signals.publish((Topic.CANCEL,), execution_id, task)
 
 
 def get_cancelled_job(execution_id: int, task: int) -> tuple[ClaimedTask, str] | None:
-    """Return the task and the job nobody waits for."""
+    """Return a task and its job, which no longer matters to it; None if it has no job."""
     with connection.cursor() as cursor:
         cursor.execute(_JOB, [execution_id, task])
-        found = cursor.fetchone()
-    return None if found is None else (claim.get_work(execution_id, task), found[0])
+        row = cursor.fetchone()
+    return None if row is None else (claim.get_work(execution_id, task), row[0])

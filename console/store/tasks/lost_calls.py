@@ -1,7 +1,7 @@
 """Decide about calls whose worker died, so that their outcome is unknown.
 
-It is made again, with the same idempotency key - unless its state machine says that no call may be
-made twice (``stepyard:onWorkerLoss`` = fail): then its attempt has failed, and Retry decides.
+Such a call is made again, with the same idempotency key, unless its state machine says that no call
+may be made twice (``stepyard:onWorkerLoss`` = fail). Then its attempt has failed; Retry decides.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _AT_ONCE = 100
 
 
 def recover_all() -> tuple[int, int]:
-    """Take up whatever any process had started.
+    """Take up the calls that any process had started.
 
     Return how many tasks failed and how many are made again.
     """
@@ -36,12 +36,12 @@ def recover_all() -> tuple[int, int]:
 
 
 def recover_from(alive: Sequence[str]) -> int:
-    """Take up what was started by processes other than these; return how many tasks."""
+    """Take up the calls that processes other than these had started; return how many."""
     return _fail(claim.claimed_by_servers(alive)) + claim.release_calls_except(alive)
 
 
 def recover_call(execution_id: int, task: int) -> bool:
-    """Take up a task that was started here and lost; return whether it is made again."""
+    """Take up a call that this process started and lost; return whether it is made again."""
     if _fail(claim.claimed_by_this_process().filter(execution_id=execution_id, task=task)):
         return False
     return claim.release_call(execution_id, task)
@@ -51,18 +51,18 @@ def _fail(held: QuerySet[TaskRow]) -> int:
     """End those of the tasks that must not be called twice; return how many."""
     rows = list(held.values_list("execution_id", "task", "worker"))
     never = _never_twice({execution for execution, _, _ in rows}) if rows else set()
-    lost = [one for one in rows if one[0] in never]
+    lost = [row for row in rows if row[0] in never]
     batches = [lost[start : start + _AT_ONCE] for start in range(0, len(lost), _AT_ONCE)]
     return sum(write(partial(_fail_some, batch)) for batch in batches)
 
 
 def _fail_some(lost: Sequence[tuple[int, int, str]]) -> int:
-    return sum(_fail_one(*one) for one in lost)
+    return sum(_fail_one(*row) for row in lost)
 
 
-def _never_twice(executions: Iterable[int]) -> set[int]:
+def _never_twice(execution_ids: Iterable[int]) -> set[int]:
     """Return those of the executions whose machine forbids that a call is made twice."""
-    rows = Execution.objects.filter(pk__in=set(executions))
+    rows = Execution.objects.filter(pk__in=set(execution_ids))
     machines = dict(rows.values_list("pk", "state_machine_arn"))
     failing = machine_options.machines_with(
         machine_options.ON_WORKER_LOSS, machine_options.FAIL, machines.values()
@@ -71,9 +71,9 @@ def _never_twice(executions: Iterable[int]) -> set[int]:
 
 
 def _fail_one(execution_id: int, task: int, worker: str) -> bool:
-    """End a task that a worker lost, and tell its execution (inside a transaction)."""
-    there = TaskRow.objects.filter(execution_id=execution_id, task=task)
-    lost = there.filter(status=TaskStatus.STARTED, worker=worker).exists()
+    """End a task that a worker lost, and send its execution the message (inside a transaction)."""
+    rows = TaskRow.objects.filter(execution_id=execution_id, task=task)
+    lost = rows.filter(status=TaskStatus.STARTED, worker=worker).exists()
     if not lost or not schedule.close_task(execution_id, task, clock.now_ms()):
         return False
     inbox.post_message(execution_id, engine.TaskFailed(task, "States.TaskFailed", UNKNOWN))

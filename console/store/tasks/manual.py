@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def is_answerable(row: TaskRow) -> bool:
-    """Tell whether somebody outside may end a task: it is an activity's, or gave its token away."""
+    """Tell whether a caller may end a task: one of an activity, or one that gave its token away."""
     called_back = row.pattern == engine.IntegrationPattern.WAIT_FOR_TASK_TOKEN
     return row.status != TaskStatus.CLOSED and (row.kind == TaskKind.ACTIVITY or called_back)
 
@@ -64,9 +64,9 @@ def heartbeat(execution: Execution, task: int, actor: audit.Actor) -> None:
 
 def reveal_input(execution: Execution, task: int, actor: audit.Actor) -> str:
     """Return the token of an open task; that it was shown is recorded."""
-    shown: list[str] = []
-    _answer(execution, task, "RevealTaskToken", actor, shown.append, take=False)
-    return shown[-1]
+    tokens: list[str] = []
+    _answer(execution, task, "RevealTaskToken", actor, tokens.append, take=False)
+    return tokens[-1]
 
 
 def _answer(

@@ -1,7 +1,7 @@
 """Schedule tasks: a task is a row from the commit that schedules it to the one that ends it.
 
-Its side effect starts only after that first commit. Who has it is told in ``claim``, how it ends
-in ``complete``.
+Its side effect starts only after that first commit. ``claim`` gives it to a worker, ``complete``
+ends it.
 """
 
 from __future__ import annotations
@@ -30,62 +30,62 @@ NESTED = ("states", "aws-sdk:sfn")
 
 
 def schedule_tasks(
-    execution_id: int, arn: str, wanted: Sequence[engine.RunTask], now_ms: int
+    execution_id: int, arn: str, tasks: Sequence[engine.RunTask], now_ms: int
 ) -> None:
     """Write the rows of tasks."""
-    if not wanted:
+    if not tasks:
         return
-    activities = [one.resource for one in wanted if one.kind == TaskKind.ACTIVITY]
+    activities = [task.resource for task in tasks if task.kind == TaskKind.ACTIVITY]
     limits = activity_limits.limits_of(activities) if activities else {}
-    made = [
+    task_rows = [
         _task_row(
-            execution_id, arn, one, now_ms, limits.get(one.resource, activity_limits.NO_LIMITS)
+            execution_id, arn, task, now_ms, limits.get(task.resource, activity_limits.NO_LIMITS)
         )
-        for one in wanted
+        for task in tasks
     ]
-    rows.insert_rows(TaskRow, made)
-    if any(one.service in NESTED and one.action == "startExecution" for one in wanted):
+    rows.insert_rows(TaskRow, task_rows)
+    if any(task.service in NESTED and task.action == "startExecution" for task in tasks):
         _mark_parent(execution_id)
-    for one, row in zip(wanted, made, strict=True):
-        _offer(execution_id, one)
-        publish_deadlines(execution_id, one.task, row["timeout_due_ms"], row["heartbeat_due_ms"])
+    for task, row in zip(tasks, task_rows, strict=True):
+        _offer(execution_id, task)
+        publish_deadlines(execution_id, task.task, row["timeout_due_ms"], row["heartbeat_due_ms"])
 
 
 def _mark_parent(execution_id: int) -> None:
-    """Note that the children of an execution end with it, if its machine has it so."""
+    """Note that the children of an execution end with it, if its machine says so."""
     policy = machine_options.of_execution(execution_id, machine_options.CHILD_POLICY)
     if policy == machine_options.TERMINATE:
         RunRow.objects.filter(pk=execution_id).update(children_end=True)
 
 
 def _task_row(
-    execution_id: int, arn: str, wanted: engine.RunTask, now_ms: int, limits: activity_limits.Limits
+    execution_id: int, arn: str, task: engine.RunTask, now_ms: int, limits: activity_limits.Limits
 ) -> dict[str, Any]:
     """Return the row of a task. Most clocks of an activity start when a worker has it."""
-    called = wanted.kind in CALLED
-    timeout_s = wanted.timeout_seconds or limits.start_to_close
-    heartbeat_s = wanted.heartbeat_seconds or limits.heartbeat
-    due_ms, which = _first_clock(wanted, timeout_s, now_ms, limits)
+    called = task.kind in CALLED
+    timeout_s = task.timeout_seconds or limits.start_to_close
+    heartbeat_s = task.heartbeat_seconds or limits.heartbeat
+    due_ms, clock_name = _first_clock(task, timeout_s, now_ms, limits)
     return {
         "execution_id": execution_id,
-        "task": wanted.task,
-        "kind": wanted.kind,
-        "resource": wanted.resource,
-        "service": wanted.service,
-        "action": wanted.action,
-        "pattern": str(wanted.pattern),
-        "state": storable(wanted.state),
-        "input": wanted.input,
-        "credentials": wanted.credentials or "",
-        "attempt": wanted.attempt,
-        "entered_event": wanted.entered_event,
-        "token_hash": hash_of(token_of(arn, wanted.task)),
+        "task": task.task,
+        "kind": task.kind,
+        "resource": task.resource,
+        "service": task.service,
+        "action": task.action,
+        "pattern": str(task.pattern),
+        "state": storable(task.state),
+        "input": task.input,
+        "credentials": task.credentials or "",
+        "attempt": task.attempt,
+        "entered_event": task.entered_event,
+        "token_hash": hash_of(token_of(arn, task.task)),
         "timeout_s": timeout_s,
         "heartbeat_s": heartbeat_s,
         "timeout_due_ms": due_ms,
-        "clock": which,
+        "clock": clock_name,
         "close_due_ms": timeouts.close_due(now_ms, limits)
-        if wanted.kind == TaskKind.ACTIVITY
+        if task.kind == TaskKind.ACTIVITY
         else None,
         "heartbeat_due_ms": timeouts.due_ms(now_ms, heartbeat_s) if called else None,
         "scheduled_ms": now_ms,
@@ -93,32 +93,32 @@ def _task_row(
 
 
 def _first_clock(
-    wanted: engine.RunTask, timeout_s: int | None, now_ms: int, limits: activity_limits.Limits
+    task: engine.RunTask, timeout_s: int | None, now_ms: int, limits: activity_limits.Limits
 ) -> tuple[int | None, str]:
     """Return when the first clock of a new task runs out, and which it is.
 
-    None for what cannot last: a Map Run's children and plain calls have limits of their own.
+    None for a Map Run and for plain calls, which have limits of their own.
     """
-    lasting = wanted.kind == TaskKind.ACTIVITY or bool(wanted.pattern)
-    if wanted.kind == TaskKind.MAP or (timeout_s is None and not lasting):
+    lasting = task.kind == TaskKind.ACTIVITY or bool(task.pattern)
+    if task.kind == TaskKind.MAP or (timeout_s is None and not lasting):
         return None, ""
     last_ms = timeouts.close_due(now_ms, limits)
-    if wanted.kind in CALLED:
+    if task.kind in CALLED:
         begun = TaskClock.START_TO_CLOSE, timeouts.due_ms(now_ms, timeout_s)
     else:
         begun = TaskClock.SCHEDULE_TO_START, timeouts.due_ms(now_ms, limits.schedule_to_start)
     return timeouts.first_due(*begun, now_ms, last_ms)
 
 
-def _offer(execution_id: int, wanted: engine.RunTask) -> None:
-    """Tell whoever does this kind of work that there is some."""
-    if wanted.kind in CALLED:
-        signals.publish((Topic.TASK,), execution_id, wanted.task)
-    elif wanted.kind == TaskKind.MAP:
-        signals.publish((Topic.MAP,), execution_id, wanted.task)
+def _offer(execution_id: int, task: engine.RunTask) -> None:
+    """Signal a new task to the workers of its kind."""
+    if task.kind in CALLED:
+        signals.publish((Topic.TASK,), execution_id, task.task)
+    elif task.kind == TaskKind.MAP:
+        signals.publish((Topic.MAP,), execution_id, task.task)
     else:
-        signals.publish((Topic.OFFERED,), execution_id, wanted.task, wanted.resource)
-        signals.publish((Topic.ACTIVITY, wanted.resource))
+        signals.publish((Topic.OFFERED,), execution_id, task.task, task.resource)
+        signals.publish((Topic.ACTIVITY, task.resource))
 
 
 def publish_deadlines(
@@ -155,17 +155,17 @@ def close_tasks(execution_id: int, now_ms: int) -> None:
         )
 
 
-def closed_among(wanted: Iterable[Any]) -> list[tuple[int, int]]:
-    """Return those of the tasks (execution, task) that have ended."""
-    asked = set(wanted)
-    if not asked:
+def closed_among(tasks: Iterable[Any]) -> list[tuple[int, int]]:
+    """Return those of the (execution, task) that are closed."""
+    keys = set(tasks)
+    if not keys:
         return []
-    found = TaskRow.objects.filter(
+    closed = TaskRow.objects.filter(
         status=TaskStatus.CLOSED,
-        execution_id__in={execution for execution, _ in asked},
-        task__in={task for _, task in asked},
+        execution_id__in={execution for execution, _ in keys},
+        task__in={task for _, task in keys},
     )
-    return [one for one in found.values_list("execution_id", "task") if one in asked]
+    return [key for key in closed.values_list("execution_id", "task") if key in keys]
 
 
 def token_of(arn: str, task: int) -> str:
@@ -174,5 +174,5 @@ def token_of(arn: str, task: int) -> str:
 
 
 def hash_of(token: str) -> str:
-    """Return what a row keeps of a token."""
+    """Return the hash of a token, which its row keeps."""
     return hashlib.sha256(token.encode()).hexdigest()

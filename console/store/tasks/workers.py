@@ -1,15 +1,15 @@
 """Keep the list of worker processes, and let one take over the work of a dead one.
 
-A lease is a row with a moment. Who renews it in time is alive; what the others had in hand is
-offered again. A process that was stopped longer than that finds its lease lost and takes a new one;
-what it still does under the old name is refused where it matters: by the version of a run, by the
-row of a task.
+A lease is a row with a moment. A worker that renews it in time is alive; the tasks of the others
+are offered again. A process that was stopped for longer finds its lease lost and takes a new one.
+Its writes under the old name are refused: by the version of a run, by the row of a task.
 """
 
 from __future__ import annotations
 
 import os
 import socket
+import sys
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +37,7 @@ class Share:
 
     @property
     def leads(self) -> bool:
-        """Tell whether this worker does what one does for all."""
+        """Tell whether this worker does the work that one worker does for all."""
         return self.rank == 0
 
     def part(self, rows: QuerySet[M], column: str = "execution_id") -> QuerySet[M]:
@@ -53,7 +53,7 @@ class Share:
 
 
 def register() -> str:
-    """Take a lease and return the name it is in."""
+    """Take a lease and return its name."""
     now_ms = clock.now_ms()
     row = Worker(
         name=uuid.uuid4().hex[:16],
@@ -72,9 +72,9 @@ def renew_lease(name: str, steps: int = 0, fenced: int = 0) -> bool:
 
     def store() -> bool:
         now_ms = clock.now_ms()
-        found = Worker.objects.filter(name=name, lease_until_ms__gt=now_ms)
+        leases = Worker.objects.filter(name=name, lease_until_ms__gt=now_ms)
         changes = {"steps": F("steps") + steps, "fenced": F("fenced") + fenced}
-        return found.update(lease_until_ms=now_ms + _ttl_ms(), **changes) == 1
+        return leases.update(lease_until_ms=now_ms + _ttl_ms(), **changes) == 1
 
     return write(store)
 
@@ -92,14 +92,14 @@ def team_share(name: str) -> tuple[Share, list[str]]:
 
 
 def live_worker_names() -> list[str]:
-    """Return the names whose leases stand."""
+    """Return the names of the workers whose leases have not ended."""
     now_ms = clock.now_ms()
-    found = Worker.objects.filter(lease_until_ms__gt=now_ms)
-    return list(found.values_list("name", flat=True))
+    leases = Worker.objects.filter(lease_until_ms__gt=now_ms)
+    return list(leases.values_list("name", flat=True))
 
 
 def deregister(name: str) -> int:
-    """Give a lease back and offer what it holds to the others; return how many tasks."""
+    """Give a lease back and offer its tasks to the others; return how many."""
 
     def store() -> int:
         Worker.objects.filter(name=name).delete()
@@ -109,7 +109,7 @@ def deregister(name: str) -> int:
 
 
 def remove_dead(dead: list[str]) -> int:
-    """Remove the leases of the dead and offer what nobody alive holds; return how many tasks."""
+    """Remove the leases of dead workers and offer their tasks again; return how many."""
 
     def store() -> int:
         Worker.objects.filter(name__in=dead).delete()
@@ -123,13 +123,15 @@ def _ttl_ms() -> int:
 
 
 def host_name() -> str:
-    """Return this machine or container: where the numbers of processes mean the same."""
+    """Return the name of this machine or container, within which process numbers are unique."""
     space = Path("/proc/self/ns/pid")
     return f"{socket.gethostname()[:90]}/{space.stat().st_ino if space.exists() else 0}"
 
 
 def is_running(pid: int) -> bool:
     """Tell whether a process of this machine is still there."""
+    if sys.platform == "win32":  # os.kill would press Ctrl-C there
+        return _is_running_on_windows(pid)
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -137,3 +139,16 @@ def is_running(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def _is_running_on_windows(pid: int) -> bool:
+    import ctypes
+
+    synchronize, wait_timeout = 0x00100000, 0x102
+    kernel: Any = ctypes.windll.kernel32  # type: ignore[attr-defined]  # on Windows it is there
+    handle = kernel.OpenProcess(synchronize, False, pid)
+    if not handle:
+        return False
+    running = kernel.WaitForSingleObject(handle, 0) == wait_timeout
+    kernel.CloseHandle(handle)
+    return bool(running)
