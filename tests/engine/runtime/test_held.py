@@ -28,9 +28,11 @@ def failing(*, after: int = 0) -> dict[str, Any]:
     return machine("P0", **states)
 
 
-def chain() -> dict[str, Any]:
+def chain(name: str = "A") -> dict[str, Any]:
     """Return a branch of three Pass states."""
-    return machine("A", A=passing(Next="B"), B=passing(Next="C"), C=passing())
+    first, second, third = (f"{name}{number}" for number in range(3))
+    states = {first: passing(Next=second), second: passing(Next=third), third: passing()}
+    return machine(first, **states)
 
 
 def parallel(*branches: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -110,7 +112,7 @@ def test_tasks_start_when_all_are_scheduled() -> None:
     assert [*sim.tasks] == [8, 10, 12]
 
 
-@pytest.mark.parametrize("sibling", [failing(after=3), chain(), endless()])
+@pytest.mark.parametrize("sibling", [failing(after=3), chain("B"), endless()])
 def test_where_a_step_ends_changes_nothing(sibling: dict[str, Any]) -> None:
     """A held task waits in the snapshot: the history is the same with steps of one state."""
     definition = calls(chain(), sibling)
