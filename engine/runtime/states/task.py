@@ -104,7 +104,7 @@ def resume(turn: Turn, frame: Frame, state: Task, message: Message) -> None:
             _succeed(turn, frame, state, Payload(text))
         case messages.TaskFailed(error=error, cause=cause, refused=refused):
             ending = "SubmitFailed" if refused and family is Family.TASK else "Failed"
-            raise _end(turn, frame, state, ending, _truncated_error(error, cause))
+            raise _record_failure(turn, frame, state, ending, _truncated_error(error, cause))
 
 
 # -- outcomes --------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ def _succeed(turn: Turn, frame: Frame, state: Task, result: Payload) -> None:
         ensure_within_limit(result, name)
     except StatesError as error:
         refused = StatesError(error.name, error.cause, of_result=True)
-        raise _end(turn, frame, state, "Failed", refused) from None
+        raise _record_failure(turn, frame, state, "Failed", refused) from None
     details = {**(_resource_details(state) or {}), "output": result.text}
     frame = turn.emit(frame, _FAMILY[state.resource.kind] + "Succeeded", details)
     frame = turn.keep(frame, phase=FramePhase.READY, waits_for=0)
@@ -137,10 +137,12 @@ def _truncated_error(error: str | None, cause: str | None) -> StatesError:
 def time_out(turn: Turn, frame: Frame, *, heartbeat: bool) -> StatesError:
     """Write ...TimedOut; return the error with which the state has failed."""
     error = StatesError(HEARTBEAT_TIMEOUT if heartbeat else TIMEOUT)
-    return _end(turn, frame, turn.state(frame), "TimedOut", error)
+    return _record_failure(turn, frame, turn.state(frame), "TimedOut", error)
 
 
-def _end(turn: Turn, frame: Frame, state: Any, ending: str, error: StatesError) -> StatesError:
+def _record_failure(
+    turn: Turn, frame: Frame, state: Any, ending: str, error: StatesError
+) -> StatesError:
     """Write the event of a bad end; return the error."""
     # The event shows a missed heartbeat as States.Timeout, while ErrorEquals can still tell the two
     # apart: the error that is raised keeps its name.
