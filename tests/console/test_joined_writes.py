@@ -20,10 +20,11 @@ class Recorder(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.writes: list[bytes] = []
+        self.closed = False
 
     def write(self, data: Any) -> None:
         """Keep one write."""
-        assert not self.is_closing()
+        assert not self.closed
         self.writes.append(data)
 
     def writelines(self, parts: Iterable[Any]) -> None:
@@ -32,11 +33,7 @@ class Recorder(asyncio.Transport):
 
     def close(self) -> None:
         """Take no more."""
-        self._extra["closed"] = True
-
-    def is_closing(self) -> bool:
-        """Tell whether it takes no more."""
-        return bool(self.get_extra_info("closed"))
+        self.closed = True
 
 
 def written(act: Callable[[JoinedWrites], object]) -> list[bytes]:
