@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -55,6 +56,12 @@ ENGINE_ORDER: tuple[tuple[str, ...], ...] = (
     ("engine.replay",),
     ("engine",),
 )
+_TEMPLATES = Path(__file__).parents[1] / "templates"
+_TEMPLATE_TAG = re.compile(r"\{%.*?%\}|\{\{.*?\}\}", re.DOTALL)
+_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
+_VAGUE = {"one", "found", "here", "what", "told"}
+# An attribute, a filter and the name of a tag's argument are no variables.
+_VAGUE_VARIABLE = re.compile(rf"(?<![\w.|-])({'|'.join(sorted(_VAGUE))})(?![\w=-])")
 RESERVED = {
     "Machine": "engine.language.model",
     "Run": "engine.runtime.run",
@@ -186,6 +193,37 @@ def test_functions_have_names_that_can_be_read() -> None:
     """A top-level function has a name of four letters or more."""
     assert not _new("short functions")
     assert len(SHORT_NAME) <= 10
+
+
+def test_templates_call_things_by_their_nouns() -> None:
+    """No variable of a template is called ``one``, ``found``, ``here``, ``what`` or ``told``."""
+    vague = [
+        f"{path.relative_to(_TEMPLATES)}: {tag}"
+        for path in sorted(_TEMPLATES.rglob("*.*"))
+        for tag in _TEMPLATE_TAG.findall(path.read_text("utf-8"))
+        if _VAGUE_VARIABLE.search(_QUOTED.sub("", tag))
+    ]
+    assert not vague
+
+
+def test_pages_call_things_by_their_nouns() -> None:
+    """No local, argument or attribute in ``console.web`` has a name that could be anything."""
+    vague = [
+        f"{module.place}:{node.lineno}: {name}"
+        for place, module in survey().items()
+        if place.startswith("console.web")
+        for node, name in _bound_names(module.tree)
+        if name in _VAGUE | {"given", "said", "some"}
+    ]
+    assert not vague
+
+
+def _bound_names(tree: ast.AST) -> Iterator[tuple[ast.Name | ast.arg, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            yield node, node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node, node.id
 
 
 def test_the_engines_docstrings_state() -> None:

@@ -186,7 +186,8 @@ def _check_and_run(scope: dict[str, Any], headers: Headers, body: bytes, request
     _check_request(service, scope, headers, body)
     drop_broken_connection()
     principal, region = identify_caller(service, scope["path"], headers, body)
-    operation, handler = service.operation(name), service.handler(name)
+    operation = service.operation(name)
+    service.handler(name)  # or there is no such action here, for nobody
     authorize(principal, service.permission(name))
     params = _parse_params(headers, body)
     shapes.check_params(operation, params)
@@ -194,7 +195,7 @@ def _check_and_run(scope: dict[str, Any], headers: Headers, body: bytes, request
     bind_contextvars(request_id=request_id, operation=name, **about)
     actor = Actor(principal.user.get_username(), principal.key_id, request_id)
     call = Call(name, params, principal, region, actor, as_json=not cbor.is_cbor(headers))
-    answer = settled(handler(call))
+    answer = settled(service.run(call))
     if isinstance(answer, Later) and not settings.STEPYARD_ACCEPT_ANY_KEY:
         return answer.checked(partial(_check_still_allowed, principal, service.permission(name)))
     return answer
@@ -206,7 +207,7 @@ def _check_still_allowed(principal: access.Principal, permission: str) -> None:
     if now is None:
         raise ProtocolError(
             ErrorCode.UnrecognizedClientException,
-            "The security token included in the request is invalid.",
+            sigv4.UNKNOWN_KEY,
         )
     authorize(now, permission)
 
@@ -225,8 +226,13 @@ def identify_caller(
     headers: Headers,
     body: bytes,
     must_sign: frozenset[str] = sigv4.MUST_SIGN,
+    method: str = "POST",
+    query: str = "",
 ) -> tuple[access.Principal, str]:
-    """Return who asks, by their signature, and the region they sign for."""
+    """Return who asks, by their signature, and the region they sign for.
+
+    ``path`` and ``query``: as they were sent.
+    """
     if settings.STEPYARD_ACCEPT_ANY_KEY:
         return access.anonymous_principal(), sigv4.claimed_region(
             headers
@@ -238,14 +244,14 @@ def identify_caller(
         _may_use,
         time.time(),
         (service.scope,),
-        path,
+        sigv4.RequestLine(method, path, query),
         must_sign,
     )
     principal = access.principal_of_key(signed.key_id)
     if principal is None:
         raise ProtocolError(
             ErrorCode.UnrecognizedClientException,
-            "The security token included in the request is invalid.",
+            sigv4.UNKNOWN_KEY,
         )
     people.note_use(signed.key_id)
     return principal, signed.region
@@ -294,7 +300,7 @@ def _may_use(key_id: str) -> bool:
 
 
 def _parse_params(headers: Headers, body: bytes) -> dict[str, Any]:
-    params = cbor.loads(body or b"\xa0") if cbor.is_cbor(headers) else _parse_json(body)
+    params = cbor.loads(body or b"\xa0") if cbor.is_cbor(headers) else parse_json(body)
     if not isinstance(params, dict):
         raise ProtocolError(
             ErrorCode.SerializationException,
@@ -303,7 +309,8 @@ def _parse_params(headers: Headers, body: bytes) -> dict[str, Any]:
     return params
 
 
-def _parse_json(body: bytes) -> Any:
+def parse_json(body: bytes) -> Any:
+    """Return the value of a body in JSON; raise ``SerializationException``."""
     with contextlib.suppress(ValueError, RecursionError):
         return _decode(body or b"{}")  # of what it refuses, the slower way says what is wrong
     try:

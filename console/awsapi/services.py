@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from console.awsapi import operations, shapes
-from console.awsapi.operations import cloudwatch, events, logs, sts
+from console.awsapi import operations, regions, shapes
+from console.awsapi.operations import cloudwatch, events, logs, scheduler, sts
 from console.errors import ErrorCode, ProtocolError
 
 if TYPE_CHECKING:
@@ -68,6 +68,12 @@ class ApiService:
             )
         return found
 
+    def run(self, call: Call) -> Answer:
+        """Run the action of a call, unless what it names is in another region."""
+        handler = self.handler(call.action)
+        elsewhere = regions.answer_elsewhere(call) if self is STATES else None
+        return handler(call) if elsewhere is None else elsewhere
+
     def error_answer(self, error: ServiceError) -> tuple[int, dict[str, Any]]:
         """Return HTTP status and members of the answer to a refused request."""
         answer = {"__type": self.error_type(error.code), "message": error.message}
@@ -102,6 +108,8 @@ LOGS = ApiService("logs", "Logs_20140328", "logs", "1.1", logs.HANDLERS)
 SERVICES = (STATES, CLOUDWATCH, EVENTS, LOGS)
 STS = ApiService("sts", "", "sts", "", sts.HANDLERS)
 """Speaks XML (``other_services``), so it is not one of ``SERVICES``."""
+SCHEDULER = ApiService("scheduler", "", "scheduler", "", scheduler.HANDLERS)
+"""Speaks REST-JSON (``rest_json``), so it is not one of ``SERVICES`` either."""
 SCOPES = frozenset(service.scope for service in SERVICES)
 _BY_TARGET = {service.target: service for service in SERVICES}
 

@@ -24,6 +24,7 @@ import secrets
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote_to_bytes
 
 from console.errors import ErrorCode, ProtocolError
 
@@ -38,6 +39,11 @@ _AUTHORIZATION = re.compile(
     r"SignedHeaders=(?P<headers>[a-z0-9;-]+),\s*Signature=(?P<signature>[0-9a-f]{64})"
 )
 _STAMP = re.compile(r"\d{8}T\d{6}Z", re.ASCII)
+UNKNOWN_KEY = (
+    "The security token included in the request is invalid. (This server takes the keys of its own "
+    "credentials file; `stepyard up --insecure-accept-any-key` takes any.)"
+)
+"""AWS's own words, and what to do about it on this server."""
 MUST_SIGN = frozenset({"host", "x-amz-date", "x-amz-target"})
 _BLANK = " \t"
 _BLANKS = re.compile(r"[ \t]+")
@@ -49,6 +55,34 @@ _signing_keys: dict[tuple[str, ...], bytes] = {}
 """Key id, day, region, service -> signing key, for those by which a signature was right."""
 _MOST_KEYS = 1000
 _NO_KEY = secrets.token_bytes(32)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLine:
+    """Method, path and query of a request, both as they were sent."""
+
+    method: str = "POST"
+    path: str = "/"
+    query: str = ""
+
+    @property
+    def canonical_path(self) -> str:
+        """Return the path as it is signed: its percent signs are escaped once more."""
+        return quote(self.path, safe="/~")
+
+    @property
+    def canonical_query(self) -> str:
+        """Return the query as it is signed: escaped the one right way, and sorted."""
+        fields = (field.partition("=") for field in self.query.split("&") if field)
+        pairs = sorted((_escape(name), _escape(value)) for name, _, value in fields)
+        return "&".join(f"{name}={value}" for name, value in pairs)
+
+
+def _escape(text: str) -> str:
+    return quote(unquote_to_bytes(text), safe="~")
+
+
+_ROOT = RequestLine()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +100,15 @@ def verify_signature(
     may_use: Callable[[str], bool],
     now_s: float,
     services: Sequence[str] = ("states",),
-    path: str = "/",
+    line: RequestLine = _ROOT,
     must_sign: frozenset[str] = MUST_SIGN,
 ) -> Signed:
-    """Check the signature of a ``POST``; raise one of the edge's signature errors.
+    """Check the signature of a request; raise one of the edge's signature errors.
 
     ``headers``: lower-case name -> values in their order. ``secret_for``: the secret that a key id
     has or would have. ``may_use``: whether the key is there and may be used. ``now_s``: epoch
-    seconds. ``path``: names the action unless it is "/". ``must_sign``: the headers that have to
-    be signed.
+    seconds. ``line``: its path names the action unless it is "/". ``must_sign``: the headers that
+    have to be signed.
     """
     credential = _parse_authorization(headers)
     if credential["service"] not in services:
@@ -84,7 +118,7 @@ def verify_signature(
             f"Credential should be scoped to correct service: {services[0]!r}, got {service!r}",
         )
     # The path is always signed. Where it names the action (CBOR) there is no such header.
-    by_header = must_sign if path == "/" else must_sign - {"x-amz-target"}
+    by_header = must_sign if line.path == "/" else must_sign - {"x-amz-target"}
     signed = _signed_names(credential["headers"], by_header)
     _check_coverage(signed, headers)
     stamp = _single_value(headers, "x-amz-date")
@@ -92,7 +126,7 @@ def verify_signature(
     has_token = "x-amz-security-token" in headers  # this server issues no session tokens
     usable = may_use(credential["key"]) and not has_token
     scope = (credential["day"], credential["region"], credential["service"])
-    text = _text_to_sign(scope, stamp, _canonical_request(headers, signed, body, path))
+    text = _text_to_sign(scope, stamp, _canonical_request(headers, signed, body, line))
     if _is_signed_by_kept_key(credential, scope, text) and usable:
         return Signed(credential["key"], credential["region"])
     signing_key = _signing_key(secret_for(credential["key"]), scope)
@@ -101,7 +135,7 @@ def verify_signature(
     if not usable:
         raise ProtocolError(
             ErrorCode.UnrecognizedClientException,
-            "The security token included in the request is invalid.",
+            UNKNOWN_KEY,
         )
     if not right:
         raise ProtocolError(ErrorCode.InvalidSignatureException, _MISMATCH)
@@ -220,13 +254,16 @@ def _check_date(stamp: str, day: str, now_s: float) -> None:
 
 
 def _canonical_request(
-    headers: Mapping[str, Sequence[str]], signed: Sequence[str], body: bytes, path: str = "/"
+    headers: Mapping[str, Sequence[str]], signed: Sequence[str], body: bytes, line: RequestLine
 ) -> bytes:
     lines = [f"{name}:{','.join([_folded(value) for value in headers[name]])}" for name in signed]
     digest = hashlib.sha256(body).hexdigest()
     text = "\n".join([*lines, "", ";".join(signed), digest])
     # The values were decoded as Latin-1, so this gives back the bytes that were sent.
-    return f"POST\n{path}\n\n".encode() + text.encode("latin-1")
+    opening = f"{line.method}\n/\n\n"
+    if line.path != "/" or line.query:
+        opening = f"{line.method}\n{line.canonical_path}\n{line.canonical_query}\n"
+    return opening.encode() + text.encode("latin-1")
 
 
 def _folded(value: str) -> str:

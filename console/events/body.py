@@ -53,9 +53,9 @@ class Change:
         return self.stop_ms or self.redrive_ms or self.start_ms
 
 
-def stable_id(*what: object) -> str:
-    """Return an event id that says the same for the same."""
-    return str(uuid.uuid5(_IDS, " ".join(map(str, what))))
+def stable_id(*parts: object) -> str:
+    """Return an event id that is the same for the same parts."""
+    return str(uuid.uuid5(_IDS, " ".join(map(str, parts))))
 
 
 def event_text(

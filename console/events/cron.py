@@ -39,11 +39,11 @@ class Cron:
 
 def parse_cron(fields: str) -> Cron:
     """Read what stands between the brackets of ``cron(...)``; raise ``ScheduleError``."""
-    given = fields.upper().split()
-    if len(given) != _FIELDS:
+    parts = fields.upper().split()
+    if len(parts) != _FIELDS:
         names = "minutes, hours, day of month, month, day of week, year"
-        raise ScheduleError(f"cron: got {len(given)} fields, wanted six: {names}")
-    minutes, hours, day, month, weekday, year = given
+        raise ScheduleError(f"cron: got {len(parts)} fields, wanted six: {names}")
+    minutes, hours, day, month, weekday, year = parts
     if (day == "?") == (weekday == "?"):
         raise ScheduleError("cron: one of day of month and day of week, and only one, is ?")
     return Cron(
@@ -56,40 +56,40 @@ def parse_cron(fields: str) -> Cron:
 
 
 def _numbers(
-    text: str, what: str, least: int, most: int, names: dict[str, int] | None = None
+    text: str, field: str, least: int, most: int, names: dict[str, int] | None = None
 ) -> tuple[int, ...]:
     """Return the numbers that a field lists, ascending."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for item in text.split(","):
         match = _ITEM.fullmatch(item)
         if match is None:
-            raise ScheduleError(f"{what}: got '{item}', wanted * or numbers with , - /")
-        low, high = _bounds(match, what, least, most, names or {})
+            raise ScheduleError(f"{field}: got '{item}', wanted * or numbers with , - /")
+        low, high = _bounds(match, field, least, most, names or {})
         step = int(match["step"] or 1)
         if step < 1:
-            raise ScheduleError(f"{what}: got the step 0, wanted 1 or more")
-        found.update(range(low, high + 1, step))
-    return tuple(sorted(found))
+            raise ScheduleError(f"{field}: got the step 0, wanted 1 or more")
+        numbers.update(range(low, high + 1, step))
+    return tuple(sorted(numbers))
 
 
 def _bounds(
-    match: re.Match[str], what: str, least: int, most: int, names: dict[str, int]
+    match: re.Match[str], field: str, least: int, most: int, names: dict[str, int]
 ) -> tuple[int, int]:
     if match["low"] is None:
         return least, most
-    low = _number(match["low"], what, least, most, names)
+    low = _number(match["low"], field, least, most, names)
     if match["high"] is None:
         return low, most if match["step"] else low
-    high = _number(match["high"], what, least, most, names)
+    high = _number(match["high"], field, least, most, names)
     if high < low:
-        raise ScheduleError(f"{what}: got '{match[0]}', wanted the lower end first")
+        raise ScheduleError(f"{field}: got '{match[0]}', wanted the lower end first")
     return low, high
 
 
-def _number(text: str, what: str, least: int, most: int, names: dict[str, int]) -> int:
+def _number(text: str, field: str, least: int, most: int, names: dict[str, int]) -> int:
     number = names.get(text, int(text) if text.isascii() and text.isdecimal() else -1)
     if not least <= number <= most:
-        raise ScheduleError(f"{what}: got '{text}', wanted {least} to {most}")
+        raise ScheduleError(f"{field}: got '{text}', wanted {least} to {most}")
     return number
 
 
@@ -115,23 +115,23 @@ def _parse_day(item: str) -> Days:
     if item == "L":
         return lambda year, month: {_last_day(year, month)}
     if item.endswith("W"):
-        wanted = _number(item[:-1], "day of month", 1, 31, {})
-        return lambda year, month: _workday(year, month, wanted)
+        day = _number(item[:-1], "day of month", 1, 31, {})
+        return lambda year, month: _workday(year, month, day)
     numbers = set(_numbers(item, "day of month", 1, 31))
-    return lambda year, month: {one for one in numbers if one <= _last_day(year, month)}
+    return lambda year, month: {day for day in numbers if day <= _last_day(year, month)}
 
 
-def _workday(year: int, month: int, wanted: int) -> set[int]:
+def _workday(year: int, month: int, day: int) -> set[int]:
     """Return the weekday (Monday to Friday) of the month that is nearest to a day."""
     last = _last_day(year, month)
-    if wanted > last:
+    if day > last:
         return set()
-    weekday = _weekday(year, month, wanted)
+    weekday = _weekday(year, month, day)
     if weekday == _SATURDAY:
-        return {wanted - 1 if wanted > 1 else wanted + 2}
+        return {day - 1 if day > 1 else day + 2}
     if weekday == _SUNDAY:
-        return {wanted + 1 if wanted < last else wanted - 2}
-    return {wanted}
+        return {day + 1 if day < last else day - 2}
+    return {day}
 
 
 def _weekday(year: int, month: int, day: int) -> int:
@@ -158,17 +158,17 @@ def _some_weekdays(item: str) -> Days:
     return _of_weekdays(set(_numbers(item, "day of week", 1, 7, _WEEKDAYS)))
 
 
-def _of_weekdays(wanted: set[int], place: int | None = None) -> Days:
+def _of_weekdays(weekdays: set[int], place: int | None = None) -> Days:
     """Return the days of a month that are one of the weekdays: all, or the one at a place."""
 
     def days(year: int, month: int) -> set[int]:
-        found = [
+        dates = [
             day
             for day in range(1, _last_day(year, month) + 1)
-            if _weekday(year, month, day) in wanted
+            if _weekday(year, month, day) in weekdays
         ]
         if place is None:
-            return set(found)
-        return {found[place]} if place < len(found) else set()
+            return set(dates)
+        return {dates[place]} if place < len(dates) else set()
 
     return days

@@ -20,9 +20,9 @@ class InputError(ValueError):
 
 def check_input(settings: dict[str, Any]) -> None:
     """Raise ``InputError`` for an input, path or template that is none."""
-    given = [name for name in ("Input", "InputPath", "InputTransformer") if settings.get(name)]
-    if len(given) > 1:
-        raise InputError(f"Only one of Input, InputPath and InputTransformer: got {given}")
+    names = [name for name in ("Input", "InputPath", "InputTransformer") if settings.get(name)]
+    if len(names) > 1:
+        raise InputError(f"Only one of Input, InputPath and InputTransformer: got {names}")
     if settings.get("Input"):
         try:
             json.loads(settings["Input"])
@@ -40,12 +40,22 @@ def build_input(event: str, settings: dict[str, Any], rule_arn: str, rule_name: 
     if settings.get("Input"):
         return str(settings["Input"])
     if settings.get("InputPath"):
-        found = _value_at(json.loads(event), _steps(settings["InputPath"], "InputPath"))
-        return "null" if found is _MISSING else _dumps(found)
+        value = _value_at(json.loads(event), _steps(settings["InputPath"], "InputPath"))
+        return "null" if value is _MISSING else _dumps(value)
     transformer = settings.get("InputTransformer")
     if transformer:
         return _fill_template(event, transformer, {"rule-arn": rule_arn, "rule-name": rule_name})
     return event
+
+
+def fill_context(text: str, attributes: dict[str, str]) -> str:
+    """Replace the context attributes of EventBridge Scheduler in an input by their values.
+
+    ``attributes``: name without ``aws.scheduler.`` -> value.
+    """
+    for name, value in attributes.items():
+        text = text.replace(f"<aws.scheduler.{name}>", value)
+    return text
 
 
 def _fill_template(event: str, transformer: dict[str, Any], about: dict[str, str]) -> str:
@@ -53,33 +63,33 @@ def _fill_template(event: str, transformer: dict[str, Any], about: dict[str, str
     variables: dict[str, Any] = {f"aws.events.{name}": text for name, text in about.items()}
     variables["aws.events.event.ingestion-time"] = value.get("time")
     variables["aws.events.event.json"] = value
-    variables["aws.events.event"] = {k: one for k, one in value.items() if k != "detail"}
+    variables["aws.events.event"] = {k: field for k, field in value.items() if k != "detail"}
     for name, path in (transformer.get("InputPathsMap") or {}).items():
-        found = _value_at(value, _steps(path, name))
-        if found is not _MISSING:
-            variables[name] = found
+        selected = _value_at(value, _steps(path, name))
+        if selected is not _MISSING:
+            variables[name] = selected
     template = str(transformer["InputTemplate"])
     quoted = _quoted(template)
 
     def fill(match: re.Match[str]) -> str:
-        found = variables.get(match[1], _MISSING)
+        variable = variables.get(match[1], _MISSING)
         inside = quoted[match.start()]
-        if found is _MISSING:
+        if variable is _MISSING:
             return "" if inside else '""'
-        return _inside(found) if inside else _dumps(found)
+        return _inside(variable) if inside else _dumps(variable)
 
     return _VARIABLE.sub(fill, template)
 
 
 def _quoted(template: str) -> list[bool]:
     """Tell of each character whether it stands between quotation marks."""
-    found, inside, escaped = [], False, False
-    for one in template:
-        if one == '"' and not escaped:
+    flags, inside, escaped = [], False, False
+    for character in template:
+        if character == '"' and not escaped:
             inside = not inside
-        escaped = one == "\\" and not escaped
-        found.append(inside)
-    return found
+        escaped = character == "\\" and not escaped
+        flags.append(inside)
+    return flags
 
 
 def _inside(value: Any) -> str:
@@ -108,9 +118,9 @@ def _steps(path: Any, name: str) -> list[str | int]:
 
 def _value_at(value: Any, steps: list[str | int]) -> Any:
     for step in steps:
-        here = isinstance(value, list) if isinstance(step, int) else isinstance(value, dict)
+        fits = isinstance(value, list) if isinstance(step, int) else isinstance(value, dict)
         try:
-            value = value[step] if here else _MISSING
+            value = value[step] if fits else _MISSING
         except (KeyError, IndexError):
             value = _MISSING
         if value is _MISSING:

@@ -39,15 +39,15 @@ class PatternNumber:
         object.__setattr__(self, "value", Decimal(self.text))
 
 
-def make_operator(wanted: Any, path: str) -> Test:
+def make_operator(operand: Any, path: str) -> Test:
     """Return the test for one item of a field's array; raise ``PatternError``."""
-    if isinstance(wanted, list):
+    if isinstance(operand, list):
         raise PatternError(f"{path}: an array cannot stand in an array of values")
-    if not isinstance(wanted, dict):
-        return _equal(wanted)
-    if len(wanted) != 1:
-        raise PatternError(f"{path}: got {len(wanted)} operators in one object, wanted one")
-    ((name, value),) = wanted.items()
+    if not isinstance(operand, dict):
+        return _equal(operand)
+    if len(operand) != 1:
+        raise PatternError(f"{path}: got {len(operand)} operators in one object, wanted one")
+    ((name, value),) = operand.items()
     maker = _MAKERS.get(name)
     if maker is None:
         known = ", ".join(_MAKERS)
@@ -55,14 +55,14 @@ def make_operator(wanted: Any, path: str) -> Test:
     return maker(value, f"{path}.{name}")
 
 
-def wants_absence(wanted: Any) -> bool:
+def wants_absence(operand: Any) -> bool:
     """Tell whether an item is ``{"exists": false}``."""
-    return isinstance(wanted, dict) and wanted.get("exists") is False
+    return isinstance(operand, dict) and operand.get("exists") is False
 
 
-def _equal(wanted: Any) -> Test:
+def _equal(operand: Any) -> Test:
     def test(value: Any) -> bool:
-        return type(value) is type(wanted) and bool(value == wanted)
+        return type(value) is type(operand) and bool(value == operand)
 
     return test
 
@@ -80,21 +80,21 @@ def _on_texts(check: Callable[[str], bool]) -> Test:
     return lambda value: isinstance(value, str) and check(value)
 
 
-def _ignoring_case(wanted: Any, path: str) -> Test:
-    folded = _text(wanted, path).casefold()
+def _ignoring_case(operand: Any, path: str) -> Test:
+    folded = _text(operand, path).casefold()
     return _on_texts(lambda value: value.casefold() == folded)
 
 
 def _end_of(check: Callable[[str, str], bool]) -> Callable[[Any, str], Test]:
     """Make the maker of ``prefix`` or ``suffix``: both also take ``equals-ignore-case``."""
 
-    def maker(wanted: Any, path: str) -> Test:
-        if isinstance(wanted, dict):
-            if set(wanted) != {"equals-ignore-case"}:
+    def maker(operand: Any, path: str) -> Test:
+        if isinstance(operand, dict):
+            if set(operand) != {"equals-ignore-case"}:
                 raise PatternError(f"{path}: wanted a string or equals-ignore-case")
-            folded = _text(wanted["equals-ignore-case"], path).casefold()
+            folded = _text(operand["equals-ignore-case"], path).casefold()
             return _on_texts(lambda value: check(value.casefold(), folded))
-        text = _text(wanted, path)
+        text = _text(operand, path)
         return _on_texts(lambda value: check(value, text))
 
     return maker
@@ -103,8 +103,8 @@ def _end_of(check: Callable[[str, str], bool]) -> Callable[[Any, str], Test]:
 _prefix, _suffix = _end_of(str.startswith), _end_of(str.endswith)
 
 
-def _wildcard(wanted: Any, path: str) -> Test:
-    first, *rest = _pieces(_text(wanted, path), path)
+def _wildcard(operand: Any, path: str) -> Test:
+    first, *rest = _pieces(_text(operand, path), path)
     return _on_texts(lambda value: _fits(value, first, rest))
 
 
@@ -112,18 +112,18 @@ def _pieces(text: str, path: str) -> list[str]:
     r"""Split at each ``*`` that no backslash stands before; ``\*`` and ``\\`` are themselves."""
     pieces, at = [""], 0
     while at < len(text):
-        one = text[at]
-        if one == "\\":
+        character = text[at]
+        if character == "\\":
             at += 1
             if text[at : at + 1] not in ("*", "\\") or at == len(text):
                 raise PatternError(f"{path}: a backslash stands before * or another one only")
             pieces[-1] += text[at]
-        elif one == "*":
+        elif character == "*":
             if text[at + 1 : at + 2] == "*":
                 raise PatternError(f"{path}: two * beside each other")
             pieces.append("")
         else:
-            pieces[-1] += one
+            pieces[-1] += character
         at += 1
     return pieces
 
@@ -138,24 +138,24 @@ def _fits(value: str, first: str, rest: list[str]) -> bool:
     at = len(first)
     end = len(value) - len(last)
     for piece in middle:
-        found = value.find(piece, at, end)
-        if found < 0:
+        index = value.find(piece, at, end)
+        if index < 0:
             return False
-        at = found + len(piece)
+        at = index + len(piece)
     return value.endswith(last)
 
 
 # -- numbers, addresses, presence ------------------------------------------------------------------
 
 
-def _numeric(wanted: Any, path: str) -> Test:
-    if not isinstance(wanted, list) or len(wanted) not in (_PAIR, _TWO_PAIRS):
+def _numeric(operand: Any, path: str) -> Test:
+    if not isinstance(operand, list) or len(operand) not in (_PAIR, _TWO_PAIRS):
         raise PatternError(f"{path}: wanted one or two pairs of operator and number")
-    checks = [_comparison(*pair, path) for pair in zip(wanted[::2], wanted[1::2], strict=True)]
+    checks = [_comparison(*pair, path) for pair in zip(operand[::2], operand[1::2], strict=True)]
     if len(checks) > 1:
-        _check_range(wanted, path)
+        _check_range(operand, path)
     return lambda value: (
-        isinstance(value, PatternNumber) and all(one(value.value) for one in checks)
+        isinstance(value, PatternNumber) and all(check(value.value) for check in checks)
     )
 
 
@@ -169,17 +169,17 @@ def _comparison(name: Any, number: Any, path: str) -> Callable[[Decimal], bool]:
     return lambda value: bool(compare(value, limit))
 
 
-def _check_range(wanted: list[Any], path: str) -> None:
-    low, bottom, high, top = wanted
+def _check_range(operand: list[Any], path: str) -> None:
+    low, bottom, high, top = operand
     if low not in (">", ">=") or high not in ("<", "<="):
         raise PatternError(f"{path}: a range begins with > or >= and ends with < or <=")
     if bottom.value >= top.value:
         raise PatternError(f"{path}: the bottom of the range is not below its top")
 
 
-def _cidr(wanted: Any, path: str) -> Test:
+def _cidr(operand: Any, path: str) -> Test:
     try:
-        network = ipaddress.ip_network(_text(wanted, path), strict=False)
+        network = ipaddress.ip_network(_text(operand, path), strict=False)
     except ValueError:
         raise PatternError(f"{path}: wanted addresses as 10.0.0.0/24 or 2001:db8::/32") from None
 
@@ -192,33 +192,33 @@ def _cidr(wanted: Any, path: str) -> Test:
     return _on_texts(inside)
 
 
-def _exists(wanted: Any, path: str) -> Test:
-    if not isinstance(wanted, bool):
+def _exists(operand: Any, path: str) -> Test:
+    if not isinstance(operand, bool):
         raise PatternError(f"{path}: wanted true or false")
-    return lambda value: wanted  # noqa: ARG005 - there is a value, whatever it is
+    return lambda value: operand  # noqa: ARG005 - there is a value, whatever it is
 
 
 # -- anything but ----------------------------------------------------------------------------------
 
 
-def _anything_but(wanted: Any, path: str) -> Test:
-    tests = _refused(wanted, path)
+def _anything_but(operand: Any, path: str) -> Test:
+    tests = _refused(operand, path)
     return lambda value: not any(test(value) for test in tests)
 
 
-def _refused(wanted: Any, path: str) -> list[Test]:
-    if isinstance(wanted, dict):
-        (name, value), *more = wanted.items() or [("", None)]
+def _refused(operand: Any, path: str) -> list[Test]:
+    if isinstance(operand, dict):
+        (name, value), *more = operand.items() or [("", None)]
         if name not in ("prefix", "suffix", "equals-ignore-case", "wildcard") or more:
             known = "prefix, suffix, equals-ignore-case or wildcard"
             raise PatternError(f"{path}: got '{name}', wanted {known}")
         values = value if isinstance(value, list) else [value]
-        return _some([_MAKERS[name](_text(one, path), path) for one in values], path)
-    values = wanted if isinstance(wanted, list) else [wanted]
-    kinds = {type(one) for one in values}
+        return _some([_MAKERS[name](_text(item, path), path) for item in values], path)
+    values = operand if isinstance(operand, list) else [operand]
+    kinds = {type(item) for item in values}
     if not kinds <= {str} and not kinds <= {PatternNumber}:
         raise PatternError(f"{path}: wanted strings only or numbers only")
-    return _some([_equal(one) for one in values], path)
+    return _some([_equal(item) for item in values], path)
 
 
 def _some(tests: list[Test], path: str) -> list[Test]:

@@ -28,11 +28,11 @@ class _Leaf:
     tests: tuple[operators.Test, ...]
     absent: bool
 
-    def matches(self, found: list[Any]) -> bool:
-        scalars = list(_scalars(found))
+    def matches(self, values: list[Any]) -> bool:
+        scalars = list(_scalars(values))
         if not scalars:
             return self.absent
-        return any(test(one) for test in self.tests for one in scalars)
+        return any(test(scalar) for test in self.tests for scalar in scalars)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +42,16 @@ class _Node:
     fields: tuple[tuple[str, _Leaf | _Node], ...]
     groups: tuple[tuple[_Node, ...], ...]
 
-    def matches(self, found: list[Any]) -> bool:
+    def matches(self, values: list[Any]) -> bool:
         """Match one of the objects found; where there is none, what may be absent still does."""
-        objects = list(_objects(found)) or [{}]
-        return any(self.fits(one) for one in objects)
+        objects = list(_objects(values)) or [{}]
+        return any(self.fits(item) for item in objects)
 
     def fits(self, value: dict[str, Any]) -> bool:
         """Match one object."""
         return all(
             rule.matches([value[name]] if name in value else []) for name, rule in self.fields
-        ) and all(any(one.fits(value) for one in group) for group in self.groups)
+        ) and all(any(alternative.fits(value) for alternative in group) for group in self.groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,30 +85,30 @@ def parse_pattern(text: str) -> Pattern:
     return Pattern(_node(_loads(text, "the pattern"), ""))
 
 
-def _loads(text: str, what: str) -> Any:
+def _loads(text: str, subject: str) -> Any:
     try:
         return json.loads(
             text, parse_int=operators.PatternNumber, parse_float=operators.PatternNumber
         )
     except (ValueError, ArithmeticError, RecursionError) as error:
-        raise PatternError(f"{what}: no JSON: {error}") from None
+        raise PatternError(f"{subject}: no JSON: {error}") from None
 
 
 def _scalars(values: list[Any]) -> Iterator[Any]:
     """Yield the values themselves: an array counts as each of its items, an object as none."""
-    for one in values:
-        if isinstance(one, list):
-            yield from _scalars(one)
-        elif not isinstance(one, dict):
-            yield one
+    for value in values:
+        if isinstance(value, list):
+            yield from _scalars(value)
+        elif not isinstance(value, dict):
+            yield value
 
 
 def _objects(values: list[Any]) -> Iterator[dict[str, Any]]:
-    for one in values:
-        if isinstance(one, list):
-            yield from _objects(one)
-        elif isinstance(one, dict):
-            yield one
+    for value in values:
+        if isinstance(value, list):
+            yield from _objects(value)
+        elif isinstance(value, dict):
+            yield value
 
 
 # -- reading ---------------------------------------------------------------------------------------
@@ -136,12 +136,14 @@ def _rule(value: Any, path: str) -> _Leaf | _Node:
     if not value:
         raise PatternError(f"{path}: an empty array matches nothing")
     return _Leaf(
-        tuple(operators.make_operator(one, path) for one in value),
-        any(operators.wants_absence(one) for one in value),
+        tuple(operators.make_operator(item, path) for item in value),
+        any(operators.wants_absence(item) for item in value),
     )
 
 
 def _alternatives(value: Any, path: str) -> tuple[_Node, ...]:
     if not isinstance(value, list) or len(value) < _FEWEST_ALTERNATIVES:
         raise PatternError(f"{path}: wanted an array of at least two objects")
-    return tuple(_node(one, f"{path}[{number}]") for number, one in enumerate(value))
+    return tuple(
+        _node(alternative, f"{path}[{number}]") for number, alternative in enumerate(value)
+    )

@@ -39,16 +39,20 @@ class _Table(NamedTuple):
 def _table(model: type[models.Model]) -> _Table:
     about = model._meta  # noqa: SLF001 - Django's documented API in spite of its name
     fields = about.concrete_fields
-    auto = next((one.attname for one in fields if isinstance(one, models.AutoField)), None)
-    written = [one for one in fields if one.attname != auto]
+    auto = next((field.attname for field in fields if isinstance(field, models.AutoField)), None)
+    written = [field for field in fields if field.attname != auto]
     return _Table(
         about.db_table,
-        [one.attname for one in fields],
-        f"SELECT {', '.join(str(one.column) for one in fields)} FROM {about.db_table}",
-        ", ".join(str(one.column) for one in written),
-        attrgetter(*(one.attname for one in written)),
+        [field.attname for field in fields],
+        f"SELECT {', '.join(str(field.column) for field in fields)} FROM {about.db_table}",
+        ", ".join(str(field.column) for field in written),
+        attrgetter(*(field.attname for field in written)),
         auto,
-        {one.attname: one.get_default() for one in written if one.has_default() or one.null},
+        {
+            field.attname: field.get_default()
+            for field in written
+            if field.has_default() or field.null
+        },
     )
 
 
@@ -94,12 +98,12 @@ def insert(row: models.Model) -> None:
     row._state.db = connection.alias  # noqa: SLF001
 
 
-def insert_rows(model: type[models.Model], given: Sequence[Mapping[str, Any]]) -> None:
-    """Insert new rows of a model whose keys nobody asks for, by attribute; others have defaults."""
+def insert_rows(model: type[models.Model], new_rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows, given by attribute, of a model; no caller asks for the keys they get."""
     table = _table(model)
     names = table.columns.split(", ")
-    every = ({**table.defaults, **one} for one in given)
-    append(table.name, table.columns, [tuple(one[name] for name in names) for one in every])
+    complete_rows = ({**table.defaults, **row} for row in new_rows)
+    append(table.name, table.columns, [tuple(row[name] for name in names) for row in complete_rows])
 
 
 def insert_all(rows: Sequence[models.Model]) -> None:

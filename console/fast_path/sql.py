@@ -25,11 +25,11 @@ def cursor() -> Any:
 
     It is Django's where somebody watches the statements, and for other databases than the embedded.
     """
-    wanted = connections[DEFAULT_DB_ALIAS]
-    watched = wanted.queries_logged or wanted.execute_wrappers
-    if not is_embedded() or wanted.connection is None or watched:
-        return wanted.cursor()
-    return _Cursor(wanted)
+    database = connections[DEFAULT_DB_ALIAS]
+    watched = database.queries_logged or database.execute_wrappers
+    if not is_embedded() or database.connection is None or watched:
+        return database.cursor()
+    return _Cursor(database)
 
 
 class _Cursor:
@@ -47,14 +47,14 @@ class _Cursor:
     def __exit__(self, *_: object) -> None:
         self._cursor.close()
 
-    def execute(self, sql: str, given: Sequence[Any] | None = None) -> None:
+    def execute(self, sql: str, values: Sequence[Any] | None = None) -> None:
         """Execute a statement; its values in the order of its ``%s``."""
         self._check()
         with self._database.wrap_database_errors:
-            if given is None:
+            if values is None:
                 self._cursor.execute(sql)
             else:
-                self._cursor.execute(_marked(sql), given)
+                self._cursor.execute(_marked(sql), values)
 
     def executemany(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Execute a statement once for each row of values."""
@@ -74,8 +74,8 @@ class _Cursor:
     def fetchall(self) -> list[Any]:
         """Return the rows that are left."""
         with self._database.wrap_database_errors:
-            found: list[Any] = self._cursor.fetchall()
-        return found
+            rows: list[Any] = self._cursor.fetchall()
+        return rows
 
     def __iter__(self) -> Iterator[Any]:
         """Yield the rows that are left."""

@@ -19,37 +19,37 @@ _MAX_ATTEMPTS, _INTERVAL_S, _RATE = 3, 1, 2.0
 ROUNDED_MS = 1
 
 
-def attempts(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
-    """I7: at most 1 + MaxAttempts, and never before the pause is over; anew after a redrive."""
+def attempts(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+    """I7: at most 1 + MaxAttempts attempts, each after its pause; a redrive counts anew."""
     repeated = {visit: starts for visit, starts in walk.starts.items() if len(starts) > 1}
     if not repeated:
         return
-    states = states_of(found.definition)
+    states = states_of(record.definition)
     for visit, starts in repeated.items():
         state = states.get(walk.by_id[visit].state)
         if state is None:
             continue
         retriers = state.get("Retry", [])
-        most = 1 + sum(one.get("MaxAttempts", _MAX_ATTEMPTS) for one in retriers)
+        most = 1 + sum(retrier.get("MaxAttempts", _MAX_ATTEMPTS) for retrier in retriers)
         for tries in between(starts, walk.redrives):
             if len(tries) > most:
                 name = walk.by_id[visit].state
                 yield "I7", f"state {name!r} (event {visit}): {len(tries)} attempts of {most}"
             elif len(tries) > 1:
-                yield from _pauses(found, walk, retriers, tries)
+                yield from _pauses(record, walk, retriers, tries)
 
 
 def _pauses(
-    found: FoundExecution, walk: Walk, retriers: Sequence[Mapping[str, Any]], tries: Sequence[int]
+    record: FoundExecution, walk: Walk, retriers: Sequence[Mapping[str, Any]], tries: Sequence[int]
 ) -> Iterator[tuple[str, str]]:
     """Compare the pause before each further attempt with what its Retrier asks for."""
-    failures = [walk.by_id[walk.by_id[one].previous] for one in tries[1:]]
-    details = found.details([one.id for one in failures if one.type in OUTCOMES])
+    failures = [walk.by_id[walk.by_id[start].previous] for start in tries[1:]]
+    details = record.details([failure.id for failure in failures if failure.type in OUTCOMES])
     made = [0] * len(retriers)
     for start, failure in zip(tries[1:], failures, strict=True):
         place = _taker(retriers, details.get(failure.id, {}).get("error"))
         if place is None:
-            wanted_s = min(_pause_s(one, 0) for one in retriers)
+            wanted_s = min(_pause_s(retrier, 0) for retrier in retriers)
         else:
             wanted_s = _pause_s(retriers[place], made[place])
             made[place] += 1
@@ -59,12 +59,14 @@ def _pauses(
 
 
 def _taker(retriers: Sequence[Mapping[str, Any]], error: str | None) -> int | None:
-    """Return which Retrier took an error, None where its event does not tell."""
+    """Return the index of the Retrier that took an error, None if the event does not tell."""
     if error is None or error in _SPECIAL:
         return None
     takers = {error, "States.ALL", "States.TaskFailed"}
-    found = (place for place, one in enumerate(retriers) if takers & set(one["ErrorEquals"]))
-    return next(found, None)
+    places = (
+        place for place, retrier in enumerate(retriers) if takers & set(retrier["ErrorEquals"])
+    )
+    return next(places, None)
 
 
 def _pause_s(retrier: Mapping[str, Any], made: int) -> float:

@@ -48,72 +48,72 @@ class Log:
         """Yield what the lines of a log and the database disagree about."""
         for line in lines:
             if line.strip():
-                seen = json.loads(line)
-                yield from self._of(seen)(seen)
+                answer = json.loads(line)
+                yield from self._of(answer)(answer)
 
     def end(self) -> Iterator[Violation]:
         """Yield what can be told only once all lines were read."""
         for arn, calls in self._calls.items():
             yield from _calls(arn, calls)
 
-    def _of(self, seen: dict[str, Any]) -> Callable[[dict[str, Any]], Iterator[Violation]]:
+    def _of(self, answer: dict[str, Any]) -> Callable[[dict[str, Any]], Iterator[Violation]]:
         kinds = {"start": _started, "expect": _expected, "poll": _polled}
         kinds |= {"send": self._sent_once, "call": self._called}
-        return next(check for kind, check in kinds.items() if kind in seen)
+        return next(check for kind, check in kinds.items() if kind in answer)
 
-    def _sent_once(self, seen: dict[str, Any]) -> Iterator[Violation]:
-        digest = hashlib.sha256(seen["token"].encode()).hexdigest()
+    def _sent_once(self, answer: dict[str, Any]) -> Iterator[Violation]:
+        digest = hashlib.sha256(answer["token"].encode()).hexdigest()
         task = TaskRow.objects.select_related("execution").filter(token_hash=digest).first()
         if task is None:
-            yield Violation("I10", "", f"a send was answered for a token that is none: {seen}")
+            yield Violation("I10", "", f"a send was answered for a token that is none: {answer}")
         elif digest in self._sent:
             yield Violation("I10", task.execution.arn, f"task {task.task}: two sends were answered")
         else:
-            yield from _sent(task, seen)
+            yield from _sent(task, answer)
         self._sent.add(digest)
 
-    def _called(self, seen: dict[str, Any]) -> Iterator[Violation]:
-        self._calls.setdefault(seen["execution"], Counter())[seen["call"]] += 1
+    def _called(self, answer: dict[str, Any]) -> Iterator[Violation]:
+        self._calls.setdefault(answer["execution"], Counter())[answer["call"]] += 1
         yield from ()
 
 
-def _started(seen: dict[str, Any]) -> Iterator[Violation]:
-    if not Execution.objects.filter(arn=seen["start"]).exists():
-        yield Violation("I2", seen["start"], "its start was answered, and it is not there")
+def _started(answer: dict[str, Any]) -> Iterator[Violation]:
+    if not Execution.objects.filter(arn=answer["start"]).exists():
+        yield Violation("I2", answer["start"], "its start was answered, and it is not there")
 
 
-def _expected(seen: dict[str, Any]) -> Iterator[Violation]:
-    row = Execution.objects.filter(arn=seen["expect"]).values_list("status", "output").first()
+def _expected(answer: dict[str, Any]) -> Iterator[Violation]:
+    row = Execution.objects.filter(arn=answer["expect"]).values_list("status", "output").first()
     status, output = row or ("absent", None)
-    if output is None or json.loads(output) != json.loads(seen["output"]):
-        yield Violation("I12", seen["expect"], f"{status}: its output is not the expected one")
+    if output is None or json.loads(output) != json.loads(answer["output"]):
+        yield Violation("I12", answer["expect"], f"{status}: its output is not the expected one")
 
 
-def _polled(seen: dict[str, Any]) -> Iterator[Violation]:
-    rows = HistoryEvent.objects.filter(execution__arn=seen["poll"]).order_by("event_id")
-    stored = [list(one) for one in rows.values_list(*_COLUMNS)[: len(seen["events"])]]
-    if stored != seen["events"]:
-        yield Violation("I16", seen["poll"], "what was read is not the beginning of its history")
+def _polled(answer: dict[str, Any]) -> Iterator[Violation]:
+    rows = HistoryEvent.objects.filter(execution__arn=answer["poll"]).order_by("event_id")
+    stored = [list(row) for row in rows.values_list(*_COLUMNS)[: len(answer["events"])]]
+    if stored != answer["events"]:
+        yield Violation("I16", answer["poll"], "what was read is not the beginning of its history")
 
 
 # -- outcomes --------------------------------------------------------------------------------------
 
 
-def _sent(task: TaskRow, seen: dict[str, Any]) -> Iterator[Violation]:
-    """The outcome in the history, if there is one, is the one that was answered."""
+def _sent(task: TaskRow, answer: dict[str, Any]) -> Iterator[Violation]:
+    """I10: the outcome in the history, if there is one, is the one whose send was answered."""
     arn = task.execution.arn
     if task.status != "closed":
         yield Violation("I10", arn, f"task {task.task} is open after a send that was answered")
         return
-    told = _told(task) or _coming(task)
-    if told is None:
+    outcome = _told(task) or _coming(task)
+    if outcome is None:
         if task.execution.status == "RUNNING" and _awaited(task):
             yield Violation("I10", arn, f"task {task.task}: the outcome that was sent is lost")
         return
-    kind, details = told
-    names = ("output",) if seen["send"] == "success" else ("error", "cause")
-    same = all(details.get(name) == _stored(seen.get(name)) for name in names)
-    if engine.EVENT_TYPES[kind].stage is not _STAGES[seen["send"]] or not same:
+    kind, details = outcome
+    names = ("output",) if answer["send"] == "success" else ("error", "cause")
+    same = all(details.get(name) == _stored(answer.get(name)) for name in names)
+    if engine.EVENT_TYPES[kind].stage is not _STAGES[answer["send"]] or not same:
         yield Violation("I10", arn, f"task {task.task} has an outcome that is not the one sent")
 
 
@@ -138,17 +138,17 @@ def _told(task: TaskRow) -> tuple[str, dict[str, Any]] | None:
 
 def _coming(task: TaskRow) -> tuple[str, dict[str, Any]] | None:
     """Return the outcome that waits in the inbox."""
-    for one in InboxMessage.objects.filter(execution_id=task.execution_id).order_by("pk"):
-        body = json.loads(one.body)
-        if body.get("task") == task.task and one.kind in _OUTCOME_MESSAGES:
-            return one.kind, body
+    for message in InboxMessage.objects.filter(execution_id=task.execution_id).order_by("pk"):
+        body = json.loads(message.body)
+        if body.get("task") == task.task and message.kind in _OUTCOME_MESSAGES:
+            return message.kind, body
     return None
 
 
 def _awaited(task: TaskRow) -> bool:
     """Tell whether a line of control still waits for a task."""
     frames = FoundExecution(task.execution).frames()
-    return any(one.phase == "task" and one.waits_for == task.task for one in frames)
+    return any(frame.phase == "task" and frame.waits_for == task.task for frame in frames)
 
 
 # -- calls -----------------------------------------------------------------------------------------

@@ -71,14 +71,14 @@ class FoundExecution:
 
     def has_message(self, kind: str) -> bool:
         """Tell whether a message of a kind waits."""
-        return any(one.kind == kind for one in self.inbox)
+        return any(message.kind == kind for message in self.inbox)
 
     def messages_of(self) -> dict[int, list[InboxMessage]]:
         """Return task -> the messages that wait for it."""
-        of: dict[int, list[InboxMessage]] = defaultdict(list)
-        for one in self.inbox:
-            of[json.loads(one.body).get("task", 0)].append(one)
-        return of
+        messages: dict[int, list[InboxMessage]] = defaultdict(list)
+        for message in self.inbox:
+            messages[json.loads(message.body).get("task", 0)].append(message)
+        return messages
 
     def snapshot(self) -> engine.Run | None:
         """Return the run as it stands; None if only a later version can read it."""
@@ -97,12 +97,12 @@ class FoundExecution:
 
     def details(self, numbers: Iterable[int]) -> dict[int, dict[str, Any]]:
         """Return event -> its details."""
-        wanted = list(numbers)
+        event_ids = list(numbers)
         rows = HistoryEvent.objects.filter(execution_id=self.execution.pk)
         texts: dict[int, str] = {}
-        for start in range(0, len(wanted), _DETAILS):
-            some = rows.filter(event_id__in=wanted[start : start + _DETAILS])
-            texts.update(some.values_list("event_id", "details"))
+        for start in range(0, len(event_ids), _DETAILS):
+            batch = rows.filter(event_id__in=event_ids[start : start + _DETAILS])
+            texts.update(batch.values_list("event_id", "details"))
         return {number: json.loads(text) if text else {} for number, text in texts.items()}
 
 
@@ -115,27 +115,27 @@ def _definition(sha256: str) -> Mapping[str, Any]:
 
 def states_of(definition: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Return name -> state at any depth, but for names that stand for several."""
-    found: dict[str, Mapping[str, Any]] = {}
+    states: dict[str, Mapping[str, Any]] = {}
     twice: set[str] = set()
     blocks = [definition]
     while blocks:
         for name, state in blocks.pop()["States"].items():
-            (twice.add(name) if name in found else found.update({name: state}))
+            (twice.add(name) if name in states else states.update({name: state}))
             blocks += state.get("Branches", ())
             blocks += [state[key] for key in ("ItemProcessor", "Iterator") if key in state]
-    return {name: state for name, state in found.items() if name not in twice}
+    return {name: state for name, state in states.items() if name not in twice}
 
 
 # -- reading ---------------------------------------------------------------------------------------
 
 
-def batches(wanted: QuerySet[Execution]) -> Iterator[list[FoundExecution]]:
+def batches(executions: QuerySet[Execution]) -> Iterator[list[FoundExecution]]:
     """Yield the executions some at a time; while a batch is looked at, its rows stand still."""
     after = 0
     more = True
     while more:
         with one_instant():
-            batch, more = _batch(wanted.filter(pk__gt=after))
+            batch, more = _batch(executions.filter(pk__gt=after))
             yield batch
         if batch:
             after = batch[-1].execution.pk
@@ -156,39 +156,39 @@ def one_instant() -> Iterator[None]:
             cursor.execute("ROLLBACK")
 
 
-def _batch(wanted: QuerySet[Execution]) -> tuple[list[FoundExecution], bool]:
+def _batch(executions: QuerySet[Execution]) -> tuple[list[FoundExecution], bool]:
     """Return the first of the executions, and whether there may be more."""
-    rows = wanted.order_by("pk").defer(*_LARGE)[:_EXECUTIONS]
-    found = {one.pk: FoundExecution(one) for one in rows}
-    for run in RunRow.objects.defer("snapshot").filter(pk__in=found):
-        found[run.pk].run = run
-    chosen = _some(list(found.values()))
-    _fill({one.execution.pk: one for one in chosen})
-    return chosen, len(found) == _EXECUTIONS or len(chosen) < len(found)
+    rows = executions.order_by("pk").defer(*_LARGE)[:_EXECUTIONS]
+    records = {execution.pk: FoundExecution(execution) for execution in rows}
+    for run in RunRow.objects.defer("snapshot").filter(pk__in=records):
+        records[run.pk].run = run
+    chosen = _some(list(records.values()))
+    _fill({record.execution.pk: record for record in chosen})
+    return chosen, len(records) == _EXECUTIONS or len(chosen) < len(records)
 
 
-def _some(found: Sequence[FoundExecution]) -> list[FoundExecution]:
-    """Return the first of them, with about so many events that a batch may have."""
+def _some(records: Sequence[FoundExecution]) -> list[FoundExecution]:
+    """Return the first records, up to about the number of events that a batch may have."""
     events = 0
-    for place, one in enumerate(found):
-        events += one.run.next_event if one.run is not None else 0
+    for place, record in enumerate(records):
+        events += record.run.next_event if record.run is not None else 0
         if events > _EVENTS:
-            return list(found[: place + 1])
-    return list(found)
+            return list(records[: place + 1])
+    return list(records)
 
 
-def _fill(found: dict[int, FoundExecution]) -> None:
-    events = HistoryEvent.objects.filter(execution_id__in=found).order_by(
+def _fill(records: dict[int, FoundExecution]) -> None:
+    events = HistoryEvent.objects.filter(execution_id__in=records).order_by(
         "execution_id", "event_id"
     )
     columns = ("execution_id", "event_id", "previous", "at_ms", "type", "state")
     for number, *event in events.values_list(*columns):
-        found[number].events.append(HistoryLine(*event))
-    for task in TaskRow.objects.filter(execution_id__in=found).defer(*_TASK_PAYLOADS):
-        found[task.execution_id].tasks[task.task] = task
-    for timer in Timer.objects.filter(execution_id__in=found):
-        found[timer.execution_id].timers.append(timer)
-    for message in InboxMessage.objects.filter(execution_id__in=found).order_by("pk"):
-        found[message.execution_id].inbox.append(message)
-    for run in MapRun.objects.filter(parent_id__in=found):
-        found[run.parent_id].map_runs[run.task] = run
+        records[number].events.append(HistoryLine(*event))
+    for task in TaskRow.objects.filter(execution_id__in=records).defer(*_TASK_PAYLOADS):
+        records[task.execution_id].tasks[task.task] = task
+    for timer in Timer.objects.filter(execution_id__in=records):
+        records[timer.execution_id].timers.append(timer)
+    for message in InboxMessage.objects.filter(execution_id__in=records).order_by("pk"):
+        records[message.execution_id].inbox.append(message)
+    for run in MapRun.objects.filter(parent_id__in=records):
+        records[run.parent_id].map_runs[run.task] = run

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 _ROOTS = {"ExecutionStarted", "ExecutionAborted", "ExecutionTimedOut", "EvaluationFailed"}
 
 
-def numbering(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+def numbering(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I3: ids are 1..n, each event follows an earlier one, there is one root; time goes on."""
     del walk
-    events = found.events
+    events = record.events
     if not events or events[0].type != "ExecutionStarted":
         yield "I3", "the history does not begin with ExecutionStarted"
     for place, event in enumerate(events, 1):
@@ -39,46 +39,46 @@ def numbering(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
 
 def _roots(events: list[HistoryLine]) -> Iterator[tuple[str, str]]:
     """Nothing stands before the start, the first state, and an end from outside."""
-    roots = [one for one in events if one.previous == 0 and one.type not in _ROOTS]
-    for one in roots[1:] if roots and roots[0].type in event_types.STATE_ENTRIES else roots:
-        yield "I3", f"event {one.id} ({one.type}) follows nothing"
-    for one in events[1:]:
-        if one.type == "ExecutionStarted":
-            yield "I3", f"event {one.id} starts the execution once more"
+    roots = [event for event in events if event.previous == 0 and event.type not in _ROOTS]
+    for event in roots[1:] if roots and roots[0].type in event_types.STATE_ENTRIES else roots:
+        yield "I3", f"event {event.id} ({event.type}) follows nothing"
+    for event in events[1:]:
+        if event.type == "ExecutionStarted":
+            yield "I3", f"event {event.id} starts the execution once more"
 
 
-def ending(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+def ending(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I4: one end, the last event, as the execution's row tells it; nothing but a redrive after."""
-    events, status = found.events, found.execution.status
+    events, status = record.events, record.execution.status
     for event, after in pairwise(events):
         if (event.type in ENDS) != (after.type == REDRIVEN):
             yield "I4", f"event {after.id} ({after.type}) follows {event.type}"
     last = ENDS.get(events[-1].type, "") if events else ""
-    redriving = found.has_message("Redrive")
-    wanted = "RUNNING" if not last or redriving else last
-    if status != wanted:
+    redriving = record.has_message("Redrive")
+    expected = "RUNNING" if not last or redriving else last
+    if status != expected:
         yield "I4", f"status {status}, but the last event is {events[-1].type if events else None}"
     redrives = len(walk.redrives) + redriving
-    if found.execution.redrive_count != redrives:
-        yield "I4", f"redriveCount {found.execution.redrive_count}, {redrives} in the history"
-    yield from _check_row(found)
+    if record.execution.redrive_count != redrives:
+        yield "I4", f"redriveCount {record.execution.redrive_count}, {redrives} in the history"
+    yield from _check_row(record)
 
 
-def _check_row(found: FoundExecution) -> Iterator[tuple[str, str]]:
+def _check_row(record: FoundExecution) -> Iterator[tuple[str, str]]:
     """Compare the row with the event that ended the execution."""
     columns = ("status", "output", "error", "cause", "stop_ms")
-    row: dict[str, Any] = Execution.objects.values(*columns).get(pk=found.execution.pk)
-    if found.running:
-        told = [name for name in columns[1:] if row[name] is not None]
-        if told:
-            yield "I4", f"RUNNING with {', '.join(told)}"
+    row: dict[str, Any] = Execution.objects.values(*columns).get(pk=record.execution.pk)
+    if record.running:
+        filled = [name for name in columns[1:] if row[name] is not None]
+        if filled:
+            yield "I4", f"RUNNING with {', '.join(filled)}"
         return
     if row["stop_ms"] is None:
         yield "I4", "ended without a stop date"
-    last = found.events[-1] if found.events else None
+    last = record.events[-1] if record.events else None
     if last is None or ENDS.get(last.type) != row["status"]:
         return
-    details = found.details([last.id])[last.id]
+    details = record.details([last.id])[last.id]
     names = [] if last.type == "ExecutionTimedOut" else ["output", "error", "cause"]
     for name in names:  # a timeout has an error in its event only
         ended = details.get(name)

@@ -25,120 +25,120 @@ _ENDINGS = ("TaskSucceeded", "TaskFailed", "TaskTimedOut")
 _BAD = ("FAILED", "TIMED_OUT", "ABORTED")
 
 
-def check_progress(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+def check_progress(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I1: whatever runs has something that will move it, and so has each line of control in it."""
     del walk
-    if not found.running or found.run is None or found.run.parked:
+    if not record.running or record.run is None or record.run.parked:
         return
-    if not _something(found):
+    if not _something(record):
         yield "I1", "RUNNING, and nothing will move it"
-    elif not (found.has_message("Stop") or found.has_message("Redrive")):
-        yield from _lines(found)
+    elif not (record.has_message("Stop") or record.has_message("Redrive")):
+        yield from _lines(record)
 
 
-def _lines(found: FoundExecution) -> Iterator[tuple[str, str]]:
-    run = found.snapshot()
+def _lines(record: FoundExecution) -> Iterator[tuple[str, str]]:
+    run = record.snapshot()
     if run is None:
         return  # a later version's
     for frame in run.frames.values():
-        missing = _missing(found, run, frame)
+        missing = _missing(record, run, frame)
         if missing:
             yield "I1", f"state {frame.state!r} (event {frame.entered_event}): {missing}"
 
 
-def _something(found: FoundExecution) -> bool:
-    ready = found.run is not None and found.run.ready
-    waiting = any(_moves(found, one) for one in found.tasks.values())
-    return bool(ready or found.inbox or found.timers or waiting)
+def _something(record: FoundExecution) -> bool:
+    ready = record.run is not None and record.run.ready
+    waiting = any(_moves(record, task) for task in record.tasks.values())
+    return bool(ready or record.inbox or record.timers or waiting)
 
 
-def _moves(found: FoundExecution, task: TaskRow) -> bool:
+def _moves(record: FoundExecution, task: TaskRow) -> bool:
     """Tell whether a task is open and somebody is there to end it."""
     if task.status == "closed":
         return False
     if task.kind == "map" and task.status == "started":
-        run = found.map_runs.get(task.task)
+        run = record.map_runs.get(task.task)
         return run is not None and run.status == "RUNNING"
     return task.status != "started" or alive(task.worker)
 
 
-def _missing(found: FoundExecution, run: engine.Run, frame: Any) -> str:
-    """Return what a line of control waits for in vain, "" if it does not."""
+def _missing(record: FoundExecution, run: engine.Run, frame: Any) -> str:
+    """Return what a line of control waits for although it will not come, "" if all is well."""
     match frame.phase:
         case "task":
-            task = found.tasks.get(frame.waits_for)
-            coming = found.messages_of().get(frame.waits_for, ())
-            open_ = task is not None and _moves(found, task)
-            ended = any(one.kind in _ENDINGS for one in coming)
+            task = record.tasks.get(frame.waits_for)
+            coming = record.messages_of().get(frame.waits_for, ())
+            open_ = task is not None and _moves(record, task)
+            ended = any(message.kind in _ENDINGS for message in coming)
             return "" if open_ or ended else f"task {frame.waits_for} is not open"
         case "timer" | "backoff":
-            armed = any(one.name == frame.timer for one in found.timers)
+            armed = any(timer.name == frame.timer for timer in record.timers)
             return "" if armed else f"timer {frame.timer} is not armed"
         case "group":
             return "" if frame.waits_for in run.groups else f"group {frame.waits_for} is gone"
         case _:
-            tokens = any(transition_rate.is_token_timer(one.name) for one in found.timers)
-            ready = tokens or (found.run is not None and found.run.ready)
+            tokens = any(transition_rate.is_token_timer(timer.name) for timer in record.timers)
+            ready = tokens or (record.run is not None and record.run.ready)
             return "" if ready and frame.id in run.ready else "it is not in the queue"
 
 
-def counts(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
-    """I1 of Map Runs: their counts, which tell when they end, are those of their children.
+def counts(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+    """I1 of Map Runs: their counts, which decide when they end, agree with their children.
 
-    Not of one that is being removed: its children go first.
+    A Map Run that is being removed is left out: its children are removed first.
     """
     del walk
-    for run in found.map_runs.values():
+    for run in record.map_runs.values():
         rows = Execution.objects.filter(map_run=run).order_by().values_list("status")
         number = dict(rows.annotate(Count("pk")))
         bad = sum(number.get(status, 0) for status in _BAD)
-        told = run.failed + run.timed_out + run.aborted + run.pending_redrive
-        for what, is_told, is_there in (
+        unsuccessful = run.failed + run.timed_out + run.aborted + run.pending_redrive
+        for label, is_told, is_there in (
             ("started", run.started, sum(number.values())),
             ("succeeded", run.succeeded, number.get("SUCCEEDED", 0)),
-            ("failed", told, bad),
+            ("failed", unsuccessful, bad),
         ):
-            if is_told != is_there and not retention.is_begun(found.execution.pk):
-                yield "I1", f"Map Run {run.arn}: {is_told} {what}, but there are {is_there}"
+            if is_told != is_there and not retention.is_begun(record.execution.pk):
+                yield "I1", f"Map Run {run.arn}: {is_told} {label}, but there are {is_there}"
 
 
-def rest(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+def rest(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I15: nothing is open that belongs to an execution that ended, or that nobody waits for."""
     del walk
-    opened = [one.task for one in found.tasks.values() if one.status != "closed"]
-    if found.running:
-        yield from _unwanted(found, opened)
+    opened = [task.task for task in record.tasks.values() if task.status != "closed"]
+    if record.running:
+        yield from _unwanted(record, opened)
         return
     for task in opened:
         yield "I15", f"task {task} is open"
-    for timer in found.timers:
+    for timer in record.timers:
         yield "I15", f"timer {timer.name} is armed"
     before = clock.now_ms() - _GRACE_MS
-    for message in found.inbox:
+    for message in record.inbox:
         if message.created_ms < before:
             yield "I15", f"a message {message.kind} waits"
-    if found.run is not None and found.run.ready:
+    if record.run is not None and record.run.ready:
         yield "I15", "it is still to be stepped"
-    values = RunValue.objects.filter(execution_id=found.execution.pk)
-    if found.execution.status == "SUCCEEDED" and values.exists():
+    values = RunValue.objects.filter(execution_id=record.execution.pk)
+    if record.execution.status == "SUCCEEDED" and values.exists():
         yield "I15", "values are kept"
-    if (found.execution.stop_ms or 0) < before:
-        yield from _left_running(found)
+    if (record.execution.stop_ms or 0) < before:
+        yield from _left_running(record)
 
 
-def _unwanted(found: FoundExecution, opened: list[int]) -> Iterator[tuple[str, str]]:
-    if not opened or found.has_message("Redrive"):
+def _unwanted(record: FoundExecution, opened: list[int]) -> Iterator[tuple[str, str]]:
+    if not opened or record.has_message("Redrive"):
         return
-    frames = found.frames()
-    wanted = {one.waits_for for one in frames if one.phase == "task"}
+    frames = record.frames()
+    awaited = {frame.waits_for for frame in frames if frame.phase == "task"}
     for task in opened:
-        if task not in wanted:
+        if task not in awaited:
             yield "I15", f"task {task} is open, and nobody waits for it"
 
 
-def _left_running(found: FoundExecution) -> Iterator[tuple[str, str]]:
+def _left_running(record: FoundExecution) -> Iterator[tuple[str, str]]:
     """Look for Map Runs of an ended execution that nothing keeps from being closed."""
-    for run in found.map_runs.values():
+    for run in record.map_runs.values():
         busy = MapRun.objects.filter(pk=run.pk, children__status="RUNNING")
         if run.status == "RUNNING" and not busy.exists():
             yield "I15", f"Map Run {run.arn} is RUNNING"

@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 _SHAPING = ("ResultSelector", "ResultPath", "OutputPath", "Output", "ResultWriter")
 
 
-def in_order(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+def in_order(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I9: result i is that of item i, or of branch i, whatever finished first."""
-    groups = [one for one in walk.exits if _is_group(walk, one)]
-    states = states_of(found.definition) if groups else {}
+    groups = [visit for visit in walk.exits if _is_group(walk, visit)]
+    states = states_of(record.definition) if groups else {}
     for visit in groups:
         state = states.get(walk.by_id[visit].state)
         if state is None or any(key in state for key in _SHAPING):
             continue
         left = _left(walk, visit)
         if left is not None:
-            yield from _compare(found, walk, state, visit, left)
+            yield from _compare(record, walk, state, visit, left)
 
 
 def _is_group(walk: Walk, visit: int) -> bool:
@@ -55,52 +55,52 @@ def _of_map_run(walk: Walk, event: int) -> bool:
 
 
 def _compare(
-    found: FoundExecution, walk: Walk, state: Mapping[str, Any], visit: int, left: int
+    record: FoundExecution, walk: Walk, state: Mapping[str, Any], visit: int, left: int
 ) -> Iterator[tuple[str, str]]:
     attempt = walk.starts[visit][-1]
     if state["Type"] == "Parallel":
         lines = dict(enumerate(_branches(walk, state, attempt)))
     elif _of_map_run(walk, walk.by_id[walk.joined[attempt]].previous):
-        yield from _children(found, walk, visit, left)
+        yield from _children(record, walk, visit, left)
         return
     else:
-        lines = _iterations(found, walk, attempt)
-    details = found.details([left, *lines.values()])
-    wanted = [json.loads(details[lines[index]]["output"]) for index in sorted(lines)]
-    if json.loads(details[left]["output"]) != wanted:
+        lines = _iterations(record, walk, attempt)
+    details = record.details([left, *lines.values()])
+    outputs = [json.loads(details[lines[index]]["output"]) for index in sorted(lines)]
+    if json.loads(details[left]["output"]) != outputs:
         yield "I9", f"event {left}: the result is not that of the {len(lines)} lines, in order"
 
 
-def _iterations(found: FoundExecution, walk: Walk, attempt: int) -> dict[int, int]:
+def _iterations(record: FoundExecution, walk: Walk, attempt: int) -> dict[int, int]:
     """Return index -> the event with the output of that iteration."""
     ended = [
-        one.id
-        for one in found.events
-        if one.type == "MapIterationSucceeded"
-        and walk.visit.get(one.id) == walk.visit[attempt]
-        and one.id > attempt
+        event.id
+        for event in record.events
+        if event.type == "MapIterationSucceeded"
+        and walk.visit.get(event.id) == walk.visit[attempt]
+        and event.id > attempt
     ]
-    details = found.details(ended)
-    return {details[one]["index"]: walk.by_id[one].previous for one in ended}
+    details = record.details(ended)
+    return {details[event_id]["index"]: walk.by_id[event_id].previous for event_id in ended}
 
 
 def _branches(walk: Walk, state: Mapping[str, Any], attempt: int) -> Iterator[int]:
     """Yield the event with the output of each branch: the last that left one of its states."""
     inside = [visit for visit, home in walk.home.items() if home == attempt]
     for branch in state["Branches"]:
-        own = [one for one in inside if walk.by_id[one].state in branch["States"]]
-        yield max(event for visit in own for event in walk.exits[visit])
+        branch_visits = [visit for visit in inside if walk.by_id[visit].state in branch["States"]]
+        yield max(event for visit in branch_visits for event in walk.exits[visit])
 
 
 def _children(
-    found: FoundExecution, walk: Walk, visit: int, left: int
+    record: FoundExecution, walk: Walk, visit: int, left: int
 ) -> Iterator[tuple[str, str]]:
     """Compare the result of a Map Run with its children's."""
     run = max(
-        (one for task, one in found.map_runs.items() if walk.visit.get(task) == visit),
-        key=lambda one: one.task,
+        (run for task, run in record.map_runs.items() if walk.visit.get(task) == visit),
+        key=lambda run: run.task,
     )
     rows = Execution.objects.filter(map_run=run, status="SUCCEEDED").order_by("item_index")
-    wanted = [json.loads(text or "null") for text in rows.values_list("output", flat=True)]
-    if json.loads(found.details([left])[left]["output"]) != wanted:
+    outputs = [json.loads(text or "null") for text in rows.values_list("output", flat=True)]
+    if json.loads(record.details([left])[left]["output"]) != outputs:
         yield "I9", f"event {left}: the result is not that of the Map Run's children, in order"

@@ -14,53 +14,53 @@ if TYPE_CHECKING:
     from console.invariants.walk import Walk
 
 
-def visits(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+def visits(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I5: a state is left at most once a visit, and once if the execution succeeded."""
-    succeeded = found.execution.status == "SUCCEEDED"
+    succeeded = record.execution.status == "SUCCEEDED"
     for visit, exits in walk.exits.items():
         name = f"state {walk.by_id[visit].state!r} (event {visit})"
         if len(exits) > 1:
             yield "I5", f"{name} was left {len(exits)} times: {exits}"
         elif succeeded and not exits and not walk.died(visit):
             yield "I5", f"{name} was never left"
-    for one in walk.strays:
-        if one.type in event_types.STATE_EXITS:
-            yield "I5", f"event {one.id} leaves state {one.state!r}, which was not entered"
+    for event in walk.strays:
+        if event.type in event_types.STATE_EXITS:
+            yield "I5", f"event {event.id} leaves state {event.state!r}, which was not entered"
 
 
-def outcomes(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
-    """I6: what was scheduled has one outcome; none only if it, or its group, ended before."""
+def outcomes(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+    """I6: a scheduled task has one outcome, or none if its execution or group ended before it."""
     for task, ended in walk.outcomes.items():
         if len(ended) > 1:
             yield "I6", f"task {task} has {len(ended)} outcomes: {ended}"
-        elif not ended and not _excused(found, walk, task):
+        elif not ended and not _excused(record, walk, task):
             yield "I6", f"task {task} has no outcome and will have none"
-    for one in walk.strays:
-        if one.type not in event_types.STATE_EXITS:
-            yield "I6", f"event {one.id} ({one.type}) is the outcome of nothing"
-    yield from _rows(found, walk)
+    for event in walk.strays:
+        if event.type not in event_types.STATE_EXITS:
+            yield "I6", f"event {event.id} ({event.type}) is the outcome of nothing"
+    yield from _rows(record, walk)
 
 
-def _excused(found: FoundExecution, walk: Walk, task: int) -> bool:
-    """Tell why a task may have no outcome (yet)."""
+def _excused(record: FoundExecution, walk: Walk, task: int) -> bool:
+    """Tell whether a task may be without an outcome, for good or for now."""
     end = walk.next_end(task)
     if end not in ("", "SUCCEEDED"):
         return True  # the execution ended before it
     if walk.died(walk.visit.get(task, 0)):
         return True  # a sibling failed before it, or its group goes on: then I1 watches it
-    row = found.tasks.get(task)
+    row = record.tasks.get(task)
     opened = row is not None and row.status != "closed"
-    coming = found.has_message("Stop") or bool(found.messages_of().get(task))
+    coming = record.has_message("Stop") or bool(record.messages_of().get(task))
     return not end and (opened or coming)
 
 
-def _rows(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+def _rows(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """Compare the tasks' rows with their events."""
     kinds = {*SCHEDULED, "MapRunStarted"}
-    told = {one.id for one in found.events if one.type in kinds}
-    for task in sorted(told ^ set(found.tasks)):
-        missing = "row" if task in told else "event"
+    event_ids = {event.id for event in record.events if event.type in kinds}
+    for task in sorted(event_ids ^ set(record.tasks)):
+        missing = "row" if task in event_ids else "event"
         yield "I6", f"task {task} has no {missing}"
-    for task, row in found.tasks.items():
+    for task, row in record.tasks.items():
         if row.status != "closed" and walk.outcomes.get(task):
             yield "I6", f"task {task} has its outcome and is open"

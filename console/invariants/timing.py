@@ -23,19 +23,19 @@ CLOCKS_APART_MS = 20
 """So far may two processes be apart that measured the database's clock at different times."""
 
 
-def never_early(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+def never_early(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I8: Wait states, task timeouts and the execution's own timeout take the time they say."""
-    yield from _waits(found, walk)
+    yield from _waits(record, walk)
     for task in walk.outcomes:
         for outcome in walk.outcomes[task]:
             if engine.EVENT_TYPES[walk.by_id[outcome].type].stage is engine.Stage.TIMED_OUT:
-                yield from _timeout(found, walk, task, outcome)
-    yield from _execution(found)
+                yield from _timeout(record, walk, task, outcome)
+    yield from _execution(record)
 
 
-def _waits(found: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
-    waits = [one for one in walk.exits if walk.by_id[one].type == "WaitStateEntered"]
-    states = states_of(found.definition) if waits else {}
+def _waits(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+    waits = [visit for visit in walk.exits if walk.by_id[visit].type == "WaitStateEntered"]
+    states = states_of(record.definition) if waits else {}
     for visit in waits:
         entered = walk.by_id[visit]
         due_ms = _due_ms(entered, states.get(entered.state, {}))
@@ -54,10 +54,10 @@ def _due_ms(entered: HistoryLine, state: Mapping[str, Any]) -> int:
 
 
 def _timeout(
-    found: FoundExecution, walk: Walk, task: int, outcome: int
+    record: FoundExecution, walk: Walk, task: int, outcome: int
 ) -> Iterator[tuple[str, str]]:
     """Compare a task's timeout with its row, which tells the clock that ran out."""
-    row = found.tasks.get(task)
+    row = record.tasks.get(task)
     if row is None:
         return
     match row.clock:
@@ -73,12 +73,14 @@ def _timeout(
 
 def _since_start(row: TaskRow, walk: Walk, task: int, outcome: int) -> Iterator[tuple[str, str]]:
     """Compare TimeoutSeconds or HeartbeatSeconds; those of an activity begin with its start."""
-    own: dict[str, tuple[int | None, ...]] = {
+    limits_of_clock: dict[str, tuple[int | None, ...]] = {
         TaskClock.START_TO_CLOSE: (row.timeout_s,),
         TaskClock.HEARTBEAT: (row.heartbeat_s,),
     }
-    wanted = own.get(row.clock, (row.timeout_s, row.heartbeat_s))  # no clock: an older row
-    limits = [one for one in wanted if one is not None]
+    candidates = limits_of_clock.get(
+        row.clock, (row.timeout_s, row.heartbeat_s)
+    )  # no clock: an older row
+    limits = [seconds for seconds in candidates if seconds is not None]
     begun = walk.by_id[task].at_ms if row.kind != "activity" else row.started_ms
     if limits and begun is not None:
         yield from _early(walk.by_id[outcome], begun + min(limits) * 1000)
@@ -86,12 +88,12 @@ def _since_start(row: TaskRow, walk: Walk, task: int, outcome: int) -> Iterator[
         yield "I8", f"event {outcome}: a timeout of task {task}, which has none"
 
 
-def _execution(found: FoundExecution) -> Iterator[tuple[str, str]]:
-    seconds = found.definition.get("TimeoutSeconds")
-    if not isinstance(seconds, int) or arns.is_express(found.execution.arn):
+def _execution(record: FoundExecution) -> Iterator[tuple[str, str]]:
+    seconds = record.definition.get("TimeoutSeconds")
+    if not isinstance(seconds, int) or arns.is_express(record.execution.arn):
         return
     begun, seconds = 0, min(seconds, engine.MAX_EXECUTION_S)
-    for event in found.events:
+    for event in record.events:
         if event.type in ("ExecutionStarted", REDRIVEN):
             begun = event.at_ms
         elif event.type == "ExecutionTimedOut":

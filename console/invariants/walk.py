@@ -35,7 +35,7 @@ class Walk:
 
     def __init__(self, events: Sequence[HistoryLine]) -> None:
         """Walk through the events; a broken chain breaks nothing here."""
-        self.by_id = {one.id: one for one in events}
+        self.by_id = {event.id: event for event in events}
         self.visit: dict[int, int] = {}  # event -> visit
         self.home: dict[int, int] = {}  # visit -> event
         self.exits: dict[int, list[int]] = {}  # visit -> events
@@ -44,12 +44,12 @@ class Walk:
         self.attempt: dict[int, int] = {}  # home -> the attempt it belongs to
         self.outcomes: dict[int, list[int]] = {}  # ...Scheduled event -> events
         self.strays: list[HistoryLine] = []  # outcomes of nothing, exits from nowhere
-        self.ends = [one.id for one in events if one.type in ENDS]
-        self.redrives = [one.id for one in events if one.type == REDRIVEN]
+        self.ends = [event.id for event in events if event.type in ENDS]
+        self.redrives = [event.id for event in events if event.type == REDRIVEN]
         self._open: dict[str, int] = {}  # state -> its last visit
         self._entry: dict[tuple[int, str], int] = {}  # (event before, state) -> visit
-        for one in events:
-            self._take(one)
+        for event in events:
+            self._take(event)
 
     def died(self, visit: int) -> bool:
         """Tell whether a visit lies in a branch or iteration whose group has not been joined."""
@@ -58,12 +58,12 @@ class Walk:
 
     def next_end(self, event: int) -> str:
         """Return how the execution ended next after an event, "" if it has not."""
-        after = next((one for one in self.ends if one > event), None)
+        after = next((end for end in self.ends if end > event), None)
         return "" if after is None else ENDS[self.by_id[after].type]
 
     def redrive_before(self, event: int) -> int:
         """Return the last redrive before an event, 0 if there was none."""
-        return max((one for one in self.redrives if one < event), default=0)
+        return max((redrive for redrive in self.redrives if redrive < event), default=0)
 
     # -- one event ---------------------------------------------------------------------------------
 
@@ -118,9 +118,9 @@ class Walk:
     def _find(self, event: HistoryLine) -> int:
         """Go back along the chain to the visit of the event's own state."""
         if event.type == "EvaluationFailed":  # on entry it points before the entry
-            found = self._entry.get((event.previous, event.state))
-            if found is not None:
-                return found
+            entry = self._entry.get((event.previous, event.state))
+            if entry is not None:
+                return entry
         visit = self.visit.get(event.previous, 0)
         while visit and not _same(self.by_id[visit], event):
             before = self.by_id[visit].previous
@@ -137,8 +137,8 @@ def _is_outcome_of(event: HistoryLine, scheduled: HistoryLine) -> bool:
 
 def _same(entered: HistoryLine, event: HistoryLine) -> bool:
     """Tell whether an event may be of the state that was entered; names repeat in branches."""
-    kind, told, _ = event.type.partition("State")
-    return entered.state == event.state and (not told or entered.type == f"{kind}StateEntered")
+    kind, separator, _ = event.type.partition("State")
+    return entered.state == event.state and (not separator or entered.type == f"{kind}StateEntered")
 
 
 def between(numbers: Sequence[int], cuts: Sequence[int]) -> list[list[int]]:

@@ -50,33 +50,33 @@ class Watch:
         """Look once at all that runs, and again at what was seen before."""
         self.samples += 1
         for batch in batches(Execution.objects.filter(status="RUNNING")):
-            for found in batch:
-                for number, what in progress.check_progress(found, Walk(())):
-                    yield Violation(number, found.execution.arn, what)
-                self._note(found)
+            for record in batch:
+                for number, problem in progress.check_progress(record, Walk(())):
+                    yield Violation(number, record.execution.arn, problem)
+                self._note(record)
         for batch in batches(Execution.objects.filter(pk__in=list(self._seen))):
-            for found in batch:
-                yield from self._compare(found)
+            for record in batch:
+                yield from self._compare(record)
 
-    def _note(self, found: FoundExecution) -> None:
-        if len(self._seen) < _WATCHED and found.run is not None:
-            self._seen.setdefault(found.execution.pk, _seen(found, len(found.events)))
+    def _note(self, record: FoundExecution) -> None:
+        if len(self._seen) < _WATCHED and record.run is not None:
+            self._seen.setdefault(record.execution.pk, _seen(record, len(record.events)))
 
-    def _compare(self, found: FoundExecution) -> Iterator[Violation]:
-        """Whatever was seen is still there, and the version only grew."""
-        before = self._seen[found.execution.pk]
-        now = _seen(found, before.events)
-        arn = found.execution.arn
+    def _compare(self, record: FoundExecution) -> Iterator[Violation]:
+        """Yield what was seen before and changed since: events, or a version that went back."""
+        before = self._seen[record.execution.pk]
+        now = _seen(record, before.events)
+        arn = record.execution.arn
         if now.version < before.version:
             yield Violation("I11", arn, f"version {before.version} became {now.version}")
         if now.digest != before.digest:
             yield Violation("I16", arn, f"the first {before.events} events are others than before")
-        if found.running:
-            self._seen[found.execution.pk] = _seen(found, len(found.events))
+        if record.running:
+            self._seen[record.execution.pk] = _seen(record, len(record.events))
         else:
-            del self._seen[found.execution.pk]
+            del self._seen[record.execution.pk]
 
 
-def _seen(found: FoundExecution, events: int) -> Seen:
-    digest = hashlib.sha256(repr(found.events[:events]).encode()).hexdigest()
-    return Seen(0 if found.run is None else found.run.version, events, digest)
+def _seen(record: FoundExecution, events: int) -> Seen:
+    digest = hashlib.sha256(repr(record.events[:events]).encode()).hexdigest()
+    return Seen(0 if record.run is None else record.run.version, events, digest)

@@ -53,8 +53,8 @@ def compile_pattern(pattern: str) -> Callable[[str], bool]:
     if text.startswith("{"):
         if not text.endswith("}"):
             raise InvalidPattern("Invalid filter pattern: a JSON pattern ends with }")
-        wanted = _PatternParser(text[1:-1]).whole()
-        return lambda line: wanted(json.loads(line))
+        condition = _PatternParser(text[1:-1]).whole()
+        return lambda line: condition(json.loads(line))
     return _terms(text)
 
 
@@ -62,12 +62,12 @@ def _terms(text: str) -> Callable[[str], bool]:
     groups: dict[str, list[str]] = {"": [], "-": [], "?": []}
     place = 0
     while place < len(text):
-        found = _TERM.match(text, place)
-        if found is None:
+        match = _TERM.match(text, place)
+        if match is None:
             raise InvalidPattern("Invalid filter pattern: a quote is not closed")
-        sign, phrase, term = found.groups()
+        sign, phrase, term = match.groups()
         groups[sign].append(term if phrase is None else _unquoted(phrase))
-        place = found.end()
+        place = match.end()
 
     def matches(line: str) -> bool:
         if any(term in line for term in groups["-"]):
@@ -93,14 +93,14 @@ class _PatternParser:
 
     @staticmethod
     def _tokens(text: str) -> list[tuple[str, str]]:
-        found, place = [], 0
+        tokens, place = [], 0
         while text[place:].strip():
             token = _TOKEN.match(text, place)
             if token is None or token.lastgroup is None:
                 raise InvalidPattern(f"Invalid filter pattern: not understood: {text[place:]!r}")
-            found.append((token.lastgroup, token[token.lastgroup]))
+            tokens.append((token.lastgroup, token[token.lastgroup]))
             place = token.end()
-        return found
+        return tokens
 
     def whole(self) -> Callable[[Any], bool]:
         """Return the test that the whole pattern is."""
@@ -147,8 +147,8 @@ class _PatternParser:
         sign = self._next("sign")
         if sign not in {*_COMPARE, "=", "!="}:
             raise InvalidPattern(f"Invalid filter pattern: got {sign!r}, wanted a comparison")
-        kind, wanted = self._operand()
-        return lambda value: _holds(_find(value, path), sign, kind, wanted)
+        kind, operand = self._operand()
+        return lambda value: _holds(_find(value, path), sign, kind, operand)
 
     def _operand(self) -> tuple[str, str]:
         if self.place < len(self.tokens) and self.tokens[self.place][0] == "text":
@@ -162,15 +162,17 @@ class _PatternParser:
         return self.tokens[self.place - 1][1]
 
     def _take(self, text: str) -> bool:
-        here = self.tokens[self.place : self.place + 1]
-        found = bool(here) and here[0][0] in ("sign", "word") and here[0][1].upper() == text
-        self.place += found
-        return found
+        upcoming = self.tokens[self.place : self.place + 1]
+        taken = (
+            bool(upcoming) and upcoming[0][0] in ("sign", "word") and upcoming[0][1].upper() == text
+        )
+        self.place += taken
+        return taken
 
-    def _wrong(self, wanted: str) -> InvalidPattern:
-        here = self.tokens[self.place : self.place + 1]
-        got = here[0][1] if here else "the end"
-        return InvalidPattern(f"Invalid filter pattern: got {got!r}, wanted {wanted}")
+    def _wrong(self, expected: str) -> InvalidPattern:
+        upcoming = self.tokens[self.place : self.place + 1]
+        got = upcoming[0][1] if upcoming else "the end"
+        return InvalidPattern(f"Invalid filter pattern: got {got!r}, wanted {expected}")
 
 
 _CONSTANTS = {"NULL": None, "TRUE": True, "FALSE": False}
@@ -180,11 +182,11 @@ def _path(selector: str) -> list[str | int]:
     steps: list[str | int] = []
     place = 1
     while place < len(selector):
-        found = _STEP.match(selector, place)
-        if found is None:
+        match = _STEP.match(selector, place)
+        if match is None:
             raise InvalidPattern(f"Invalid filter pattern: the selector {selector!r}")
-        steps.append(found[1] if found[2] is None else int(found[2]))
-        place = found.end()
+        steps.append(match[1] if match[2] is None else int(match[2]))
+        place = match.end()
     return steps
 
 
@@ -199,18 +201,20 @@ def _find(value: Any, path: list[str | int]) -> Any:
     return value
 
 
-def _holds(value: Any, sign: str, kind: str, wanted: str) -> bool:
+def _holds(value: Any, sign: str, kind: str, operand: str) -> bool:
     """Tell whether a comparison holds. A word that is a number compares with numbers."""
     if value is _ABSENT or isinstance(value, dict | list | bool) or value is None:
         return False
-    number = _number(wanted) if kind == "word" else None
+    number = _number(operand) if kind == "word" else None
     if number is not None and not isinstance(value, str):
         return _compare(value, sign, number)
     if sign in _COMPARE:
-        own = _number(str(value))
-        return own is not None and number is not None and _COMPARE[sign](own, number)
-    same = fnmatchcase(str(value), wanted.replace("[", "[[]").replace("?", "[?]"))
-    return same == (sign == "=")
+        value_number = _number(str(value))
+        return (
+            value_number is not None and number is not None and _COMPARE[sign](value_number, number)
+        )
+    matches = fnmatchcase(str(value), operand.replace("[", "[[]").replace("?", "[?]"))
+    return matches == (sign == "=")
 
 
 def _compare(value: float, sign: str, number: float) -> bool:

@@ -58,13 +58,13 @@ class Range:
 
     def condition(self) -> Q:
         """Return the same for events in the database."""
-        found = Q() if self.since is None else Q(at_ms__gte=self.since)
-        return found if self.until is None else found & Q(at_ms__lt=self.until)
+        condition = Q() if self.since is None else Q(at_ms__gte=self.since)
+        return condition if self.until is None else condition & Q(at_ms__lt=self.until)
 
     def executions(self) -> Q:
         """Return the executions that may have such lines."""
-        found = Q() if self.since is None else Q(stop_ms=None) | Q(stop_ms__gte=self.since)
-        return found if self.until is None else found & Q(start_ms__lt=self.until)
+        condition = Q() if self.since is None else Q(stop_ms=None) | Q(stop_ms__gte=self.since)
+        return condition if self.until is None else condition & Q(start_ms__lt=self.until)
 
 
 def stream_lines(
@@ -87,15 +87,15 @@ def stream_lines(
     else:
         rows = events.filter(event_id__gt=after).order_by("event_id")
     asked = _hidden(stream, rows[:limit].iterator(chunk_size=_CHUNK), hide and hide([stream]))
-    found = _fitting(_lines(stream, asked, _redrives([stream])))
-    return found[::-1] if before else found
+    fitting = _fitting(_lines(stream, asked, _redrives([stream])))
+    return fitting[::-1] if before else fitting
 
 
-def _fitting(found: Iterator[Line]) -> list[Line]:
+def _fitting(candidates: Iterator[Line]) -> list[Line]:
     """Return the first lines that a page has room for, at least one."""
     kept: list[Line] = []
     size = 0
-    for line in found:
+    for line in candidates:
         size += line.size
         if kept and size > PAGE_BYTES:
             break
@@ -103,15 +103,19 @@ def _fitting(found: Iterator[Line]) -> list[Line]:
     return kept
 
 
-def _events(group: LogGroup, some: Sequence[Stream], span: Range) -> QuerySet[HistoryEvent]:
+def _events(group: LogGroup, log_streams: Sequence[Stream], span: Range) -> QuerySet[HistoryEvent]:
     """Return the events of streams that are lines of a group."""
-    wanted = Q(pk__in=[])
-    for level in {one.span.level for one in some}:
-        at_level = Q(execution_id__in=[one.place[1] for one in some if one.span.level == level])
-        wanted |= (
+    condition = Q(pk__in=[])
+    for level in {stream.span.level for stream in log_streams}:
+        at_level = Q(
+            execution_id__in=[
+                stream.place[1] for stream in log_streams if stream.span.level == level
+            ]
+        )
+        condition |= (
             at_level if level == "ALL" else at_level & Q(type__in=lines.logged_event_types(level))
         )
-    return HistoryEvent.objects.filter(wanted, span.condition(), at_ms__gte=group.created_ms)
+    return HistoryEvent.objects.filter(condition, span.condition(), at_ms__gte=group.created_ms)
 
 
 def _lines(
@@ -130,23 +134,23 @@ def _hidden(
     return rows if hides is None else map(hides[stream.place[1]], rows)
 
 
-def _redrives(some: Iterable[Stream]) -> dict[int, list[int]]:
+def _redrives(log_streams: Iterable[Stream]) -> dict[int, list[int]]:
     """Return execution -> the ids of its redrives, of those that were redriven."""
-    again = [one.place[1] for one in some if one.execution.redrive_count]
-    found: dict[int, list[int]] = {}
+    again = [stream.place[1] for stream in log_streams if stream.execution.redrive_count]
+    redrives: dict[int, list[int]] = {}
     if again:
         events = HistoryEvent.objects.filter(execution_id__in=again, type="ExecutionRedriven")
         pairs = events.order_by("event_id").values_list("execution_id", "event_id")
         for execution, number in pairs:
-            found.setdefault(execution, []).append(number)
-    return found
+            redrives.setdefault(execution, []).append(number)
+    return redrives
 
 
-def newest_lines(group: LogGroup, some: Sequence[Stream], limit: int) -> list[Line]:
+def newest_lines(group: LogGroup, log_streams: Sequence[Stream], limit: int) -> list[Line]:
     """Return up to ``limit`` of the newest lines of some streams, newest first, in one query."""
-    by_execution = {one.place[1]: one for one in some}
-    rows = _events(group, some, Range()).order_by("-at_ms", "-execution_id", "-event_id")
-    redrives = _redrives(some)
+    by_execution = {stream.place[1]: stream for stream in log_streams}
+    rows = _events(group, log_streams, Range()).order_by("-at_ms", "-execution_id", "-event_id")
+    redrives = _redrives(log_streams)
     return [next(_lines(by_execution[row.execution_id], [row], redrives)) for row in rows[:limit]]
 
 
@@ -178,13 +182,13 @@ def search_lines(
     """Search streams in order of their starts, some thousands of lines a call.
 
     Lines of one page come in order of time. ``ways``: the streams from the one ``after`` on.
-    ``hide``: of some streams, what hides in their events, before they are matched: else a pattern
-    would tell what is hidden.
+    ``hide``: returns, for some streams, what masks their events. Events are masked before they are
+    matched, so that no pattern can find out a masked value.
     """
     page = Search([])
-    for seen, (stream, found) in enumerate(_by_stream(group, ways, span, after, hide)):
+    for seen, (stream, log_lines) in enumerate(_by_stream(group, ways, span, after, hide)):
         begun = after[2] if after and stream.place == after[:2] else 0
-        if not _search_one(page, stream, found, matches, limit, begun):
+        if not _search_one(page, stream, log_lines, matches, limit, begun):
             break
         if seen >= _MOST_STREAMS:
             page.cursor = (*stream.place, 2**31 - 1)
@@ -223,7 +227,7 @@ def _batches(ways: Iterator[Stream]) -> Iterator[list[Stream]]:
     """Put streams together whose histories are not longer than a chunk altogether."""
     batch: list[Stream] = []
     for stream in ways:
-        if batch and sum(one.length for one in batch) + stream.length > _CHUNK:
+        if batch and sum(queued.length for queued in batch) + stream.length > _CHUNK:
             yield batch
             batch = []
         batch.append(stream)
@@ -234,14 +238,14 @@ def _batches(ways: Iterator[Stream]) -> Iterator[list[Stream]]:
 def _search_one(
     page: Search,
     stream: Stream,
-    found: Iterator[Line],
+    log_lines: Iterator[Line],
     matches: Callable[[str], bool],
     limit: int,
     begun: int,
 ) -> bool:
     """Add a stream's lines after an event to a page; tell whether there is room for more."""
     last = begun
-    for line in found:
+    for line in log_lines:
         if line.number <= begun:
             continue
         fits = not page.found or page.size + line.size <= PAGE_BYTES
@@ -261,7 +265,9 @@ def streams_from(
     group: LogGroup, span: Range, prefix: str, after: Cursor | None
 ) -> Iterator[Stream]:
     """Yield the streams that may have lines in a range, from the one of a cursor on."""
-    known = [one for one in streams.log_spans(group) if streams.may_begin(one, prefix)]
+    known = [
+        log_span for log_span in streams.log_spans(group) if streams.may_begin(log_span, prefix)
+    ]
     place = None if after is None else (after[0], after[1] - 1)
-    found = streams.streams_by_time(group, known, span.executions(), place)
-    return (one for one in found if one.name.startswith(prefix))
+    log_streams = streams.streams_by_time(group, known, span.executions(), place)
+    return (stream for stream in log_streams if stream.name.startswith(prefix))

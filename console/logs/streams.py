@@ -58,9 +58,9 @@ class Span:
     def condition(self) -> Q:
         """Return the same for the database."""
         arn = self.machine_arn
-        found = Q(state_machine_arn=arn) | Q(state_machine_arn__startswith=f"{arn}/")
-        found &= Q(start_ms__gte=self.since)
-        return found if self.until is None else found & Q(start_ms__lt=self.until)
+        condition = Q(state_machine_arn=arn) | Q(state_machine_arn__startswith=f"{arn}/")
+        condition &= Q(start_ms__gte=self.since)
+        return condition if self.until is None else condition & Q(start_ms__lt=self.until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,26 +98,28 @@ def stream_name(execution: Execution) -> str:
 
 
 def log_spans(group: LogGroup) -> list[Span]:
-    """Return which executions log to a group, and how, by machine and time."""
-    here = LogRoute.objects.filter(project_id=group.project_id, region=group.region)
-    machines = here.filter(group=group.name).values("machine_arn")
-    routes = list(here.filter(machine_arn__in=machines).order_by("machine_arn", "since_ms"))
-    found = []
-    for one, following in zip_longest(routes, routes[1:]):
-        if one.group != group.name or one.level == "OFF":
+    """Return the spans, by machine and time, whose executions log to a group."""
+    region_routes = LogRoute.objects.filter(project_id=group.project_id, region=group.region)
+    machines = region_routes.filter(group=group.name).values("machine_arn")
+    routes = list(
+        region_routes.filter(machine_arn__in=machines).order_by("machine_arn", "since_ms")
+    )
+    spans = []
+    for route, following in zip_longest(routes, routes[1:]):
+        if route.group != group.name or route.level == "OFF":
             continue
-        same = following is not None and following.machine_arn == one.machine_arn
-        until = following.since_ms if same and following else None
-        found.append(Span(one.machine_arn, one.since_ms, until, one.level, one.with_data))
-    return found
+        same_machine = following is not None and following.machine_arn == route.machine_arn
+        until = following.since_ms if same_machine and following else None
+        spans.append(Span(route.machine_arn, route.since_ms, until, route.level, route.with_data))
+    return spans
 
 
-def _executions(group: LogGroup, wanted: Iterable[Span]) -> QuerySet[Execution]:
+def _executions(group: LogGroup, spans: Iterable[Span]) -> QuerySet[Execution]:
     condition = Q(pk__in=[])
-    for span in wanted:
+    for span in spans:
         condition |= span.condition()
-    found = Execution.objects.filter(condition, project_id=group.project_id)
-    return found.filter(Q(stop_ms=None) | Q(stop_ms__gte=group.created_ms)).only(*_COLUMNS)
+    executions = Execution.objects.filter(condition, project_id=group.project_id)
+    return executions.filter(Q(stop_ms=None) | Q(stop_ms__gte=group.created_ms)).only(*_COLUMNS)
 
 
 def _after(place: Place | None, *, descending: bool) -> Q:
@@ -131,24 +133,24 @@ def _after(place: Place | None, *, descending: bool) -> Q:
 
 def _streams(rows: Sequence[Execution], known: Sequence[Span]) -> Iterator[Stream]:
     for row in rows:
-        span = next(one for one in known if one.holds(row))
+        span = next(span for span in known if span.holds(row))
         first, last, following = attrgetter("first_ms", "last_ms", "following")(row)
         yield Stream(row, span, first, last, (following or 1) - 1)
 
 
 def _with_times(
-    found: QuerySet[Execution], group: LogGroup, wanted: frozenset[str] | None
+    executions: QuerySet[Execution], group: LogGroup, types: frozenset[str] | None
 ) -> QuerySet[Execution]:
     """Annotate executions with the times of their first and last line; drop those without."""
     events = HistoryEvent.objects.filter(execution=OuterRef("pk"), at_ms__gte=group.created_ms)
-    if wanted is not None:
-        events = events.filter(type__in=wanted)
+    if types is not None:
+        events = events.filter(type__in=types)
     first = events.order_by("event_id").values("at_ms")[:1]
     last = events.order_by("-event_id").values("at_ms")[:1]
-    found = found.annotate(
+    executions = executions.annotate(
         first_ms=Subquery(first), last_ms=Subquery(last), following=F("runrow__next_event")
     )
-    return found.filter(last_ms__isnull=False)
+    return executions.filter(last_ms__isnull=False)
 
 
 def streams_by_name(
@@ -164,11 +166,11 @@ def streams_by_name(
         if after and (machine > after[0] if descending else machine < after[0]):
             continue
         place = after[1:] if after and after[0] == machine else None
-        some = [span for span in known if span.machine_arn == machine]
-        found = streams_by_time(
-            group, some, _day_filter(prefix, machine), place, descending=descending
+        spans = [span for span in known if span.machine_arn == machine]
+        streams = streams_by_time(
+            group, spans, _day_filter(prefix, machine), place, descending=descending
         )
-        yield from (one for one in found if one.name.startswith(prefix))
+        yield from (stream for stream in streams if stream.name.startswith(prefix))
 
 
 def streams_by_time(
@@ -182,10 +184,12 @@ def streams_by_time(
     """Yield the streams of some executions in order of their starts, after a place."""
     levels = sorted({span.level for span in known})
     ways = [
-        _walk(group, [one for one in known if one.level == level], also or Q(), after, descending)
+        _walk(
+            group, [span for span in known if span.level == level], also or Q(), after, descending
+        )
         for level in levels
     ]
-    return heapq.merge(*ways, key=lambda one: one.place, reverse=descending)
+    return heapq.merge(*ways, key=lambda stream: stream.place, reverse=descending)
 
 
 def _walk(
@@ -196,11 +200,11 @@ def _walk(
     descending: bool,
 ) -> Iterator[Stream]:
     """Yield the streams of executions that log at one level, read in batches."""
-    wanted = None if known[0].level == "ALL" else lines.logged_event_types(known[0].level)
-    found = _with_times(_executions(group, known), group, wanted).filter(also)
-    found = found.order_by(*(("-start_ms", "-pk") if descending else ("start_ms", "pk")))
+    types = None if known[0].level == "ALL" else lines.logged_event_types(known[0].level)
+    executions = _with_times(_executions(group, known), group, types).filter(also)
+    executions = executions.order_by(*(("-start_ms", "-pk") if descending else ("start_ms", "pk")))
     while True:
-        rows = list(found.filter(_after(after, descending=descending))[:_BATCH])
+        rows = list(executions.filter(_after(after, descending=descending))[:_BATCH])
         yield from _streams(rows, known)
         if len(rows) < _BATCH:
             return
@@ -240,9 +244,9 @@ def find_stream(group: LogGroup, name: str) -> Stream | None:
     row = Execution.objects.filter(pk=pk, project_id=group.project_id).only(*_COLUMNS).first()
     if row is None or stream_name(row) != name:
         return None
-    span = next((one for one in log_spans(group) if one.holds(row)), None)
+    span = next((span for span in log_spans(group) if span.holds(row)), None)
     if span is None:
         return None
-    wanted = None if span.level == "ALL" else lines.logged_event_types(span.level)
-    timed = _with_times(Execution.objects.filter(pk=pk), group, wanted).only(*_COLUMNS)
+    types = None if span.level == "ALL" else lines.logged_event_types(span.level)
+    timed = _with_times(Execution.objects.filter(pk=pk), group, types).only(*_COLUMNS)
     return next(_streams(list(timed), [span]), None)

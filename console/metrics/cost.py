@@ -63,11 +63,11 @@ class Cost:
 
 
 def read_rates() -> dict[str, PriceRate]:
-    """Return every price: the table's where it has one, else the built-in one."""
-    found = {name: PriceRate(dollars, _AS_OF, _SOURCE) for name, dollars in _BUILT_IN.items()}
+    """Return every price: that of the table, or the built-in one where the table has none."""
+    rates = {name: PriceRate(dollars, _AS_OF, _SOURCE) for name, dollars in _BUILT_IN.items()}
     for row in Price.objects.filter(name__in=_BUILT_IN):
-        found[row.name] = PriceRate(row.dollars, row.as_of, row.source)
-    return found
+        rates[row.name] = PriceRate(row.dollars, row.as_of, row.source)
+    return rates
 
 
 def count_transitions(made: int, redrives: int, ends: int) -> int:
@@ -102,13 +102,13 @@ def cost_of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost
     Returned with the number of executions looked at: beyond ``MOST`` the rest is taken to be like
     the newest.
     """
-    found = Execution.objects.filter(state_machine=machine, start_ms__range=(since, until - 1))
+    executions = Execution.objects.filter(state_machine=machine, start_ms__range=(since, until - 1))
     has_ended = ~Q(status="RUNNING") | Q(redrive_count__gt=0)
-    sums = found.aggregate(
+    sums = executions.aggregate(
         runs=Count("pk"), redrives=Sum("redrive_count"), ends=Count("pk", filter=has_ended)
     )
     runs, redrives = sums["runs"], sums["redrives"] or 0
-    newest = list(found.order_by("-start_ms").values_list("pk", "start_ms", "stop_ms")[:MOST])
+    newest = list(executions.order_by("-start_ms").values_list("pk", "start_ms", "stop_ms")[:MOST])
     share = Decimal(runs) / len(newest) if newest else Decimal(0)
     if machine.type == "EXPRESS":
         memory = BASE_MB * MB + len(machine.definition.text)

@@ -91,8 +91,8 @@ _COUNTS = {
 class TaskMetricNames:
     """How the metrics of one kind of task are called."""
 
-    one: str
-    many: str
+    singular: str
+    plural: str
     dimension: str
     words: str
 
@@ -113,27 +113,31 @@ WORK = {
 
 def _all_metrics() -> list[Metric]:
     machine = "StateMachineArn"
-    found = [
+    metrics = [
         Metric(name, unit, machine, "executions", meaning)
         for name, (unit, meaning) in _EXECUTIONS.items()
     ]
     words = "calls that were refused and transitions that waited, because of a limit"
-    found.append(Metric("ThrottledEvents", "Count", LIMITS[0], "limits", words))
-    found += [Metric(name, "Count", "", "gauges", meaning) for name, meaning in _GAUGES.items()]
+    metrics.append(Metric("ThrottledEvents", "Count", LIMITS[0], "limits", words))
+    metrics += [Metric(name, "Count", "", "gauges", meaning) for name, meaning in _GAUGES.items()]
     for kind in WORK.values():
-        found += [
+        metrics += [
             Metric(
-                kind.one + name, "Milliseconds", kind.dimension, "tasks", f"{kind.words}: {words}"
+                kind.singular + name,
+                "Milliseconds",
+                kind.dimension,
+                "tasks",
+                f"{kind.words}: {words}",
             )
             for name, words in _TIMES.items()
         ]
-        found += [
-            Metric(kind.many + name, "Count", kind.dimension, "tasks", f"{kind.words} {words}")
+        metrics += [
+            Metric(kind.plural + name, "Count", kind.dimension, "tasks", f"{kind.words} {words}")
             for name, words in _COUNTS.items()
         ]
     words = "activities whose worker gave no sign of life in time"
     late = Metric("ActivitiesHeartbeatTimedOut", "Count", "ActivityArn", "tasks", words)
-    return [*found, late]
+    return [*metrics, late]
 
 
-METRICS = {one.name: one for one in _all_metrics()}
+METRICS = {metric.name: metric for metric in _all_metrics()}

@@ -63,58 +63,58 @@ def _machine(series: Series) -> str:
     return series.resource if METRICS[series.metric].group == "executions" else ""
 
 
-def read_buckets(asked: MetricQuery) -> dict[str, Buckets]:
-    """Return metric -> start of period (epoch ms) -> what its values were; empty periods lack."""
-    found: dict[str, Buckets] = {metric: {} for metric in asked.metrics}
+def read_buckets(query: MetricQuery) -> dict[str, Buckets]:
+    """Return metric -> start of period (epoch ms) -> tally; empty periods are left out."""
+    buckets: dict[str, Buckets] = {metric: {} for metric in query.metrics}
     summed = rollups.summed_until()
-    if asked.spread:
-        _add_rows(asked, found)
-    if set(asked.metrics) - asked.spread:
-        _add_sums(asked, found)
-    groups = {METRICS[metric].group for metric in asked.metrics} - {"gauges"}
-    since = max(asked.since, summed)
-    if groups and since < asked.until:
-        live = rollups.sum_samples(asked.project, groups, since, asked.until)
-        for (series, minute), one in live.items():
-            if asked.wants(series):
-                found[series.metric].setdefault(asked.bucket(minute), Tally()).take(one)
-    return found
+    if query.spread:
+        _add_rows(query, buckets)
+    if set(query.metrics) - query.spread:
+        _add_sums(query, buckets)
+    groups = {METRICS[metric].group for metric in query.metrics} - {"gauges"}
+    since = max(query.since, summed)
+    if groups and since < query.until:
+        live = rollups.sum_samples(query.project, groups, since, query.until)
+        for (series, minute), summary in live.items():
+            if query.wants(series):
+                buckets[series.metric].setdefault(query.bucket(minute), Tally()).take(summary)
+    return buckets
 
 
-def _rows(asked: MetricQuery) -> QuerySet[MetricMinute]:
+def _rows(query: MetricQuery) -> QuerySet[MetricMinute]:
     rows = MetricMinute.objects.filter(
-        project=asked.project,
-        region=asked.region,
-        metric__in=asked.metrics,
-        minute_ms__range=(asked.since, asked.until - 1),
-        also=asked.also,
+        project=query.project,
+        region=query.region,
+        metric__in=query.metrics,
+        minute_ms__range=(query.since, query.until - 1),
+        also=query.also,
     ).order_by()
-    if asked.resource is not None:
-        return rows.filter(resource=asked.resource)
+    if query.resource is not None:
+        return rows.filter(resource=query.resource)
     return rows.exclude(Q(resource__contains=":states:") & Q(resource__contains="/"))
 
 
-def _add_rows(asked: MetricQuery, found: dict[str, Buckets]) -> None:
+def _add_rows(query: MetricQuery, buckets: dict[str, Buckets]) -> None:
     """Add row by row, with the spread that percentiles need."""
-    for row in _rows(asked).filter(metric__in=asked.spread).iterator():
-        found[row.metric].setdefault(asked.bucket(row.minute_ms), Tally()).take(
+    for row in _rows(query).filter(metric__in=query.spread).iterator():
+        buckets[row.metric].setdefault(query.bucket(row.minute_ms), Tally()).take(
             tally.tally_of_row(row)
         )
 
 
-def _add_sums(asked: MetricQuery, found: dict[str, Buckets]) -> None:
-    """Let the database add: a month is forty thousand rows a machine."""
-    start = F("minute_ms") - (F("minute_ms") - asked.since) % asked.period
+def _add_sums(query: MetricQuery, buckets: dict[str, Buckets]) -> None:
+    """Add up in the database: a month has forty thousand rows a machine."""
+    start = F("minute_ms") - (F("minute_ms") - query.since) % query.period
     sums = (
-        _rows(asked)
-        .exclude(metric__in=asked.spread)
+        _rows(query)
+        .exclude(metric__in=query.spread)
         .annotate(start=start)
         .values("metric", "start")
         .annotate(n=Sum("count"), of=Sum("total"), low=Min("least"), high=Max("most"))
     )
     for row in sums:
-        one = Tally(row["n"], row["of"], row["low"], row["high"])
-        found[row["metric"]][int(row["start"])] = one
+        summary = Tally(row["n"], row["of"], row["low"], row["high"])
+        buckets[row["metric"]][int(row["start"])] = summary
 
 
 def known_series(project: int, region: str, since: int, until: int) -> list[Series]:
@@ -123,12 +123,12 @@ def known_series(project: int, region: str, since: int, until: int) -> list[Seri
         project=project, region=region, minute_ms__range=(since, until - 1)
     )
     names = rows.order_by().values_list("metric", "resource", "also").annotate(Count("pk"))
-    found = {Series(project, region, *row[:3]) for row in names}
+    all_series = {Series(project, region, *row[:3]) for row in names}
     start = max(since, rollups.summed_until())
     live = rollups.sum_samples(project, rollups.ALL, start, until)
-    found |= {series for series, _ in live if series.region == region}
-    found |= {series for series, _ in rollups.read_gauges(Project.objects.get(pk=project))}
-    return sorted(one for one in found if one.region == region)
+    all_series |= {series for series, _ in live if series.region == region}
+    all_series |= {series for series, _ in rollups.read_gauges(Project.objects.get(pk=project))}
+    return sorted(series for series in all_series if series.region == region)
 
 
 def floor_to_period(at_ms: int, step: int = MINUTE) -> int:

@@ -60,12 +60,12 @@ def summed_until() -> int:
 
 def sum_samples(project: int, groups: Collection[str], since: int, until: int) -> Minutes:
     """Sum the samples of a span by series and minute."""
-    found: Minutes = {}
+    minutes: Minutes = {}
     for group in sorted(groups):
-        for one in samples.samples_of(project, group, since, until):
-            key = one.series, one.at_ms - one.at_ms % MINUTE
-            found.setdefault(key, Tally()).add(one.value)
-    return found
+        for sample in samples.samples_of(project, group, since, until):
+            key = sample.series, sample.at_ms - sample.at_ms % MINUTE
+            minutes.setdefault(key, Tally()).add(sample.value)
+    return minutes
 
 
 def _next_chunk() -> bool:
@@ -77,10 +77,10 @@ def _next_chunk() -> bool:
     until = min(since + _CHUNK_MS, end)
     if since >= until:
         return False
-    found: Minutes = {}
+    minutes: Minutes = {}
     for project in Project.objects.values_list("pk", flat=True):
-        found |= sum_samples(project, ALL, since, until)
-    return write(lambda: _store(known, until, found)) and until < end
+        minutes |= sum_samples(project, ALL, since, until)
+    return write(lambda: _store(known, until, minutes)) and until < end
 
 
 def _first_minute(otherwise: int) -> int:
@@ -89,7 +89,7 @@ def _first_minute(otherwise: int) -> int:
     return otherwise - MINUTE if oldest is None else oldest - oldest % MINUTE
 
 
-def _store(known: int, until: int, found: Minutes) -> bool:
+def _store(known: int, until: int, minutes: Minutes) -> bool:
     """Write the sums and move the cursor, unless somebody else did (inside a transaction)."""
     fact, _ = ServerFact.objects.get_or_create(name=_CURSOR, defaults={"value": "0"})
     fact = ServerFact.objects.select_for_update().get(pk=fact.pk)
@@ -99,27 +99,27 @@ def _store(known: int, until: int, found: Minutes) -> bool:
     fact.save()
     MetricMinute.objects.bulk_create(
         [
-            MetricMinute(minute_ms=minute, **_rollup_row(key, one))
-            for (key, minute), one in found.items()
+            MetricMinute(minute_ms=minute, **_rollup_row(key, summary))
+            for (key, minute), summary in minutes.items()
         ],
         batch_size=_AT_ONCE,
     )
     totals: dict[Series, Tally] = {}
-    for (series, _minute), one in found.items():
-        totals.setdefault(series, Tally()).take(one)
+    for (series, _minute), summary in minutes.items():
+        totals.setdefault(series, Tally()).take(summary)
     _add_totals(totals)
     return True
 
 
 def _add_totals(totals: Mapping[Series, Tally]) -> None:
-    for series, one in totals.items():
-        which = _identity(series)
-        row = MetricTotal.objects.select_for_update().filter(**which).first()
+    for series, summary in totals.items():
+        identity = _identity(series)
+        row = MetricTotal.objects.select_for_update().filter(**identity).first()
         if row is None:
-            MetricTotal.objects.create(**_rollup_row(series, one))
+            MetricTotal.objects.create(**_rollup_row(series, summary))
             continue
         known = tally.tally_of_row(row)
-        known.take(one)
+        known.take(summary)
         MetricTotal.objects.filter(pk=row.pk).update(**_sums(known))
 
 
@@ -133,18 +133,18 @@ def _identity(series: Series) -> dict[str, Any]:
     }
 
 
-def _sums(one: Tally) -> dict[str, Any]:
+def _sums(summary: Tally) -> dict[str, Any]:
     return {
-        "count": one.count,
-        "total": one.total,
-        "least": one.least,
-        "most": one.most,
-        "spread": one.dumps(),
+        "count": summary.count,
+        "total": summary.total,
+        "least": summary.least,
+        "most": summary.most,
+        "spread": summary.dumps(),
     }
 
 
-def _rollup_row(series: Series, one: Tally) -> dict[str, Any]:
-    return _identity(series) | _sums(one)
+def _rollup_row(series: Series, summary: Tally) -> dict[str, Any]:
+    return _identity(series) | _sums(summary)
 
 
 # -- how things stand ------------------------------------------------------------------------------
@@ -166,10 +166,10 @@ def _note_gauges() -> None:
             minute_ms__lt=minute - _GAUGES_KEPT_MS,
         ).delete()
         for series, value in values:
-            one = Tally()
-            one.add(value)
+            summary = Tally()
+            summary.add(value)
             MetricMinute.objects.update_or_create(
-                **_identity(series), minute_ms=minute, defaults=_sums(one)
+                **_identity(series), minute_ms=minute, defaults=_sums(summary)
             )
 
     if values:
@@ -180,7 +180,7 @@ def read_gauges(project: Project) -> list[tuple[Series, int]]:
     """Return how many executions and Map Runs are open now, by region, and how many may be."""
     machines = StateMachine.objects.filter(project=project)
     regions = sorted({*machines.order_by().values_list("region", flat=True).distinct()})
-    found = []
+    gauges = []
     for region in regions or [settings.STEPYARD_REGION]:
         running = Execution.objects.filter(
             state_machine__in=machines.filter(region=region, type="STANDARD"), status="RUNNING"
@@ -194,5 +194,5 @@ def read_gauges(project: Project) -> list[tuple[Series, int]]:
             "OpenMapRunLimit": 1_000,
             "ApproximateMapRunBacklogSize": waiting,
         }
-        found += [(Series(project.pk, region, name, ""), value) for name, value in now.items()]
-    return found
+        gauges += [(Series(project.pk, region, name, ""), value) for name, value in now.items()]
+    return gauges

@@ -57,16 +57,16 @@ _BARE = (
 
 
 def _executions(project: int, span: tuple[int, int]) -> Iterator[MetricSample]:
-    every = Execution.objects.filter(project=project).order_by().values(*_BARE)
+    executions = Execution.objects.filter(project=project).order_by().values(*_BARE)
     began = Q(start_ms__range=span) | Q(redrive_ms__range=span)
-    for row in every.filter(began).iterator():
+    for row in executions.filter(began).iterator():
         for metric, column in (
             ("ExecutionsStarted", "start_ms"),
             ("ExecutionsRedriven", "redrive_ms"),
         ):
             if row[column] is not None and span[0] <= row[column] <= span[1]:
                 yield from _each(project, row, metric, row[column], 1)
-    for row in every.filter(stop_ms__range=span).iterator():
+    for row in executions.filter(stop_ms__range=span).iterator():
         yield from _ended(project, row)
     for minute in _throttled(project, span):
         arn = minute.state_machine_arn
@@ -122,8 +122,8 @@ def _limits(project: int, span: tuple[int, int]) -> Iterator[MetricSample]:
     """Return what limits held back: transitions also by their machine, as AWS has them."""
     for minute in _throttled(project, span):
         arn = minute.state_machine_arn
-        what = f"APIName={minute.api}" if minute.api else "ServiceMetric=StateTransition"
-        series = Series(project, _region(arn), "ThrottledEvents", what)
+        resource = f"APIName={minute.api}" if minute.api else "ServiceMetric=StateTransition"
+        series = Series(project, _region(arn), "ThrottledEvents", resource)
         yield MetricSample(series, minute.minute_ms, minute.count)
         if not minute.api:
             by_machine = series._replace(also=f"StateMachineArn={arn}")
@@ -141,17 +141,17 @@ _TASK = (
 
 
 def _tasks(project: int, span: tuple[int, int]) -> Iterator[MetricSample]:
-    every = TaskRow.objects.filter(execution__project=project, kind__in=WORK).order_by()
+    tasks = TaskRow.objects.filter(execution__project=project, kind__in=WORK).order_by()
     # by status and kind, so that the index of what there is to dispatch finds them
     statuses = ["scheduled", "started", "waiting", "closed"]
-    new = every.filter(status__in=statuses, scheduled_ms__range=span)
+    new = tasks.filter(status__in=statuses, scheduled_ms__range=span)
     for row in new.values(*_TASK).iterator():
         yield _make_sample(project, row, "Scheduled", row["scheduled_ms"], 1)
-    for row in every.filter(started_ms__range=span).values(*_TASK).iterator():
+    for row in tasks.filter(started_ms__range=span).values(*_TASK).iterator():
         yield _make_sample(project, row, "Started", row["started_ms"], 1)
         took = row["started_ms"] - row["scheduled_ms"]
         yield _make_sample(project, row, "ScheduleTime", row["started_ms"], took, times=True)
-    closed = every.filter(closed_ms__range=span).order_by("execution_id").values(*_TASK)
+    closed = tasks.filter(closed_ms__range=span).order_by("execution_id").values(*_TASK)
     groups = itertools.groupby(closed.iterator(), lambda row: row["execution_id"])
     batches = ((number, list(rows)) for number, rows in groups)
     while batch := dict(itertools.islice(batches, _AT_ONCE)):
@@ -200,22 +200,22 @@ def _outcomes(oldest: dict[int, dict[str, Any]]) -> dict[tuple[int, int], str]:
     events = HistoryEvent.objects.filter(where, type__in=[*_OUTCOMES, *_LINKS])
     columns = ("execution_id", "event_id", "previous", "type")
     back: dict[tuple[int, int], int] = {}
-    found: dict[tuple[int, int], str] = {}
+    outcomes: dict[tuple[int, int], str] = {}
     ordered = events.order_by("execution_id", "event_id").values_list(*columns)
     for number, event, previous, kind in ordered:
         task = back.get((number, previous), previous)
         if kind in _LINKS:
             back[number, event] = task
         else:
-            found[number, task] = _OUTCOMES[kind]
-    return found
+            outcomes[number, task] = _OUTCOMES[kind]
+    return outcomes
 
 
 def _make_sample(
-    project: int, row: dict[str, Any], what: str, at_ms: int, value: float, *, times: bool = False
+    project: int, row: dict[str, Any], suffix: str, at_ms: int, value: float, *, times: bool = False
 ) -> MetricSample:
     kind = WORK[row["kind"]]
-    metric = (kind.one if times else kind.many) + what
+    metric = (kind.singular if times else kind.plural) + suffix
     region = _region(row["execution__state_machine_arn"])
     return MetricSample(Series(project, region, metric, row["resource"]), at_ms, value)
 

@@ -52,11 +52,11 @@ def check_mock(params: dict[str, Any], state: Any) -> engine.Mock | None:
         return engine.Mock(error=error.get("error"), cause=error.get("cause"))
     _check_result(mock, state)
     configuration = params.get("stateConfiguration") or {}
-    found, pointed = _items(configuration.get("mapItemReaderData"), state)
+    reader_items, pointed = _items(configuration.get("mapItemReaderData"), state)
     return engine.Mock(
         result=mock["result"],
         failures=configuration.get("mapIterationFailureCount") or 0,
-        items=found,
+        items=reader_items,
         pointed=pointed,
     )
 
@@ -107,16 +107,16 @@ def _check_structure(shape: Any, value: Any, field_name: FieldName, *, strict: b
     for name in required if strict else ():
         if name not in value:
             raise ValidationException(f"{_SCHEMA}Required field '{name}' is missing")
-    for name, one in value.items():
+    for name, member_value in value.items():
         if name in members:
-            _check_member(members[name], name, one, field_name, strict=strict)
+            _check_member(members[name], name, member_value, field_name, strict=strict)
 
 
 def _check_member(
     shape: Any, name: str, value: Any, field_name: FieldName, *, strict: bool
 ) -> None:
-    wanted, words = _WORDS.get(shape.type_name, (object, ""))
-    right = isinstance(value, wanted) and (
+    expected, words = _WORDS.get(shape.type_name, (object, ""))
+    right = isinstance(value, expected) and (
         shape.type_name == "boolean" or not isinstance(value, bool)
     )
     if not right:
@@ -125,11 +125,11 @@ def _check_member(
     if shape.type_name == "structure":
         _check_structure(shape, value, field_name, strict=strict)
     elif shape.type_name == "list":
-        for one in value:
-            _check_member(shape.member, name, one, field_name, strict=strict)
+        for item in value:
+            _check_member(shape.member, name, item, field_name, strict=strict)
     elif shape.type_name == "map":
-        for one in value.values():
-            _check_member(shape.value, name, one, field_name, strict=strict)
+        for item in value.values():
+            _check_member(shape.value, name, item, field_name, strict=strict)
     elif value not in (shape.metadata.get("enum") or (value,)):
         raise ValidationException(f"{_SCHEMA}Field '{name}' is not an expected value")
 
@@ -168,13 +168,13 @@ def parse_context(text: str, state: Any) -> dict[str, Any]:
     for group, fields in value.items():
         if group not in _CONTEXT:
             raise _bad_context(f"Field '{group}' is not allowed")
-        for name, one in fields.items():
+        for name, field in fields.items():
             if name not in _CONTEXT[group]:
                 raise _bad_context(f"Field '{name}' is not allowed")
-            if name not in _NOT_TEXTS and not isinstance(one, str):
+            if name not in _NOT_TEXTS and not isinstance(field, str):
                 raise _bad_context(f"{group}.{name} must be a string")
     return value
 
 
-def _bad_context(what: str) -> ValidationException:
-    return ValidationException(f"Invalid Context object provided: {what}")
+def _bad_context(problem: str) -> ValidationException:
+    return ValidationException(f"Invalid Context object provided: {problem}")

@@ -53,7 +53,7 @@ def try_state(principal: Principal, region: str, params: dict[str, Any]) -> dict
     trial = _tried(principal, params, machine, name, about, mock, exchange)
     level = params.get("inspectionLevel") or "INFO"
     seen = exchange.told() if level == "TRACE" else {}
-    told = {
+    answer = {
         "status": trial.status,
         "output": exchange.hidden(trial.output),
         "error": exchange.hidden(trial.error),
@@ -61,7 +61,7 @@ def try_state(principal: Principal, region: str, params: dict[str, Any]) -> dict
         "nextState": trial.next_state,
         "inspectionData": None if level == "INFO" else exchange.hidden(trial.stages | seen),
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in answer.items() if value is not None}
 
 
 def _tried(  # the arguments are what a trial is about
@@ -110,7 +110,7 @@ def _parse(params: dict[str, Any]) -> tuple[engine.Machine, str]:
     except KeyError:
         raise ValidationException("State not found in definition") from None
     except engine.DefinitionError as error:
-        problems = ", ".join(str(one) for one in error.diagnostics)
+        problems = ", ".join(str(diagnostic) for diagnostic in error.diagnostics)
         msg = f"Invalid State Machine Definition: '{problems}'"
         raise InvalidDefinition(msg, tuple(error.diagnostics)) from None
 

@@ -87,12 +87,12 @@ class CallPool:
         """Return the jobs that have lasted for so long and may have to be replaced."""
         since = time.monotonic() - seconds
         with self._change:
-            found = [
+            keys = [
                 key
                 for thread, (key, begun) in self._busy.items()
                 if begun <= since and thread not in self._hung
             ]
-        return [key for key in found if key is not None]
+        return [key for key in keys if key is not None]
 
     def replace(self, key: Hashable) -> bool:
         """Let another thread take the place of the one that hangs in a job and ends with it.

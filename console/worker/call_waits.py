@@ -121,11 +121,11 @@ class Waits:
             self._ask(kept)
 
     def stop(self) -> None:
-        """Forget all of them; the next start calls their tasks again."""
+        """End all waits; the next start of the server calls their tasks again."""
         with self._lock:
-            every = list(self._kept.values())
+            waits = list(self._kept.values())
             self._kept.clear()
-            for kept in every:
-                kept.over = True
-        for kept in every:
-            kept.end()
+            for wait in waits:
+                wait.over = True
+        for wait in waits:
+            wait.end()

@@ -48,7 +48,8 @@ class CrashJournal:
 
     def end(self) -> None:
         """Remove it: nothing is under way any more."""
-        (self._folder / f"{self._prefix}{os.getpid()}").unlink(missing_ok=True)
+        with contextlib.suppress(PermissionError):  # Windows removes no file that is mapped
+            (self._folder / f"{self._prefix}{os.getpid()}").unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def of(self, execution_id: int, task: int = 0) -> Iterator[None]:
@@ -61,13 +62,13 @@ class CrashJournal:
             self._write(place, 0, 0)
 
     def dead(self) -> list[tuple[int, int]]:
-        """Return (execution, task or 0) of what processes that are gone were computing, once."""
-        found: list[tuple[int, int]] = []
+        """Return, once, (execution, task or 0) of what processes that are gone were computing."""
+        entries: list[tuple[int, int]] = []
         for path in self._folder.glob(f"{self._prefix}*"):
             pid = path.name.removeprefix(self._prefix)
             if pid.isdigit() and not is_running(int(pid)):
-                found += _take(path)
-        return found
+                entries += _take(path)
+        return entries
 
     def _place(self) -> int:
         if not hasattr(self._local, "place"):

@@ -213,14 +213,14 @@ class Embedded:
         """Hear that there are events to deliver."""
         self._maintenance.events()
 
-    def _near(self, due_ms: int, what: str, execution_id: int, task: int = 0) -> None:
-        """Hear that something will be due."""
-        self._timers.add(due_ms, what, execution_id, task)
+    def _near(self, due_ms: int, kind: str, execution_id: int, task: int = 0) -> None:
+        """Note a time at which something of an execution or task will be due."""
+        self._timers.add(due_ms, kind, execution_id, task)
 
-    def _due(self, what: str, execution_id: int, task: int) -> None:
-        if what == "timer":
+    def _due(self, kind: str, execution_id: int, task: int) -> None:
+        if kind == "timer":
             self.wake(execution_id)
-        elif what == "look":
+        elif kind == "look":
             self._look(execution_id, task)
         else:
             self._maintenance.late(execution_id, task)
@@ -260,7 +260,7 @@ class Embedded:
             self.wake(number)
 
     def _sweep_tasks(self, share: workers.Share) -> None:
-        """Offer what nobody has taken, and again what was started here and is in nobody's hands."""
+        """Offer tasks that nobody has taken; recover those that were started here and lost."""
         for execution_id, task in claim.claimed_tasks():
             with self._lock:  # asked after the rows were read: who had it then may have ended it
                 held = (execution_id, task) in self._offered
@@ -270,8 +270,8 @@ class Embedded:
         named = Activity.objects.filter(name__in=self._activities).values_list("arn", flat=True)
         arns = [arn for arn in named if task_delivery.works_activity(arn)]
         worked = Q(kind__in=schedule.CALLED) | Q(kind=TaskKind.ACTIVITY, resource__in=arns)
-        for found in (worked, self._of_samples()):
-            scheduled = share.part(TaskRow.objects.filter(found, status=TaskStatus.SCHEDULED))
+        for condition in (worked, self._of_samples()):
+            scheduled = share.part(TaskRow.objects.filter(condition, status=TaskStatus.SCHEDULED))
             for execution_id, task in scheduled.values_list("execution_id", "task")[:_AT_ONCE]:
                 self._offer(execution_id, task)
 
@@ -293,21 +293,21 @@ class Embedded:
 
 
 def runnable_executions(share: workers.Share, age_ms: int = 0) -> list[int]:
-    """Return executions that have something to do, and have had it for so long."""
+    """Return executions that have had something to do for at least ``age_ms``."""
     before = clock.now_ms() - age_ms
     ready = RunRow.objects.filter(ready=True, parked="", execution__status=ExecutionStatus.RUNNING)
     messages = InboxMessage.objects.filter(created_ms__lte=before)
     if settings.STEPYARD_QUOTAS:  # their timer comes; asking earlier is in vain
         held = Q(execution_id__in=transition_rate.held_back())
         messages = messages.exclude(held & ~Q(kind__in=(*transition_rate.URGENT, "Stop")))
-    found: list[int] = []
+    execution_ids: list[int] = []
     for rows in (
         messages.distinct(),
         ready.filter(execution__start_ms__lte=before) if age_ms else ready,
         Timer.objects.filter(due_ms__lte=before),
     ):
-        found += share.part(rows).values_list("execution_id", flat=True)[:_AT_ONCE]
-    return found
+        execution_ids += share.part(rows).values_list("execution_id", flat=True)[:_AT_ONCE]
+    return execution_ids
 
 
 def _task_of(key: Any) -> tuple[int, int]:

@@ -39,11 +39,11 @@ def ages_s() -> dict[int, float]:
 
     Files of processes that are gone are removed.
     """
-    found: dict[int, float] = {}
+    ages: dict[int, float] = {}
     for path in _folder().glob(f"{_prefix()}*"):
         pid = int(path.name.removeprefix(_prefix()))
         if not is_running(pid):
             path.unlink(missing_ok=True)
             continue
-        found[pid] = max(0.0, time.time() - path.stat().st_mtime)
-    return found
+        ages[pid] = max(0.0, time.time() - path.stat().st_mtime)
+    return ages

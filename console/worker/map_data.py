@@ -31,31 +31,33 @@ _WAYS = {
 
 def move_items(map_run_id: int) -> None:
     """Read what a Map Run waits to have read, or write what it waits to have written."""
-    wanted = map_items.to_read(map_run_id)
-    if wanted is not None:
-        _read(wanted)
+    transfer = map_items.to_read(map_run_id)
+    if transfer is not None:
+        _read(transfer)
         return
-    wanted = map_items.to_write(map_run_id)
-    if wanted is not None:
-        _write(wanted)
+    transfer = map_items.to_write(map_run_id)
+    if transfer is not None:
+        _write(transfer)
 
 
-def _read(wanted: Outside) -> None:
+def _read(transfer: Outside) -> None:
     try:
-        map_items.store_items(wanted.map_run, _inputs(wanted))
+        map_items.store_items(transfer.map_run, _inputs(transfer))
     except items.ReaderError as error:
-        map_runs.fail_map_run(wanted.map_run, "States.ItemReaderFailed", str(error))
+        map_runs.fail_map_run(transfer.map_run, "States.ItemReaderFailed", str(error))
     except engine.StatesError as error:
-        map_runs.fail_map_run(wanted.map_run, error.name or "States.Runtime", error.cause or "")
+        map_runs.fail_map_run(transfer.map_run, error.name or "States.Runtime", error.cause or "")
 
 
-def _inputs(wanted: Outside) -> Iterator[str]:
-    found = step.load_running(wanted.execution_id)
-    if found is None:
+def _inputs(transfer: Outside) -> Iterator[str]:
+    loaded = step.load_running(transfer.execution_id)
+    if loaded is None:
         return
-    machine, run = found
-    source = items.read_items(wanted.part, *_place(wanted.execution_arn))
-    yield from engine.child_inputs(machine, run, wanted.task, source, step.current_moment(machine))
+    machine, run = loaded
+    source = items.read_items(transfer.part, *_place(transfer.execution_arn))
+    yield from engine.child_inputs(
+        machine, run, transfer.task, source, step.current_moment(machine)
+    )
 
 
 def _place(execution_arn: str) -> tuple[str, targets.MachineKey]:
@@ -64,18 +66,18 @@ def _place(execution_arn: str) -> tuple[str, targets.MachineKey]:
     return execution_arn.split(":")[3], machine
 
 
-def _write(wanted: Outside) -> None:
+def _write(transfer: Outside) -> None:
     records = {
-        way: map(_record, map_items.list_results(wanted.map_run, statuses))
+        way: map(_record, map_items.list_results(transfer.map_run, statuses))
         for way, statuses in _WAYS.items()
     }
-    place = _place(wanted.execution_arn)
+    place = _place(transfer.execution_arn)
     try:
-        output = results.write_results(wanted.part, wanted.arn, records, *place)
+        output = results.write_results(transfer.part, transfer.arn, records, *place)
     except results.WriterError as error:
-        map_runs.fail_map_run(wanted.map_run, "States.ResultWriterFailed", str(error))
+        map_runs.fail_map_run(transfer.map_run, "States.ResultWriterFailed", str(error))
     else:
-        map_runs.end_map_run(wanted.map_run, output)
+        map_runs.end_map_run(transfer.map_run, output)
 
 
 def _record(child: Execution) -> dict[str, Any]:

@@ -143,8 +143,8 @@ class _Call:
 
     def begin(self) -> own_api.Begun:
         """Ask; return the answer, the change that makes it, or how to wait for it."""
-        own = OwnApi(self.work, self.task.region)
-        return own.begin(self.asked.operation.model, self.asked.sent)
+        client = OwnApi(self.work, self.task.region)
+        return client.begin(self.asked.operation.model, self.asked.sent)
 
     def go_on(self, begun: own_api.Begun, seconds: float) -> Outcome | Waiting | None:
         """Bring a call to its end, or to where it waits. ``seconds``: for an outage at most."""
@@ -168,13 +168,13 @@ class _Call:
         return outcome if record_outcome(self.work, outcome) else None
 
     def outcome_of(self, send: Callable[[], dict[str, Any]]) -> Outcome:
-        """Return what an answer, or a refusal, is to the task; raise what the database raises."""
+        """Return the task's outcome for an answer or a refusal; raise what the database raises."""
         model = self.asked.operation.model
-        found = aws.request_outcome(self.task, self.asked, lambda: _as_botocore(model, send))
-        return integrations.apply_pattern(self.task, found)
+        outcome = aws.request_outcome(self.task, self.asked, lambda: _as_botocore(model, send))
+        return integrations.apply_pattern(self.task, outcome)
 
     def refused(self, error: Exception) -> Outcome:
-        """Return what it is to the task that an operation raised, which was no outage."""
+        """Return the task's outcome for an error that an operation raised and that is no outage."""
         if not isinstance(error, ServiceError | BotoCoreError):
             log.error("a call raised", exc_info=error)
             error = ServiceError(ErrorCode.InternalFailure, "The processing has failed")
@@ -230,14 +230,14 @@ class Waiting:
     def _look(self) -> bool:
         if not claim.still_started(self._call.work, lock=False):
             return True
-        found = self._wait.look()
-        if isinstance(found, Pending):
-            return self._take(found)
-        if found is None:
+        answer = self._wait.look()
+        if isinstance(answer, Pending):
+            return self._take(answer)
+        if answer is None:
             return self._late()
-        return self._record(self._call.outcome_of(lambda: found))
+        return self._record(self._call.outcome_of(lambda: answer))
 
-    def _take(self, found: Pending[dict[str, Any] | None]) -> bool:
+    def _take(self, pending: Pending[dict[str, Any] | None]) -> bool:
         """Take an answer that is a change, such as an activity's task, together with our end.
 
         If either is not committed, neither is: what was taken for a task that has ended meanwhile
@@ -256,7 +256,7 @@ class Waiting:
             return outcome
 
         try:
-            self.outcome = found.inside(store).now()
+            self.outcome = pending.inside(store).now()
         except _TaskEnded:
             return True
         return self.outcome is not None or self._late()

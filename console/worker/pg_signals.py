@@ -41,14 +41,14 @@ class _DjangoDriver:
     def fetch(self, query: str, *args: object) -> list[dict[str, object]]:
         """Run a statement of PgQueuer's and return its rows."""
         connection.ensure_connection()
-        own = connection.connection
+        own_connection = connection.connection
         with (
             connection.wrap_database_errors,
-            psycopg.RawCursor(own, row_factory=dict_row) as cursor,
+            psycopg.RawCursor(own_connection, row_factory=dict_row) as cursor,
         ):
             cursor.execute(query, args or None)
-            found: list[dict[str, object]] = cursor.fetchall()
-        return found
+            rows: list[dict[str, object]] = cursor.fetchall()
+        return rows
 
 
 class PgTransport:
@@ -142,19 +142,19 @@ class NotifyListener:
             try:
                 with postgres.WatchedConnection.connect(
                     **server_parameters(), autocommit=True
-                ) as own:
-                    own.execute(f"LISTEN {CHANNEL}")
-                    self._pass_on(own)
+                ) as own_connection:
+                    own_connection.execute(f"LISTEN {CHANNEL}")
+                    self._pass_on(own_connection)
             except psycopg.Error as error:
                 outages.note_outage("notifications", error)
                 self._ended.wait(_RETRY_S)
 
-    def _pass_on(self, own: psycopg.Connection[Any]) -> None:
+    def _pass_on(self, own_connection: psycopg.Connection[Any]) -> None:
         """Deliver what is notified; send a query when nothing comes, to find a dead connection."""
         while not self._ended.is_set():
             received = False
-            for notice in own.notifies(timeout=_QUIET_S):
+            for notice in own_connection.notifies(timeout=_QUIET_S):
                 received = True
                 signals.deliver(tuple(json.loads(notice.payload)))
             if not received:
-                own.execute("SELECT 1")
+                own_connection.execute("SELECT 1")

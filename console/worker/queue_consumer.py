@@ -94,42 +94,42 @@ its history.
 async def connect() -> asyncpg.Connection[Any]:
     """Connect for PgQueuer, with the same measures against silence as libpq has."""
     about = {"application_name": postgres.new_name(), **postgres.SERVER_TIMEOUTS}
-    own = await asyncpg.connect(
+    own_connection = await asyncpg.connect(
         **database_address(), timeout=postgres.CONNECT_S, server_settings=about
     )
-    given = own._transport.get_extra_info("socket")  # noqa: SLF001 - asyncpg has no setting for it
-    if given is not None and given.family != socket.AF_UNIX:
-        given.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    transport_socket = own_connection._transport.get_extra_info("socket")  # noqa: SLF001 - asyncpg has no setting for it
+    if transport_socket is not None and transport_socket.family != socket.AF_UNIX:
+        transport_socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for name, value in _SOCKET.items():
             if hasattr(socket, name):  # not on every system
-                given.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-    return own
+                transport_socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return own_connection
 
 
 def database_address() -> dict[str, Any]:
     """Return the database's address as asyncpg wants it."""
     settings = connection.settings_dict
-    found = {
+    address = {
         "host": settings["HOST"] or None,
         "port": int(settings["PORT"]) if settings["PORT"] else None,
         "user": settings["USER"] or None,
         "password": settings["PASSWORD"] or None,
         "database": settings["NAME"],
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in address.items() if value is not None}
 
 
 def install_queue() -> None:
     """Make PgQueuer's tables, or bring them up to date; several may call this at once."""
 
     async def work() -> None:
-        own = await connect()
+        own_connection = await connect()
         try:
-            await Queries(AsyncpgDriver(own)).apply_upgrade()
-            if not await own.fetchval(_IS_SILENT):
-                await own.execute(_SILENCE)
+            await Queries(AsyncpgDriver(own_connection)).apply_upgrade()
+            if not await own_connection.fetchval(_IS_SILENT):
+                await own_connection.execute(_SILENCE)
         finally:
-            await own.close()
+            await own_connection.close()
 
     asyncio.run(work())
 
@@ -164,12 +164,12 @@ class _Once(logging.Filter):
 logging.getLogger("pgqueuer").addFilter(_Once())
 
 
-async def _close(own: asyncpg.Connection[Any]) -> None:
-    """Close a connection, without its leave if it does not answer."""
+async def _close(own_connection: asyncpg.Connection[Any]) -> None:
+    """Close a connection; cut it if the server does not answer."""
     try:
-        await own.close(timeout=1)
+        await own_connection.close(timeout=1)
     except Exception:  # noqa: BLE001 - why it cannot take its leave is no matter
-        own.terminate()
+        own_connection.terminate()
 
 
 class Consumer:
@@ -211,11 +211,11 @@ class Consumer:
         """Take jobs; after an outage of the database begin anew."""
         while not self._ended.is_set():
             try:
-                own = await connect()
+                own_connection = await connect()
                 try:
-                    await self._take_jobs(own)
+                    await self._take_jobs(own_connection)
                 finally:
-                    await _close(own)
+                    await _close(own_connection)
             except Exception as error:
                 if self._ended.is_set():
                     return
@@ -225,8 +225,8 @@ class Consumer:
                     log.exception("the queue failed")
                 await asyncio.sleep(_RETRY_S)
 
-    async def _take_jobs(self, own: asyncpg.Connection[Any]) -> None:
-        manager = QueueManager(Queries(_Driver(own)))
+    async def _take_jobs(self, own_connection: asyncpg.Connection[Any]) -> None:
+        manager = QueueManager(Queries(_Driver(own_connection)))
         loop = asyncio.get_running_loop()
 
         @manager.entrypoint(STEP)
@@ -236,8 +236,8 @@ class Consumer:
 
         @manager.entrypoint(SIGNAL)
         async def signal(job: Job) -> None:
-            topic, what = json.loads((job.payload or b"[[],[]]").decode())
-            signals.deliver(tuple(topic), *what)
+            topic, arguments = json.loads((job.payload or b"[[],[]]").decode())
+            signals.deliver(tuple(topic), *arguments)
 
         self._manager = manager
         if self._ended.is_set():

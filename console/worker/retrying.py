@@ -19,7 +19,7 @@ _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
 
 
-def log_errors(what: str, job: Callable[[], T], otherwise: T) -> T:
+def log_errors(message: str, job: Callable[[], T], otherwise: T) -> T:
     """Do a job; log what it raises and return ``otherwise``. The next job connects anew.
 
     An outage of the database is logged once (``outages``), not by everybody who meets it.
@@ -28,9 +28,9 @@ def log_errors(what: str, job: Callable[[], T], otherwise: T) -> T:
         return job()
     except Exception as error:
         if is_outage(error):
-            outages.note_outage(what, error)
+            outages.note_outage(message, error)
         else:
-            log.exception(what)
+            log.exception(message)
         drop_broken_connection()
         return otherwise
 

@@ -112,10 +112,10 @@ class Stepping:
         if suspected:
             self._settle(number, lambda: self.poison_guard.step(number), suspected=True)
             return None
-        found = self._try(number, lambda: step.begin_step(number))
-        if callable(found):
-            return partial(self._settle, number, found)
-        self._stepped(number, again=bool(found))
+        outcome = self._try(number, lambda: step.begin_step(number))
+        if callable(outcome):
+            return partial(self._settle, number, outcome)
+        self._stepped(number, again=bool(outcome))
         return None
 
     def _settle(self, number: int, end: Callable[[], bool], *, suspected: bool = False) -> None:

@@ -65,10 +65,10 @@ def deliver_sample_activity(execution_id: int, number: int) -> own_calls.Waiting
 
 def look_at_job(execution_id: int, number: int) -> None:
     """Look at the job of a waiting task, and record its outcome if it ended."""
-    found = jobs.get_waiting_job(execution_id, number)
-    if found is None:
+    waiting_job = jobs.get_waiting_job(execution_id, number)
+    if waiting_job is None:
         return
-    work, job, looks = found
+    work, job, looks = waiting_job
     with _known(work):
         try:
             task = _task(work, trusted=True)
@@ -87,10 +87,10 @@ def look_at_job(execution_id: int, number: int) -> None:
 
 def cancel_job(execution_id: int, number: int) -> None:
     """Stop the job of a task that is over, as far as that can be done."""
-    found = jobs.get_cancelled_job(execution_id, number)
-    if found is None:
+    cancelled_job = jobs.get_cancelled_job(execution_id, number)
+    if cancelled_job is None:
         return
-    _cancel(*found)
+    _cancel(*cancelled_job)
 
 
 def _cancel(work: claim.ClaimedTask, job: str) -> None:
@@ -124,10 +124,10 @@ def builtin_activities() -> tuple[frozenset[str], frozenset[str]]:
     The first are those of registered callables, the second those of the samples'.
     """
     sections = settings.STEPYARD_FUNCTIONS.get(targets.PROJECTS)
-    every = [settings.STEPYARD_FUNCTIONS]
-    every += sections.values() if isinstance(sections, dict) else ()
-    own = _activities(name for said in every for name in said)
-    return own, _activities(settings.STEPYARD_SAMPLE_FUNCTIONS)
+    registries = [settings.STEPYARD_FUNCTIONS]
+    registries += sections.values() if isinstance(sections, dict) else ()
+    registered = _activities(name for registry in registries for name in registry)
+    return registered, _activities(settings.STEPYARD_SAMPLE_FUNCTIONS)
 
 
 def _activities(functions: Iterable[str]) -> frozenset[str]:
@@ -156,8 +156,8 @@ def _outcome(work: claim.ClaimedTask) -> integrations.Outcome:
             return _worked(work, task)
         if mocked:
             return mocked
-        here = function.runs_here(task)
-        with JOURNAL.of(work.execution_id, work.task) if here else nullcontext():
+        in_process = function.runs_here(task)
+        with JOURNAL.of(work.execution_id, work.task) if in_process else nullcontext():
             return integrations.call_task(task)
     except BaseException as error:
         log.exception("a call raised")
@@ -165,13 +165,13 @@ def _outcome(work: claim.ClaimedTask) -> integrations.Outcome:
 
 
 def _worked(work: claim.ClaimedTask, task: TaskAttempt) -> integrations.Outcome:
-    """Let the callable of an activity work a task of it."""
+    """Call the function that works an activity, for a task of that activity."""
     name = activity_name(work.resource)
-    found = targets.find_activity(name, task.project, sample=task.sample)
-    if found is None:  # it was when the task was offered
+    activity = targets.find_activity(name, task.project, sample=task.sample)
+    if activity is None:  # it was when the task was offered
         return Failed("States.TaskFailed", f"No callable works the activity {name} here any more")
     with JOURNAL.of(work.execution_id, work.task):
-        return function.call_python(found[0], name, task)
+        return function.call_python(activity[0], name, task)
 
 
 def _mocked(work: claim.ClaimedTask) -> integrations.Outcome | None:

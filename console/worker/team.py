@@ -165,10 +165,10 @@ class Team(Embedded):
         if self._part.leads:
             super()._events()
 
-    def _near(self, due_ms: int, what: str, execution_id: int, task: int = 0) -> None:
-        """Leave to the others what they will find in the rows of their shares in time."""
+    def _near(self, due_ms: int, kind: str, execution_id: int, task: int = 0) -> None:
+        """Note a time, unless another worker will find it in the rows of its share soon enough."""
         if self._part.has(execution_id) or due_ms < clock.now_ms() + NEAR_MS:
-            super()._near(due_ms, what, execution_id, task)
+            super()._near(due_ms, kind, execution_id, task)
 
     def _sweep_runs(self, share: workers.Share) -> None:
         """Wake what has waited for a while: what is new, somebody has just been told of."""

@@ -35,9 +35,9 @@ class TimerQueue:
         self._change = threading.Condition()
         self._stopping = False
 
-    def add(self, due_ms: int, what: str, execution_id: int, task: int = 0) -> None:
+    def add(self, due_ms: int, kind: str, execution_id: int, task: int = 0) -> None:
         """Remember something that is due within the horizon; the rows keep the rest."""
-        due = (due_ms, what, execution_id, task)
+        due = (due_ms, kind, execution_id, task)
         if due_ms > clock.now_ms() + HORIZON_MS:
             return
         with self._change:
@@ -54,15 +54,15 @@ class TimerQueue:
         timers = share.part(Timer.objects.filter(due_ms__lte=until))
         for due_ms, execution_id in timers.values_list("due_ms", "execution_id").iterator():
             self.add(due_ms, "timer", execution_id)
-        for what in ("timeout", "heartbeat", "look"):
-            column = f"{what}_due_ms"
+        for kind in ("timeout", "heartbeat", "look"):
+            column = f"{kind}_due_ms"
             rows = TaskRow.objects.filter(**{f"{column}__lte": until}).exclude(
                 status=TaskStatus.CLOSED
             )
             for due_ms, execution_id, task in share.part(rows).values_list(
                 column, "execution_id", "task"
             ):
-                self.add(due_ms, what, execution_id, task)
+                self.add(due_ms, kind, execution_id, task)
 
     def run(self) -> None:
         """Fire what is due until ``stop`` is called."""

@@ -123,7 +123,7 @@ def _receive(turn: Turn, message: Message) -> None:
 
 
 def _start(turn: Turn, start: messages.Start) -> None:
-    about = {name: getattr(start, name) for name in start.__slots__}
+    about = {name: getattr(start, name) for name in start.__struct_fields__}
     turn.about = {name: value for name, value in about.items() if value is not None}
     turn.status = ExecutionStatus.RUNNING
     details = {"input": start.input, "roleArn": start.role_arn}

@@ -160,7 +160,7 @@ def _note_map(turn: Turn, frame: Frame, state: Map, mock: Mock) -> None:
         turn.note("afterItemsPointer", Payload.of(mock.pointed))
     if items is None and (extra is None or extra.item_reader is None):
         items = _evaluate_items(turn, frame, state, value)
-        turn.note("afterItemsPath", Payload.of(items))
+        turn.note("afterItemsPath", Payload.of(map_items.as_inputs(items)))
     if items is not None and mock.failures > len(items):
         raise TrialError(
             "Map iteration failure count must be less than or equal to the number of Map iterations"

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from engine.execution_status import ExecutionStatus
 from engine.history.event_types import EXECUTION_ENDS
@@ -137,7 +138,11 @@ class Turn:
         # The size of a commit depends on its texts, too: a payload of 256 KiB costs as much as 32
         # state entries, so that a loop over large payloads commits as often as it should.
         if details:
-            self.budget -= sum(map(_text_length, details.values())) // BYTES_A_STATE
+            size = 0
+            for value in details.values():
+                if type(value) is str:
+                    size += len(value)
+            self.budget -= size // BYTES_A_STATE
         self.events.append(Event(number, previous, self.now_ms, kind, details, state))
         return number
 
@@ -294,10 +299,6 @@ class Turn:
             if gone and before.entered_event and len(before.input) > INLINE:
                 self.dropped.append(input_key(before.entered_event))
         return kept
-
-
-def _text_length(value: Any) -> int:
-    return len(value) if isinstance(value, str) else 0
 
 
 def item_key(group: int, index: int) -> str:

@@ -67,6 +67,8 @@ API = {
         logs:DescribeLogGroups logs:DescribeLogStreams logs:FilterLogEvents logs:GetLogEvents
         monitoring:GetMetricData monitoring:GetMetricStatistics monitoring:ListMetrics
         sts:GetCallerIdentity
+        scheduler:GetSchedule scheduler:GetScheduleGroup scheduler:ListScheduleGroups
+        scheduler:ListSchedules scheduler:ListTagsForResource
     """,
     "operator": """
         GetActivityTask RedriveExecution SendTaskFailure SendTaskHeartbeat SendTaskSuccess
@@ -81,6 +83,9 @@ API = {
         events:DeleteRule events:DisableRule events:EnableRule events:PutRule events:PutTargets
         events:RemoveTargets
         logs:CreateLogGroup logs:DeleteLogGroup
+        scheduler:CreateSchedule scheduler:CreateScheduleGroup scheduler:DeleteSchedule
+        scheduler:DeleteScheduleGroup scheduler:TagResource scheduler:UntagResource
+        scheduler:UpdateSchedule
     """,
 }
 """Least role -> actions of the API."""
@@ -89,20 +94,21 @@ LEAST = {action: role for role, text in API.items() for action in text.split()}
 PAGE = {
     (ANYBODY, ANYBODY): "login login-link invitation",
     (ANYBODY, None): "shared prometheus healthz readyz",
-    (None, ANYBODY): "start-link",
+    (None, ANYBODY): "start-link reset",
     (None, SIGNED_IN): "logout preferences",
     ("viewer", None): """
-        arn audit behind charts charts-csv charts-delta compare definition delta diff download
-        event event-payload events events-csv events-json execution execution-export
-        execution-scenario execution-svg executions executions-news failures grid insights machine
-        machine-logs machine-mermaid machine-metrics machine-news machine-svg machines
-        map-run-delta moment outline overview payload pulse step targets tasks view-count
+        arn audit chart-executions charts charts-csv charts-delta compare definition delta
+        diff download event event-payload events events-csv events-json execution
+        execution-export execution-scenario execution-svg executions executions-updates
+        failures grid insights machine machine-logs machine-mermaid machine-metrics
+        machine-svg machine-updates machines map-run-delta moment outline overview
+        overview-updates payload step targets tasks view-count
     """,
     ("viewer", "viewer"): "keys password",
     (None, "viewer"): "key columns",
     ("viewer", "operator"): "bulk bulk-job import map-run task",
     ("operator", "operator"): "start replay stop redrive share test",
-    (None, "operator"): "reveal note remark import-forget views send-again",
+    (None, "operator"): "reveal note remark import-delete views send-again",
     ("viewer", "editor"): """
         machine-settings calls versions triggers activities activity notifications schedules rule
         project-settings
@@ -166,7 +172,8 @@ def send(service: services.ApiService, action: str, key_id: str, **params: Any) 
 def test_every_action_of_the_service_models_has_its_cell() -> None:
     """The reviewed table, the product's and what is served name the same actions."""
     names = {service.permission(action) for service, action in served()}
-    names |= {services.STS.permission(action) for action in services.STS.handlers}
+    for other in (services.STS, services.SCHEDULER):
+        names |= {other.permission(action) for action in other.handlers}
     assert set(LEAST) == names
     for name, role in LEAST.items():
         assert access.least_role(name) == role, name

@@ -87,9 +87,13 @@ def test_a_path_that_names_the_action_is_signed() -> None:
     """CBOR calls have no X-Amz-Target: their path is part of the signature."""
     path = "/service/GraniteServiceVersion20100801/operation/ListMetrics"
     headers = signed(path=path, service="monitoring")
-    assert verify(headers, services=("monitoring",), path=path)
+    assert verify(headers, services=("monitoring",), line=sigv4.RequestLine(path=path))
     with raises_code(ErrorCode.InvalidSignatureException):
-        verify(headers, services=("monitoring",), path=path.replace("List", "Last"))
+        verify(
+            headers,
+            services=("monitoring",),
+            line=sigv4.RequestLine(path=path.replace("List", "Last")),
+        )
 
 
 # -- S1: the clock ---------------------------------------------------------------------------------

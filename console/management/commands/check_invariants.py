@@ -49,24 +49,24 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Check, and tell."""
+        """Check, and print the violations; exit with 1 if there are any."""
         del args
         checked, watch = Checked(), Watch()
-        found = itertools.chain(
+        violations = itertools.chain(
             watch.run(options["sample"] or 0),
             check(_wanted(options["since"], options["last"]), checked),
             _logs(options["client_log"]),
         )
         first: list[Violation] = []
         number = 0
-        for number, one in enumerate(found, 1):
+        for number, violation in enumerate(violations, 1):
             if not options["json"]:
-                self.stdout.write(str(one))
+                self.stdout.write(str(violation))
             elif number <= _TOLD:
-                first.append(one)
+                first.append(violation)
         report = {"check": "check_invariants", "n": checked.n, "violations": number}
         if options["json"]:
-            more = {"samples": watch.samples, "found": [asdict(one) for one in first]}
+            more = {"samples": watch.samples, "found": [asdict(violation) for violation in first]}
             self.stdout.write(json.dumps(report | more))
         elif not number:
             self.stdout.write(f"{checked.n} executions, nothing wrong")
@@ -74,7 +74,9 @@ class Command(BaseCommand):
             sys.exit(1)
 
 
-def _wanted(since: str | None, last: int | None) -> QuerySet[Execution]:
+def _wanted(since: str | None, last: int | None) -> QuerySet[Execution] | None:
+    if since is None and last is None:
+        return None
     rows = Execution.objects.all()
     if since is not None:
         rows = rows.filter(start_ms__gte=_epoch_ms(since))

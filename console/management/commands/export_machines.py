@@ -26,16 +26,16 @@ class Command(BaseCommand):
         parser.add_argument("--data", metavar="DIR", help="the data folder")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print them."""
+        """Print the machines as JSON."""
         del args
-        found = StateMachine.objects.select_related("definition").filter(
+        machines = StateMachine.objects.select_related("definition").filter(
             project__name=options["project"], status="ACTIVE"
         )
         if options["names"]:
-            found = found.filter(name__in=options["names"])
+            machines = machines.filter(name__in=options["names"])
         if options["region"]:
-            found = found.filter(region=options["region"])
-        exported = [_exported(machine) for machine in found.order_by("region", "name")]
+            machines = machines.filter(region=options["region"])
+        exported = [_exported(machine) for machine in machines.order_by("region", "name")]
         self.stdout.write(json.dumps(exported, indent=2, ensure_ascii=False))
 
 

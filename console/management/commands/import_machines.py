@@ -36,17 +36,17 @@ class Command(BaseCommand):
         parser.add_argument("--data", metavar="DIR", help="the data folder")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Import them all; what is refused is told at the end."""
+        """Import all machines; name those that were refused at the end."""
         del args
         project = Project.objects.filter(name=options["project"]).first()
         if project is None:
             raise CommandError(f"--project: got {options['project']!r}, which does not exist")
         refused = []
-        for number, one in enumerate(_read(options["file"])):
+        for number, exported in enumerate(_read(options["file"])):
             try:
-                self.stdout.write(_put_machine(project, one, number))
+                self.stdout.write(_put_machine(project, exported, number))
             except ServiceError as error:
-                refused.append(f"[{number}] {one.get('name')}: {error.message}")
+                refused.append(f"[{number}] {exported.get('name')}: {error.message}")
         if refused:
             raise CommandError("\n".join(["not imported:", *refused]))
 
@@ -54,38 +54,42 @@ class Command(BaseCommand):
 def _read(file: str) -> list[dict[str, Any]]:
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-        found = json.loads(text)
+        exports = json.loads(text)
     except (OSError, ValueError) as error:
         raise CommandError(f"{file}: {error}") from None
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    if not isinstance(exports, list) or not all(isinstance(item, dict) for item in exports):
         raise CommandError(f"{file}: got no array of objects, wanted what export_machines printed")
-    return found
+    return exports
 
 
-def _put_machine(project: Project, one: dict[str, Any], number: int) -> str:
+def _put_machine(project: Project, exported: dict[str, Any], number: int) -> str:
     for name in _WANTED:
-        if not isinstance(one.get(name), str):
-            raise CommandError(f"[{number}].{name}: got {one.get(name)!r}, wanted a text")
-    region = one.get("region") or settings.STEPYARD_REGION
-    arn = arns.state_machine_arn(region, project.account_id, one["name"])
+        if not isinstance(exported.get(name), str):
+            raise CommandError(f"[{number}].{name}: got {exported.get(name)!r}, wanted a text")
+    region = exported.get("region") or settings.STEPYARD_REGION
+    arn = arns.state_machine_arn(region, project.account_id, exported["name"])
     texts = {
-        name: json.dumps(one[f"{name}Configuration"], sort_keys=True)
+        name: json.dumps(exported[f"{name}Configuration"], sort_keys=True)
         for name in ("logging", "tracing", "encryption")
-        if one.get(f"{name}Configuration")
+        if exported.get(f"{name}Configuration")
     }
-    given: dict[str, Any] = {"definition": one["definition"], "role_arn": one["roleArn"], **texts}
-    there = StateMachine.objects.filter(arn=arn).first()
-    if there is None:
+    fields: dict[str, Any] = {
+        "definition": exported["definition"],
+        "role_arn": exported["roleArn"],
+        **texts,
+    }
+    existing = StateMachine.objects.filter(arn=arn).first()
+    if existing is None:
         machines.create_machine(
             project,
             region,
-            name=one["name"],
-            type=one.get("type") or "STANDARD",
+            name=exported["name"],
+            type=exported.get("type") or "STANDARD",
             actor=_ACTOR,
-            **given,
+            **fields,
         )
     else:
-        machines.update_machine(there, actor=_ACTOR, **given)
-    if one.get("tags"):
-        tags.put_tags(arn, {tag["key"]: tag["value"] for tag in one["tags"]})
-    return f"{'created' if there is None else 'updated'} {arn}"
+        machines.update_machine(existing, actor=_ACTOR, **fields)
+    if exported.get("tags"):
+        tags.put_tags(arn, {tag["key"]: tag["value"] for tag in exported["tags"]})
+    return f"{'created' if existing is None else 'updated'} {arn}"

@@ -32,10 +32,10 @@ class Command(BaseCommand):
         tell = engine.LINT_FORMATS[options["format"]]
         failed = False
         for name in options["files"]:
-            found = engine.check(read_file(name), options["type"])
-            failed = failed or any(one.severity == "ERROR" for one in found)
-            told = tell(name, found)
-            if told:
-                self.stdout.write(told)
+            diagnostics = engine.check(read_file(name), options["type"])
+            failed = failed or any(diagnostic.severity == "ERROR" for diagnostic in diagnostics)
+            report = tell(name, diagnostics)
+            if report:
+                self.stdout.write(report)
         if failed:
             sys.exit(1)

@@ -66,8 +66,8 @@ class Command(BaseCommand):
 
 def _said(scope: retention.RetentionScope, pruned: retention.Pruned, *, dry_run: bool) -> str:
     done = "would be removed" if dry_run else "removed"
-    said = f"{done}, {scope}: {pruned}"
-    return f"{said}; {pruned.needed} stay, they are still needed" if pruned.needed else said
+    message = f"{done}, {scope}: {pruned}"
+    return f"{message}; {pruned.needed} stay, they are still needed" if pruned.needed else message
 
 
 def _scope(options: dict[str, Any]) -> retention.RetentionScope:
@@ -84,10 +84,10 @@ def _scope(options: dict[str, Any]) -> retention.RetentionScope:
 
 
 def _age_ms(text: str) -> int:
-    found = re.fullmatch(r"(\d{1,9})([dhms])", text)
-    if found is None:
+    match = re.fullmatch(r"(\d{1,9})([dhms])", text)
+    if match is None:
         raise CommandError(f"--older-than: got {text!r}, wanted a number with d, h, m or s: 90d")
-    return int(found[1]) * _UNITS_S[found[2]] * 1000
+    return int(match[1]) * _UNITS_S[match[2]] * 1000
 
 
 @contextlib.contextmanager

@@ -35,13 +35,15 @@ class Command(BaseCommand):
         failed = False
         for name in options["files"]:
             try:
-                found = engine.replay(read_file(name), definition, parameters.parameter_problem)
+                differences = engine.replay(
+                    read_file(name), definition, parameters.parameter_problem
+                )
             except (engine.JsonTextError, ValueError) as error:
                 raise CommandError(f"{name}: {error}") from None
-            failed = failed or bool(found)
-            for one in found:
-                self.stdout.write(f"{name}: {one}")
-            if not found:
+            failed = failed or bool(differences)
+            for difference in differences:
+                self.stdout.write(f"{name}: {difference}")
+            if not differences:
                 self.stdout.write(f"{name}: same path, same output")
         if failed:
             sys.exit(1)

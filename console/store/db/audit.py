@@ -55,5 +55,5 @@ def record(project: Project, actor: Actor, action: str, target: str, reason: str
 
 def find_latest(project: Project, target: str, *actions: str) -> AuditEntry | None:
     """Return the last of these actions that somebody did to a target, None if there is none."""
-    found = AuditEntry.objects.filter(project=project, target=target, action__in=actions)
-    return found.order_by("-pk").first()
+    entries = AuditEntry.objects.filter(project=project, target=target, action__in=actions)
+    return entries.order_by("-pk").first()

@@ -65,12 +65,12 @@ def _migrations() -> set[str]:
 
 
 def _say_since() -> None:
-    """Tell earlier versions whether they may run beside this one; they know what it names, or not.
+    """Name the migration that a version must know to run beside this one.
 
-    Not if a still later version has said so already.
+    The name stays if a still later version has written a later one.
     """
-    found = ServerFact.objects.filter(name=_SINCE).first()
-    if found is None or found.value < migrations.READABLE_SINCE:
+    fact = ServerFact.objects.filter(name=_SINCE).first()
+    if fact is None or fact.value < migrations.READABLE_SINCE:
         ServerFact.objects.update_or_create(
             name=_SINCE, defaults={"value": migrations.READABLE_SINCE}
         )

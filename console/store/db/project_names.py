@@ -22,7 +22,7 @@ def project_of(arn: str) -> str:
     if kept is not None and kept[0] > now:
         return kept[1]
     names = Project.objects.filter(account_id=account).values_list("name", flat=True)
-    found = names.first() or ""
-    if found:  # accounts that somebody made up must not fill the memory
-        _known[account] = (now + _KEPT_S, found)
-    return found
+    name = names.first() or ""
+    if name:  # accounts that somebody made up must not fill the memory
+        _known[account] = (now + _KEPT_S, name)
+    return name

@@ -126,8 +126,8 @@ def route_events() -> bool:
 
 
 def _rules() -> list[tuple[EventRule, Pattern]]:
-    found = EventRule.objects.filter(state=RuleState.ENABLED).exclude(pattern="")
-    return [(rule, pattern) for rule in found if (pattern := _pattern(rule)) is not None]
+    rules = EventRule.objects.filter(state=RuleState.ENABLED).exclude(pattern="")
+    return [(rule, pattern) for rule in rules if (pattern := _pattern(rule)) is not None]
 
 
 def _pattern(rule: EventRule) -> Pattern | None:
@@ -141,11 +141,13 @@ def _pattern(rule: EventRule) -> Pattern | None:
 def _matching(event: OutboxEvent, rules: Iterable[tuple[EventRule, Pattern]]) -> list[int]:
     """Return the rules of its project and region that an event matches."""
     place = (event.project_id, event.region)
-    wanted = [(rule, one) for rule, one in rules if (rule.project_id, rule.region) == place]
-    if not wanted:
+    candidates = [
+        (rule, pattern) for rule, pattern in rules if (rule.project_id, rule.region) == place
+    ]
+    if not candidates:
         return []
     value = load_event(event.body)
-    return [rule.pk for rule, pattern in wanted if pattern.fits(value)]
+    return [rule.pk for rule, pattern in candidates if pattern.fits(value)]
 
 
 def _store(matched: dict[int, list[int]]) -> None:
@@ -158,12 +160,12 @@ def _store(matched: dict[int, list[int]]) -> None:
             event.delete()
 
 
-def create_deliveries(event: OutboxEvent, rules: list[int]) -> int:
+def create_deliveries(event: OutboxEvent, rules: list[int], delay_ms: int = 0) -> int:
     """Write the deliveries of an event to the targets that rules have now; return how many.
 
-    (Inside the caller's transaction.)
+    ``delay_ms``: after which they are due, and get older. (Inside the caller's transaction.)
     """
-    now_ms = clock.now_ms()
+    now_ms = clock.now_ms() + delay_ms
     made = [
         Delivery(
             event=event,

@@ -12,10 +12,11 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
+from msgspec.structs import replace
 from structlog.contextvars import bound_contextvars
 
 import engine

@@ -99,16 +99,16 @@ def check_group_name(project: Project, region: str, logging: Mapping[str, Any]) 
     if len(destinations) > 1 or (logging.get("level", "OFF") != "OFF" and not destinations):
         msg = f"{_INVALID}Must specify exactly one Log Destination."
         raise ServiceError(ErrorCode.InvalidLoggingConfiguration, msg)
-    for one in destinations:
-        _check_group(project, region, _destination_arn(one))
+    for destination in destinations:
+        _check_group(project, region, _destination_arn(destination))
 
 
 def _check_group(project: Project, region: str, arn: str) -> None:
-    found = _GROUP.fullmatch(arn)
-    if found and not found[4]:
+    match = _GROUP.fullmatch(arn)
+    if match and not match[4]:
         msg = f"{_INVALID}Log Group ARN must be provided with '*' qualifier."
         raise ServiceError(ErrorCode.InvalidLoggingConfiguration, msg)
-    if found is None or found[1] != region or not _usable(project, region, found[3]):
+    if match is None or match[1] != region or not _usable(project, region, match[3]):
         raise ServiceError(
             ErrorCode.InvalidLoggingConfiguration, f"{_INVALID}Log Destination not found."
         )
@@ -151,5 +151,8 @@ def _place(machine: StateMachine) -> dict[str, Any]:
 
 def group_name(logging: Mapping[str, Any]) -> str:
     """Return the name of the group that a configuration logs to, "" for none."""
-    found = [_GROUP.fullmatch(_destination_arn(one)) for one in logging.get("destinations") or []]
-    return found[0][3] if found and found[0] else ""
+    matches = [
+        _GROUP.fullmatch(_destination_arn(destination))
+        for destination in logging.get("destinations") or []
+    ]
+    return matches[0][3] if matches and matches[0] else ""

@@ -26,8 +26,8 @@ VALUES: dict[str, Sequence[str]] = {
 def check_tag(key: str, value: str) -> None:
     """Raise ValidationException for an option with a value it does not have."""
     if key in VALUES and value not in VALUES[key]:
-        wanted = ", ".join(sorted(VALUES[key]))
-        raise ValidationException(f"{key}: got {value!r}, wanted one of {wanted}")
+        allowed = ", ".join(sorted(VALUES[key]))
+        raise ValidationException(f"{key}: got {value!r}, wanted one of {allowed}")
 
 
 def of_execution(execution_id: int, key: str) -> str:
@@ -44,14 +44,14 @@ def base_arn(arn: str) -> str:
 
 def machines_with(key: str, value: str, arns: Iterable[str]) -> set[str]:
     """Return the ARNs of those machines whose option has this value."""
-    wanted = {base_arn(arn) for arn in arns}
-    found = Tag.objects.filter(arn__in=wanted, key=key, value=value)
-    return set(found.values_list("arn", flat=True))
+    machine_arns = {base_arn(arn) for arn in arns}
+    tags = Tag.objects.filter(arn__in=machine_arns, key=key, value=value)
+    return set(tags.values_list("arn", flat=True))
 
 
 def of_machine(arn: str) -> dict[str, str]:
     """Return option -> value, for a machine."""
-    said = dict(Tag.objects.filter(arn=arn, key__in=VALUES).values_list("key", "value"))
+    tags = dict(Tag.objects.filter(arn=arn, key__in=VALUES).values_list("key", "value"))
     return {
-        key: said[key] if said.get(key) in values else values[0] for key, values in VALUES.items()
+        key: tags[key] if tags.get(key) in values else values[0] for key, values in VALUES.items()
     }

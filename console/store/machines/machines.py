@@ -65,12 +65,12 @@ def create_machine(
     arns.check_role(role_arn)
     arn = arns.state_machine_arn(region, project.account_id, name)
     check_definition(definition, type)
-    wanted = (type, logging, tracing, encryption, definitions.sha256_of(definition))
+    attributes = (type, logging, tracing, encryption, definitions.sha256_of(definition))
 
     def store() -> StateMachine:
-        found = StateMachine.objects.select_related("definition").filter(arn=arn).first()
-        if found is not None:
-            return _same_or_refused(found, wanted)
+        existing = StateMachine.objects.select_related("definition").filter(arn=arn).first()
+        if existing is not None:
+            return _same_or_refused(existing, attributes)
         limit = quotas.quotas_of(project.name).state_machines
         if StateMachine.objects.filter(project=project, region=region).count() >= limit:
             msg = f"State Machine Limit Exceeded: '{limit}'"
@@ -100,17 +100,23 @@ def create_machine(
     return write(store)
 
 
-def _same_or_refused(found: StateMachine, wanted: tuple[str, ...]) -> StateMachine:
-    if found.status == MachineStatus.DELETING:
+def _same_or_refused(machine: StateMachine, attributes: tuple[str, ...]) -> StateMachine:
+    if machine.status == MachineStatus.DELETING:
         raise ServiceError(
-            ErrorCode.StateMachineDeleting, f"State Machine is being deleted: '{found.arn}'"
+            ErrorCode.StateMachineDeleting, f"State Machine is being deleted: '{machine.arn}'"
         )
-    there = (found.type, found.logging, found.tracing, found.encryption, found.definition_id)
-    if there != wanted:
+    current = (
+        machine.type,
+        machine.logging,
+        machine.tracing,
+        machine.encryption,
+        machine.definition_id,
+    )
+    if current != attributes:
         raise ServiceError(
-            ErrorCode.StateMachineAlreadyExists, f"State Machine Already Exists: '{found.arn}'"
+            ErrorCode.StateMachineAlreadyExists, f"State Machine Already Exists: '{machine.arn}'"
         )
-    return found
+    return machine
 
 
 def update_machine(
@@ -205,10 +211,10 @@ def delete_machine(project: Project, arn: str, actor: audit.Actor = audit.NOBODY
     arns.parse_arn(arn, "stateMachine")
 
     def mark() -> None:
-        found = StateMachine.objects.filter(project=project, arn=arn)
+        machines = StateMachine.objects.filter(project=project, arn=arn)
         # waits for starts under way, which then count as running; those that come see the mark
-        if list(found.exclude(status=MachineStatus.DELETING).select_for_update()):
-            found.update(status=MachineStatus.DELETING)
+        if list(machines.exclude(status=MachineStatus.DELETING).select_for_update()):
+            machines.update(status=MachineStatus.DELETING)
             audit.record(project, actor, "DeleteStateMachine", arn)
 
     write(mark)
@@ -218,8 +224,8 @@ def delete_machine(project: Project, arn: str, actor: audit.Actor = audit.NOBODY
 def finish_deletions() -> None:
     """Remove the machines that are being deleted and of which no execution runs any more."""
     running = Execution.objects.filter(state_machine=OuterRef("pk"), status=ExecutionStatus.RUNNING)
-    found = StateMachine.objects.filter(~Exists(running), status=MachineStatus.DELETING)
-    for arn in found.values_list("arn", flat=True):
+    machines = StateMachine.objects.filter(~Exists(running), status=MachineStatus.DELETING)
+    for arn in machines.values_list("arn", flat=True):
         write(partial(_remove, arn))
 
 
@@ -273,7 +279,7 @@ def check_definition(definition: str, type: str = MachineType.STANDARD) -> None:
     try:
         engine.parse(definition, type)
     except engine.DefinitionError as error:
-        problems = ", ".join(str(one) for one in error.diagnostics)
+        problems = ", ".join(str(diagnostic) for diagnostic in error.diagnostics)
         msg = f"Invalid State Machine Definition: '{problems}'"
         raise InvalidDefinition(msg, tuple(error.diagnostics)) from None
 

@@ -71,8 +71,8 @@ def put_own_tags(project: Project, arn: str, tags: Mapping[str, str], actor: aud
     def store() -> None:
         check_owner(project, arn)
         put_tags(arn, tags)
-        said = ", ".join(f"{key}={value}" for key, value in tags.items())
-        audit.record(project, actor, "TagResource", arn, said)
+        detail = ", ".join(f"{key}={value}" for key, value in tags.items())
+        audit.record(project, actor, "TagResource", arn, detail)
 
     write(store)
 

@@ -151,7 +151,7 @@ def delete_version(project: Project, arn: str, actor: audit.Actor = audit.NOBODY
         users = [
             alias.name
             for alias in Alias.objects.filter(state_machine=machine).order_by("name")
-            if int(number) in [one for one, _ in json.loads(alias.routing)]
+            if int(number) in [version for version, _ in json.loads(alias.routing)]
         ]
         if users:
             raise ConflictException(
@@ -188,15 +188,15 @@ def create_alias(
 
     Raises ValidationException and ResourceNotFound for the routing, StateMachineDeleting.
     """
-    machine, wanted = _routing(project, routing)
+    machine, pairs = _routing(project, routing)
     arn = f"{machine.arn}:{name}"
 
     def store() -> Alias:
         _active(machine)
-        found = Alias.objects.filter(arn=arn).first()
-        if found is not None:
-            if (json.loads(found.routing), found.description) == (wanted, description):
-                return found
+        existing = Alias.objects.filter(arn=arn).first()
+        if existing is not None:
+            if (json.loads(existing.routing), existing.description) == (pairs, description):
+                return existing
             raise ConflictException(
                 "Failed to create alias because an alias with the same name and a different "
                 "routing configuration already exists."
@@ -212,7 +212,7 @@ def create_alias(
             name=name,
             arn=arn,
             description=description,
-            routing=json.dumps(wanted),
+            routing=json.dumps(pairs),
             created_ms=now_ms,
             updated_ms=now_ms,
         )
@@ -241,21 +241,21 @@ def _check_active(machine: StateMachine) -> None:
 
 def _routing(project: Project, routing: Sequence[dict[str, Any]]) -> tuple[StateMachine, Routing]:
     """Check a routing configuration; return its machine and [number, weight] pairs."""
-    given = [one["stateMachineVersionArn"] for one in routing]
-    weights = [one["weight"] for one in routing]
+    version_arns = [entry["stateMachineVersionArn"] for entry in routing]
+    weights = [entry["weight"] for entry in routing]
     reason = "INVALID_ROUTING_CONFIGURATION"
-    shown = f"Received: [{', '.join(given)}]"
-    if not all(_is_number(arn.rpartition(":")[2]) for arn in given):
+    shown = f"Received: [{', '.join(version_arns)}]"
+    if not all(_is_number(arn.rpartition(":")[2]) for arn in version_arns):
         msg = f"Routing configuration must contain state machine version ARNs. {shown}"
         raise ValidationException(msg, reason=reason)
-    if len(set(given)) != len(given):
+    if len(set(version_arns)) != len(version_arns):
         msg = f"Routing configuration must contain distinct state machine version ARNs. {shown}"
         raise ValidationException(msg, reason=reason)
     if sum(weights) != 100:  # noqa: PLR2004
         msg = f"Sum of routing configuration weights must equal 100. Received: {weights}"
         raise ValidationException(msg, reason=reason)
     try:
-        targets = [resolve_target(project, arn) for arn in given]
+        targets = [resolve_target(project, arn) for arn in version_arns]
     except StateMachineDoesNotExist:
         raise ServiceError(ErrorCode.ResourceNotFound, _NOT_THERE) from None
     if len({target.machine.pk for target in targets}) != 1:
@@ -291,14 +291,14 @@ def update_alias(
     if routing is None and description is None:
         msg = "Either the description or the routing configuration must be specified"
         raise ValidationException(msg, reason="MISSING_REQUIRED_PARAMETER")
-    wanted = None if routing is None else _routing(project, routing)[1]
+    pairs = None if routing is None else _routing(project, routing)[1]
 
     def store() -> Alias:
         alias = get_alias(project, arn)
         _check_active(alias.state_machine)
         alias.updated_ms = clock.now_ms()
-        if wanted is not None:
-            alias.routing = json.dumps(wanted)
+        if pairs is not None:
+            alias.routing = json.dumps(pairs)
         if description is not None:
             alias.description = description
         alias.save()
@@ -332,4 +332,7 @@ def list_aliases(target: Target, *, after: int = 0, limit: int = 100) -> list[Al
     if target.version is None:
         return list(rows[:limit])
     number = target.version.number
-    return [row for row in rows if number in [one for one, _ in json.loads(row.routing)]][:limit]
+    matching = [
+        row for row in rows if number in [version for version, _ in json.loads(row.routing)]
+    ]
+    return matching[:limit]

@@ -88,36 +88,36 @@ def revoke_invitation(
 
     def store() -> Invitation:
         people.lock_team(project, by)
-        found = open_ones(project).filter(pk=number).first()
-        if found is None:
+        invitation = open_ones(project).filter(pk=number).first()
+        if invitation is None:
             raise ServiceError(
                 ErrorCode.ResourceNotFound, "There is no such open invitation any more."
             )
-        Invitation.objects.filter(pk=found.pk).delete()
-        audit.record(project, actor, "RevokeInvitation", found.name, f"role {found.role}")
-        return found
+        Invitation.objects.filter(pk=invitation.pk).delete()
+        audit.record(project, actor, "RevokeInvitation", invitation.name, f"role {invitation.role}")
+        return invitation
 
     return write(store)
 
 
 def open_ones(project: Project) -> QuerySet[Invitation]:
     """Return the invitations that can be accepted, by name."""
-    found = Invitation.objects.filter(project=project, used_ms=None)
-    return found.filter(expires_ms__gt=clock.now_ms()).order_by("name")
+    invitations = Invitation.objects.filter(project=project, used_ms=None)
+    return invitations.filter(expires_ms__gt=clock.now_ms()).order_by("name")
 
 
 def find_invitation(token: str) -> Invitation:
     """Return the open invitation of a token; raise Closed."""
-    found = (
+    invitation = (
         Invitation.objects.select_related("project")
         .filter(token_hash=_hashed(token), used_ms=None, expires_ms__gt=clock.now_ms())
         .first()
     )
-    if found is None or not access.is_still_allowed(
-        found.made_by, found.project, "CreateInvitation"
+    if invitation is None or not access.is_still_allowed(
+        invitation.made_by, invitation.project, "CreateInvitation"
     ):
         raise InvitationClosed
-    return found
+    return invitation
 
 
 def has_account(invitation: Invitation) -> bool:

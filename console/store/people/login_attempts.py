@@ -61,13 +61,13 @@ class Attempt:
     locks: bool
 
     def succeeded(self) -> None:
-        """Count the account anew; the address has one attempt more."""
+        """Reset the account's count; give the address the attempt back."""
 
         def store() -> None:
             account, *others = self.keys
             LoginAttempts.objects.filter(key=account).delete()
-            found = LoginAttempts.objects.filter(key__in=others, count__gt=0)
-            found.update(count=F("count") - 1)
+            attempts = LoginAttempts.objects.filter(key__in=others, count__gt=0)
+            attempts.update(count=F("count") - 1)
 
         write(store)
 
@@ -105,14 +105,14 @@ def begin_attempt(name: str, address: str, own: str = "") -> Attempt:
 
 
 def _count(most: Mapping[str, int]) -> tuple[int, bool]:
-    """Count one for each key, unless one of them is locked.
+    """Count an attempt for each key, unless one of the keys is locked.
 
-    Return for how many milliseconds it is, and whether one of them is locked by this one.
+    Return for how many more milliseconds it is locked, and whether this attempt locked a key.
     """
     now_ms = clock.now_ms()
     LoginAttempts.objects.filter(until_ms__lte=now_ms).delete()
-    found = LoginAttempts.objects.select_for_update().filter(key__in=most).order_by("key")
-    rows = {row.key: row for row in found}
+    attempts = LoginAttempts.objects.select_for_update().filter(key__in=most).order_by("key")
+    rows = {row.key: row for row in attempts}
     waits = [row.until_ms - now_ms for row in rows.values() if row.count >= most[row.key]]
     if waits:
         return max(waits), False

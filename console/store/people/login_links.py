@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def find_user(token: str) -> User | None:
-    """Return whom a link would let in now; None if it is unknown, used or too old."""
-    found = LoginLink.objects.select_related("user").filter(
+    """Return the user whom a link logs in; None if it is unknown, used or too old."""
+    links = LoginLink.objects.select_related("user").filter(
         token_hash=_hashed(token), used_ms=None, expires_ms__gt=clock.now_ms()
     )
-    link = found.first()
+    link = links.first()
     return link.user if link is not None and link.user.is_active else None
 
 

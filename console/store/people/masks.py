@@ -34,17 +34,17 @@ def revision_of(masked: str) -> str:
 def put_paths(
     project: Project, paths: Iterable[str], actor: audit.Actor, revision: str = ""
 ) -> list[str]:
-    """Let pages and API of a project hide these places and no others; return them as kept.
+    """Replace the masked paths of a project, for its pages and the API; return them as kept.
 
     ``revision``: of the paths that these were made from, "" to replace whatever there is. Raise
     ValidationException for what is no path, and for too many; ConflictException for paths that are
     not of that revision any more.
     """
-    kept = list(dict.fromkeys(one for one in (path.strip() for path in paths) if one))
+    kept = list(dict.fromkeys(path for path in (path.strip() for path in paths) if path))
     if len(kept) > MOST:
         raise ValidationException(f"Masked paths: got {len(kept)}, wanted at most {MOST}.")
-    for place, one in enumerate(kept, 1):
-        _check(place, one)
+    for place, path in enumerate(kept, 1):
+        _check(place, path)
 
     def store() -> None:
         now = Project.objects.select_for_update().get(pk=project.pk).masked
@@ -82,13 +82,13 @@ def note_reads(project: Project, arns: Iterable[str], reason: str, actor: audit.
     """
 
     def store() -> None:
-        rows = AuditEntry.objects.filter(target__in=wanted, project=project, actor=actor.name)
+        rows = AuditEntry.objects.filter(target__in=unique_arns, project=project, actor=actor.name)
         rows = rows.filter(execution=actor.execution)
         rows = rows.filter(action=_REVEAL, at_ms__gt=clock.now_ms() - FOR_MS)
         known = set(rows.values_list("target", flat=True))
-        for arn in wanted:
+        for arn in unique_arns:
             if arn not in known:
                 audit.record(project, actor, _REVEAL, arn, reason)
 
-    wanted = list(dict.fromkeys(arns))
+    unique_arns = list(dict.fromkeys(arns))
     write(store)

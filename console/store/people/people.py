@@ -61,10 +61,10 @@ def put_member(
     def store() -> Membership:
         lock_team(project, by)
         user = locked_user(name)
-        found = Membership.objects.filter(project=project, user=user).first()
-        if found is not None and found.role == Role.OWNER and role != Role.OWNER:
-            _check_owner_stays(project, found)
-        if found is None:
+        membership = Membership.objects.filter(project=project, user=user).first()
+        if membership is not None and membership.role == Role.OWNER and role != Role.OWNER:
+            _check_owner_stays(project, membership)
+        if membership is None:
             begin_anew(project, user)
         elif role != Role.OWNER:
             _end_invitations(project, user)
@@ -97,15 +97,15 @@ def remove_member(project: Project, name: str, actor: audit.Actor, by: User | No
 
     def store() -> None:
         lock_team(project, by)
-        found = Membership.objects.filter(project=project, user__username=name).first()
-        if found is None:
+        membership = Membership.objects.filter(project=project, user__username=name).first()
+        if membership is None:
             raise ServiceError(
                 ErrorCode.ResourceNotFound, f"{name!r} is no member of {project.name!r}"
             )
-        if found.role == Role.OWNER:
-            _check_owner_stays(project, found)
+        if membership.role == Role.OWNER:
+            _check_owner_stays(project, membership)
         user = locked_user(name)
-        found.delete()
+        membership.delete()
         begin_anew(project, user)
         audit.record(project, actor, "RemoveMember", name)
         signals.publish(RIGHTS)
@@ -139,8 +139,8 @@ def locked_user(name: str) -> User:
     that stays, and the account would stay open.
     """
     users = get_user_model().objects
-    found = users.select_for_update(no_key=True).filter(username=name).first()
-    return found or users.create_user(name)
+    user = users.select_for_update(no_key=True).filter(username=name).first()
+    return user or users.create_user(name)
 
 
 def begin_anew(project: Project, user: User) -> None:
@@ -159,13 +159,13 @@ def begin_anew(project: Project, user: User) -> None:
 
 
 def _end_invitations(project: Project, user: User) -> None:
-    """End the open invitations that a person made, and those that were made for them.
+    """End the open invitations that a person made and those made for that person.
 
     An owner who is to be removed could otherwise invite themself, and come back later.
     """
     name = user.get_username()
-    found = Invitation.objects.filter(project=project, used_ms=None)
-    found.filter(Q(made_by=name) | Q(name=name)).delete()
+    invitations = Invitation.objects.filter(project=project, used_ms=None)
+    invitations.filter(Q(made_by=name) | Q(name=name)).delete()
 
 
 def set_password(project: Project, user: User, encoded: str, actor: audit.Actor) -> bool:
@@ -188,8 +188,8 @@ def set_password(project: Project, user: User, encoded: str, actor: audit.Actor)
 
 def choose_columns(project: Project, user: User, chosen: str) -> None:
     """Keep which columns of tables a member wants to see. ``chosen``: as ``Membership`` has it."""
-    found = Membership.objects.filter(project=project, user=user)
-    write(lambda: found.update(columns=chosen))
+    memberships = Membership.objects.filter(project=project, user=user)
+    write(lambda: memberships.update(columns=chosen))
 
 
 def _check_owner_stays(project: Project, leaving: Membership) -> None:

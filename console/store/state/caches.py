@@ -26,10 +26,10 @@ class Runs:
     def get(self, execution_id: int, version: int, values: StoredValues) -> engine.Run | None:
         """Return the run of an execution if it is kept at exactly this version."""
         with self._lock:
-            found = self._runs.get(execution_id)
-        if found is None or found[0] != version:
+            entry = self._runs.get(execution_id)
+        if entry is None or entry[0] != version:
             return None
-        return found[1].reading(values)
+        return entry[1].reading(values)
 
     def put(self, execution_id: int, version: int, run: engine.Run) -> None:
         """Keep a run that was just committed; one that ended is dropped."""
@@ -59,7 +59,7 @@ _FRAME = 400  # characters that a line of control weighs beside its data
 
 def _weight(run: engine.Run) -> int:
     """Return about how many characters a run holds in memory."""
-    lines = sum(len(one.input) + len(one.variables) + _FRAME for one in run.frames.values())
+    lines = sum(len(frame.input) + len(frame.variables) + _FRAME for frame in run.frames.values())
     return lines + len(run.about.get("input", ""))
 
 

@@ -57,9 +57,9 @@ def check_health() -> Health:
     """Look at database, workers, clock and disk; say so if the database takes its time."""
     if writer.is_embedded():
         return _look()
-    found = _LOOKS.take_part(ANSWER_S)
-    if found is not None:
-        return found
+    health = _LOOKS.take_part(ANSWER_S)
+    if health is not None:
+        return health
     reason = f"the database does not answer within {ANSWER_S:g} s"
     return Health((reason,), disk_free_bytes=_free_bytes())
 
@@ -128,18 +128,18 @@ def _with_database(free: int) -> Health:
 
 
 def _reasons(facts: dict[str, Any]) -> list[str]:
-    found = []
+    reasons = []
     if why := writer.refusal():
-        found.append(f"the database takes no writes: {why}")
+        reasons.append(f"the database takes no writes: {why}")
     if facts["workers"] == 0:
-        found.append("no worker is alive: executions are accepted and wait")
+        reasons.append("no worker is alive: executions are accepted and wait")
     if facts["oldest_runnable_ms"] > LATE_MS:
-        found.append(f"work has been waiting for {facts['oldest_runnable_ms']} ms")
+        reasons.append(f"work has been waiting for {facts['oldest_runnable_ms']} ms")
     if facts["disk_free_bytes"] < MIN_DISK:
-        found.append(f"only {facts['disk_free_bytes']} bytes are free on the disk")
+        reasons.append(f"only {facts['disk_free_bytes']} bytes are free on the disk")
     if abs(facts["clock_offset_ms"]) > _JUMP_MS:
-        found.append(f"this machine's clock is {facts['clock_offset_ms']} ms off the database's")
-    return found
+        reasons.append(f"this machine's clock is {facts['clock_offset_ms']} ms off the database's")
+    return reasons
 
 
 def _oldest(now_ms: int) -> int:

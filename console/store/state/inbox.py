@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import Any
 
@@ -58,16 +57,19 @@ def post_message(
 
 
 def _said(message: engine.Message) -> dict[str, Any]:
-    """Return the fields that are not as they are by default: what is new troubles no old worker."""
-    said = ((one, getattr(message, one.name)) for one in dataclasses.fields(message))
-    return {one.name: value for one, value in said if value != one.default}
+    """Return the fields that differ from their defaults: older workers do not know newer fields."""
+    names, defaults = message.__struct_fields__, message.__struct_defaults__
+    # Only the last fields have defaults.
+    default_of = dict(zip(reversed(names), reversed(defaults), strict=False))
+    pairs = ((name, getattr(message, name)) for name in names)
+    return {name: value for name, value in pairs if default_of.get(name, ...) != value}
 
 
 def load_message(kind: str, body: str) -> engine.Message:
     """Make a message of its row; raise ``NewerFormat`` if this version does not know it (G16)."""
     known = _KINDS.get(kind)
     fields = json.loads(body)
-    if known is None or not set(fields) <= set(known.__slots__):
+    if known is None or not set(fields) <= set(known.__struct_fields__):
         raise engine.NewerFormat(f"the message {kind}: a later version wrote it")
     return known(**fields)
 

@@ -46,10 +46,10 @@ class _Room:
 _rooms: dict[tuple[int, int], _Room] = {}
 
 
-def take(project_id: int, name: str, rate: Rate, wanted: int = 1) -> int:
-    """Take up to ``wanted`` tokens of a rate and return how many there were, in a transaction."""
+def take(project_id: int, name: str, rate: Rate, number: int = 1) -> int:
+    """Take up to ``number`` tokens of a rate and return how many there were, in a transaction."""
     bucket = lock(project_id, name, rate)
-    taken = min(max(int(bucket.tokens), 0), wanted)
+    taken = min(max(int(bucket.tokens), 0), number)
     bucket.tokens -= taken
     bucket.save()
     return taken
@@ -57,26 +57,28 @@ def take(project_id: int, name: str, rate: Rate, wanted: int = 1) -> int:
 
 def lock(project_id: int, name: str, rate: Rate) -> TokenBucket:
     """Return the bucket as it is now, to be changed and saved in this transaction."""
-    found = TokenBucket.objects.select_for_update().filter(project_id=project_id, name=name).first()
-    return _grown(found, rate, TokenBucket(project_id=project_id, name=name))
+    bucket = (
+        TokenBucket.objects.select_for_update().filter(project_id=project_id, name=name).first()
+    )
+    return _grown(bucket, rate, TokenBucket(project_id=project_id, name=name))
 
 
 def there(project_id: int, name: str, rate: Rate) -> float:
-    """Return how many tokens there are now; others may take them."""
-    found = TokenBucket.objects.filter(project_id=project_id, name=name).first()
-    return _grown(found, rate, TokenBucket()).tokens
+    """Return how many tokens the bucket has now. It is not locked: others may take them."""
+    bucket = TokenBucket.objects.filter(project_id=project_id, name=name).first()
+    return _grown(bucket, rate, TokenBucket()).tokens
 
 
-def _grown(found: TokenBucket | None, rate: Rate, new: TokenBucket) -> TokenBucket:
-    """Let a bucket have what came since it was written; one that is new is full."""
+def _grown(bucket: TokenBucket | None, rate: Rate, new: TokenBucket) -> TokenBucket:
+    """Add the tokens that came since the bucket was written; a new bucket is full."""
     now_ms = clock.now_ms()
-    if found is None:
+    if bucket is None:
         new.tokens, new.at_ms = rate.bucket, now_ms
         return new
-    grown = max(now_ms - found.at_ms, 0) * rate.refill / 1000
-    found.tokens = min(found.tokens + grown, rate.bucket)
-    found.at_ms = max(now_ms, found.at_ms)
-    return found
+    grown = max(now_ms - bucket.at_ms, 0) * rate.refill / 1000
+    bucket.tokens = min(bucket.tokens + grown, rate.bucket)
+    bucket.at_ms = max(now_ms, bucket.at_ms)
+    return bucket
 
 
 def start_allowed(project: Project, rate: Rate, state_machine_arn: str) -> None:
@@ -118,7 +120,7 @@ def _counted(project_id: int, most: int, now: float) -> _Room:
 
 
 def count(project_id: int, state_machine_arn: str, number: int = 1, *, api: str = "") -> None:
-    """Count what was held back: calls of an action, else state transitions."""
+    """Count what was held back: calls of the action ``api``, or state transitions if it is ""."""
     minute = clock.now_ms() // _MINUTE_MS * _MINUTE_MS
 
     def store() -> None:

@@ -15,12 +15,16 @@ if TYPE_CHECKING:
 
 def set_timers(execution_id: int, commands: Sequence[engine.Command]) -> None:
     """Arm timers (inside a transaction), but for those that the same commit cancels."""
-    gone = {one.timer for one in commands if isinstance(one, engine.CancelTimer)}
-    wanted = [one for one in commands if isinstance(one, engine.SetTimer) and one.timer not in gone]
-    values = [(execution_id, one.timer, one.due_ms) for one in wanted]
+    cancelled = {command.timer for command in commands if isinstance(command, engine.CancelTimer)}
+    armed = [
+        command
+        for command in commands
+        if isinstance(command, engine.SetTimer) and command.timer not in cancelled
+    ]
+    values = [(execution_id, command.timer, command.due_ms) for command in armed]
     rows.append("console_timer", "execution_id, name, due_ms", values)
-    for one in wanted:
-        signals.publish_due(one.due_ms, DueKind.TIMER, execution_id)
+    for command in armed:
+        signals.publish_due(command.due_ms, DueKind.TIMER, execution_id)
 
 
 def drop_timers(execution_id: int, names: Sequence[str]) -> None:

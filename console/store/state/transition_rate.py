@@ -86,9 +86,9 @@ def is_token_timer(timer: str) -> bool:
 
 
 def budget_of(execution_id: int, arn: str, tokens: Sequence[str]) -> TransitionBudget | None:
-    """Return what an execution may spend now; None if it is not limited.
+    """Return how many transitions an execution may make now; None if it is not limited.
 
-    ``tokens``: those of its timers that say that tokens are there.
+    ``tokens``: the names of its due timers that promised tokens for now.
     """
     if not settings.STEPYARD_QUOTAS or arns.is_express(arn):
         return None
@@ -100,42 +100,43 @@ def budget_of(execution_id: int, arn: str, tokens: Sequence[str]) -> TransitionB
             return None
         cursor.execute(_TAKEN, [execution_id, f"{_TIMER}%"])
         taken = {name for (name,) in cursor.fetchall()}
-    found = TransitionBudget(execution_id, project_id, rate, machine)
-    found.paid, found.pending = _total_tokens(tokens), _total_tokens(taken.difference(tokens))
-    if not found.pending:
+    budget = TransitionBudget(execution_id, project_id, rate, machine)
+    budget.paid, budget.pending = _total_tokens(tokens), _total_tokens(taken.difference(tokens))
+    if not budget.pending:
         tokens_there = throttle.there(project_id, BUCKET, rate)
-        found.allowed = found.paid + max(int(_at_most(found, tokens_there, 0)), 0)
-    return found
+        budget.allowed = budget.paid + max(int(_at_most(budget, tokens_there, 0)), 0)
+    return budget
 
 
 def _at_most(budget: TransitionBudget, tokens: float, paid: int) -> float:
-    """Return how many tokens are free: with those given away and not yet used no more than fit.
+    """Return how many tokens are free: no more than the bucket holds less the outstanding ones.
 
-    Else a server that was down would let all at once go on that it owed tokens, and a bucket more.
+    Otherwise a server that was down would let all executions that it owed tokens go on at once, and
+    a whole bucket of others with them.
     """
     if tokens <= 0:
         return tokens
     with sql.cursor() as cursor:
         cursor.execute(_GIVEN, [clock.now_ms(), f"{_TIMER}%", budget.project_id])
-        given = _total_tokens(name for (name,) in cursor.fetchall())
-    return min(tokens, budget.rate.bucket - given - paid)
+        outstanding = _total_tokens(name for (name,) in cursor.fetchall())
+    return min(tokens, budget.rate.bucket - outstanding - paid)
 
 
 def _total_tokens(tokens: Iterable[str]) -> int:
-    return sum(int(one.removeprefix(_TIMER)) for one in tokens)
+    return sum(int(token.removeprefix(_TIMER)) for token in tokens)
 
 
 def take_exempt(
     budget: TransitionBudget, came_in: Sequence[Any], due: Sequence[str]
 ) -> tuple[list[Any], list[str]]:
-    """Return those rows of the inbox and due timers that need no token; the others wait.
+    """Return the rows of the inbox and the due timers that need no token; the others wait.
 
-    All rows, if there is a Stop: what came before it counts, and is taken before it.
+    If there is a Stop, all rows: the messages that came before it are taken before it.
     """
     with sql.cursor() as cursor:
         cursor.execute(_STOPS, [budget.execution_id])
         stops = cursor.fetchone() is not None
-    rows = [one for one in came_in if stops or one[1] in URGENT]
+    rows = [row for row in came_in if stops or row[1] in URGENT]
     names = [name for name in due if name == _EXECUTION_TIMER]
     budget.waiting = len(came_in) - len(rows) + len(due) - len(names)
     return rows, names
@@ -147,9 +148,9 @@ def held_back() -> QuerySet[Timer, int]:
     return coming.values_list("execution_id", flat=True)
 
 
-def count_entered(made: engine.Step) -> int:
+def count_entered(step: engine.Step) -> int:
     """Return how many states a step entered."""
-    return sum(event.type in event_types.STATE_ENTRIES for event in made.events)
+    return sum(event.type in event_types.STATE_ENTRIES for event in step.events)
 
 
 def count_retried(run: engine.Run, message: engine.Message) -> int:
@@ -157,7 +158,7 @@ def count_retried(run: engine.Run, message: engine.Message) -> int:
     if not isinstance(message, engine.TimerFired):
         return 0
     frames = run.frames.values()
-    return int(any(one.phase == "backoff" and one.timer == message.timer for one in frames))
+    return int(any(frame.phase == "backoff" and frame.timer == message.timer for frame in frames))
 
 
 def reserve_tokens(budget: TransitionBudget, left: int, *, running: bool) -> bool:
@@ -170,28 +171,28 @@ def reserve_tokens(budget: TransitionBudget, left: int, *, running: bool) -> boo
     the branches of a Parallel, is begun together: the bucket may go below zero for it.
     """
     budget.held = False
-    there = throttle.lock(budget.project_id, BUCKET, budget.rate)
-    there.tokens = _at_most(budget, there.tokens, budget.paid)
+    bucket = throttle.lock(budget.project_id, BUCKET, budget.rate)
+    bucket.tokens = _at_most(budget, bucket.tokens, budget.paid)
     counted_on = min(budget.used, budget.allowed) - budget.paid
-    if counted_on > max(there.tokens, 0):
+    if counted_on > max(bucket.tokens, 0):
         raise NoTokens
-    there.tokens -= budget.used - budget.paid
+    bucket.tokens -= budget.used - budget.paid
     if not running:
-        there.tokens += budget.pending
+        bucket.tokens += budget.pending
     elif budget.waiting + left and not budget.pending and budget.used >= budget.allowed:
-        _take_ahead(budget, there, budget.waiting + left)
-    there.tokens = min(there.tokens, budget.rate.bucket)
-    there.save()
+        _take_ahead(budget, bucket, budget.waiting + left)
+    bucket.tokens = min(bucket.tokens, budget.rate.bucket)
+    bucket.save()
     return not (budget.held or budget.pending)
 
 
-def _take_ahead(budget: TransitionBudget, there: TokenBucket, wanted: int) -> None:
+def _take_ahead(budget: TransitionBudget, bucket: TokenBucket, tokens: int) -> None:
     """Take tokens that are still to come, and let a timer say when they are there."""
     most = max(int(budget.rate.refill * _SHARE_S), 1)
-    number = min(wanted, most)
-    there.tokens -= number
-    missing_ms = max(-there.tokens, 0) / budget.rate.refill * 1000
-    due_ms = there.at_ms + int(missing_ms) + 1
+    number = min(tokens, most)
+    bucket.tokens -= number
+    missing_ms = max(-bucket.tokens, 0) / budget.rate.refill * 1000
+    due_ms = bucket.at_ms + int(missing_ms) + 1
     timers.set_timers(budget.execution_id, [engine.SetTimer(f"{_TIMER}{number}", due_ms)])
     throttle.count(budget.project_id, budget.state_machine_arn, number)
     budget.held = True

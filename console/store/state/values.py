@@ -28,11 +28,11 @@ class StoredValues:
 
     def many(self, keys: Sequence[str]) -> list[str]:
         """Return the texts under these keys, in that order."""
-        found = {key: self.fresh[key] for key in keys if key in self.fresh}
-        missing = [key for key in keys if key not in found]
+        texts = {key: self.fresh[key] for key in keys if key in self.fresh}
+        missing = [key for key in keys if key not in texts]
         for start in range(0, len(missing), _CHUNK):
-            found.update(self._read(missing[start : start + _CHUNK]))
-        return [found[key] for key in keys]
+            texts.update(self._read(missing[start : start + _CHUNK]))
+        return [texts[key] for key in keys]
 
     def apply(self, step: engine.Step) -> None:
         """Take in what a step drops and keeps."""
@@ -59,7 +59,7 @@ def save_values(values: StoredValues) -> None:
     number = values.execution_id
     if values.dropped:
         with sql.cursor() as cursor:
-            cursor.executemany(_DELETE, [(number, one, _after(one)) for one in values.dropped])
+            cursor.executemany(_DELETE, [(number, key, _after(key)) for key in values.dropped])
     fresh = [(number, key, text) for key, text in values.fresh.items()]
     rows.append("console_runvalue", "execution_id, key, text", fresh)
 

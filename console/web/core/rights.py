@@ -42,6 +42,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "prometheus": {"GET": (ANYBODY,)},  # from this machine, or with the token
     "healthz": {"GET": (ANYBODY,)},
     "readyz": {"GET": (ANYBODY,)},
+    "reset": {"POST": (ANYBODY,)},  # not there unless `up --allow-reset` says so
     # -- any person who is signed in
     "logout": {"POST": (SIGNED_IN,)},
     "password": {"GET": (VIEW,), "POST": (VIEW,)},
@@ -52,7 +53,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
         for name in (
             "arn",
             "audit",
-            "behind",
+            "chart-executions",
             "charts",
             "charts-csv",
             "charts-delta",
@@ -71,7 +72,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "execution-scenario",
             "execution-svg",
             "executions",
-            "executions-news",
+            "executions-updates",
             "failures",
             "grid",
             "insights",
@@ -79,15 +80,15 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "machine-logs",
             "machine-mermaid",
             "machine-metrics",
-            "machine-news",
             "machine-svg",
+            "machine-updates",
             "machines",
             "map-run-delta",
             "moment",
             "outline",
             "overview",
+            "overview-updates",
             "payload",
-            "pulse",
             "step",
             "targets",
             "tasks",
@@ -108,7 +109,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "bulk": {"GET": (VIEW,), "POST": _BULK},
     "bulk-job": {"GET": (VIEW,), "POST": _BULK},
     "import": {"GET": (VIEW,), "POST": ("ImportExecution",)},
-    "import-forget": {"POST": ("ImportExecution",)},
+    "import-delete": {"POST": ("ImportExecution",)},
     "views": {"POST": ("PutView", "DeleteView")},
     # -- machines and activities
     "new": {"GET": ("CreateStateMachine",), "POST": ("CreateStateMachine",)},

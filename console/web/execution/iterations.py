@@ -206,13 +206,17 @@ def _iteration_groups(iterations: list[Iteration], kept_state: str) -> tuple[Ite
         members[iteration.status].append(iteration)
     return tuple(
         IterationGroup(
-            formatting.STEP[status], len(some), tuple(_with_state(some[:MOST_LINKS], kept_state))
+            formatting.STEP[status],
+            len(same_status),
+            tuple(_with_state(same_status[:MOST_LINKS], kept_state)),
         )
-        for status, some in members.items()
-        if some
+        for status, same_status in members.items()
+        if same_status
     )
 
 
-def _with_state(some: Iterable[Iteration], kept_state: str) -> Iterable[Iteration]:
+def _with_state(iterations: Iterable[Iteration], kept_state: str) -> Iterable[Iteration]:
     """Return iterations, leading to the state ``kept`` if that is named."""
-    return (replace(iteration, step=kept_state) for iteration in some) if kept_state else some
+    if not kept_state:
+        return iterations
+    return (replace(iteration, step=kept_state) for iteration in iterations)

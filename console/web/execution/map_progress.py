@@ -92,23 +92,23 @@ class MapRuns:
 
 
 def _sum_progress(runs: Iterable[MapRun]) -> MapProgress | None:
-    some = sorted(runs, key=lambda run: run.task)
-    if not some:
+    map_runs = sorted(runs, key=lambda run: run.task)
+    if not map_runs:
         return None
 
     def count(name: str) -> int:
-        return sum(getattr(run, name) for run in some)
+        return sum(getattr(run, name) for run in map_runs)
 
     ends = {name: count(name) for name in ("succeeded", "failed", "timed_out", "aborted")}
     waiting = count("pending_redrive")
     return MapProgress(
-        arn=some[-1].arn,
+        arn=map_runs[-1].arn,
         total=count("total"),
         **ends,
         running=count("started") - sum(ends.values()) - waiting,
         pending=count("total") - count("started"),
         pending_redrive=waiting,
-        reading=any(run.reading and run.status == MapRunStatus.RUNNING for run in some),
+        reading=any(run.reading and run.status == MapRunStatus.RUNNING for run in map_runs),
     )
 
 

@@ -47,6 +47,6 @@ urlpatterns = [
     path(f"{EXECUTION}remark/", moved_to("note"), name="remark"),
     path("compare/", compare_views.compare_page, name="compare"),
     path("import/", import_views.import_page, name="import"),
-    path("import/<number:number>/delete/", import_views.delete_import, name="import-forget"),
+    path("import/<number:number>/delete/", import_views.delete_import, name="import-delete"),
     path("shared/<str:token>/<str:kind>", share_views.shared_picture, name="shared"),
 ]

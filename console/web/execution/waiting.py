@@ -50,7 +50,7 @@ class OpenTask:
 
     row: TaskRow
     kind: str
-    what: str
+    target: str
     status: formatting.StatusLabel
     worker: str
     deadline: Deadline | None
@@ -81,7 +81,7 @@ def open_task(row: TaskRow) -> OpenTask:
     return OpenTask(
         row=row,
         kind=_task_kind(row),
-        what=_task_target(row),
+        target=_task_target(row),
         status=_task_status(row),
         worker=row.worker.lstrip("\x01"),
         deadline=_deadline(row),
@@ -240,7 +240,7 @@ def _task_lines(execution: Execution, rows: Sequence[TaskRow]) -> Iterator[Waiti
         counts = {each.task: each for each in MapRun.objects.filter(parent=execution)}
     for row in rows:
         task = open_task(row)
-        about = _map_run_line(counts.get(row.task)) or f"{task.what}: {task.status.word}"
+        about = _map_run_line(counts.get(row.task)) or f"{task.target}: {task.status.word}"
         yield WaitingLine(
             state=row.state,
             kind=task.kind,

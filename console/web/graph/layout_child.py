@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MEMORY = 1024 * 1024 * 1024
 """Bytes of address space."""
+_POSIX = os.name == "posix"
 _NICENESS = 5  # who calls the API goes first
 
 
@@ -35,12 +36,12 @@ def main() -> None:
     parser.add_argument("--installed", action="store_true", help="use the dot on the PATH")
     parser.add_argument("--memory", type=int, default=MEMORY, help="bytes")
     parser.add_argument("--processors", default="", help="numbers of those to use, by comma")
-    given = parser.parse_args()
+    options = parser.parse_args()
     answers = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)  # what a library prints is no answer
-    draw = (None if given.installed else _bundled_graphviz()) or _installed_graphviz
-    _limit_memory(given.memory)
-    _lower_priority(given.processors)
+    draw = (None if options.installed else _bundled_graphviz()) or _installed_graphviz
+    _limit_memory(options.memory)
+    _lower_priority(options.processors)
     answers.write("{}\n")
     answers.flush()
     for line in sys.stdin:
@@ -99,9 +100,9 @@ def _installed_graphviz(dot: str, seconds: float) -> str:
         capture_output=True,
         text=True,
         check=False,
-        preexec_fn=limit,  # this process has one thread
+        preexec_fn=limit if _POSIX else None,  # this process has one thread
     )
-    if done.returncode == -signal.SIGXCPU:
+    if _POSIX and done.returncode == -signal.SIGXCPU:
         os.kill(os.getpid(), signal.SIGPROF)
     done.check_returncode()
     return done.stdout

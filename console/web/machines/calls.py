@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 EVERY = "every state machine"
 
 
+_KINDS = {"activity:": "Activity", "harness:": "Harness"}
+"""How a name in ``functions.json`` begins that is no function's -> what it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class ServiceTarget:
     """A line of the settings. ``machine``: whose it is, "" for all; ``name``: of the service."""
@@ -49,12 +53,12 @@ class FunctionTarget:
 
 @dataclass(frozen=True, slots=True)
 class TaskCall:
-    """A Task of a state machine with what it calls and what it is given."""
+    """A Task of a state machine with what it calls, and the ``template`` of its input."""
 
     state: str
     resource: str
     plan: explain.CallPlan
-    given: json_view.PayloadView | None
+    template: json_view.PayloadView | None
 
 
 def list_services(project: Project) -> list[ServiceTarget]:
@@ -126,12 +130,12 @@ def _calls_sample(machine: targets.MachineKey, name: str, project: Project) -> b
 
 
 def _function(machine: str, name: str, target: str, *, sample: bool = False) -> FunctionTarget:
-    activity = name.startswith("activity:")
+    kind = next((kind for kind in _KINDS if name.startswith(kind)), "")
     url = function.is_url(target)
     return FunctionTarget(
         machine,
-        "Activity" if activity else "Function",
-        name.removeprefix("activity:"),
+        _KINDS.get(kind, "Function"),
+        name.removeprefix(kind),
         without_secrets(target) if url else target,
         python=not url,
         sample=sample,
@@ -148,11 +152,13 @@ def calls_of_machine(machine: StateMachine) -> list[TaskCall]:
         resource = engine.parse_resource(str(state.get("Resource", "")))
         if node.type != "Task" or resource is None:
             continue
-        given = state.get("Arguments", state.get("Parameters"))
+        template = state.get("Arguments", state.get("Parameters"))
         shown = (
-            None if given is None else json_view.payload_view(json.dumps(given, ensure_ascii=False))
+            None
+            if template is None
+            else json_view.payload_view(json.dumps(template, ensure_ascii=False))
         )
         whose = targets.MachineKey(machine.project.name, machine.name)
-        plan = explain.plan_call(resource, given, whose, sample=is_sample(machine.role_arn))
+        plan = explain.plan_call(resource, template, whose, sample=is_sample(machine.role_arn))
         calls.append(TaskCall(node.name, resource.arn, plan, shown))
     return calls

@@ -71,7 +71,7 @@ class Way:
 
     kind: str
     node: Node
-    what: str
+    detail: str
     tried: bool | None
 
 

@@ -77,11 +77,11 @@ def _newest_streams(
     """Return the newest lines that match, of the machine's last executions."""
     matches = patterns.compile_pattern(pattern)
     known = [span for span in streams.log_spans(group) if span.machine_arn == machine.arn]
-    some = list(islice(streams.streams_by_time(group, known, descending=True), _STREAMS))
-    masks = masked_execution.masks_of(scope.project, [stream.execution.pk for stream in some])
+    newest = list(islice(streams.streams_by_time(group, known, descending=True), _STREAMS))
+    masks = masked_execution.masks_of(scope.project, [stream.execution.pk for stream in newest])
     lines = (
         replace(line, text=masks[line.stream.execution.pk].details(line.text))
-        for line in read.newest_lines(group, some, _READ)
+        for line in read.newest_lines(group, newest, _READ)
     )
     matching = (line for line in lines if matches(line.text))
     return [_log_page(line) for line in islice(matching, _LINES)]

@@ -53,7 +53,7 @@ def machine_page(request: HttpRequest, machine_name: str) -> HttpResponse:
         "saved": saved_view_list.saved_view_list(
             scope, machine, filters, request.GET.get("view", "")
         ),
-        "news_url": reverse("machine-news", args=[machine.name]),
+        "updates_url": reverse("machine-updates", args=[machine.name]),
         "input": suggested_input(machine.name),
     }
     return render_execution_list(request, "machines/page.html", context)

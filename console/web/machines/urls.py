@@ -19,7 +19,7 @@ from console.web.machines import (
 urlpatterns = [
     path("machines/", machine_views.machine_list, name="machines"),
     path(MACHINE, machine_views.machine_page, name="machine"),
-    path(f"{MACHINE}_new", machine_views.machine_execution_changes, name="machine-news"),
+    path(f"{MACHINE}_new", machine_views.machine_execution_changes, name="machine-updates"),
     path(f"{MACHINE}definition/", machine_views.definition_page, name="definition"),
     path(f"{MACHINE}definition.json", export_views.definition_json, name="download"),
     path(f"{MACHINE}definition.svg", export_views.machine_svg, name="machine-svg"),

@@ -86,7 +86,7 @@ def charts_csv(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-def executions_behind(request: HttpRequest) -> HttpResponse:
+def chart_executions(request: HttpRequest) -> HttpResponse:
     """Answer ``/charts/executions/``: those that one bar counts."""
     scope, query = scope_of(request), request.GET
     metric = METRICS.get(query.get("metric", ""))

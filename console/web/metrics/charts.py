@@ -179,7 +179,7 @@ def _behind_address(metric: Metric, since: int, until: int, machine: StateMachin
     query = {"metric": metric.name, "from": minute_text(since), "to": minute_text(until)}
     if machine is not None:
         query |= {"machine": machine.name, "region": machine.region}
-    return f"{reverse('behind')}?{urlencode(query)}"
+    return f"{reverse('chart-executions')}?{urlencode(query)}"
 
 
 # -- what pages get --------------------------------------------------------------------------------

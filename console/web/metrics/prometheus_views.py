@@ -63,8 +63,8 @@ def is_allowed(request: HttpRequest) -> bool:
     """Tell whether a request may read the metrics of all projects."""
     token: str = settings.STEPYARD_METRICS_TOKEN
     if token:
-        given = request.headers.get("Authorization", "")
-        return secrets.compare_digest(given.encode(), f"Bearer {token}".encode())
+        authorization = request.headers.get("Authorization", "")
+        return secrets.compare_digest(authorization.encode(), f"Bearer {token}".encode())
     return not settings.STEPYARD_HTTPS and not is_forwarded(request) and _is_local(request)
 
 

@@ -30,11 +30,11 @@ def password_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/password/``. A person who has a password must know it; other sessions end."""
     scope = scope_of(request)
     user = scope.principal.user
-    given = request.POST if request.method == "POST" else None
+    submitted = request.POST if request.method == "POST" else None
     has_one = user.has_usable_password()
-    form = PasswordChangeForm(user, given) if has_one else SetPasswordForm(user, given)
+    form = PasswordChangeForm(user, submitted) if has_one else SetPasswordForm(user, submitted)
     context: dict[str, Any] = {"section": "password", "form": form, "has_one": has_one}
-    if given is None:
+    if submitted is None:
         return render(request, _PAGE, context)
     try:
         valid = _is_valid(request, user, form)

@@ -124,15 +124,15 @@ def rule_rows(scope: Scope, *, scheduled: bool, after: str = "") -> tuple[list[R
     """Return a page of rules by name, and the key of the next page, "" at the end."""
     rules = EventRule.objects.filter(project=scope.project, region=scope.region, name__gt=after)
     rules = rules.exclude(schedule="") if scheduled else rules.exclude(pattern="")
-    some = list(rules.prefetch_related("targets").order_by("name")[: PAGE + 1])
+    page = list(rules.prefetch_related("targets").order_by("name")[: PAGE + 1])
     made = {
         rule.pk: RuleRow(rule, pattern_meaning(rule.pattern), sent_targets(rule))
-        for rule in some[:PAGE]
+        for rule in page[:PAGE]
     }
     counted = Delivery.objects.filter(target__rule__in=list(made)).order_by()
     for rule, status, count in counted.values_list("target__rule", "status").annotate(Count("pk")):
         made[rule].counts[status] = count
-    return list(made.values()), some[PAGE - 1].name if len(some) > PAGE else ""
+    return list(made.values()), page[PAGE - 1].name if len(page) > PAGE else ""
 
 
 def sent_targets(rule: EventRule) -> list[SentTarget]:
@@ -164,8 +164,8 @@ def dead_letters(scope: Scope, before: int | None = None) -> tuple[list[Delivery
     letters = (
         deliveries.select_related("target__rule", "event").defer("event__body").order_by("-pk")
     )
-    some = list(letters[: PAGE + 1])
-    return some[:PAGE], some[PAGE - 1].pk if len(some) > PAGE else None
+    page = list(letters[: PAGE + 1])
+    return page[:PAGE], page[PAGE - 1].pk if len(page) > PAGE else None
 
 
 def machine_names(scope: Scope) -> list[StateMachine]:

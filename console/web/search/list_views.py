@@ -34,7 +34,7 @@ def execution_list(request: HttpRequest) -> HttpResponse:
         "saved": saved_view_list.saved_view_list(
             scope, None, page.filters, request.GET.get("view", "")
         ),
-        "news_url": reverse("executions-news"),
+        "updates_url": reverse("executions-updates"),
         "with_machine": True,
         "machine_names": lists.machine_names(scope),
     }

@@ -209,8 +209,8 @@ def count_lists(
     for place, rows in streams:
         machine, filters = lists[place]
         conditions = _conditions_beside_index(scope, machine, filters)
-        some = _down_to(rows, floors.get(place)).filter(conditions)
-        counted.append((place, _newest_first(some)[: MOST_COUNTED + 1]))
+        matching = _down_to(rows, floors.get(place)).filter(conditions)
+        counted.append((place, _newest_first(matching)[: MOST_COUNTED + 1]))
     matches = Counter(place for place, *_ in _run_labelled(counted)) if counted else Counter()
     return {
         place: (min(matches[place], MOST_COUNTED), place in floors or matches[place] > MOST_COUNTED)

@@ -8,7 +8,7 @@ from console.web.search import failure_views, list_views, saved_list_views
 
 urlpatterns = [
     path("executions/", list_views.execution_list, name="executions"),
-    path("executions/_new", list_views.execution_list_changes, name="executions-news"),
+    path("executions/_new", list_views.execution_list_changes, name="executions-updates"),
     path("executions/views/", saved_list_views.change_saved_view, name="views"),
     path(
         "executions/views/<number:number>/_count",

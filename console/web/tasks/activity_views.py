@@ -83,7 +83,7 @@ def activity_page(request: HttpRequest, activity_name: str) -> HttpResponse:
     filters = waiting.TaskFilters.of(request.GET, work.activity.name)
     context = {
         "section": "tasks",
-        "one": work,
+        "work": work,
         "tasks": waiting.list_open_tasks(scope, filters),
         "limits": [(key, _LABELS[key], value) for key, value in limits.items()],
         "problem": problem,

@@ -69,8 +69,8 @@ def cli_commands_of(context: Context, subject: StateMachine | Execution) -> dict
     request = context["request"]
     scope = scope_of(request)
     if isinstance(subject, StateMachine):
-        given = context.get("input")
-        text = given if isinstance(given, str) else "{}"
+        typed = context.get("input")
+        text = typed if isinstance(typed, str) else "{}"
         return {"commands": cli_commands.machine_commands(request, scope, subject, text)}
     export = page_address(context, "execution-export", machine_name(subject), subject.name)
     scenario, share = (

@@ -52,11 +52,11 @@ def _attempt_parameters(
     entered: dict[int, str],
 ) -> Iterator[dict[str, Any]]:
     node = trace.graph.by_id[visit.node]
-    given = entered.get(visit.number)
+    state_input = entered.get(visit.number)
     mock = mock or _mock_of_group(execution, trace, visit)
-    if mock is None or given is None:
+    if mock is None or state_input is None:
         return
-    params: dict[str, Any] = {"stateName": node.name, "input": given, "mock": mock}
+    params: dict[str, Any] = {"stateName": node.name, "input": state_input, "mock": mock}
     variables = data_flow.variables_at(execution, trace, visit.number)
     if variables != "{}":
         params["variables"] = variables

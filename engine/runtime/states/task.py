@@ -12,6 +12,7 @@ The events of a task and the messages that cause them::
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from engine import jsontext
@@ -33,6 +34,8 @@ from engine.runtime.states.numbers import LARGEST, is_whole_number, unexpected_t
 from engine.runtime.tokens import task_token
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from engine.data.expression import Expression
     from engine.language.model import Task
     from engine.runtime.messages import Message
@@ -140,17 +143,18 @@ def _fail(turn: Turn, frame: Frame, state: Task, ending: str, error: StatesError
 
 def _make_command(turn: Turn, frame: Frame, state: Task) -> commands.RunTask:
     resource = state.resource
-    seen = _token_scope(turn, frame, state)
     template = state.data.arguments or state.data.parameters
     payload = flow.apply_input_path(turn, frame, state.data)
+    # Made only if an expression asks: a function that gets its input as it is costs no parsing.
+    scope = partial(_token_scope, turn, frame, state, payload)
     if template is not None:
-        payload = Payload.of(template.evaluate(seen))
+        payload = Payload.of(template.evaluate(scope()))
     turn.note("afterParameters" if state.data.arguments is None else "afterArguments", payload)
     text = ensure_within_limit(payload, state.name).text
     _check_parameters(turn, state, payload)
     credentials = None
     if state.credentials is not None:
-        credentials = Payload.of(state.credentials.evaluate(seen)).text
+        credentials = Payload.of(state.credentials.evaluate(scope())).text
     return commands.RunTask(
         task=turn.next_event,
         kind=resource.kind,
@@ -162,9 +166,9 @@ def _make_command(turn: Turn, frame: Frame, state: Task) -> commands.RunTask:
         service=resource.service,
         action=resource.action,
         pattern=resource.pattern,
-        timeout_seconds=_evaluate_seconds(state, "TimeoutSeconds", state.timeout_seconds, seen),
+        timeout_seconds=_evaluate_seconds(state, "TimeoutSeconds", state.timeout_seconds, scope),
         heartbeat_seconds=_evaluate_seconds(
-            state, "HeartbeatSeconds", state.heartbeat_seconds, seen
+            state, "HeartbeatSeconds", state.heartbeat_seconds, scope
         ),
         credentials=credentials,
     )
@@ -181,7 +185,7 @@ def _check_parameters(turn: Turn, state: Task, payload: Payload) -> None:
         raise InterpreterError(msg)
 
 
-def _token_scope(turn: Turn, frame: Frame, state: Task) -> EvaluationScope:
+def _token_scope(turn: Turn, frame: Frame, state: Task, payload: Payload) -> EvaluationScope:
     """Return what Parameters or Arguments see; with the token unless the task is a mere request."""
     # The token is derived from the number of the ...Scheduled event, which is the next one: nothing
     # is recorded between here and there.
@@ -190,7 +194,7 @@ def _token_scope(turn: Turn, frame: Frame, state: Task) -> EvaluationScope:
         arn = turn.about["execution_arn"]
         token = task_token(turn.moment.token_key, arn, turn.next_event)
     return EvaluationScope(
-        input=flow.apply_input_path(turn, frame, state.data).value,
+        input=payload.value,
         context=lambda: context_object(turn, frame, token),
         variables=turn.variables.visible(frame),
         rng=turn.rng,
@@ -198,11 +202,14 @@ def _token_scope(turn: Turn, frame: Frame, state: Task) -> EvaluationScope:
 
 
 def _evaluate_seconds(
-    state: Task, field: str, expression: Expression | None, seen: EvaluationScope
+    state: Task,
+    field: str,
+    expression: Expression | None,
+    scope: Callable[[], EvaluationScope],
 ) -> int | None:
     if expression is None:
         return None
-    value = expression.evaluate(seen)
+    value = expression.evaluate(scope())
     if is_whole_number(value) and 0 < value <= LARGEST:
         return int(value)
     shown = value if isinstance(value, str) else jsontext.dumps(value)

@@ -14,13 +14,15 @@ from console.store.state import inbox
 from console.store.state.caches import Runs
 from console.store.state.values import StoredValues, save_values
 from console.store.tasks import activities
-from tests.console.store.helpers import PASS, REGION, WAIT, WORK, create, drain, one, start
+from tests.console.store.helpers import PASS, REGION, WAIT, WORK, create, drain, one, renamed, start
 
 
 def test_a_commit_stays_small_whatever_is_waiting(project: Project) -> None:
     """What a step has no room for stays in the inbox, in order, for the next one."""
     activities.create_activity(project, REGION, "work")
-    execution = start(create(project, one("P", Type="Parallel", Branches=[WORK] * 40)))
+    execution = start(
+        create(project, one("P", Type="Parallel", Branches=[renamed(WORK, n) for n in range(40)]))
+    )
     drain(execution)
     output = json.dumps("x" * 250_000)
     numbers = TaskRow.objects.values_list("task", flat=True)

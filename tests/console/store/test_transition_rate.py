@@ -20,6 +20,7 @@ from tests.console.store.helpers import (
     drain,
     ended,
     function,
+    renamed,
     start,
 )
 from tests.console.store.transition_rates import Clock, chain, entered, held, left
@@ -80,7 +81,7 @@ def test_who_came_first_goes_first(project: Project, limit: Any, now: Clock) -> 
 def test_branches_begin_together(project: Project, limit: Any, now: Clock) -> None:
     """A Parallel is begun with one token; the others are owed, and paid by waiting."""
     limit(2, 1)
-    branches = [chain(1)] * 10
+    branches = [renamed(chain(1), number) for number in range(10)]
     definition = {
         "StartAt": "P",
         "States": {"P": {"Type": "Parallel", "Branches": branches, "End": True}},

@@ -26,10 +26,10 @@ from tests.console.store.helpers import (
 )
 
 
-def distributed(inner: dict[str, Any], **more: Any) -> dict[str, Any]:
+def distributed(inner: dict[str, Any], name: str = "M", **more: Any) -> dict[str, Any]:
     """Return a machine of one distributed Map."""
     config = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
-    return one("M", Type="Map", ItemProcessor={"ProcessorConfig": config, **inner}, **more)
+    return one(name, Type="Map", ItemProcessor={"ProcessorConfig": config, **inner}, **more)
 
 
 PASS = one("P", Type="Pass")
@@ -252,7 +252,7 @@ def test_children_end_at_their_next_transition_when_their_machine_is_deleted(
     inner = {"StartAt": "W", "States": {"W": waits, **PASS["States"]}}
     wanted, data = inner, [1, 2]
     if nested:
-        wanted = distributed(inner, ToleratedFailurePercentage=100, ItemsPath="$.all")
+        wanted = distributed(inner, "Inner", ToleratedFailurePercentage=100, ItemsPath="$.all")
     machine = create(project, distributed(wanted, ToleratedFailurePercentage=100))
     start(machine, [{"all": data}] if nested else data)
     leaves = Execution.objects.filter(historyevent__type="WaitStateEntered")

@@ -2,16 +2,18 @@
 
 ``formats`` holds what earlier versions wrote, made by their own code: format 1 has grown three
 times before a first release. (What the engine wrote before there was a store, nobody has kept.)
+``formats/texts`` holds the very texts that a version wrote: retries, branches, iterations, waits,
+redrives and bad ends, with odd characters and numbers in their data.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import engine
 from engine.runtime.run import FORMAT, Frame, Group
@@ -19,6 +21,7 @@ from tests.engine.runtime.harness import Sim, activity, machine
 
 FORMATS = sorted((Path(__file__).parent / "formats").glob("*.json"))
 RUNNING = [path for path in FORMATS if json.loads(path.read_text())["tasks"]]
+TEXTS = sorted((Path(__file__).parent / "formats" / "texts").glob("*.json"))
 ENDED = [path for path in FORMATS if path not in RUNNING]
 # What a snapshot of each format may contain. Whoever adds a field makes a new format, with a file
 # written by the version before: else that version would misread what this one writes.
@@ -85,6 +88,32 @@ def test_what_failed_is_redriven(path: Path) -> None:
     assert sim.output == ["kept", "again"]
 
 
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
+def test_texts_are_read_and_written_as_before(path: Path) -> None:
+    """A text loads, and is the one that this version writes: servers of both may share a run."""
+    for execution in json.loads(path.read_text())["executions"]:
+        values = engine.DictValues(execution["values"])
+        for text in execution["texts"]:
+            assert engine.Run.loads(text, values).dumps() == text
+
+
+def test_a_text_of_another_class_is_a_text() -> None:
+    """A caller may start an execution with marked texts, as those of templates."""
+
+    class Marked(str):
+        """A text that knows where it is from."""
+
+        __slots__ = ()
+
+        def __str__(self) -> str:
+            return self
+
+    sim = Sim(machine("A", A=activity()), "long " * 300)
+    marked = replace(sim.run.frames[1], input=Marked(sim.run.frames[1].input), state=Marked("A"))
+    about = {**sim.run.about, "execution_name": Marked("run")}
+    assert replace(sim.run, about=about, frames={1: marked}).dumps() == sim.run.dumps()
+
+
 def test_every_shape_of_a_format_has_its_file() -> None:
     """Each file has something that the one before had not."""
     assert [path.stem[:2] for path in FORMATS] == ["1a", "1b", "1c", "1d"]
@@ -94,8 +123,8 @@ def test_every_shape_of_a_format_has_its_file() -> None:
 def test_a_new_field_is_a_new_format() -> None:
     """What a snapshot may contain is written down for the format it says."""
     known = {kind: set(names.split()) for kind, names in FIELDS[FORMAT].items()}
-    assert {one.name for one in dataclasses.fields(Frame)} == known["frame"]
-    assert {one.name for one in dataclasses.fields(Group)} == known["group"]
+    assert set(Frame.__struct_fields__) == known["frame"]
+    assert set(Group.__struct_fields__) == known["group"]
     sim = Sim(machine("A", A=activity()))
     assert set(json.loads(sim.run.dumps())) - {"format"} == known["run"]
 

@@ -73,7 +73,7 @@ class _Piece:
     since: int
     until: int
     tone: str
-    said: str
+    text: str
     retry: bool = False
 
 
@@ -198,7 +198,7 @@ def _place_piece(piece: _Piece, axis: TimeAxis) -> Iterator[Segment]:
     for attempt, since, until in _clip_piece(piece, axis.attempts):
         if attempt not in axis.shown or (piece.tone == "wait" and since == until):
             continue
-        tone, text = piece.tone, piece.said
+        tone, text = piece.tone, piece.text
         if until < piece.until:  # the execution ended, and was redriven in this state
             tone, text = attempt.status.tone, attempt.status.word.lower()
         lane = axis.lane(attempt)
