@@ -11,7 +11,7 @@ import contextlib
 import json
 import time
 import uuid
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -154,7 +154,6 @@ async def read_body(receive: Callable[[], Awaitable[dict[str, Any]]], headers: H
 
 def answer_call(scope: dict[str, Any], headers: Headers, body: bytes, request_id: str) -> Answer:
     """Check who asks and what, run the operation, and return its answer (on a pool thread)."""
-    bind_contextvars(request_id=request_id)
     try:
         return _check_and_run(scope, headers, body, request_id)
     except ServiceError:
@@ -163,10 +162,12 @@ def answer_call(scope: dict[str, Any], headers: Headers, body: bytes, request_id
         if is_outage(error):
             outages.note_outage("an AWS call", error)
         else:
-            log.exception("an AWS call failed")  # here, where it is known of which execution
+            # here, where it is known of which execution
+            log.exception("an AWS call failed", request_id=request_id)
         raise _LoggedError from error
     finally:
-        release_connection()
+        if not is_embedded():
+            release_connection()
         clear_contextvars()
 
 
@@ -190,9 +191,8 @@ def _check_and_run(scope: dict[str, Any], headers: Headers, body: bytes, request
     authorize(principal, service.permission(name))
     params = _parse_params(headers, body)
     shapes.check_params(operation, params)
-    bind_contextvars(operation=name)
-    if params.get("executionArn"):
-        bind_contextvars(execution=params["executionArn"])
+    about = {"execution": params["executionArn"]} if params.get("executionArn") else {}
+    bind_contextvars(request_id=request_id, operation=name, **about)
     actor = Actor(principal.user.get_username(), principal.key_id, request_id)
     call = Call(name, params, principal, region, actor, as_json=not cbor.is_cbor(headers))
     answer = settled(service.run(call))
@@ -259,12 +259,18 @@ def identify_caller(
 
 def check_host(headers: Headers) -> None:
     """Raise ``ValidationException`` for a host that is no name of this server."""
-    host, _ = split_domain_port(headers.get("host", [""])[0])
-    # SDKs put "sync-" before the host's name for StartSyncExecution
-    if not validate_host(host.removeprefix("sync-"), settings.ALLOWED_HOSTS):
+    host = headers.get("host", [""])[0]
+    if not _is_own_host(host, tuple(settings.ALLOWED_HOSTS)):
         raise ProtocolError(
-            ErrorCode.ValidationException, f"Host: got {host!r}, which is no name of this server"
+            ErrorCode.ValidationException,
+            f"Host: got {split_domain_port(host)[0]!r}, which is no name of this server",
         )
+
+
+@lru_cache(maxsize=64)
+def _is_own_host(host: str, own_names: tuple[str, ...]) -> bool:
+    # SDKs put "sync-" before the host's name for StartSyncExecution
+    return validate_host(split_domain_port(host)[0].removeprefix("sync-"), own_names)
 
 
 def _check_request(

@@ -51,13 +51,13 @@ class ApiService:
 
     def operation(self, action: str) -> OperationModel:
         """Return the model of an action; raise ``UnknownOperation``."""
-        model = shapes.service_model(self.name)
-        if action not in model.operation_names:
+        found = shapes.operations(self.name).get(action)
+        if found is None:
             raise ProtocolError(
                 ErrorCode.UnknownOperationException,
                 f"The operation {action!r} is not one of this service",
             )
-        return model.operation_model(action)
+        return found
 
     def handler(self, action: str) -> Handler:
         """Return the function that answers an action; raise ``UnknownOperation``."""

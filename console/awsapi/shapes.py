@@ -70,6 +70,13 @@ def service_model(name: str = "stepfunctions") -> ServiceModel:
 
 
 @lru_cache(maxsize=8)
+def operations(name: str) -> dict[str, OperationModel]:
+    """Return the actions of a service: name -> botocore's model."""
+    model = service_model(name)
+    return {action: model.operation_model(action) for action in model.operation_names}
+
+
+@lru_cache(maxsize=8)
 def error_shapes(name: str) -> dict[str, Any]:
     """Return the errors of a service: code -> botocore's shape."""
     return {shape.error_code: shape for shape in service_model(name).error_shapes}
