@@ -88,6 +88,8 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "overview",
             "overview-updates",
             "payload",
+            "ran-definition",
+            "ran-text",
             "step",
             "targets",
             "tasks",
