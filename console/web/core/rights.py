@@ -89,6 +89,8 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "overview",
             "overview-updates",
             "payload",
+            "ran-definition",
+            "ran-text",
             "step",
             "targets",
             "tasks",
