@@ -104,7 +104,7 @@ class Server:
         return boto3.client(
             service,
             endpoint_url=self.url,
-            region_name="us-east-1",
+            region_name=more.pop("region", "us-east-1"),
             aws_access_key_id=more.pop("key", key),
             aws_secret_access_key=more.pop("secret", secret),
             config=Config(retries={"max_attempts": 0}, inject_host_prefix=False),
