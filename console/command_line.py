@@ -43,6 +43,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "deploy": "bring the state machines of files and projects onto a server",
         "start": "start an execution; --wait shows its states and its output",
         "export": "print a state machine as ASL, or for another tool",
+        "pull": "write state machines and their last executions to files",
         "reset": "remove all work from a server that allows it",
     },
 }

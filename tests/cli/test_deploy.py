@@ -293,3 +293,31 @@ def test_what_is_exported_can_be_deployed(
     file.write_text(run(server, "export", "hello", "--as", tool), "utf-8")
     assert run(server, "deploy", out) == "= state machine hello: unchanged\n"
     assert len(empty.list_state_machines()["stateMachines"]) == 1
+
+
+def test_what_is_pulled_can_be_deployed_and_imported(
+    server: Server, empty: Any, tmp_path: Path
+) -> None:
+    """Definition, tags, versions and aliases are in files; executions have their histories."""
+    (tmp_path / "hello.asl.json").write_text(json.dumps(PASSES), "utf-8")
+    run(server, "deploy", tmp_path)
+    arn = ARN.format("hello")
+    empty.tag_resource(resourceArn=arn, tags=[{"key": "team", "value": "shop"}])
+    version = empty.publish_state_machine_version(stateMachineArn=arn)["stateMachineVersionArn"]
+    route = {"stateMachineVersionArn": version, "weight": 100}
+    empty.create_state_machine_alias(name="live", routingConfiguration=[route])
+    started = empty.start_execution(stateMachineArn=arn, name="first", input="[1]")
+    wait_for_end(empty, started["executionArn"])
+    out = tmp_path / "out"
+    assert run(server, "pull", "--to", out, "--executions", 5) == f"{out}/hello.asl.json\n"
+    assert json.loads((out / "hello.asl.json").read_text("utf-8")) == PASSES
+    about = json.loads((out / "hello.machine.json").read_text("utf-8"))
+    assert about["tags"] == [{"key": "team", "value": "shop"}]
+    assert about["versions"] == [version]
+    assert about["aliases"][0]["routingConfiguration"] == [route]
+    files = {path.name for path in (out / "executions/hello").iterdir()}
+    assert files == {f"first.{part}.json" for part in ("history", "machine", "execution")}
+    history = json.loads((out / "executions/hello/first.history.json").read_text("utf-8"))
+    assert history["events"][0]["type"] == "ExecutionStarted"
+    assert run(server, "deploy", out) == "= state machine hello: unchanged\n"
+    assert "there is no state machine nobody" in run(server, "pull", "nobody", "--to", out, code=1)
