@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from importlib.util import find_spec
 
 
@@ -11,7 +10,9 @@ class InstalledPlatform:
 
     def knows_action(self, service: str, action: str) -> bool:
         """Tell whether a service of ``aws-sdk`` (``s3``) has an action (``getObject``)."""
-        return _knows_action(service, action)
+        from console.integrations import names  # imported late: it takes botocore along
+
+        return names.has_operation(service, action)
 
     def missing_reader(self, input_type: str) -> str:
         """Return why an ItemReader's InputType cannot be read; "" if it can."""
@@ -21,10 +22,3 @@ class InstalledPlatform:
             "PARQUET cannot be read here: the package 'pyarrow' is not installed "
             "(pip install 'stepyard[parquet]')"
         )
-
-
-@lru_cache(maxsize=4_096)
-def _knows_action(service: str, action: str) -> bool:
-    from console.integrations import names
-
-    return names.find_operation(f"{names.SDK}{service}", action) is not None

@@ -141,7 +141,8 @@ def _string(shape: Any, value: str, path: str, problems: list[str]) -> None:
         named = _ENUM_ORDER.get(shape.name, values)
         wanted = f"satisfy enum value set: [{', '.join(named)}]"
         problems.append(_violation(shape, value, path, wanted))
-    if shape.name not in _CHECKED_LATER:
+    # An empty definition is no value at all; one that is too long is refused as a definition.
+    if shape.name not in _CHECKED_LATER or (shape.name == "Definition" and not value):
         _bounds(shape, len(value), value, path, "have length", problems)
     pattern = shape.metadata.get("pattern")
     if pattern and not _compiled(pattern).search(value):

@@ -22,6 +22,7 @@ _MOST_CHARACTERS = 256
 _FORM = re.compile(r"(cron|rate|at)\((.*)\)", re.DOTALL)
 _AT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", re.ASCII)
 _RATE = re.compile(r"\s*(\d{1,9})\s+(minute|hour|day)(s?)\s*")
+_LAST_MS = 253_402_300_799_000  # the end of the year 9999, which a date can say
 _UNIT_MS = {"minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
 
 
@@ -93,8 +94,8 @@ class ScheduleDates:
             return schedule.next(after_ms, self.began_ms)
         before_ms = self.began_ms - schedule.period_ms
         moment = schedule.next(max(after_ms, self.began_ms - 1), before_ms)
-        late = moment is not None and self.end_ms is not None and moment > self.end_ms
-        return None if late else moment
+        last_ms = _LAST_MS if self.end_ms is None else min(self.end_ms, _LAST_MS)
+        return None if moment is None or moment > last_ms else moment
 
 
 def parse_schedule(text: str, zone: str = "UTC", *, with_once: bool = False) -> Schedule:

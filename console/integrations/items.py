@@ -68,7 +68,7 @@ def parse_items(text: str, config: Mapping[str, Any]) -> list[Any]:
     try:
         items = _READ[kind](io.BytesIO(text.encode()), dict(config))
         return [item.as_input() if isinstance(item, engine.DatasetItem) else item for item in items]
-    except (UnicodeError, csv.Error, engine.JsonTextError) as error:
+    except (UnicodeError, csv.Error, engine.JsonTextError, parquet.ParquetError) as error:
         raise ReaderError(f"The data cannot be read: {error}") from None
 
 

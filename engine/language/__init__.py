@@ -19,6 +19,7 @@ from engine.errors import DefinitionError, JsonTextError
 from engine.language import platform
 from engine.language.build import build
 from engine.language.diagnostics import Diagnostic, DiagnosticCode, Problems, Severity
+from engine.language.duplicates import check_repeated_names
 from engine.language.model import Machine, MachineType
 from engine.language.positions import find_positions
 
@@ -136,6 +137,7 @@ def _read_definition(text: str, type: str) -> tuple[Machine | None, tuple[Diagno
         value = jsontext.loads(text, max_bytes=MAX_DEFINITION_BYTES)
     except JsonTextError as error:
         return None, (_json_diagnostic(text, error),)
+    check_repeated_names(text, problems)
     machine = build(value, text, express=type == MachineType.EXPRESS, problems=problems)
     if not problems.found:
         return machine, ()

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from engine.language.model import IntegrationPattern
+from engine.language.model import IntegrationPattern, TaskKind
 
 if TYPE_CHECKING:
     from engine.execution_status import ExecutionStatus
-    from engine.language.model import TaskKind
 
 
-class RunTask(Struct, frozen=True, gc=False):
+class RunTask(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """Run a task: call a function or a service, offer it to activity workers, or run a Map Run.
 
     ``task``: its number, the id of its ...Scheduled event. ``resource``: the Resource as written,

@@ -87,10 +87,15 @@ class TaskFailed(Struct, frozen=True, gc=False):
 
 
 class TaskTimedOut(Struct, frozen=True, gc=False):
-    """TimeoutSeconds of the task went by or, with ``heartbeat``, its HeartbeatSeconds."""
+    """TimeoutSeconds of the task went by or, with ``heartbeat``, its HeartbeatSeconds.
+
+    ``also``: task and ``heartbeat`` of those that timed out in the same instant. Their own messages
+    may follow, and then find no frame.
+    """
 
     task: int
     heartbeat: bool = False
+    also: tuple[tuple[int, bool], ...] = ()
 
 
 class Stop(Struct, frozen=True, gc=False):

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from engine.errors import NewerFormat
 from engine.execution_status import ExecutionStatus
+from engine.runtime.commands import RunTask  # noqa: TC001 - msgspec reads annotations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
     from engine.runtime.commands import Command
     from engine.runtime.events import Event
 
-FORMAT = 1
+FORMAT = 2
 """Version of the snapshot text; every format ever written must load.
 
+Format 2 has ``held``. A run that holds no task is written in format 1, which earlier versions read.
 A change that an earlier version could not read, or would lose, makes a new format; even one more
 field does. Examples of each format are in ``tests/engine/runtime/formats``.
 """
@@ -81,6 +83,7 @@ class FramePhase(StrEnum):
 
     BEGIN = "begin"  # its first state is not entered yet
     READY = "ready"  # it can do the work of its state, without the outside world
+    SCHEDULED = "scheduled"  # its task is scheduled, and starts when no frame is ready any more
     TASK = "task"  # it waits for the outcome of a task
     TIMER = "timer"  # it waits for the timer of its Wait state
     BACKOFF = "backoff"  # it waits for the pause before a retry to pass
@@ -152,7 +155,9 @@ class Run(Struct, frozen=True):
 
     ``ready``: the frames that can go on without the outside world, in order. ``next_event``,
     ``next_id``: counters. ``last_ms``: the time of the last event; time never runs backwards in a
-    history. After a bad end, frames and groups stay as they were: a redrive goes on from them.
+    history. ``held``: the tasks of frames in the phase SCHEDULED, by the number of the frame; only
+    while a frame is ready. After a bad end, frames and groups stay as they were: a redrive goes on
+    from them.
     """
 
     about: Mapping[str, Any]  # what Start said: ARNs, names, role, input, start; and redrive count
@@ -163,12 +168,13 @@ class Run(Struct, frozen=True):
     next_id: int = 1
     last_ms: int = 0
     status: ExecutionStatus = ExecutionStatus.NEW
+    held: Mapping[int, RunTask] = {}
     values: Values = field(default_factory=DictValues)
 
     def dumps(self) -> str:
         """Return the snapshot as JSON text, without the values."""
-        stored = {
-            "format": FORMAT,
+        stored: dict[str, Any] = {
+            "format": FORMAT if self.held else 1,
             "about": _without_long_input(self.about),
             "frames": [_stored_frame(frame) for frame in self.frames.values()],
             "groups": [*self.groups.values()],
@@ -178,6 +184,8 @@ class Run(Struct, frozen=True):
             "last_ms": self.last_ms,
             "status": self.status,
         }
+        if self.held:
+            stored["held"] = self.held
         return _encode(stored).decode()
 
     def reading(self, values: Values) -> Run:
@@ -193,7 +201,7 @@ class Run(Struct, frozen=True):
         raw = msgspec.json.decode(text, type=dict[str, Any])
         _check_format(raw.pop("format", None))
         _restore_inputs([raw["about"], *raw["frames"]], values)
-        stored = msgspec.convert(raw, _Snapshot)
+        stored = msgspec.convert(raw, _Snapshot, str_keys=True)
         return cls(
             about=stored.about,
             frames={frame.id: frame for frame in stored.frames},
@@ -203,6 +211,7 @@ class Run(Struct, frozen=True):
             next_id=stored.next_id,
             last_ms=stored.last_ms,
             status=stored.status,
+            held=stored.held,
             values=values,
         )
 
@@ -238,6 +247,7 @@ class _Snapshot(Struct, forbid_unknown_fields=True):
     next_id: int
     last_ms: int
     status: ExecutionStatus
+    held: dict[int, RunTask] = {}
 
 
 def _exact_text(value: object) -> str:
@@ -276,7 +286,7 @@ def _restore_inputs(records: list[dict[str, Any]], values: Values) -> None:
 
 def _check_format(number: object) -> None:
     """Refuse formats that this version does not know."""
-    if number == FORMAT:
+    if number in (1, FORMAT):
         return
     msg = f"snapshot format: got {number}, wanted {FORMAT}"
     # A team upgrades one server after another. An older one that meets the snapshot of a newer one

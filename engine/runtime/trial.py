@@ -143,6 +143,7 @@ def _run_state(turn: Turn, frame: Frame, state: Any, mock: Mock | None, call: An
         return
     ENTER[type(state)](turn, frame, state)
     if isinstance(state, Task):
+        task.start_held(turn)
         scheduled = next(
             command for command in turn.commands if isinstance(command, commands.RunTask)
         )

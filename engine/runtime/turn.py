@@ -62,6 +62,7 @@ class Turn:
         self.frames = dict(run.frames)
         self.groups = dict(run.groups)
         self.ready = deque(run.ready)
+        self.held = dict(run.held)
         self.next_event = run.next_event
         self.next_id = run.next_id
         self.events: list[Event] = []
@@ -200,6 +201,8 @@ class Turn:
             self.command(out.CancelTimer(frame.timer))
         if frame.phase is FramePhase.TASK:
             self.command(out.CancelTask(frame.waits_for))
+        if self.held.pop(frame.id, None):  # its task never started, and a redrive schedules another
+            frame = replace(frame, phase=FramePhase.READY, waits_for=0)
         if not done:
             self.lost_frames[frame.id] = frame
 
@@ -256,6 +259,7 @@ class Turn:
             next_id=self.next_id,
             last_ms=self.now_ms if self.events else self.before.last_ms,
             status=self.status,
+            held=self.held,
             values=self.before.values,
         )
         kept = self._kept()  # adds to ``dropped``, which is therefore read after it

@@ -23,6 +23,7 @@ from console.statuses import AfterCompletion, RuleState
 from console.store.db import audit
 from console.store.db.writer import write
 from console.store.events import rules
+from console.store.machines.tags import check_characters
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -449,6 +450,7 @@ def _put_tags(arn: str, tags: Mapping[str, str]) -> None:
     for name, value in tags.items():
         if name.lower().startswith("aws:"):
             raise ValidationException(f"Tag keys must not begin with aws: got {name!r}")
+        check_characters(name, value)
         Tag.objects.update_or_create(arn=arn, key=name, defaults={"value": value})
     if Tag.objects.filter(arn=arn).count() > MOST_TAGS:
         raise ServiceError(

@@ -183,7 +183,7 @@ def load_step(execution_id: int) -> Loaded | None:
         ready = False
     messages: list[engine.Message] = [engine.Continue()] if ready else []
     messages += [engine.TimerFired(name) for name in due]
-    messages += [inbox.load_message(kind, body) for _, kind, body, _ in inbox_rows]
+    messages += inbox.load_messages([(kind, body) for _, kind, body, _ in inbox_rows])
     if map_run is not None:
         machine_status = status_above(machine_arn)
     values = StoredValues(execution_id)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 
 import engine
+from console import arns
 from console.integrations import explain, function, targets
 from console.integrations.redaction import without_secrets
 from console.models import StateMachine
@@ -124,7 +125,9 @@ def _calls_sample(machine: targets.MachineKey, name: str, project: Project) -> b
     if name.startswith("activity:"):
         activity = targets.find_activity(name.removeprefix("activity:"), project.name, sample=True)
     else:
-        arn = f"arn:aws:lambda:{settings.STEPYARD_REGION}:{project.account_id}:function:{name}"
+        region = settings.STEPYARD_REGION
+        partition = arns.partition_of(region)
+        arn = f"arn:{partition}:lambda:{region}:{project.account_id}:function:{name}"
         activity = targets.find_registered_function(name, arn, machine, sample=True)
     return activity is not None and activity[1].startswith("samples: ")
 

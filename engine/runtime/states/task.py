@@ -2,12 +2,13 @@
 
 The events of a task and the messages that cause them::
 
-    enter                 ...Scheduled, and ...Started but for an activity
+    enter                 ...Scheduled
+    start_held            ...Started, but for an activity
     TaskStarted           ActivityStarted
     TaskSubmitted         TaskSubmitted           the call is accepted, its job still runs
     TaskSucceeded         ...Succeeded, then ...StateExited
     TaskFailed            ...Failed or TaskSubmitFailed, then Retry and Catch
-    TaskTimedOut          ...TimedOut, then Retry and Catch
+    TaskTimedOut          ...TimedOut (``time_out``), then Retry and Catch
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ _MOST_SHOWN = 24_000  # characters of unusable parameters, so that a cause holds
 
 
 def enter(turn: Turn, frame: Frame, state: Task) -> None:
-    """Schedule the task; all but an activity count as started at once.
+    """Schedule the task; all but an activity are started by ``start_held``.
 
     The number of the task is that of its ...Scheduled event. The timers of TimeoutSeconds and
     HeartbeatSeconds are the caller's: it knows when a worker took the task.
@@ -66,13 +67,24 @@ def enter(turn: Turn, frame: Frame, state: Task) -> None:
     # ...Scheduled event, as on AWS.
     command = _make_command(turn, frame, state)
     frame = turn.emit(frame, _FAMILY[command.kind] + "Scheduled", _scheduled_details(turn, command))
-    frame = turn.keep(
-        frame, phase=FramePhase.TASK, waits_for=command.task, started_event=0, submitted=False
-    )
-    if command.kind is not _ACTIVITY:
-        frame = turn.emit(frame, _FAMILY[command.kind] + "Started", _resource_details(state))
-        turn.keep(frame, started_event=frame.cursor)
-    turn.command(command)
+    phase = FramePhase.SCHEDULED
+    if command.kind is _ACTIVITY:  # offered at once: nothing says that it has started
+        phase = FramePhase.TASK
+        turn.command(command)
+    else:
+        turn.held[frame.id] = command
+    turn.keep(frame, phase=phase, waits_for=command.task, started_event=0, submitted=False)
+
+
+def start_held(turn: Turn) -> None:
+    """Write ...Started for the tasks that are scheduled, and let the caller run them."""
+    for number, command in turn.held.items():
+        frame = turn.frames[number]
+        details = _resource_details(turn.state(frame))
+        frame = turn.emit(frame, _FAMILY[command.kind] + "Started", details)
+        turn.keep(frame, phase=FramePhase.TASK, started_event=frame.cursor)
+        turn.command(command)
+    turn.held.clear()
 
 
 def resume(turn: Turn, frame: Frame, state: Task, message: Message) -> None:
@@ -92,10 +104,7 @@ def resume(turn: Turn, frame: Frame, state: Task, message: Message) -> None:
             _succeed(turn, frame, state, Payload(text))
         case messages.TaskFailed(error=error, cause=cause, refused=refused):
             ending = "SubmitFailed" if refused and family is Family.TASK else "Failed"
-            _fail(turn, frame, state, ending, _truncated_error(error, cause))
-        case messages.TaskTimedOut(heartbeat=heartbeat):
-            name = HEARTBEAT_TIMEOUT if heartbeat else TIMEOUT
-            _fail(turn, frame, state, "TimedOut", StatesError(name))
+            raise _record_failure(turn, frame, state, ending, _truncated_error(error, cause))
 
 
 # -- outcomes --------------------------------------------------------------------------------------
@@ -112,8 +121,7 @@ def _succeed(turn: Turn, frame: Frame, state: Task, result: Payload) -> None:
         ensure_within_limit(result, name)
     except StatesError as error:
         refused = StatesError(error.name, error.cause, of_result=True)
-        _fail(turn, frame, state, "Failed", refused)
-        return
+        raise _record_failure(turn, frame, state, "Failed", refused) from None
     details = {**(_resource_details(state) or {}), "output": result.text}
     frame = turn.emit(frame, _FAMILY[state.resource.kind] + "Succeeded", details)
     frame = turn.keep(frame, phase=FramePhase.READY, waits_for=0)
@@ -126,7 +134,16 @@ def _truncated_error(error: str | None, cause: str | None) -> StatesError:
     return StatesError(error and error[:_MAX_ERROR], cause and cause[:_MAX_CAUSE])
 
 
-def _fail(turn: Turn, frame: Frame, state: Task, ending: str, error: StatesError) -> None:
+def time_out(turn: Turn, frame: Frame, *, heartbeat: bool) -> StatesError:
+    """Write ...TimedOut; return the error with which the state has failed."""
+    error = StatesError(HEARTBEAT_TIMEOUT if heartbeat else TIMEOUT)
+    return _record_failure(turn, frame, turn.state(frame), "TimedOut", error)
+
+
+def _record_failure(
+    turn: Turn, frame: Frame, state: Any, ending: str, error: StatesError
+) -> StatesError:
+    """Write the event of a bad end; return the error."""
     # The event shows a missed heartbeat as States.Timeout, while ErrorEquals can still tell the two
     # apart: the error that is raised keeps its name.
     name = TIMEOUT if error.name == HEARTBEAT_TIMEOUT else error.name
@@ -135,7 +152,7 @@ def _fail(turn: Turn, frame: Frame, state: Task, ending: str, error: StatesError
     details = {**(_resource_details(state) or {}), **present}
     frame = turn.emit(frame, _FAMILY[state.resource.kind] + ending, details)
     turn.keep(frame, phase=FramePhase.READY, waits_for=0)
-    raise error
+    return error
 
 
 # -- scheduling ------------------------------------------------------------------------------------
@@ -230,7 +247,7 @@ def _evaluate_seconds(
 # -- details of the events -------------------------------------------------------------------------
 
 
-def _resource_details(state: Task) -> dict[str, Any] | None:
+def _resource_details(state: Any) -> dict[str, Any] | None:
     """Return resourceType and resource, which only the Task... family of events has."""
     if state.resource.kind is not _SERVICE:
         return None if state.resource.kind is _LAMBDA else {}

@@ -190,6 +190,13 @@ NEW_YEAR = ms("2026-01-01T00:00")
             "2025-06-01T00:00",
             ["2026-01-01T00:00", "2026-01-02T00:00"],
         ),
+        # no date says what comes after the year 9999
+        (
+            "rate(1 day)",
+            ScheduleDates(ms("9999-12-31T12:00")),
+            "2026-01-01T00:00",
+            ["9999-12-31T12:00"],
+        ),
         # one moment, whatever the dates say
         (
             "at(2025-12-24T18:00:00)",

@@ -88,6 +88,36 @@ def test_selector_and_batches(project: Project, worker: Embedded) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"ItemSelector": {"k.$": "$$.Map.Item.Key", "v.$": "$$.Map.Item.Value"}},
+        {
+            "QueryLanguage": "JSONata",
+            "Items": "{% $states.input %}",
+            "ItemSelector": {
+                "k": "{% $states.context.Map.Item.Key %}",
+                "v": "{% $states.context.Map.Item.Value %}",
+            },
+        },
+    ],
+)
+def test_the_members_of_an_object_are_items(
+    project: Project, worker: Embedded, more: dict[str, Any]
+) -> None:
+    """An object of the state's input: a child gets key and value, the context has them apart."""
+    del worker
+    data = {"a": {"x": 1}, "b": 2}
+    plain = {key: value for key, value in more.items() if key != "ItemSelector"}
+    execution = ended(start(create(project, distributed(PASS, **plain)), data))
+    assert json.loads(str(execution.output)) == [
+        {"Key": "a", "Value": {"x": 1}},
+        {"Key": "b", "Value": 2},
+    ]
+    again = ended(start(create(project, distributed(PASS, **more), "selected"), data))
+    assert json.loads(str(again.output)) == [{"k": "a", "v": {"x": 1}}, {"k": "b", "v": 2}]
+
+
 def test_one_failure_fails_the_run(project: Project, worker: Embedded) -> None:
     """Without tolerance the first failure ends it; what still runs is stopped."""
     del worker

@@ -351,7 +351,7 @@ NEWER: list[tuple[Any, tuple[str, str, str]]] = [
         for arn in (
             "arn:aws:swf:us-east-1:123456789012:task:X",
             "arn:aws:states:::aws-sdk:nosuchservice:getObject",
-            "arn:aws:states:::aws-sdk:s3:getObjekt",
+            "arn:aws:states:::aws-sdk:s3:getNothing",
         )
     ),
     (
@@ -613,6 +613,18 @@ def test_a_syntax_error_shows_the_beginning_of_the_text_once() -> None:
     told = engine.LINT_FORMATS["text"]("a.json", [problem])
     assert len(told) < 200
     assert "a.json:1:" in told
+
+
+def test_a_name_that_stands_twice_in_one_object_is_refused() -> None:
+    """JSON lets the last one win: a state would vanish without a word, however deep it stands."""
+    inner = '{"StartAt": "B", "States": {"B": {"Type": "Fail"}, "B": {"Type": "Succeed"}}}'
+    outer = '{"StartAt": "A", "States": {"A": {"Type": "Parallel", "Branches": [%s], "End": true}}}'
+    assert found_problems(outer % inner) == [
+        only("/States/A/Branches[0]/States/B", "Duplicate State name: B", "DUPLICATE_STATE_NAME")
+    ]
+    assert engine.parse_stored(outer % inner).text == outer % inner
+    other = '{"Comment": "a", "Comment": "b", "StartAt": "A", "States": {"A": {"Type": "Succeed"}}}'
+    assert found_problems(other) == []
 
 
 class NoPackages:
