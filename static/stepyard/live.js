@@ -69,7 +69,7 @@
     if (box) {
       setTone(box, node.tone);
       box.setAttribute("aria-label", node.label);
-      box.querySelector(".node-detail").textContent = node.under;
+      paintWords(box, node);
     }
     const row = document.querySelector(`.step-table [data-row="${id}"]`);
     if (!row) return;
@@ -87,6 +87,23 @@
     cell("entered")?.replaceChildren(moment(node.entered));
     cell("left")?.replaceChildren(moment(node.left));
     showTimes(row);
+  }
+
+  const inPast = () => new URLSearchParams(location.search).has("at");
+
+  function paintWords(box, node) {
+    const detail = box.querySelector(".node-detail");
+    detail.textContent = node.under;
+    if (node.since && !inPast()) {
+      const span = document.createElementNS("http://www.w3.org/2000/svg", "tspan");
+      span.dataset.since = node.since;
+      detail.append(" · ", span);
+    }
+    const badge = box.querySelector(".visit-badge");
+    if (!badge) return;
+    badge.querySelector("text").textContent = node.badge;
+    if (node.badge) badge.removeAttribute("display");
+    else badge.setAttribute("display", "none");
   }
 
   function moment(milliseconds) {
