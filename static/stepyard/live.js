@@ -71,6 +71,7 @@
       box.setAttribute("aria-label", node.label);
       paintWords(box, node);
     }
+    paintSpent(document.querySelector(`.timeline [data-bar="${id}"]`), node);
     const row = document.querySelector(`.step-table [data-row="${id}"]`);
     if (!row) return;
     const cell = (name) => row.querySelector(`[data-cell="${name}"]`); // readers choose the columns
@@ -81,12 +82,16 @@
     }
     cell("visits")?.replaceChildren(node.visits);
     cell("retries")?.replaceChildren(node.retries);
-    const since = document.createElement("span");
-    if (node.since) since.dataset.since = node.since;
-    cell("spent")?.replaceChildren(node.since ? since : node.spent || "-");
+    paintSpent(row, node);
     cell("entered")?.replaceChildren(moment(node.entered));
     cell("left")?.replaceChildren(moment(node.left));
     showTimes(row);
+  }
+
+  function paintSpent(row, node) {
+    const since = document.createElement("span");
+    if (node.since) since.dataset.since = node.since;
+    row?.querySelector('[data-cell="spent"]')?.replaceChildren(node.since ? since : node.spent || "-");
   }
 
   const inPast = () => new URLSearchParams(location.search).has("at");
