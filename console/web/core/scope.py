@@ -181,6 +181,8 @@ def _common_context(request: HttpRequest) -> dict[str, Any]:
         common |= {
             "region": scope.region,
             "account": scope.project.account_id,
+            "project": scope.project.name,
+            "projects": scope.principal.projects,
             "default_region": settings.STEPYARD_REGION,
             "rq": f"?region={scope.region}" if scope.elsewhere else "",
             "ra": f"&region={scope.region}" if scope.elsewhere else "",
