@@ -109,7 +109,10 @@ PAGE = {
         project-settings
     """,
     ("editor", "editor"): "new edit delete rule-delete",
-    (None, "editor"): "check start-link-revoke rule-switch target-add target-remove",
+    (
+        None,
+        "editor",
+    ): "check draft new-draft start-link-revoke rule-switch target-add target-remove",
     ("viewer", "owner"): "team",
     ("owner", "owner"): "invite",
     (None, "owner"): "team-remove invitation-revoke",

@@ -218,6 +218,7 @@ _FILES = (
     "time.js",
     "keys.js",
     "editor.js",
+    "draft.js",
 )
 
 
