@@ -84,6 +84,16 @@ OPTIMIZED: dict[str, dict[str, tuple[str, ...]]] = {
 }
 
 
+def service_actions() -> tuple[str, ...]:
+    """Return the actions that a Task may name with ``arn:aws:states:::`` before them."""
+    return tuple(
+        f"{service}:{action}{pattern}"
+        for service, actions in OPTIMIZED.items()
+        for action, patterns in actions.items()
+        for pattern in patterns
+    )
+
+
 def is_own(arn: str) -> bool:
     """Tell whether a Resource is in the ARN namespaces that the service itself calls."""
     return _OWN.match(arn) is not None

@@ -112,7 +112,7 @@ PAGE = {
     (
         None,
         "editor",
-    ): "check draft new-draft start-link-revoke rule-switch target-add target-remove",
+    ): "check draft edit-graph new-draft start-link-revoke rule-switch target-add target-remove",
     ("viewer", "owner"): "team",
     ("owner", "owner"): "invite",
     (None, "owner"): "team-remove invitation-revoke",

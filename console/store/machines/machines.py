@@ -159,31 +159,42 @@ def update_machine(
         row = _current(machine)
         if revision is not None and revision != revision_of(row):
             raise ConflictException(f"State Machine Was Changed Since: '{row.arn}'")
-        changed = {
-            name: value
-            for name, value in fields.items()
-            if value is not None and value != getattr(row, name)
-        }
-        kept = not changed.keys().isdisjoint(revisions.KEPT)
-        if kept:
-            revisions.add_first_revision(row)
-        if definition is not None:
-            definitions.keep_definition(definition)
-            row.edited_by = execution_rights.names_as_text(actor.people)
-        row.updated_ms = clock.now_ms()
-        if changed:
-            row.revision_id = str(uuid.uuid4())
-        for name, value in changed.items():
-            setattr(row, name, value)
-        row.save()
-        if kept:
-            revisions.add_revision(row, actor, note)
-        if "logging" in changed:
-            log_groups.route_logs(row, row.updated_ms)
+        _save_changes(row, fields, definition, note, actor)
         audit.record(row.project, actor, "UpdateStateMachine", row.arn)
         return row
 
     return write(store)
+
+
+def _save_changes(
+    row: StateMachine,
+    fields: Mapping[str, Any],
+    definition: str | None,
+    note: str,
+    actor: audit.Actor,
+) -> None:
+    """Write those of the fields that change something, and the revision that they make."""
+    changed = {
+        name: value
+        for name, value in fields.items()
+        if value is not None and value != getattr(row, name)
+    }
+    kept = not changed.keys().isdisjoint(revisions.KEPT)
+    if kept:
+        revisions.add_first_revision(row)
+    if definition is not None:
+        definitions.keep_definition(definition)
+        row.edited_by = execution_rights.names_as_text(actor.people)
+    row.updated_ms = clock.now_ms()
+    if changed:
+        row.revision_id = str(uuid.uuid4())
+    for name, value in changed.items():
+        setattr(row, name, value)
+    row.save()
+    if kept:
+        revisions.add_revision(row, actor, note)
+    if "logging" in changed:
+        log_groups.route_logs(row, row.updated_ms)
 
 
 def revision_of(machine: StateMachine) -> str:

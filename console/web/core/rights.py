@@ -114,6 +114,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "new": {"GET": ("CreateStateMachine",), "POST": ("CreateStateMachine",)},
     "check": {"POST": (_EDIT,)},
     "edit": {"GET": (_EDIT,), "POST": (_EDIT,)},
+    "edit-graph": {"POST": (_EDIT,)},
     "new-draft": {"POST": ("CreateStateMachine",)},
     "draft": {"POST": (_EDIT,)},
     "delete": {"GET": ("DeleteStateMachine",), "POST": ("DeleteStateMachine",)},

@@ -219,6 +219,7 @@ _FILES = (
     "keys.js",
     "editor.js",
     "draft.js",
+    "graph-editor.js",
 )
 
 

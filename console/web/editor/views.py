@@ -18,6 +18,7 @@ from console.web.editor.conflicts import (
     merge_definitions,
 )
 from console.web.editor.forms import CheckForm, DefinitionForm
+from console.web.editor.places import state_places
 from console.web.editor.problems import problems_in
 from console.web.graph import svg
 
@@ -156,6 +157,7 @@ def _checked_context(text: str) -> dict[str, Any]:
         except engine.DefinitionError:
             drawn = None
     return {
+        "state_places": state_places(text, drawn) if drawn else [],
         "problems": problems[:MOST_PROBLEMS],
         "problem_count": len(problems),
         "picture": drawn,

@@ -168,8 +168,9 @@ class DiffSide:
 
 @require_safe
 def definition_diff(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Answer ``/machines/<name>/diff/?from=…&to=…``: versions, revisions (``rev:…``), runs
-    (``run:…``) or now.
+    """Answer ``/machines/<name>/diff/?from=…&to=…``.
+
+    Both name a version, a revision (``rev:…``), an execution (``run:…``) or, by "", now.
     """
     scope = scope_of(request)
     machine = scope.machine(machine_name)

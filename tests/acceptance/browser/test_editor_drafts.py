@@ -12,7 +12,7 @@ from tests.acceptance.browser.conftest import Watch
 from tests.acceptance.browser.yard import create, type_definition, waits
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, Page
+    from playwright.sync_api import BrowserContext, Dialog, Page
 
     from tests.acceptance.server import Server
 
@@ -71,7 +71,12 @@ def test_leaving_warns_of_a_text_that_could_not_be_kept(
     type_definition(page, MINE)
     expect(page.locator("#draft-note")).to_contain_text("Draft not kept")
     questions: list[str] = []
-    page.on("dialog", lambda dialog: (questions.append(dialog.type), dialog.dismiss()))
+
+    def stay(dialog: Dialog) -> None:
+        questions.append(dialog.type)
+        dialog.dismiss()
+
+    page.on("dialog", stay)
     with page.expect_event("dialog"):
         page.evaluate("setTimeout(() => document.querySelector('.nav a').click())")
     assert questions == ["beforeunload"]
