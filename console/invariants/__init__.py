@@ -1,4 +1,4 @@
-"""Check the invariants I1 to I16: what the engine promises of its rows."""
+"""Check the invariants I1 to I17: what the engine promises of its rows."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from console.invariants import (
     attempts,
     fencing,
     order,
+    orphans,
     pages,
     progress,
     results,
@@ -18,7 +19,7 @@ from console.invariants import (
 from console.invariants.found import batches
 from console.invariants.violation import Violation
 from console.invariants.walk import Walk
-from console.models import Execution
+from console.models import Definition, Execution
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -57,12 +58,17 @@ class Checked:
 def check(
     executions: QuerySet[Execution] | None = None, checked: Checked | None = None
 ) -> Iterator[Violation]:
-    """Yield the violations of the executions (None: of all), a batch at a time."""
+    """Yield the violations of the executions, a batch at a time.
+
+    ``executions``: None for all, and for the rows that are of none.
+    """
     for batch in batches(Execution.objects.all() if executions is None else executions):
         for record in batch:
             yield from of_execution(record)
         if checked is not None:
             checked.n += len(batch)
+    if executions is None:
+        yield from orphans.orphans()
 
 
 def of_execution(record: FoundExecution) -> Iterator[Violation]:
@@ -72,6 +78,8 @@ def of_execution(record: FoundExecution) -> Iterator[Violation]:
         try:
             for number, problem in invariant(record, walk):
                 yield Violation(number, record.execution.arn, problem)
+        except Definition.DoesNotExist:
+            continue  # I17 says so
         except (KeyError, IndexError, ValueError, TypeError) as error:
             where = f"{invariant.__module__.rpartition('.')[2]}.{invariant.__name__}"
             yield Violation("I3", record.execution.arn, f"{where} cannot read its rows: {error!r}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One invariant that does not hold. ``id``: I1 to I16."""
+    """One invariant that does not hold. ``id``: I1 to I17."""
 
     id: str
     execution_arn: str

@@ -15,6 +15,7 @@ from console.models.events import (
     EventRule,
     EventTarget,
     OutboxEvent,
+    ScheduleGroup,
     StartLink,
 )
 from console.models.executions import (
@@ -96,6 +97,7 @@ __all__ = [
     "RunRow",
     "RunValue",
     "SavedView",
+    "ScheduleGroup",
     "ServerFact",
     "StartLink",
     "StateMachine",

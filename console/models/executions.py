@@ -1,5 +1,8 @@
 """Tables of executions, and of the rows that only their steps write.
 
+PostgreSQL does not check what their rows refer to (``db_constraint=False``), which would cost more
+than writing them: invariant I17 does.
+
 (Above 300 lines: one table and the rows that only its steps write.)
 """
 
@@ -88,16 +91,20 @@ class Execution(models.Model):
     """
 
     # The indexes below begin with project and machine; nobody looks for a definition's executions.
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)
+    project = models.ForeignKey(
+        Project, on_delete=models.CASCADE, db_index=False, db_constraint=False
+    )
     state_machine = models.ForeignKey(
-        StateMachine, null=True, on_delete=models.SET_NULL, db_index=False
+        StateMachine, null=True, on_delete=models.SET_NULL, db_index=False, db_constraint=False
     )
     state_machine_arn = models.CharField(max_length=256)
     arn = models.CharField(max_length=512, unique=True)
     name = models.CharField(max_length=80)
     status = models.CharField(max_length=16, default=ExecutionStatus.RUNNING)
     role_arn = models.CharField(max_length=256)
-    definition = models.ForeignKey(Definition, on_delete=models.PROTECT, db_index=False)
+    definition = models.ForeignKey(
+        Definition, on_delete=models.PROTECT, db_index=False, db_constraint=False
+    )
     revision_id = models.CharField(max_length=36, default="")
     machine_updated_ms = models.BigIntegerField()  # the machine's updateDate when this was started
     input = models.TextField()
@@ -192,7 +199,9 @@ class RunRow(models.Model):
     ``parked``: the reason why the engine refused to go on (an engine bug), "" normally.
     """
 
-    execution = models.OneToOneField(Execution, primary_key=True, on_delete=models.CASCADE)
+    execution = models.OneToOneField(
+        Execution, primary_key=True, on_delete=models.CASCADE, db_constraint=False
+    )
     version = models.IntegerField(default=0)
     next_event = models.IntegerField(default=1)
     snapshot = models.TextField(default="")
@@ -216,7 +225,7 @@ class RunValue(models.Model):
     """Write-once texts of a run: items of a Map, outputs of finished branches and iterations."""
 
     pk = models.CompositePrimaryKey("execution_id", "key")
-    execution = models.ForeignKey(Execution, on_delete=models.CASCADE)
+    execution = models.ForeignKey(Execution, on_delete=models.CASCADE, db_constraint=False)
     key = models.CharField(max_length=64)
     text = models.TextField()
 
@@ -228,7 +237,9 @@ class HistoryEvent(models.Model):
     """
 
     pk = models.CompositePrimaryKey("execution_id", "event_id")
-    execution = models.ForeignKey(Execution, on_delete=models.CASCADE, db_index=False)
+    execution = models.ForeignKey(
+        Execution, on_delete=models.CASCADE, db_index=False, db_constraint=False
+    )
     event_id = models.IntegerField()
     previous = models.IntegerField()
     at_ms = models.BigIntegerField()
@@ -240,7 +251,7 @@ class HistoryEvent(models.Model):
 class InboxMessage(models.Model):
     """A message that came in and no step has taken yet. ``body``: JSON text of its fields."""
 
-    execution = models.ForeignKey(Execution, on_delete=models.CASCADE)
+    execution = models.ForeignKey(Execution, on_delete=models.CASCADE, db_constraint=False)
     kind = models.CharField(max_length=20)
     body = models.TextField(default="{}")
     created_ms = models.BigIntegerField()
@@ -250,7 +261,9 @@ class Timer(models.Model):
     """An armed timer of the engine."""
 
     pk = models.CompositePrimaryKey("execution_id", "name")
-    execution = models.ForeignKey(Execution, on_delete=models.CASCADE, db_index=False)
+    execution = models.ForeignKey(
+        Execution, on_delete=models.CASCADE, db_index=False, db_constraint=False
+    )
     name = models.CharField(max_length=64)
     due_ms = models.BigIntegerField(db_index=True)
 
@@ -264,7 +277,9 @@ class TaskRow(models.Model):
     """
 
     pk = models.CompositePrimaryKey("execution_id", "task")
-    execution = models.ForeignKey(Execution, on_delete=models.CASCADE, db_index=False)
+    execution = models.ForeignKey(
+        Execution, on_delete=models.CASCADE, db_index=False, db_constraint=False
+    )
     task = models.IntegerField()
     kind = models.CharField(max_length=10)  # lambda | activity | service
     resource = models.CharField(max_length=512)
@@ -299,9 +314,21 @@ class TaskRow(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["status", "kind", "scheduled_ms"], name="task_to_dispatch"),
             models.Index(fields=["resource", "status", "scheduled_ms"], name="task_by_activity"),
-            models.Index(fields=["timeout_due_ms"], name="task_timeout"),
-            models.Index(fields=["heartbeat_due_ms"], name="task_heartbeat"),
-            models.Index(fields=["look_due_ms"], name="task_look"),
+            models.Index(
+                fields=["timeout_due_ms"],
+                name="task_timeout_due",
+                condition=models.Q(timeout_due_ms__isnull=False),
+            ),
+            models.Index(
+                fields=["heartbeat_due_ms"],
+                name="task_heartbeat_due",
+                condition=models.Q(heartbeat_due_ms__isnull=False),
+            ),
+            models.Index(
+                fields=["look_due_ms"],
+                name="task_look_due",
+                condition=models.Q(look_due_ms__isnull=False),
+            ),
             # what began and ended in a minute: the metrics
             models.Index(
                 fields=["started_ms"],

@@ -131,7 +131,7 @@ class AuditEntry(models.Model):
     """Who did what to what, append-only; never a payload."""
 
     at_ms = models.BigIntegerField()
-    project = models.ForeignKey(Project, null=True, on_delete=models.CASCADE)
+    project = models.ForeignKey(Project, null=True, on_delete=models.CASCADE, db_constraint=False)
     actor = models.CharField(max_length=150)
     key_id = models.CharField(max_length=32, default="")
     action = models.CharField(max_length=64)

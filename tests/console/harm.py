@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Made = dict[str, Execution]
     Act = Callable[[Made], object]
 
-IN_ROWS = {"I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I11", "I15"}
+IN_ROWS = {"I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I11", "I15", "I17"}
 """What rows alone can show; the others need a client's log, or a page of the API."""
 
 
@@ -181,6 +181,18 @@ def reopened(made: Made) -> None:
     assert rows.update(status="started") == 1
 
 
+def lost_message(made: Made) -> None:
+    """Post a message to an execution that there never was."""
+    InboxMessage.objects.create(
+        execution_id=-made["chain"].pk, kind="TaskSucceeded", created_ms=made["chain"].start_ms
+    )
+
+
+def definition_lost(made: Made) -> None:
+    """Let an execution of one Wait state be of a definition that is not there."""
+    row("chain", definition_id="0" * 64)(made)
+
+
 HARMS: dict[str, tuple[set[str], Act]] = {
     "a timer is lost": ({"I1"}, gone(Timer, "sleeps")),
     "one of two waits is lost": ({"I1"}, gone(Timer, "forks")),
@@ -189,6 +201,8 @@ HARMS: dict[str, tuple[set[str], Act]] = {
     "a child is not counted": ({"I1"}, map_run("children", succeeded=F("succeeded") - 1)),
     "a child is counted as failed": ({"I1"}, map_run("children", failed=1)),
     "a child is missing": ({"I1"}, map_run("children", started=F("started") + 1)),
+    "a message is to nobody": ({"I17"}, lost_message),
+    "a definition is not there": ({"I17"}, definition_lost),
     "a name is another's": ({"I2"}, row("chain", name="other")),
     "the first event is lost": ({"I3"}, first_event_lost),
     "an event is lost": ({"I3"}, event_lost),

@@ -86,3 +86,17 @@ def test_postgresql_indexes_large_tables_while_others_write() -> None:
         and (migration.atomic or not isinstance(operation, AddIndexConcurrently))
     ]
     assert wrong == []
+
+
+@pytest.mark.postgres_only
+@pytest.mark.django_db
+def test_rows_of_steps_refer_to_nothing_that_postgresql_checks() -> None:
+    """An execution with a Map of five calls made 63 checks; invariant I17 looks for the same."""
+    hot = ("execution", "runrow", "runvalue", "historyevent", "inboxmessage", "timer", "taskrow")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT conrelid::regclass::text, confrelid::regclass::text FROM pg_constraint"
+            " WHERE contype = 'f' AND conrelid = ANY(%s::regclass[])",
+            [[f"console_{table}" for table in (*hot, "auditentry")]],
+        )
+        assert cursor.fetchall() == [("console_execution", "console_maprun")]

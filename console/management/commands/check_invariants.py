@@ -74,7 +74,9 @@ class Command(BaseCommand):
             sys.exit(1)
 
 
-def _wanted(since: str | None, last: int | None) -> QuerySet[Execution]:
+def _wanted(since: str | None, last: int | None) -> QuerySet[Execution] | None:
+    if since is None and last is None:
+        return None
     rows = Execution.objects.all()
     if since is not None:
         rows = rows.filter(start_ms__gte=_epoch_ms(since))

@@ -12,10 +12,11 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
+from msgspec.structs import replace
 from structlog.contextvars import bound_contextvars
 
 import engine
@@ -182,7 +183,7 @@ def load_step(execution_id: int) -> Loaded | None:
         ready = False
     messages: list[engine.Message] = [engine.Continue()] if ready else []
     messages += [engine.TimerFired(name) for name in due]
-    messages += [inbox.load_message(kind, body) for _, kind, body, _ in inbox_rows]
+    messages += inbox.load_messages([(kind, body) for _, kind, body, _ in inbox_rows])
     if map_run is not None:
         machine_status = status_above(machine_arn)
     values = StoredValues(execution_id)

@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("console", "0038_execution_note"),
+        ("console", "0041_version_settings"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
