@@ -223,6 +223,8 @@ _FILES = (
     "time.js",
     "keys.js",
     "editor.js",
+    "draft.js",
+    "graph-editor.js",
 )
 
 
