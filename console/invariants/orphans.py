@@ -5,7 +5,7 @@ PostgreSQL checks it for tables that are written rarely only (``db_constraint``)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db.models import Exists, ForeignKey, OuterRef
 
@@ -24,6 +24,8 @@ from console.models import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from django.db.models import Model
+
 _MODELS = (Execution, RunRow, RunValue, HistoryEvent, InboxMessage, Timer, TaskRow, AuditEntry)
 _AT_MOST = 100  # of a kind: who has more has one reason for all
 
@@ -32,11 +34,11 @@ def orphans() -> Iterator[Violation]:
     """Yield what rows refer to in vain, each kind in one statement, so as of one instant."""
     for model in _MODELS:
         for field in model._meta.concrete_fields:  # noqa: SLF001 - Django's documented API
-            if isinstance(field, ForeignKey) and not field.db_constraint:
+            if isinstance(field, ForeignKey) and not getattr(field, "db_constraint", True):
                 yield from _missing(model, field)
 
 
-def _missing(model: type, field: ForeignKey[object, object]) -> Iterator[Violation]:
+def _missing(model: type[Model], field: ForeignKey[Any, Any]) -> Iterator[Violation]:
     referred = field.related_model._base_manager.filter(pk=OuterRef(field.attname))  # noqa: SLF001
     rows = model._base_manager.filter(~Exists(referred), **{f"{field.name}__isnull": False})  # noqa: SLF001
     values = rows.order_by().values_list(field.attname, flat=True).distinct()

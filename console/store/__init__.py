@@ -78,8 +78,8 @@ ROOMS = ("db", "state", "machines", "tasks", "events", "executions", "map_runs",
 
 PUBLIC = {
     "db": (
-        *("audit", "epoch", "identity", "outages", "pending", "project_names", "refusals"),
-        *("signals", "texts", "writer"),
+        *("audit", "epoch", "identity", "merged", "outages", "pending", "project_names"),
+        *("recording", "refusals", "signals", "texts", "writer"),
     ),
     "state": (*("health", "history", "history_columns", "inbox", "transition_rate", "values"),),
     "machines": (

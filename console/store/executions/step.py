@@ -13,19 +13,20 @@ import contextlib
 import secrets
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from structlog.contextvars import bound_contextvars
 
 import engine
 from console import clock
-from console.fast_path import sql
+from console.fast_path import rows, sql
 from console.integrations import parameters
 from console.statuses import ExecutionStatus, MachineStatus, Topic
 from console.store.db import epoch, signals
+from console.store.db.recording import Mergeable, Statement
 from console.store.db.writer import hand_in, is_outage
-from console.store.executions.commands import Fenced, apply_commands
+from console.store.executions.commands import Belongs, Fenced, apply_commands
 from console.store.state import history, inbox, timers, transition_rate
 from console.store.state.caches import kept_runs, machines
 from console.store.state.values import StoredValues, save_values
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 _LOAD = (
     "SELECT r.version, r.snapshot, r.ready, r.parked, e.status, e.arn, e.definition_id, m.status,"
-    " e.map_run_id, e.state_machine_arn"
+    " e.map_run_id, e.state_machine_arn, e.project_id, e.parent, e.parent_task"
     " FROM console_runrow r JOIN console_execution e ON e.id = r.execution_id"
     " LEFT JOIN console_statemachine m ON m.id = e.state_machine_id"
     " WHERE r.execution_id = %s"
@@ -64,10 +65,16 @@ _IDLE = (
     " OR EXISTS (SELECT 1 FROM console_inboxmessage i WHERE i.execution_id = %s)"
     " OR EXISTS (SELECT 1 FROM console_timer t WHERE t.execution_id = %s AND t.due_ms <= %s))"
 )
-_GUARD = (
+_GUARD = Statement(
+    30,
     "UPDATE console_runrow SET version = version + 1, snapshot = %s, next_event = %s, ready = %s,"
-    f" failures = 0 WHERE execution_id = %s AND version = %s AND {epoch.GUARD}"
+    f" failures = 0 WHERE execution_id = %s AND version = %s AND {epoch.GUARD}",
+    ("text", "integer", "boolean", "bigint", "integer", "text"),
+    key=(3,),
+    returning="execution_id",
+    owns=True,
 )
+_TAKEN = Statement(50, "DELETE FROM console_inboxmessage WHERE id = %s", ("bigint",))
 
 
 @dataclass
@@ -76,7 +83,7 @@ class Loaded:
 
     ``inbox``: row ids; ``timers``: names of due timers; ``came_ms``: index of a message -> when it
     came in; ``tokens``: timers that announce tokens; ``budget``: what it may spend;
-    ``deleting``: its state machine is being deleted.
+    ``deleting``: its state machine is being deleted; ``belongs``: to what it does.
     """
 
     execution_id: int
@@ -92,6 +99,7 @@ class Loaded:
     tokens: list[str] = field(default_factory=list)
     budget: transition_rate.TransitionBudget | None = None
     deleting: bool = False
+    belongs: Belongs | None = None
 
     def leave(self, count: int) -> None:
         """Leave the last ``count`` messages where they are: rows first, then timers."""
@@ -126,9 +134,7 @@ def begin_step(execution_id: int) -> Callable[[], bool] | None:
         with _unless_overtaken(execution_id, loaded.version), _watch(execution_id):
             steps = advance_run(loaded)
         try:
-            committed = hand_in(
-                lambda: commit_step(loaded, steps)
-            )  # PostgreSQL: it is committed then
+            committed = hand_in(Mergeable(lambda: commit_step(loaded, steps)))
         except transition_rate.NoTokens:
             return lambda: True
 
@@ -168,7 +174,8 @@ def load_step(execution_id: int) -> Loaded | None:
         inbox_rows = cursor.fetchall()
         cursor.execute(_DUE, [execution_id, clock.now_ms()])
         names = [name for (name,) in cursor.fetchall()]
-    version, snapshot, ready, _, _, arn, definition, machine_status, map_run, machine_arn = row
+    version, snapshot, ready, _, _, arn, definition, machine_status, *others = row
+    map_run, machine_arn, project, parent, parent_task = others
     tokens = [name for name in names if transition_rate.is_token_timer(name)]
     due = [name for name in names if not transition_rate.is_token_timer(name)]
     ready = ready or bool(tokens)
@@ -202,6 +209,7 @@ def load_step(execution_id: int) -> Loaded | None:
         tokens,
         budget,
         machine_status == MachineStatus.DELETING,
+        Belongs(map_run, project, parent, parent_task),
     )
 
 
@@ -333,24 +341,14 @@ def commit_step(loaded: Loaded, steps: Sequence[engine.Step]) -> None:
             )
             and ready
         )
-    with sql.cursor() as cursor:
-        guard: list[Any] = [
-            run.dumps(),
-            run.next_event,
-            ready,
-            number,
-            version,
-            epoch.process_epoch(),
-        ]
-        cursor.execute(_GUARD, guard)
-        if cursor.rowcount != 1:
-            raise Fenced
-        if loaded.inbox:
-            taken = [(message_id,) for message_id in loaded.inbox]
-            cursor.executemany("DELETE FROM console_inboxmessage WHERE id = %s", taken)
+    guard = (run.dumps(), run.next_event, ready, number, version, epoch.process_epoch())
+    if rows.change(_GUARD, [guard]) != 1:
+        raise Fenced
+    rows.change(_TAKEN, [(message_id,) for message_id in loaded.inbox])
     history.append_events(number, [event for step in steps for event in step.events])
     save_values(loaded.values)
-    apply_commands(number, loaded.arn, [command for step in steps for command in step.commands])
+    issued = [command for step in steps for command in step.commands]
+    apply_commands(number, loaded.arn, issued, loaded.belongs)
     if ready:
         signals.publish_runnable(number)
     signals.publish((Topic.EXECUTION, number))

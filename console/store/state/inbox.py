@@ -8,7 +8,7 @@ from typing import Any
 
 import engine
 from console import clock
-from console.fast_path import sql
+from console.fast_path import rows
 from console.models import InboxMessage
 from console.statuses import DueKind, ExecutionStatus
 from console.store.db import signals
@@ -45,12 +45,8 @@ def post_message(
         for name, value in _said(message).items()
     }
     created_ms = clock.now_ms() if at_ms is None else at_ms
-    with sql.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO console_inboxmessage (execution_id, kind, body, created_ms)"
-            " VALUES (%s, %s, %s, %s)",
-            [execution_id, type(message).__name__, json.dumps(body), created_ms],
-        )
+    row = (execution_id, type(message).__name__, json.dumps(body), created_ms)
+    rows.append("console_inboxmessage", "execution_id, kind, body, created_ms", [row])
     if soon:
         signals.publish_due(clock.now_ms() + _SOON_MS, DueKind.TIMER, execution_id)
     else:
