@@ -12,8 +12,9 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
+from collections import OrderedDict
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.conf import settings
 from structlog.contextvars import bound_contextvars
@@ -30,6 +31,7 @@ from console.store.executions.commands import Belongs, Fenced, apply_commands
 from console.store.state import history, inbox, timers, transition_rate
 from console.store.state.caches import kept_runs, machines
 from console.store.state.values import StoredValues, save_values
+from console.store.tasks import schedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -74,6 +76,14 @@ _GUARD = Statement(
     returning="execution_id",
     owns=True,
 )
+_GUARD_KEPT = replace(
+    _GUARD,
+    text=f"{_GUARD.text} AND parked = '' AND NOT EXISTS"
+    " (SELECT 1 FROM console_statemachine m"
+    f" WHERE m.arn = %s AND m.status = '{MachineStatus.DELETING}')",
+    types=(*_GUARD.types, "text"),
+)
+"""Of a step whose run was not read anew: it may be parked, or its machine be deleted, by now."""
 _TAKEN = Statement(50, "DELETE FROM console_inboxmessage WHERE id = %s", ("bigint",))
 
 
@@ -84,6 +94,8 @@ class Loaded:
     ``inbox``: row ids; ``timers``: names of due timers; ``came_ms``: index of a message -> when it
     came in; ``tokens``: timers that announce tokens; ``budget``: what it may spend;
     ``deleting``: its state machine is being deleted; ``belongs``: to what it does.
+    ``closes``: the tasks whose outcomes the messages are, if no row has them; ``machine_arn``: of
+    the state machine, then.
     """
 
     execution_id: int
@@ -100,6 +112,8 @@ class Loaded:
     budget: transition_rate.TransitionBudget | None = None
     deleting: bool = False
     belongs: Belongs | None = None
+    closes: list[int] = field(default_factory=list)
+    machine_arn: str = ""
 
     def leave(self, count: int) -> None:
         """Leave the last ``count`` messages where they are: rows first, then timers."""
@@ -150,6 +164,88 @@ def begin_step(execution_id: int) -> Callable[[], bool] | None:
         return bool(loaded.run.ready) or more
 
     return end
+
+
+def begin_outcomes(
+    execution_id: int, outcomes: Sequence[engine.TaskSucceeded | engine.TaskFailed]
+) -> Callable[[], bool] | None:
+    """Compute a step of outcomes of tasks that are in no row yet, and hand it in with their ends.
+
+    So an outcome and what follows from it are one commit. Return as ``begin_step``; None if they
+    have to be recorded by themselves. What is returned raises ``Fenced`` if nothing was written:
+
+    1. A worker has the outcome of task 5, and computes the step from the version it committed last.
+    2. Meanwhile the execution is stopped, another process has stepped it, or the task timed out.
+    3. The commit asks for that version and for an open task 5; it finds one of them changed, and
+       writes nothing. The outcome is recorded by itself then, if its task is still open.
+    """
+    loaded = None if settings.STEPYARD_QUOTAS else _load_for(execution_id, outcomes)
+    if loaded is None:
+        return None
+    with bound_contextvars(execution=loaded.arn):
+        with _unless_overtaken(execution_id, loaded.version), _watch(execution_id):
+            steps = advance_run(loaded)
+        if len(steps) < len(outcomes):
+            return None
+        committed = hand_in(Mergeable(lambda: commit_step(loaded, steps)))
+
+    def end() -> bool:
+        committed()
+        kept_runs.put(execution_id, loaded.version + 1, loaded.run)
+        return bool(loaded.run.ready)
+
+    return end
+
+
+def _load_for(
+    execution_id: int, outcomes: Sequence[engine.TaskSucceeded | engine.TaskFailed]
+) -> Loaded | None:
+    """Return a run as it was committed here last, or as it is, with outcomes as its messages."""
+    values = StoredValues(execution_id)
+    kept, facts = kept_runs.latest(execution_id), _facts.get(execution_id)
+    if kept is not None and facts is not None:
+        version, run = kept[0], kept[1].reading(values)
+    else:
+        with sql.cursor() as cursor:
+            cursor.execute(_LOAD, [execution_id])
+            row = cursor.fetchone()
+        if row is None or row[4] != ExecutionStatus.RUNNING or row[3]:
+            return None
+        version, facts = row[0], _keep_facts(execution_id, row)
+        with _unless_overtaken(execution_id, version):
+            run = _loads(execution_id, row[1], values)
+    messages: list[engine.Message] = [inbox.storable_message(message) for message in outcomes]
+    loaded = Loaded(
+        *(execution_id, facts.arn, version, run, values),
+        *(machines.get(facts.definition), messages),
+        belongs=facts.belongs,
+    )
+    loaded.closes = [message.task for message in outcomes]
+    loaded.machine_arn = facts.machine_arn
+    return loaded
+
+
+class _Facts(NamedTuple):
+    """What of an execution never changes."""
+
+    arn: str
+    definition: str
+    machine_arn: str
+    belongs: Belongs
+
+
+_facts: OrderedDict[int, _Facts] = OrderedDict()
+_FACTS = 2_000
+
+
+def _keep_facts(execution_id: int, row: Sequence[Any]) -> _Facts:
+    """Remember of a row of ``_LOAD`` what never changes."""
+    facts = _Facts(row[5], row[6], row[9].partition("/")[0], Belongs(row[8], *row[10:]))
+    _facts[execution_id] = facts
+    while len(_facts) > _FACTS:
+        with contextlib.suppress(KeyError):  # another thread was first
+            _facts.popitem(last=False)
+    return facts
 
 
 def set_crash_watch(watch: Callable[[int], AbstractContextManager[None]]) -> None:
@@ -332,6 +428,7 @@ def commit_step(loaded: Loaded, steps: Sequence[engine.Step]) -> None:
     """
     number, run = loaded.execution_id, loaded.run
     ready, version = bool(run.ready), loaded.version
+    now_ms = clock.now_ms()
     timers.drop_timers(number, [*loaded.timers, *loaded.tokens])
     if loaded.budget is not None:
         left = len(run.ready) + len(loaded.messages) - len(steps)
@@ -342,7 +439,15 @@ def commit_step(loaded: Loaded, steps: Sequence[engine.Step]) -> None:
             and ready
         )
     guard = (run.dumps(), run.next_event, ready, number, version, epoch.process_epoch())
-    if rows.change(_GUARD, [guard]) != 1:
+    guarded = (
+        rows.change(_GUARD_KEPT, [(*guard, loaded.machine_arn)])
+        if loaded.closes
+        else rows.change(_GUARD, [guard])
+    )
+    if guarded != 1:
+        raise Fenced
+    # after the run's row, as the end of an execution takes them, or two could wait for each other
+    if not all(schedule.close_task(number, task, now_ms) for task in loaded.closes):
         raise Fenced
     rows.change(_TAKEN, [(message_id,) for message_id in loaded.inbox])
     history.append_events(number, [event for step in steps for event in step.events])

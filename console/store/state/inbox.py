@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any
+from typing import Any, TypeVar
 
 import engine
 from console import clock
@@ -15,6 +15,7 @@ from console.store.db import signals
 from console.store.db.texts import storable
 from console.store.db.writer import write
 
+M = TypeVar("M", bound=engine.Message)
 _KINDS = {
     kind.__name__: kind
     for kind in (
@@ -40,10 +41,7 @@ def post_message(
     ``soon``: nothing follows from it, so it may wait a moment for another one to come along with.
     ``at_ms``: when it happened, if not now.
     """
-    body = {
-        name: storable(value) if isinstance(value, str) else value
-        for name, value in _said(message).items()
-    }
+    body = _said(storable_message(message))
     created_ms = clock.now_ms() if at_ms is None else at_ms
     row = (execution_id, type(message).__name__, json.dumps(body), created_ms)
     rows.append("console_inboxmessage", "execution_id, kind, body, created_ms", [row])
@@ -51,6 +49,17 @@ def post_message(
         signals.publish_due(clock.now_ms() + _SOON_MS, DueKind.TIMER, execution_id)
     else:
         signals.publish_runnable(execution_id)
+
+
+def storable_message(message: M) -> M:
+    """Return a message as it is once it was stored."""
+    texts = {name: getattr(message, name) for name in message.__slots__}
+    changed = {
+        name: storable(text)
+        for name, text in texts.items()
+        if isinstance(text, str) and storable(text) != text
+    }
+    return dataclasses.replace(message, **changed) if changed else message  # type: ignore[arg-type]
 
 
 def _said(message: engine.Message) -> dict[str, Any]:
