@@ -10,6 +10,7 @@ is doubled.
 from __future__ import annotations
 
 import contextlib
+import json
 import secrets
 import time
 from collections import OrderedDict
@@ -26,7 +27,7 @@ from console.integrations import parameters
 from console.statuses import ExecutionStatus, MachineStatus, Topic
 from console.store.db import epoch, signals
 from console.store.db.recording import Mergeable, Statement
-from console.store.db.writer import hand_in, is_outage
+from console.store.db.writer import hand_in, is_embedded, is_outage
 from console.store.executions.commands import Belongs, Fenced, apply_commands
 from console.store.state import history, inbox, timers, transition_rate
 from console.store.state.caches import kept_runs, machines
@@ -61,6 +62,16 @@ _INBOX = (
     "SELECT id, kind, body, created_ms FROM console_inboxmessage WHERE execution_id = %s"
     f" ORDER BY id LIMIT {_MESSAGES}"
 )
+_AT_ONCE = _LOAD.replace(
+    " FROM console_runrow",
+    ", (SELECT json_agg(json_build_array(i.id, i.kind, i.body, i.created_ms) ORDER BY i.id)::text"
+    " FROM (SELECT id, kind, body, created_ms FROM console_inboxmessage"
+    f" WHERE execution_id = r.execution_id ORDER BY id LIMIT {_MESSAGES}) i),"
+    " (SELECT array_agg(t.name::text ORDER BY t.due_ms) FROM console_timer t"
+    " WHERE t.execution_id = r.execution_id AND t.due_ms <= %s) FROM console_runrow",
+    1,
+)
+"""All three in one, where each would be a round trip (PostgreSQL)."""
 _DUE = "SELECT name FROM console_timer WHERE execution_id = %s AND due_ms <= %s ORDER BY due_ms"
 _IDLE = (
     "SELECT 1 FROM console_runrow r WHERE r.execution_id = %s AND (r.ready"
@@ -240,7 +251,7 @@ _FACTS = 2_000
 
 def _keep_facts(execution_id: int, row: Sequence[Any]) -> _Facts:
     """Remember of a row of ``_LOAD`` what never changes."""
-    facts = _Facts(row[5], row[6], row[9].partition("/")[0], Belongs(row[8], *row[10:]))
+    facts = _Facts(row[5], row[6], row[9].partition("/")[0], Belongs(row[8], *row[10:13]))
     _facts[execution_id] = facts
     while len(_facts) > _FACTS:
         with contextlib.suppress(KeyError):  # another thread was first
@@ -261,17 +272,11 @@ def _loads(execution_id: int, snapshot: str, values: StoredValues) -> engine.Run
 
 def load_step(execution_id: int) -> Loaded | None:
     """Load a run with its messages and due timers; None if there is nothing to do."""
-    with sql.cursor() as cursor:
-        cursor.execute(_LOAD, [execution_id])
-        row = cursor.fetchone()
-        if row is None or row[4] != ExecutionStatus.RUNNING or row[3]:
-            return None
-        cursor.execute(_INBOX, [execution_id])
-        inbox_rows = cursor.fetchall()
-        cursor.execute(_DUE, [execution_id, clock.now_ms()])
-        names = [name for (name,) in cursor.fetchall()]
-    version, snapshot, ready, _, _, arn, definition, machine_status, *others = row
-    map_run, machine_arn, project, parent, parent_task = others
+    row, inbox_rows, names = _read_step(execution_id)
+    if row is None:
+        return None
+    version, snapshot, ready, _, _, arn, definition, machine_status, map_run, machine_arn, *_ = row
+    facts = _keep_facts(execution_id, row)
     tokens = [name for name in names if transition_rate.is_token_timer(name)]
     due = [name for name in names if not transition_rate.is_token_timer(name)]
     ready = ready or bool(tokens)
@@ -305,8 +310,28 @@ def load_step(execution_id: int) -> Loaded | None:
         tokens,
         budget,
         machine_status == MachineStatus.DELETING,
-        Belongs(map_run, project, parent, parent_task),
+        facts.belongs,
     )
+
+
+def _read_step(execution_id: int) -> tuple[Any, Sequence[Any], Sequence[str]]:
+    """Return the row of a run that can go on, its messages, and the names of its due timers."""
+    now_ms = clock.now_ms()
+    with sql.cursor() as cursor:
+        if not is_embedded():
+            cursor.execute(_AT_ONCE, [now_ms, execution_id])
+            row = cursor.fetchone()
+            if row is None or row[4] != ExecutionStatus.RUNNING or row[3]:
+                return None, (), ()
+            return row, json.loads(row[-2] or "[]"), row[-1] or ()
+        cursor.execute(_LOAD, [execution_id])
+        row = cursor.fetchone()
+        if row is None or row[4] != ExecutionStatus.RUNNING or row[3]:
+            return None, (), ()
+        cursor.execute(_INBOX, [execution_id])
+        inbox_rows = cursor.fetchall()
+        cursor.execute(_DUE, [execution_id, now_ms])
+        return row, inbox_rows, [name for (name,) in cursor.fetchall()]
 
 
 def status_above(child_arn: str) -> str | None:
