@@ -39,6 +39,13 @@ Outcomes of different tasks do stand in one transaction, and no row has two chan
     3. ROLLBACK; each change is run alone, and only that step waits on, on its own thread.
 
 Two processes that lock each other's rows end in the same way, before the deadlock is detected.
+Nobody holds a row for long either, because the second trip follows the first at once
+(``idle_in_transaction_session_timeout``):
+
+    1. The network falls silent between the trips of a web process, which is killed then.
+    2. The server hears nothing of that, and its session holds the names of new executions.
+    3. After five seconds it ends the session. A client that starts one of the names again waits
+       for so long, and not for the five minutes of other transactions.
 
 **The connection dies.** Before COMMIT was sent nothing is committed, so the changes are sent again
 on a new connection, once. After that nobody knows, and each caller gets the outage:
@@ -69,7 +76,11 @@ if TYPE_CHECKING:
 
     from console.store.db.recording import Key, Row
 
-_BEGIN = ("BEGIN", "SET LOCAL lock_timeout = '250ms'")
+_BEGIN = (
+    "BEGIN",
+    "SELECT set_config('lock_timeout', '250ms', true),"
+    " set_config('idle_in_transaction_session_timeout', '5s', true)",
+)
 KEYED_ORDER, INSERT_ORDER = 20, 60
 _KEYS = 50
 _keys: dict[str, deque[int]] = defaultdict(deque)
@@ -239,7 +250,7 @@ def _begin(
         try:
             with connection.wrap_database_errors, own.pipeline():
                 for text in _BEGIN:
-                    own.execute(text)
+                    own.execute(text, prepare=True)
                 cursors = [(each, _execute(each, rows[each])) for each in needed]
             returned: dict[tuple[Statement, Key], Row] = {}
             for statement, cursor in cursors:
