@@ -115,6 +115,8 @@ def pending_start(
         execution, machine.name, sync=sync, ahead=ahead, timeout_s=timeout_s, replay=replay
     )
 
+    outbox.has_rules(machine.project_id)  # asked ahead, because a change that asks is not merged
+
     def store() -> Execution:
         if not machines.is_active(machine.pk):
             raise ServiceError(

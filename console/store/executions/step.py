@@ -28,6 +28,7 @@ from console.statuses import ExecutionStatus, MachineStatus, Topic
 from console.store.db import epoch, signals
 from console.store.db.recording import Mergeable, Statement
 from console.store.db.writer import hand_in, is_embedded, is_outage
+from console.store.events import outbox
 from console.store.executions.commands import Belongs, Fenced, apply_commands
 from console.store.state import history, inbox, timers, transition_rate
 from console.store.state.caches import kept_runs, machines
@@ -158,6 +159,7 @@ def begin_step(execution_id: int) -> Callable[[], bool] | None:
     with bound_contextvars(execution=loaded.arn):
         with _unless_overtaken(execution_id, loaded.version), _watch(execution_id):
             steps = advance_run(loaded)
+        _ask_ahead(loaded)
         try:
             committed = hand_in(Mergeable(lambda: commit_step(loaded, steps)))
         except transition_rate.NoTokens:
@@ -175,6 +177,17 @@ def begin_step(execution_id: int) -> Callable[[], bool] | None:
         return bool(loaded.run.ready) or more
 
     return end
+
+
+def _ask_ahead(loaded: Loaded) -> None:
+    """Ask for what a commit wants to know and this process remembers for a while.
+
+    A change that has to ask the database is not merged with others.
+    """
+    epoch.process_epoch()
+    clock.now_ms()
+    if loaded.belongs is not None and loaded.run.status != engine.ExecutionStatus.RUNNING:
+        outbox.has_rules(loaded.belongs.project)
 
 
 def begin_outcomes(
@@ -198,6 +211,7 @@ def begin_outcomes(
             steps = advance_run(loaded)
         if len(steps) < len(outcomes):
             return None
+        _ask_ahead(loaded)
         committed = hand_in(Mergeable(lambda: commit_step(loaded, steps)))
 
     def end() -> bool:

@@ -45,6 +45,7 @@ def recorded_step(execution: Execution) -> recording.Recorded:
     loaded = step.load_step(execution.pk)
     assert loaded is not None
     steps = step.advance_run(loaded)
+    step._ask_ahead(loaded)
     change = recording.record(lambda: step.commit_step(loaded, steps))
     assert change is not None
     return change
