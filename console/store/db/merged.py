@@ -60,10 +60,13 @@ on a new connection, once. After that nobody knows, and each caller gets the out
 from __future__ import annotations
 
 import threading
+import time
 from collections import defaultdict, deque
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import psycopg
+import structlog
 from django.apps import apps
 from django.db import connection
 from django.db.utils import InterfaceError, OperationalError
@@ -76,13 +79,17 @@ if TYPE_CHECKING:
 
     from console.store.db.recording import Key, Row
 
+log = structlog.get_logger(__name__)
 _BEGIN = (
     "BEGIN",
-    "SELECT set_config('lock_timeout', '250ms', true),"
-    " set_config('idle_in_transaction_session_timeout', '5s', true)",
+    (
+        "SELECT set_config('lock_timeout', '250ms', true),"
+        " set_config('idle_in_transaction_session_timeout', '5s', true)"
+    ),
 )
 KEYED_ORDER, INSERT_ORDER = 20, 60
-_KEYS = 50
+_KEYS, _KEYS_S = 20, 0.3
+_keys_until: dict[str, float] = {}
 _keys: dict[str, deque[int]] = defaultdict(deque)
 _keys_lock = threading.Lock()
 _statements: dict[tuple[str, str], Statement] = {}
@@ -119,9 +126,14 @@ def inserting_keyed(table: str, columns: str, key: str) -> Statement:
 
 
 def next_key(table: str, key: str) -> int:
-    """Return a key that nobody else gets: the process takes some at a time."""
+    """Return a key that nobody else gets: the process takes some at a time.
+
+    It keeps them for a moment only, for pages tell by its key what is newer than what they show.
+    """
     with _keys_lock:
-        if not _keys[table]:
+        if not _keys[table] or time.monotonic() > _keys_until[table]:
+            _keys[table].clear()
+            _keys_until[table] = time.monotonic() + _KEYS_S
             connection.ensure_connection()
             statement = "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)"
             with connection.wrap_database_errors:
@@ -314,9 +326,13 @@ def _send_signals(changes: Sequence[Recorded]) -> None:
 
 def publish(change: Recorded) -> None:
     """Do after the commit what the change asked for, and tell this process of it."""
-    for hook in change.after:
-        hook()
     transport = signals.get_transport()
+    hooks = list(change.after)
     for channel, values in change.signals:
         if transport is None or not transport.takes(channel) or transport.keeps(channel):
-            signals.deliver(channel, *values)
+            hooks.append(partial(signals.deliver, channel, *values))
+    for hook in hooks:
+        try:
+            hook()
+        except Exception:  # the commit stands, and the others have to hear of it
+            log.exception("a listener failed after a commit")

@@ -20,7 +20,6 @@ from concurrent.futures import Future
 from functools import cache
 from typing import Any, Generic, TypeVar
 
-import structlog
 from django.db import (
     DEFAULT_DB_ALIAS,
     Error,
@@ -34,7 +33,6 @@ from django.db import (
 
 from console.store.db import merged, outages, recording, signals
 
-log = structlog.get_logger(__name__)
 J = TypeVar("J")
 T = TypeVar("T")
 _MAX_GROUP = 200
@@ -51,7 +49,7 @@ _refused: tuple[float, str] | None = None
 
 def write(fn: Callable[[], T]) -> T:
     """Run ``fn`` in one transaction and return its result once it is committed."""
-    if connection.in_atomic_block:
+    if connection.in_atomic_block or recording.current() is not None:
         return fn()
     try:
         result = _writer.run(fn) if is_embedded() else hand_in_recorded(fn, record_change(fn))()
@@ -314,10 +312,7 @@ def _commit_changes(waiting: list[_Change]) -> list[_Change]:
 
 def _settle(recorded: recording.Recorded, future: Future[Any]) -> None:
     """Say that a change is committed: first to those who listen, as hooks of a commit are run."""
-    try:
-        merged.publish(recorded)
-    except Exception:
-        log.exception("a listener failed after a commit")
+    merged.publish(recorded)
     result = recorded.result
     if isinstance(result, recording.Late):
         result = result.make(recorded.returned)

@@ -3,8 +3,6 @@
 The commit's guard is the run's version: a step from an older one writes nothing, raises ``Fenced``.
 So any number of threads and processes may try to step the same execution; one of them wins, nothing
 is doubled.
-
-(Above 300 lines: loading, advancing and committing share what was loaded.)
 """
 
 from __future__ import annotations
