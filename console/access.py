@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
     from django.http import HttpRequest
 
+PROJECT_COOKIE = "project"
+"""Name of the cookie with the name of the project that a person chose to see."""
 _LINK_MS = 24 * 3600 * 1000
 _RANK = {role: rank for rank, role in enumerate(Role)}
 
@@ -61,6 +63,11 @@ _LEAST_ROLE: dict[str, Role] = {
             "monitoring:GetMetricData",
             "monitoring:GetMetricStatistics",
             "monitoring:ListMetrics",
+            "scheduler:GetSchedule",
+            "scheduler:GetScheduleGroup",
+            "scheduler:ListScheduleGroups",
+            "scheduler:ListSchedules",
+            "scheduler:ListTagsForResource",
             "sts:GetCallerIdentity",
         ],
         Role.VIEWER,
@@ -114,6 +121,13 @@ _LEAST_ROLE: dict[str, Role] = {
             "events:RemoveTargets",
             "logs:CreateLogGroup",
             "logs:DeleteLogGroup",
+            "scheduler:CreateSchedule",
+            "scheduler:CreateScheduleGroup",
+            "scheduler:DeleteSchedule",
+            "scheduler:DeleteScheduleGroup",
+            "scheduler:TagResource",
+            "scheduler:UntagResource",
+            "scheduler:UpdateSchedule",
         ],
         Role.EDITOR,
     ),
@@ -133,7 +147,8 @@ class Denied(Exception):
 class Principal:
     """A person with a role in a project; ``key_id`` if they came with an access key.
 
-    ``columns``: as ``Membership`` has them.
+    ``columns``: as ``Membership`` has them. ``projects``: the names of all projects of a person
+    who looks at pages.
     """
 
     user: User
@@ -141,6 +156,7 @@ class Principal:
     role: str
     key_id: str = ""
     columns: str = ""
+    projects: tuple[str, ...] = ()
 
 
 def authorize(principal: Principal, action: str) -> None:
@@ -242,19 +258,20 @@ def _find_principal(key_id: str) -> Principal | None:
 
 
 def principal_of(request: HttpRequest) -> Principal:
-    """Return the signed-in person in their project.
+    """Return the signed-in person in the project that they chose, at first their oldest one.
 
-    Raise ``PermissionDenied`` if they have none.
+    The choice is a cookie, which counts for a member only. Raise ``PermissionDenied`` if the person
+    belongs to no project.
     """
-    found = (
-        Membership.objects.select_related("project")
-        .filter(user_id=request.user.pk or 0)
-        .order_by("pk")
-        .first()
-    )
+    rows = Membership.objects.select_related("project").filter(user_id=request.user.pk or 0)
+    memberships = list(rows.order_by("pk"))
+    chosen = request.COOKIES.get(PROJECT_COOKIE)
+    fitting = [row for row in memberships if row.project.name == chosen] or memberships
+    found = fitting[0] if fitting else None
     if found is None or not isinstance(request.user, get_user_model()):
         raise PermissionDenied("You belong to no project: ask its owner to add you.")
-    return Principal(request.user, found.project, found.role, columns=found.columns)
+    names = tuple(row.project.name for row in memberships)
+    return Principal(request.user, found.project, found.role, columns=found.columns, projects=names)
 
 
 def _role_in(user_id: int, project_id: int) -> str | None:

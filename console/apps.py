@@ -13,6 +13,7 @@ from django.db.backends.signals import connection_created
 import engine
 from console import own_api
 from console.data_folder import database_files, make_private
+from console.installed_platform import InstalledPlatform
 
 if TYPE_CHECKING:
     from django.db.backends.base.base import BaseDatabaseWrapper
@@ -33,6 +34,7 @@ class ConsoleConfig(AppConfig):
             known = ", ".join(engine.LIMITS)
             raise ImproperlyConfigured(f"STEPYARD_LIMITS: got {profile!r}, wanted one of {known}")
         engine.use_limits(profile)
+        engine.use_platform(InstalledPlatform())
         connection_created.connect(_make_private)
         own_api.connect(_answer)
 

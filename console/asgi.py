@@ -14,7 +14,7 @@ django = get_asgi_application()
 from console.admission import Admission  # noqa: E402 - models need Django to be set up first
 from console.awsapi.asgi import aws_application  # noqa: E402 - as above
 from console.awsapi.other_services import (  # noqa: E402 - as above
-    is_signed,
+    is_aws_call,
     other_services_application,
 )
 
@@ -32,11 +32,12 @@ async def application(
 ) -> None:
     """Route by header: AWS calls carry X-Amz-Target and know nothing of cookies or pages.
 
-    Calls of other services carry a signature, which no request of a page has.
+    Calls of other services carry a signature, or other marks of an SDK, which no request of a page
+    has.
     """
     if scope["type"] == "http" and scope["method"] == "POST" and _is_aws(scope["headers"]):
         await aws_application(scope, receive, send)
-    elif scope["type"] == "http" and is_signed(scope["headers"]):
+    elif scope["type"] == "http" and is_aws_call(scope):
         await other_services_application(scope, receive, send)
     else:
         await pages(scope, receive, send)

@@ -20,8 +20,12 @@ from console.data_folder import write_private
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from configupdater import Section
+
 PROFILE = "stepyard"
 """Name of the profile, in the file and in every example."""
+SAMPLES_PROFILE = "stepyard-samples"
+"""Name of the profile with a key of the project of the samples."""
 _ADDRESS = "endpoint_url"
 _SECRET = "aws_secret_access_key"
 
@@ -30,18 +34,20 @@ class UnreadableProfileError(Exception):
     """A credentials file is none. The message says why, with the line if there is one."""
 
 
-def profile_text(key_id: str, secret: str, *, address: str, region: str) -> str:
+def profile_text(
+    key_id: str, secret: str, *, address: str, region: str, name: str = PROFILE
+) -> str:
     """Return the profile as a section of a credentials file.
 
     ``address``: the URL of the server, without a slash at its end.
     """
     options = {"aws_access_key_id": key_id, _SECRET: secret, **_client_options(address, region)}
     lines = [f"{name} = {value}" for name, value in options.items()]
-    return "\n".join([f"[{PROFILE}]", *lines, ""])
+    return "\n".join([f"[{name}]", *lines, ""])
 
 
 def complete_profile(path: Path, *, address: str, before: str, region: str) -> None:
-    """Add to the profile in ``path`` what it lacks, and nothing else.
+    """Add to the profiles of this server in ``path`` what they lack, and nothing else.
 
     Comments, other profiles and whatever a person set stay as they are. The address follows the
     server: if it is the one of the last start (``before``, "" for none), it becomes ``address``. A
@@ -54,10 +60,15 @@ def complete_profile(path: Path, *, address: str, before: str, region: str) -> N
         file.read_string(text)
     except (Error, OSError, UnicodeDecodeError) as error:
         raise UnreadableProfileError(" ".join(str(error).split())) from None
-    if not file.has_section(PROFILE):
-        return
-    section = file[PROFILE]
-    for name, value in reversed(_client_options(address, region).items()):
+    for profile in (PROFILE, SAMPLES_PROFILE):
+        if file.has_section(profile):
+            _complete_section(file[profile], before, _client_options(address, region))
+    if str(file) != text:
+        write_private(path.resolve(), str(file))
+
+
+def _complete_section(section: Section, before: str, options: dict[str, str]) -> None:
+    for name, value in reversed(options.items()):
         if name not in section:
             if _SECRET in section:  # not behind the comments that belong to the next profile
                 section[_SECRET].add_after.option(name, value)
@@ -65,8 +76,6 @@ def complete_profile(path: Path, *, address: str, before: str, region: str) -> N
                 section[name] = value
         elif name == _ADDRESS and before and section[name].value == before:
             section[name] = value
-    if str(file) != text:
-        write_private(path.resolve(), str(file))
 
 
 def _client_options(address: str, region: str) -> dict[str, str]:

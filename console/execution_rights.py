@@ -48,7 +48,7 @@ def starters_of(execution: Execution) -> tuple[str, ...]:
     Of one that an earlier release started: the name that its lists show, as far as it is a
     person's, and somebody unknown.
     """
-    if execution.acting_for or execution.started_by.startswith(("rule ", "link ")):
+    if execution.acting_for or execution.started_by.startswith(("rule ", "schedule ", "link ")):
         return names_in(execution.acting_for)
     return tuple(sorted({UNKNOWN, execution.started_by}))
 

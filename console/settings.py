@@ -33,6 +33,13 @@ if TYPE_CHECKING:
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = data_folder()
 
+
+def _shipped(name: str) -> Path:
+    """Return a folder of the pages: in the wheel beside this file, in a clone at the top."""
+    installed = Path(__file__).resolve().parent / name
+    return installed if installed.is_dir() else BASE_DIR / name
+
+
 _MASTER = master_secret(DATA_DIR)
 SECRET_KEY = derive_text(_MASTER, "django")
 STEPYARD_KEY_SECRET = derive_key(_MASTER, "access-keys")
@@ -78,7 +85,7 @@ ASGI_APPLICATION = "console.asgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [_shipped("templates")],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -203,7 +210,7 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = False
 STATIC_URL = "/static/"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [_shipped("static")]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_MAX_AGE = 3600
 DATA_UPLOAD_MAX_MEMORY_SIZE = 3 * 1024 * 1024
@@ -216,6 +223,7 @@ STEPYARD_ACCOUNT = "123456789012"
 STEPYARD_LIMITS = environment.read_choice("STEPYARD_LIMITS", ("aws", "2019"), "aws")
 environment.read_choice("STEPYARD_PROCESSORS", ("one", "all"), "one")  # ``up`` itself reads it
 STEPYARD_ACCEPT_ANY_KEY = False  # only ``up --insecure-accept-any-key`` says otherwise
+STEPYARD_ALLOW_RESET = False  # only ``up --allow-reset`` says otherwise
 # what each process computes, for whoever finds it dead
 STEPYARD_CRASH_JOURNAL = DATA_DIR / "stepyard-computing"
 STEPYARD_LAYOUTS: Path | None = DATA_DIR / "layouts"  # of workflows that were drawn; None: nowhere

@@ -152,6 +152,15 @@ class RuleState(StrEnum):
     """It is kept and does nothing."""
 
 
+class AfterCompletion(StrEnum):
+    """What becomes of a schedule after its last moment, by EventBridge Scheduler's names."""
+
+    NONE = "NONE"
+    """It is kept."""
+    DELETE = "DELETE"
+    """It is deleted once its last delivery was taken."""
+
+
 class TaskClock(StrEnum):
     """Which of a task's clocks a deadline belongs to."""
 

@@ -41,7 +41,15 @@ from engine.history.fold import Trace
 from engine.history.paint import paint
 from engine.history.visits import GroupAttempt, Visit, Visits, VisitStatus
 from engine.jsontext import byte_size, dumps, has_surrogate, loads
-from engine.language import Diagnostic, check, parse, parse_state, parse_stored
+from engine.language import (
+    Diagnostic,
+    check,
+    parse,
+    parse_state,
+    parse_stored,
+    parse_stored_state,
+    use_platform,
+)
 from engine.language.diagnostics import DiagnosticCode, Severity
 from engine.language.lint import FORMATS as LINT_FORMATS
 from engine.language.model import (
@@ -87,6 +95,7 @@ from engine.runtime.messages import (
 from engine.runtime.redrive import unsuccessful_states
 from engine.runtime.run import NEW_RUN, DictValues, Frame, Moment, Run, Step, Values
 from engine.runtime.states.distributed import child_inputs
+from engine.runtime.states.map_items import DatasetItem
 from engine.runtime.tokens import task_token
 from engine.runtime.trial import Mock, Trial, TrialError, TrialStatus, try_state
 from engine.runtime.turn import MAX_EVENTS
@@ -109,6 +118,7 @@ __all__ = [
     "Command",
     "Continue",
     "ControlPath",
+    "DatasetItem",
     "DefinitionError",
     "Diagnostic",
     "DiagnosticCode",
@@ -190,6 +200,7 @@ __all__ = [
     "parse_resource",
     "parse_state",
     "parse_stored",
+    "parse_stored_state",
     "payload_limit",
     "processor_definition",
     "replay",
@@ -198,5 +209,6 @@ __all__ = [
     "try_state",
     "unsuccessful_states",
     "use_limits",
+    "use_platform",
     "variable_references",
 ]

@@ -19,10 +19,10 @@ from engine.errors import DefinitionError
 from engine.execution_status import ExecutionStatus
 from engine.graph import build_graph
 from engine.history.fold import Trace
-from engine.language import parse
+from engine.language import parse, parse_stored
 from engine.runtime import commands, messages
 from engine.runtime.advance import advance
-from engine.runtime.run import NEW_RUN, DictValues, FramePhase, GroupKind, Moment, Run, replace
+from engine.runtime.run import NEW_RUN, DictValues, FramePhase, GroupKind, Moment, Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -50,7 +50,10 @@ def replay(
     whole = _read_scenario(text)
     scenario = whole["Scenario"]
     try:
-        machine = parse(definition or jsontext.dumps(scenario["Definition"]), scenario["Type"])
+        if definition:
+            machine = parse(definition, scenario["Type"])
+        else:
+            machine = parse_stored(jsontext.dumps(scenario["Definition"]), scenario["Type"])
     except DefinitionError as error:
         problems = [str(problem) for problem in error.diagnostics[:MAX_REPORTED]]
         return [
@@ -113,7 +116,7 @@ class _Player:
         """Queue the start and what people did, and sort the answers by state and iteration."""
         scenario = self.scenario["Scenario"]
         self.trace = Trace(build_graph(self.machine))
-        self.run = replace(self.run, values=DictValues())
+        self.run = self.run.reading(DictValues())
         start = _start_message(scenario.get("Start", {}), scenario["Input"])
         self.now_ms = start.start_ms
         self._send_at(self.now_ms, start)
@@ -212,7 +215,7 @@ def _start_message(given: Mapping[str, Any], data: Any) -> messages.Start:
         "role_arn": "arn:aws:iam::123456789012:role/scenario",
         "start_ms": 0,
     }
-    names = {name.title().replace("_", ""): name for name in messages.Start.__slots__}
+    names = {name.title().replace("_", ""): name for name in messages.Start.__struct_fields__}
     known = {names[name]: value for name, value in given.items() if name in names}
     return messages.Start(**{**made_up, **known, "input": jsontext.dumps(data)})
 

@@ -12,7 +12,7 @@ from django.core.management import get_commands, load_command_class
 from django.urls import get_resolver
 
 from console.access import least_role
-from console.awsapi.services import SERVICES, STS
+from console.awsapi.services import SCHEDULER, SERVICES, STS
 from console.metrics.names import METRICS
 from console.quotas import Quotas
 from tests import citations
@@ -163,7 +163,7 @@ def test_pages_that_code_names_are_there() -> None:
 # -- what pages list -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("service", [*SERVICES, STS], ids=lambda service: service.name)
+@pytest.mark.parametrize("service", [*SERVICES, STS, SCHEDULER], ids=lambda service: service.name)
 def test_every_action_is_documented_with_its_role(service: ApiService) -> None:
     """The page of the API has each action in the row of the least role that may call it."""
     page = (ROOT / "docs/reference/api.md").read_text(encoding="utf-8")

@@ -61,7 +61,8 @@ so a key that leaks from a log is good for one day, region and service.
   in logs of proxies. So are unsigned and chunked payloads and the asymmetric ``SigV4A``.
 * **Session tokens** are refused: this server issues none.
 * **Timing**: for an unknown key the same work is done with the secret it would have, and signatures
-  are compared in constant time. How long a refusal takes tells nothing.
+  are compared in constant time. How long a refusal takes tells nothing, and neither do the signing
+  keys that ``sigv4`` keeps for clients that were right before.
 
 Secrets stand in no table: ``access.secret_for`` derives one from the key's id and the master
 secret.

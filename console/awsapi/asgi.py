@@ -7,12 +7,14 @@ back. Nothing of Django's request cycle is involved: no cookies, no sessions, no
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 import uuid
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import structlog
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
@@ -53,6 +55,8 @@ _FEW = 4
 """Calls under way up to which a short one runs in the loop: with 16 clients, a fifth more a second
 came from the other threads; with one or four, a seventh less."""
 _under_way = 0
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
 _SHORT_BYTES = 16_384  # to read more JSON than this takes longer than to hand it to a thread
 
 
@@ -150,7 +154,6 @@ async def read_body(receive: Callable[[], Awaitable[dict[str, Any]]], headers: H
 
 def answer_call(scope: dict[str, Any], headers: Headers, body: bytes, request_id: str) -> Answer:
     """Check who asks and what, run the operation, and return its answer (on a pool thread)."""
-    bind_contextvars(request_id=request_id)
     try:
         return _check_and_run(scope, headers, body, request_id)
     except ServiceError:
@@ -159,10 +162,12 @@ def answer_call(scope: dict[str, Any], headers: Headers, body: bytes, request_id
         if is_outage(error):
             outages.note_outage("an AWS call", error)
         else:
-            log.exception("an AWS call failed")  # here, where it is known of which execution
+            # here, where it is known of which execution
+            log.exception("an AWS call failed", request_id=request_id)
         raise _LoggedError from error
     finally:
-        release_connection()
+        if not is_embedded():
+            release_connection()
         clear_contextvars()
 
 
@@ -181,15 +186,16 @@ def _check_and_run(scope: dict[str, Any], headers: Headers, body: bytes, request
     _check_request(service, scope, headers, body)
     drop_broken_connection()
     principal, region = identify_caller(service, scope["path"], headers, body)
-    operation, handler = service.operation(name), service.handler(name)
+    operation = service.operation(name)
+    service.handler(name)  # or there is no such action here, for nobody
     authorize(principal, service.permission(name))
     params = _parse_params(headers, body)
     shapes.check_params(operation, params)
-    bind_contextvars(operation=name)
-    if params.get("executionArn"):
-        bind_contextvars(execution=params["executionArn"])
+    about = {"execution": params["executionArn"]} if params.get("executionArn") else {}
+    bind_contextvars(request_id=request_id, operation=name, **about)
     actor = Actor(principal.user.get_username(), principal.key_id, request_id)
-    answer = settled(handler(Call(name, params, principal, region, actor)))
+    call = Call(name, params, principal, region, actor, as_json=not cbor.is_cbor(headers))
+    answer = settled(service.run(call))
     if isinstance(answer, Later) and not settings.STEPYARD_ACCEPT_ANY_KEY:
         return answer.checked(partial(_check_still_allowed, principal, service.permission(name)))
     return answer
@@ -201,7 +207,7 @@ def _check_still_allowed(principal: access.Principal, permission: str) -> None:
     if now is None:
         raise ProtocolError(
             ErrorCode.UnrecognizedClientException,
-            "The security token included in the request is invalid.",
+            sigv4.UNKNOWN_KEY,
         )
     authorize(now, permission)
 
@@ -220,8 +226,13 @@ def identify_caller(
     headers: Headers,
     body: bytes,
     must_sign: frozenset[str] = sigv4.MUST_SIGN,
+    method: str = "POST",
+    query: str = "",
 ) -> tuple[access.Principal, str]:
-    """Return who asks, by their signature, and the region they sign for."""
+    """Return who asks, by their signature, and the region they sign for.
+
+    ``path`` and ``query``: as they were sent.
+    """
     if settings.STEPYARD_ACCEPT_ANY_KEY:
         return access.anonymous_principal(), sigv4.claimed_region(
             headers
@@ -233,14 +244,14 @@ def identify_caller(
         _may_use,
         time.time(),
         (service.scope,),
-        path,
+        sigv4.RequestLine(method, path, query),
         must_sign,
     )
     principal = access.principal_of_key(signed.key_id)
     if principal is None:
         raise ProtocolError(
             ErrorCode.UnrecognizedClientException,
-            "The security token included in the request is invalid.",
+            sigv4.UNKNOWN_KEY,
         )
     people.note_use(signed.key_id)
     return principal, signed.region
@@ -248,12 +259,18 @@ def identify_caller(
 
 def check_host(headers: Headers) -> None:
     """Raise ``ValidationException`` for a host that is no name of this server."""
-    host, _ = split_domain_port(headers.get("host", [""])[0])
-    # SDKs put "sync-" before the host's name for StartSyncExecution
-    if not validate_host(host.removeprefix("sync-"), settings.ALLOWED_HOSTS):
+    host = headers.get("host", [""])[0]
+    if not _is_own_host(host, tuple(settings.ALLOWED_HOSTS)):
         raise ProtocolError(
-            ErrorCode.ValidationException, f"Host: got {host!r}, which is no name of this server"
+            ErrorCode.ValidationException,
+            f"Host: got {split_domain_port(host)[0]!r}, which is no name of this server",
         )
+
+
+@lru_cache(maxsize=64)
+def _is_own_host(host: str, own_names: tuple[str, ...]) -> bool:
+    # SDKs put "sync-" before the host's name for StartSyncExecution
+    return validate_host(split_domain_port(host)[0].removeprefix("sync-"), own_names)
 
 
 def _check_request(
@@ -283,7 +300,7 @@ def _may_use(key_id: str) -> bool:
 
 
 def _parse_params(headers: Headers, body: bytes) -> dict[str, Any]:
-    params = cbor.loads(body or b"\xa0") if cbor.is_cbor(headers) else _parse_json(body)
+    params = cbor.loads(body or b"\xa0") if cbor.is_cbor(headers) else parse_json(body)
     if not isinstance(params, dict):
         raise ProtocolError(
             ErrorCode.SerializationException,
@@ -292,7 +309,10 @@ def _parse_params(headers: Headers, body: bytes) -> dict[str, Any]:
     return params
 
 
-def _parse_json(body: bytes) -> Any:
+def parse_json(body: bytes) -> Any:
+    """Return the value of a body in JSON; raise ``SerializationException``."""
+    with contextlib.suppress(ValueError, RecursionError):
+        return _decode(body or b"{}")  # of what it refuses, the slower way says what is wrong
     try:
         params = json.loads(body.decode("utf-8") or "{}", parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
@@ -316,6 +336,9 @@ def _no_constant(name: str) -> None:
 
 def _encode_json(answer: Any, shape: Any = None) -> bytes:
     del shape  # JSON tells no times from numbers
+    with contextlib.suppress(TypeError, ValueError):
+        return _encode(answer)
+    # half a character in an error's message, or another kind of text
     text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "surrogatepass")
 

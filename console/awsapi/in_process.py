@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 def answer(caller: Caller, action: str, params: dict[str, Any]) -> Begun:
     """Begin an action of Step Functions, as ``own_api.answer`` says."""
     service = services.STATES
-    operation, handler = service.operation(action), service.handler(action)
+    operation = service.operation(action)
+    service.handler(action)  # or there is no such action here, for nobody
     if not caller.trusted:
         _authorize(caller, service.permission(action))
     shapes.check_params(operation, params)
     who = caller.principal, caller.region, caller.actor, caller.parent
-    return handler(Call(action, params, *who, trusted=caller.trusted))
+    return service.run(Call(action, params, *who, trusted=caller.trusted))
 
 
 def _authorize(caller: Caller, permission: str) -> None:

@@ -1,8 +1,12 @@
-"""Answer signed calls of services that this server does not have, each in its protocol's shape.
+"""Answer calls of services that do not speak AWS JSON, most of which this server does not have.
 
+EventBridge Scheduler's go to ``rest_json``; the others get an error in their protocol's shape.
 An SDK finds out what went wrong only if the answer has the form that its service's model promises:
 XML for the query protocol (STS, IAM, CloudFormation), for EC2 and for S3, else JSON. STS's
 GetCallerIdentity is answered; all other actions are unknown.
+
+A call without a signature in its headers (unsigned, presigned, or with a bearer's token) is one of
+these, too: it says by other marks that an SDK made it, and reaches no operation.
 """
 
 from __future__ import annotations
@@ -13,13 +17,14 @@ import uuid
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 from xml.sax.saxutils import escape
 
 import structlog
 
 from console.awsapi import asgi, services, sigv4
 from console.awsapi.operations.call import Call
+from console.awsapi.rest_json import rest_json_application
 from console.errors import ErrorCode, ProtocolError, ServiceError
 from console.fast_path.threads import threads
 from console.store.db import outages
@@ -36,6 +41,9 @@ log = structlog.get_logger(__name__)
 _FORM = "application/x-www-form-urlencoded"
 _XML = "text/xml"
 _MOST_FIELDS = 100
+_SDK_HEADERS = {b"amz-sdk-invocation-id", b"amz-sdk-request", b"x-amz-date"}
+_CREDENTIAL = re.compile(r"X-Amz-Credential=[^&]*/([a-z0-9-]+)/aws4_request")
+_PRODUCT = re.compile(r"\bapi/([A-Za-z0-9-]{1,40})#")  # as in "aws-sdk-js/3.900.0 api/s3#3.900.0"
 _ACTION = re.compile(r"\w{1,128}", re.ASCII)
 _VERSION = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _XML_OVER_REST = {"cloudfront", "route53", "s3", "s3-object-lambda", "s3-outposts", "s3express"}
@@ -59,7 +67,8 @@ Source: AWS Security Token Service API Reference, "Common Errors".
 class ForeignCall:
     """A call of another service.
 
-    ``service``: as the signature names it. ``fields``: of its form, none where it has no form.
+    ``service``: as the signature names it, or what else gives it away; "" if nothing does.
+    ``fields``: of its form, none where it has no form.
     """
 
     service: str
@@ -78,14 +87,33 @@ class ForeignCall:
         """Return the XML namespace of an answer."""
         version = self.fields.get("Version", "")
         known = version if _VERSION.fullmatch(version) else "latest"
-        return f"https://{self.service}.amazonaws.com/doc/{known}/"
+        return f"https://{self.service or 'aws'}.amazonaws.com/doc/{known}/"
 
 
-def is_signed(headers: list[tuple[bytes, bytes]]) -> bool:
-    """Tell whether a request carries an AWS signature, which no page's request does."""
-    return any(
-        name == b"authorization" and value.startswith(b"AWS4-HMAC-SHA256")
-        for name, value in headers
+def is_aws_call(scope: dict[str, Any]) -> bool:
+    """Tell whether an AWS SDK made a request: by marks that no request of a page has."""
+    signed = any(
+        name in _SDK_HEADERS or (name == b"authorization" and value.startswith(b"AWS"))
+        for name, value in scope["headers"]
+    )
+    return signed or _presigned(scope)
+
+
+def _presigned(scope: dict[str, Any]) -> bool:
+    query = scope.get("query_string") or b""
+    return b"X-Amz-Signature=" in query or b"AWSAccessKeyId=" in query
+
+
+def _service_of(scope: dict[str, Any], headers: Headers) -> str:
+    """Return the service that a call is of, by its signature or its SDK; "" if neither says it."""
+    query = (scope.get("query_string") or b"").decode("latin-1")
+    credential = _CREDENTIAL.search(unquote(query))
+    product = _PRODUCT.search(" ".join(headers.get("user-agent", [])))
+    return (
+        sigv4.claimed_service(headers)
+        or (credential[1] if credential else "")
+        or ("s3" if "AWSAccessKeyId=" in query else "")  # the older way, which only S3 has
+        or (product[1].lower() if product else "")
     )
 
 
@@ -97,8 +125,12 @@ async def other_services_application(
     """Answer one call of a service that does not speak AWS JSON."""
     request_id = str(uuid.uuid4())
     headers = asgi.collect_headers(scope)
+    if sigv4.claimed_service(headers) == services.SCHEDULER.scope:
+        await rest_json_application(services.SCHEDULER, scope, receive, send)
+        return
+    service = _service_of(scope, headers)
     is_query = headers.get("content-type", [""])[0].startswith(_FORM)
-    call = ForeignCall(sigv4.claimed_service(headers), {}, request_id, is_query)
+    call = ForeignCall(service, {}, request_id, is_query)
     try:
         body = await asgi.read_body(receive, headers)
         call = ForeignCall(call.service, _parse_form(body, is_query), request_id, is_query)
@@ -138,14 +170,15 @@ def _answer_call(
 ) -> dict[str, Any]:
     """Return the members of the answer (on a pool thread); raise the error to answer."""
     service = services.STS
-    handler = service.handlers.get(call.action) if call.service == service.scope else None
+    signed = sigv4.claimed_service(headers) == service.scope
+    handler = service.handlers.get(call.action) if signed else None
     if handler is None or scope["method"] != "POST" or scope["path"] != "/":
         raise ProtocolError(ErrorCode.UnknownOperationException, _unknown_text(call))
     try:
         asgi.check_host(headers)
         drop_broken_connection()
-        signed = sigv4.MUST_SIGN - {"x-amz-target"}  # the body names the action
-        principal, region = asgi.identify_caller(service, "/", headers, body, signed)
+        must_sign = sigv4.MUST_SIGN - {"x-amz-target"}  # the body names the action
+        principal, region = asgi.identify_caller(service, "/", headers, body, must_sign)
         asgi.authorize(principal, service.permission(call.action))
         actor = Actor(principal.user.get_username(), principal.key_id, call.request_id)
         answer = settled(handler(Call(call.action, call.fields, principal, region, actor)))
@@ -156,6 +189,8 @@ def _answer_call(
 
 def _unknown_text(call: ForeignCall) -> str:
     named = f"operation {call.action} of " if call.action else ""
+    if not call.service:
+        return f"Could not find {named}a service whose name the call does not tell"
     return f"Could not find {named}the service {call.service!r}: this server does not have it"
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from console.awsapi import operations, shapes
-from console.awsapi.operations import cloudwatch, events, logs, sts
+from console.awsapi import operations, regions, shapes
+from console.awsapi.operations import cloudwatch, events, logs, scheduler, sts
 from console.errors import ErrorCode, ProtocolError
 
 if TYPE_CHECKING:
@@ -51,13 +51,13 @@ class ApiService:
 
     def operation(self, action: str) -> OperationModel:
         """Return the model of an action; raise ``UnknownOperation``."""
-        model = shapes.service_model(self.name)
-        if action not in model.operation_names:
+        found = shapes.operations(self.name).get(action)
+        if found is None:
             raise ProtocolError(
                 ErrorCode.UnknownOperationException,
                 f"The operation {action!r} is not one of this service",
             )
-        return model.operation_model(action)
+        return found
 
     def handler(self, action: str) -> Handler:
         """Return the function that answers an action; raise ``UnknownOperation``."""
@@ -67,6 +67,12 @@ class ApiService:
                 ErrorCode.UnknownOperationException, f"The operation {action} is not served yet"
             )
         return found
+
+    def run(self, call: Call) -> Answer:
+        """Run the action of a call, unless what it names is in another region."""
+        handler = self.handler(call.action)
+        elsewhere = regions.answer_elsewhere(call) if self is STATES else None
+        return handler(call) if elsewhere is None else elsewhere
 
     def error_answer(self, error: ServiceError) -> tuple[int, dict[str, Any]]:
         """Return HTTP status and members of the answer to a refused request."""
@@ -102,6 +108,8 @@ LOGS = ApiService("logs", "Logs_20140328", "logs", "1.1", logs.HANDLERS)
 SERVICES = (STATES, CLOUDWATCH, EVENTS, LOGS)
 STS = ApiService("sts", "", "sts", "", sts.HANDLERS)
 """Speaks XML (``other_services``), so it is not one of ``SERVICES``."""
+SCHEDULER = ApiService("scheduler", "", "scheduler", "", scheduler.HANDLERS)
+"""Speaks REST-JSON (``rest_json``), so it is not one of ``SERVICES`` either."""
 SCOPES = frozenset(service.scope for service in SERVICES)
 _BY_TARGET = {service.target: service for service in SERVICES}
 

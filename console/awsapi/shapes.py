@@ -70,6 +70,13 @@ def service_model(name: str = "stepfunctions") -> ServiceModel:
 
 
 @lru_cache(maxsize=8)
+def operations(name: str) -> dict[str, OperationModel]:
+    """Return the actions of a service: name -> botocore's model."""
+    model = service_model(name)
+    return {action: model.operation_model(action) for action in model.operation_names}
+
+
+@lru_cache(maxsize=8)
 def error_shapes(name: str) -> dict[str, Any]:
     """Return the errors of a service: code -> botocore's shape."""
     return {shape.error_code: shape for shape in service_model(name).error_shapes}
@@ -134,7 +141,8 @@ def _string(shape: Any, value: str, path: str, problems: list[str]) -> None:
         named = _ENUM_ORDER.get(shape.name, values)
         wanted = f"satisfy enum value set: [{', '.join(named)}]"
         problems.append(_violation(shape, value, path, wanted))
-    if shape.name not in _CHECKED_LATER:
+    # An empty definition is no value at all; one that is too long is refused as a definition.
+    if shape.name not in _CHECKED_LATER or (shape.name == "Definition" and not value):
         _bounds(shape, len(value), value, path, "have length", problems)
     pattern = shape.metadata.get("pattern")
     if pattern and not _compiled(pattern).search(value):

@@ -4,6 +4,14 @@
 the signature is compared, nothing may depend on whether the key exists. So ``may_use`` is called
 first, but its result is used last.
 
+A signing key is good for a key id, day, region and service, and takes four HMACs to make. Those by
+which a signature was right are kept, so that the next call of the client needs one HMAC. That may
+not tell a stranger which keys are in use. So every signature is first compared with one made by the
+kept key, or by a key that nobody has, and whatever is not right by then takes the whole way:
+
+1. somebody has called with the key X: a wrong signature for X costs 1 + 5 HMACs, two comparisons;
+2. nobody has, or there is no key X: the same.
+
 Source: AWS Identity and Access Management, "Create a signed AWS API request".
 """
 
@@ -12,9 +20,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
+import secrets
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote_to_bytes
 
 from console.errors import ErrorCode, ProtocolError
 
@@ -29,6 +39,11 @@ _AUTHORIZATION = re.compile(
     r"SignedHeaders=(?P<headers>[a-z0-9;-]+),\s*Signature=(?P<signature>[0-9a-f]{64})"
 )
 _STAMP = re.compile(r"\d{8}T\d{6}Z", re.ASCII)
+UNKNOWN_KEY = (
+    "The security token included in the request is invalid. (This server takes the keys of its own "
+    "credentials file; `stepyard up --insecure-accept-any-key` takes any.)"
+)
+"""AWS's own words, and what to do about it on this server."""
 MUST_SIGN = frozenset({"host", "x-amz-date", "x-amz-target"})
 _BLANK = " \t"
 _BLANKS = re.compile(r"[ \t]+")
@@ -36,6 +51,38 @@ _MISMATCH = (
     "The request signature we calculated does not match the signature you provided. Check your AWS "
     "Secret Access Key and signing method. Consult the service documentation for details."
 )
+_signing_keys: dict[tuple[str, ...], bytes] = {}
+"""Key id, day, region, service -> signing key, for those by which a signature was right."""
+_MOST_KEYS = 1000
+_NO_KEY = secrets.token_bytes(32)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLine:
+    """Method, path and query of a request, both as they were sent."""
+
+    method: str = "POST"
+    path: str = "/"
+    query: str = ""
+
+    @property
+    def canonical_path(self) -> str:
+        """Return the path as it is signed: its percent signs are escaped once more."""
+        return quote(self.path, safe="/~")
+
+    @property
+    def canonical_query(self) -> str:
+        """Return the query as it is signed: escaped the one right way, and sorted."""
+        fields = (field.partition("=") for field in self.query.split("&") if field)
+        pairs = sorted((_escape(name), _escape(value)) for name, _, value in fields)
+        return "&".join(f"{name}={value}" for name, value in pairs)
+
+
+def _escape(text: str) -> str:
+    return quote(unquote_to_bytes(text), safe="~")
+
+
+_ROOT = RequestLine()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +100,15 @@ def verify_signature(
     may_use: Callable[[str], bool],
     now_s: float,
     services: Sequence[str] = ("states",),
-    path: str = "/",
+    line: RequestLine = _ROOT,
     must_sign: frozenset[str] = MUST_SIGN,
 ) -> Signed:
-    """Check the signature of a ``POST``; raise one of the edge's signature errors.
+    """Check the signature of a request; raise one of the edge's signature errors.
 
     ``headers``: lower-case name -> values in their order. ``secret_for``: the secret that a key id
     has or would have. ``may_use``: whether the key is there and may be used. ``now_s``: epoch
-    seconds. ``path``: names the action unless it is "/". ``must_sign``: the headers that have to
-    be signed.
+    seconds. ``line``: its path names the action unless it is "/". ``must_sign``: the headers that
+    have to be signed.
     """
     credential = _parse_authorization(headers)
     if credential["service"] not in services:
@@ -70,37 +117,56 @@ def verify_signature(
             ErrorCode.InvalidSignatureException,
             f"Credential should be scoped to correct service: {services[0]!r}, got {service!r}",
         )
-    signed = credential["headers"].split(";")
     # The path is always signed. Where it names the action (CBOR) there is no such header.
-    _check_coverage(signed, headers, must_sign if path == "/" else must_sign - {"x-amz-target"})
+    by_header = must_sign if line.path == "/" else must_sign - {"x-amz-target"}
+    signed = _signed_names(credential["headers"], by_header)
+    _check_coverage(signed, headers)
     stamp = _single_value(headers, "x-amz-date")
     _check_date(stamp, credential["day"], now_s)
-    usable = may_use(credential["key"])
+    has_token = "x-amz-security-token" in headers  # this server issues no session tokens
+    usable = may_use(credential["key"]) and not has_token
     scope = (credential["day"], credential["region"], credential["service"])
-    canonical = _canonical_request(headers, signed, body, path)
-    expected = _signature(secret_for(credential["key"]), scope, stamp, canonical)
-    right = hmac.compare_digest(expected, credential["signature"])
+    text = _text_to_sign(scope, stamp, _canonical_request(headers, signed, body, line))
+    if _is_signed_by_kept_key(credential, scope, text) and usable:
+        return Signed(credential["key"], credential["region"])
+    signing_key = _signing_key(secret_for(credential["key"]), scope)
+    right = hmac.compare_digest(_digest(signing_key, text).hex(), credential["signature"])
     # An unknown key is refused before a wrong signature, as AWS does it, and after the same work.
-    if not usable or "x-amz-security-token" in headers:  # this server issues no session tokens
+    if not usable:
         raise ProtocolError(
             ErrorCode.UnrecognizedClientException,
-            "The security token included in the request is invalid.",
+            UNKNOWN_KEY,
         )
     if not right:
         raise ProtocolError(ErrorCode.InvalidSignatureException, _MISMATCH)
+    if len(_signing_keys) >= _MOST_KEYS:
+        _signing_keys.clear()
+    _signing_keys[credential["key"], *scope] = signing_key
     return Signed(credential["key"], credential["region"])
+
+
+def _is_signed_by_kept_key(
+    credential: re.Match[str], scope: tuple[str, str, str], text: bytes
+) -> bool:
+    """Tell whether a signature is right by a signing key that was right before."""
+    kept = _signing_keys.get((credential["key"], *scope), _NO_KEY)
+    return hmac.compare_digest(_digest(kept, text).hex(), credential["signature"])
 
 
 def claimed_region(headers: Mapping[str, Sequence[str]]) -> str:
     """Return the region that the Authorization header names, without a check; "" without one."""
-    match = _AUTHORIZATION.fullmatch(next(iter(headers.get("authorization", ())), "").strip())
+    match = _match_authorization(next(iter(headers.get("authorization", ())), ""))
     return match["region"] if match else ""
 
 
 def claimed_service(headers: Mapping[str, Sequence[str]]) -> str:
     """Return the service that the Authorization header names, without a check; "" without one."""
-    match = _AUTHORIZATION.fullmatch(next(iter(headers.get("authorization", ())), "").strip())
+    match = _match_authorization(next(iter(headers.get("authorization", ())), ""))
     return match["service"] if match else ""
+
+
+def _match_authorization(text: str) -> re.Match[str] | None:
+    return _AUTHORIZATION.fullmatch(text.strip())
 
 
 def _parse_authorization(headers: Mapping[str, Sequence[str]]) -> re.Match[str]:
@@ -109,7 +175,7 @@ def _parse_authorization(headers: Mapping[str, Sequence[str]]) -> re.Match[str]:
         raise ProtocolError(
             ErrorCode.MissingAuthenticationTokenException, "Missing Authentication Token"
         )
-    match = _AUTHORIZATION.fullmatch(values[0].strip())
+    match = _match_authorization(values[0])
     if len(values) > 1 or match is None:
         raise ProtocolError(
             ErrorCode.IncompleteSignatureException,
@@ -119,10 +185,10 @@ def _parse_authorization(headers: Mapping[str, Sequence[str]]) -> re.Match[str]:
     return match
 
 
-def _check_coverage(
-    signed: list[str], headers: Mapping[str, Sequence[str]], must_sign: frozenset[str]
-) -> None:
-    if signed != sorted(set(signed)):
+def _signed_names(listed: str, must_sign: frozenset[str]) -> tuple[str, ...]:
+    """Return the names in SignedHeaders; raise if they are not what they must be."""
+    signed = tuple(listed.split(";"))
+    if list(signed) != sorted(set(signed)):
         raise ProtocolError(
             ErrorCode.IncompleteSignatureException,
             "SignedHeaders must be sorted and name each header once.",
@@ -133,6 +199,10 @@ def _check_coverage(
             ErrorCode.InvalidSignatureException,
             f"These headers must be signed: {', '.join(sorted(lacking))}",
         )
+    return signed
+
+
+def _check_coverage(signed: Sequence[str], headers: Mapping[str, Sequence[str]]) -> None:
     missing = [name for name in signed if name not in headers]
     if missing:
         raise ProtocolError(
@@ -184,24 +254,37 @@ def _check_date(stamp: str, day: str, now_s: float) -> None:
 
 
 def _canonical_request(
-    headers: Mapping[str, Sequence[str]], signed: list[str], body: bytes, path: str = "/"
+    headers: Mapping[str, Sequence[str]], signed: Sequence[str], body: bytes, line: RequestLine
 ) -> bytes:
-    lines = [
-        f"{name}:{','.join(_BLANKS.sub(' ', one.strip(_BLANK)) for one in headers[name])}"
-        for name in signed
-    ]
+    lines = [f"{name}:{','.join([_folded(value) for value in headers[name]])}" for name in signed]
     digest = hashlib.sha256(body).hexdigest()
     text = "\n".join([*lines, "", ";".join(signed), digest])
     # The values were decoded as Latin-1, so this gives back the bytes that were sent.
-    return f"POST\n{path}\n\n".encode() + text.encode("latin-1")
+    opening = f"{line.method}\n/\n\n"
+    if line.path != "/" or line.query:
+        opening = f"{line.method}\n{line.canonical_path}\n{line.canonical_query}\n"
+    return opening.encode() + text.encode("latin-1")
 
 
-def _signature(secret: str, scope: tuple[str, str, str], stamp: str, canonical: bytes) -> str:
+def _folded(value: str) -> str:
+    """Return a header's value as it is signed: without blanks around it, one instead of many."""
+    value = value.strip(_BLANK)
+    return _BLANKS.sub(" ", value) if "  " in value or "\t" in value else value
+
+
+def _text_to_sign(scope: tuple[str, str, str], stamp: str, canonical: bytes) -> bytes:
     digest = hashlib.sha256(canonical).hexdigest()
-    text = "\n".join([_ALGORITHM, stamp, "/".join((*scope, "aws4_request")), digest])
+    return "\n".join([_ALGORITHM, stamp, "/".join((*scope, "aws4_request")), digest]).encode()
+
+
+def _signing_key(secret: str, scope: tuple[str, str, str]) -> bytes:
     key = f"AWS4{secret}".encode()
-    for part in (*scope, "aws4_request", text):
-        # Not hmac.digest(): OpenSSL releases the GIL for it, so other threads run in between, for
-        # milliseconds at a time, which shows in how long a check takes.
-        key = hmac.new(key, part.encode(), "sha256").digest()
-    return key.hex()
+    for part in (*scope, "aws4_request"):
+        key = _digest(key, part.encode())
+    return key
+
+
+def _digest(key: bytes, text: bytes) -> bytes:
+    # Not hmac.digest(): OpenSSL releases the GIL for it, so other threads run in between, for
+    # milliseconds at a time, which shows in how long a check takes.
+    return hmac.new(key, text, "sha256").digest()

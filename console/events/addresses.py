@@ -15,6 +15,7 @@ KINDS = {
     "events": "Event bus",
 }
 _ARN = re.compile(r"arn:aws[a-z-]*:(states|lambda|sns|sqs|events):[a-z0-9-]*:\d{12}:(.+)")
+_UNIVERSAL = re.compile(r"arn:aws[a-z-]*:scheduler:::aws-sdk:sfn:startExecution")
 _MAIL = re.compile(r"mailto:[^@\s,;<>\"]+@[^@\s,;<>\"]+")
 
 
@@ -22,8 +23,21 @@ class AddressError(ValueError):
     """Nothing can be sent there; says what was wanted."""
 
 
-def address_kind(address: str) -> str:
-    """Return which of ``KINDS`` an address is; raise ``AddressError``."""
+def is_universal(address: str) -> bool:
+    """Tell whether an address is the universal target that starts executions.
+
+    The input of such a target of EventBridge Scheduler is the parameters of StartExecution.
+    """
+    return _UNIVERSAL.fullmatch(address) is not None
+
+
+def address_kind(address: str, *, universal: bool = False) -> str:
+    """Return which of ``KINDS`` an address is; raise ``AddressError``.
+
+    ``universal``: the universal target of EventBridge Scheduler is one, too.
+    """
+    if universal and is_universal(address):
+        return "machine"
     match = _ARN.fullmatch(address)
     if match is not None:
         return _kind_of_arn(match[1], match[2], address)

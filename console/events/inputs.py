@@ -48,6 +48,16 @@ def build_input(event: str, settings: dict[str, Any], rule_arn: str, rule_name: 
     return event
 
 
+def fill_context(text: str, attributes: dict[str, str]) -> str:
+    """Replace the context attributes of EventBridge Scheduler in an input by their values.
+
+    ``attributes``: name without ``aws.scheduler.`` -> value.
+    """
+    for name, value in attributes.items():
+        text = text.replace(f"<aws.scheduler.{name}>", value)
+    return text
+
+
 def _fill_template(event: str, transformer: dict[str, Any], about: dict[str, str]) -> str:
     value = json.loads(event)
     variables: dict[str, Any] = {f"aws.events.{name}": text for name, text in about.items()}

@@ -1,4 +1,4 @@
-"""Compute when a schedule is due next: ``cron(...)`` in a time zone, or ``rate(...)``.
+"""Compute when a schedule is due next: ``cron(...)`` in a time zone, ``rate(...)`` or ``at(...)``.
 
 Source: the User Guides of EventBridge (expressions) and of EventBridge Scheduler (daylight saving
 time: what falls into the gap of spring is skipped, what autumn repeats happens once).
@@ -19,24 +19,29 @@ if TYPE_CHECKING:
 
 ScheduleError = cron.ScheduleError
 _MOST_CHARACTERS = 256
-_FORM = re.compile(r"(cron|rate)\((.*)\)", re.DOTALL)
+_FORM = re.compile(r"(cron|rate|at)\((.*)\)", re.DOTALL)
+_AT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", re.ASCII)
 _RATE = re.compile(r"\s*(\d{1,9})\s+(minute|hour|day)(s?)\s*")
+_LAST_MS = 253_402_300_799_000  # the end of the year 9999, which a date can say
 _UNIT_MS = {"minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A checked schedule: a cron expression in a zone, or a period in milliseconds."""
+    """A checked schedule: a cron expression in a zone, a period, or one moment (milliseconds)."""
 
     cron: cron.Cron | None
     zone: tzinfo
     period_ms: int = 0
+    once_ms: int | None = None
 
     def next(self, after_ms: int, began_ms: int) -> int | None:
         """Return the first moment after one (epoch ms), None if there is none any more.
 
         ``began_ms``: when the schedule was made; rates count from there.
         """
+        if self.once_ms is not None:
+            return self.once_ms if self.once_ms > after_ms else None
         if self.cron is None:
             passed = max(after_ms - began_ms, 0) // self.period_ms
             return began_ms + (passed + 1) * self.period_ms
@@ -72,12 +77,36 @@ def _days(expression: cron.Cron, first: date) -> Iterator[date]:
                     yield day
 
 
-def parse_schedule(text: str, zone: str = "UTC") -> Schedule:
-    """Read a schedule expression; raise ``ScheduleError``."""
+@dataclass(frozen=True, slots=True)
+class ScheduleDates:
+    """What EventBridge Scheduler adds to an expression: when it may be due (epoch ms).
+
+    ``began_ms``: the start date, or else when it was made; a rate is due then for the first time.
+    ``end_ms``: the end date, None without one.
+    """
+
+    began_ms: int
+    end_ms: int | None = None
+
+    def next(self, schedule: Schedule, after_ms: int) -> int | None:
+        """Return the first moment of a schedule after one, None if there is none any more."""
+        if schedule.once_ms is not None:  # neither date counts for it
+            return schedule.next(after_ms, self.began_ms)
+        before_ms = self.began_ms - schedule.period_ms
+        moment = schedule.next(max(after_ms, self.began_ms - 1), before_ms)
+        last_ms = _LAST_MS if self.end_ms is None else min(self.end_ms, _LAST_MS)
+        return None if moment is None or moment > last_ms else moment
+
+
+def parse_schedule(text: str, zone: str = "UTC", *, with_once: bool = False) -> Schedule:
+    """Read a schedule expression; raise ``ScheduleError``. ``with_once``: ``at(...)`` is one."""
     match = _FORM.fullmatch(text.strip()) if len(text) <= _MOST_CHARACTERS else None
-    if match is None:
-        raise ScheduleError(f"got '{text[:80]}', wanted cron(...) or rate(...)")
+    if match is None or (match[1] == "at" and not with_once):
+        wanted = "cron(...), rate(...) or at(...)" if with_once else "cron(...) or rate(...)"
+        raise ScheduleError(f"got '{text[:80]}', wanted {wanted}")
     place = _zone(zone)
+    if match[1] == "at":
+        return Schedule(None, place, once_ms=_once_ms(match[2], place))
     if match[1] == "cron":
         return Schedule(cron.parse_cron(match[2]), place)
     return Schedule(None, place, _period_ms(match[2]))
@@ -88,6 +117,16 @@ def _zone(name: str) -> tzinfo:
         return UTC if name == "UTC" else ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise ScheduleError(f"time zone: got '{name}', wanted one as Europe/Rome") from None
+
+
+def _once_ms(text: str, zone: tzinfo) -> int:
+    try:
+        if _AT.fullmatch(text) is None:
+            raise ValueError(text)  # noqa: TRY301 - the other half of the same check
+        moment = datetime.fromisoformat(text).replace(tzinfo=zone)
+        return int(moment.timestamp() * 1000)
+    except (ValueError, OverflowError):
+        raise ScheduleError(f"at: got '{text}', wanted yyyy-mm-ddThh:mm:ss") from None
 
 
 def _period_ms(text: str) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol
 
-from console.integrations import aws, emr, invoke, jobs, kubernetes, names, web
+from console.integrations import aws, emr, harness, invoke, jobs, kubernetes, names, web
 from console.integrations.home import Home
 from console.integrations.jobs import next_look_s
 from console.integrations.outcome import Failed, Outcome, Submitted, Succeeded, TaskAttempt
@@ -17,6 +17,7 @@ from console.integrations.wire import Exchange
 
 REGISTRY = {
     **dict.fromkeys(names.OPTIMIZED, aws.call),
+    "bedrockagentcore": harness.call,
     "eks": kubernetes.call,
     "elasticmapreduce": emr.call,
     "lambda": invoke.call,

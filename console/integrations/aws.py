@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    EventStreamError,
+    ParamValidationError,
+)
 
 import engine
 from console.integrations import names, shapes, targets
@@ -46,6 +51,10 @@ class NullParameterError(Exception):
     """A null stands where the request cannot do without a value."""
 
 
+class TaskTimeoutError(Exception):
+    """The service took longer than a task of its kind may."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What a task asks of a service: the operation, and its parameters as botocore wants them."""
@@ -60,7 +69,7 @@ def call(task: TaskAttempt) -> Outcome:
     return (
         asked
         if isinstance(asked, Failed)
-        else request_outcome(task, asked, lambda: _send(task, asked))
+        else request_outcome(task, asked, lambda: send_request(task, asked))
     )
 
 
@@ -70,8 +79,9 @@ def build_request(task: TaskAttempt) -> Request | Failed:
     if operation is None:
         return Failed("States.Runtime", f"There is no operation behind '{task.resource}'.")
     parameters = engine.loads(task.input)
-    if operation.model.name == "StartExecution" and isinstance(parameters, dict):
-        parameters.setdefault("Name", task.idempotency_key)
+    starting = operation.model.name == "StartExecution" and isinstance(parameters, dict)
+    if starting and parameters.get("Name") is None:  # also a null, which is not sent
+        parameters["Name"] = task.idempotency_key
     try:
         sent = shapes.to_request(
             operation.model.input_shape, parameters, task.idempotency_key, operation.field_name
@@ -81,8 +91,25 @@ def build_request(task: TaskAttempt) -> Request | Failed:
     return Request(operation, sent)
 
 
+def _outcome(task: TaskAttempt, operation: Operation, answer: dict[str, Any]) -> Succeeded | Failed:
+    epoch = operation.old is not None
+    found = shapes.from_answer(
+        operation.model.output_shape, answer, epoch=epoch, field_name=operation.field_name
+    )
+    if task.service == "events" and found.get("FailedEntryCount"):
+        return Failed("EventBridge.FailedEntry", engine.dumps(found))
+    found |= _added(task)
+    if epoch and task.service not in _PLAIN:
+        own = operation.client == "stepfunctions"
+        found |= _metadata(answer.get("ResponseMetadata", {}), _NOT_AWS if own else frozenset())
+    return Succeeded(engine.dumps(found))
+
+
 def request_outcome(
-    task: TaskAttempt, asked: Request, send: Callable[[], dict[str, Any]]
+    task: TaskAttempt,
+    asked: Request,
+    send: Callable[[], dict[str, Any]],
+    to_outcome: Callable[[TaskAttempt, Operation, dict[str, Any]], Succeeded | Failed] = _outcome,
 ) -> Succeeded | Failed:
     """Return what came of a request. ``send``: returns or raises what botocore does."""
     operation = asked.operation
@@ -98,10 +125,12 @@ def request_outcome(
         return Failed(names.exception_name(operation, *_codes(error)), _cause(operation, error))
     except BotoCoreError as error:
         return Failed(f"{operation.prefix}.SdkClientException", _trouble(error))
-    return _outcome(task, operation, answer)
+    except TaskTimeoutError as error:
+        return Failed("States.Timeout", str(error))
+    return to_outcome(task, operation, answer)
 
 
-def _send(task: TaskAttempt, asked: Request) -> dict[str, Any]:
+def send_request(task: TaskAttempt, asked: Request) -> dict[str, Any]:
     """Call the service; one whose required parameter is null judges the request itself.
 
     botocore would refuse such a request, but the SDK for Java sends it without the parameter
@@ -143,20 +172,6 @@ def _reported(error: ParamValidationError) -> str:
 # -- what came back --------------------------------------------------------------------------------
 
 
-def _outcome(task: TaskAttempt, operation: Operation, answer: dict[str, Any]) -> Succeeded | Failed:
-    epoch = operation.old is not None
-    found = shapes.from_answer(
-        operation.model.output_shape, answer, epoch=epoch, field_name=operation.field_name
-    )
-    if task.service == "events" and found.get("FailedEntryCount"):
-        return Failed("EventBridge.FailedEntry", engine.dumps(found))
-    found |= _added(task)
-    if epoch and task.service not in _PLAIN:
-        own = operation.client == "stepfunctions"
-        found |= _metadata(answer.get("ResponseMetadata", {}), _NOT_AWS if own else frozenset())
-    return Succeeded(engine.dumps(found))
-
-
 def _added(task: TaskAttempt) -> dict[str, Any]:
     name = _ADDED.get(task.service, {}).get(task.action)
     return {name: engine.loads(task.input)[name]} if name else {}
@@ -188,6 +203,8 @@ def _code(error: ClientError) -> str:
 
 def _codes(error: ClientError) -> tuple[str, ...]:
     """Return what an answer calls its error: its code, and the shape behind an older code."""
+    if isinstance(error, EventStreamError):  # it begins small there
+        return (_code(error)[:1].upper() + _code(error)[1:],)
     shape = error.response.get("Error", {}).get("QueryErrorCode")
     return (str(shape), _code(error)) if shape else (_code(error),)
 

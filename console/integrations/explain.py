@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 
-from console.integrations import REGISTRY, function, invoke, jobtable, kubernetes, names, targets
+from console.integrations import (
+    REGISTRY,
+    function,
+    harness,
+    invoke,
+    jobtable,
+    kubernetes,
+    names,
+    targets,
+)
 from console.integrations.redaction import without_secrets
 
 if TYPE_CHECKING:
@@ -59,7 +68,23 @@ def plan_call(
     if resource.service not in REGISTRY and not resource.service.startswith(names.SDK):
         what = f"{resource.service}:{resource.action}"
         return CallPlan(what, problem="This service integration cannot be called from here yet.")
+    if resource.service == "bedrockagentcore":
+        registered = _harness(given, machine)
+        if registered is not None:
+            return registered
     return _with(_service(resource, machine), then)
+
+
+def _harness(given: Any, machine: targets.MachineKey) -> CallPlan | None:
+    """Return what stands for a harness in ``functions.json``; None if nothing does."""
+    named = given.get("HarnessArn") if isinstance(given, dict) else None
+    name = harness.harness_name(named) if isinstance(named, str) else ""
+    found = targets.find_harness(name, machine)
+    if found is None:
+        return None
+    target, where = found
+    shown = without_secrets(target) if function.is_url(target) else f"{_HERE}: {target}"
+    return CallPlan(f"harness {name}", shown, entry=where)
 
 
 def describe_entry(said: Mapping[str, Any], where: str) -> CallPlan:

@@ -52,10 +52,12 @@ def call(task: TaskAttempt) -> Outcome:
             f"Function not found: {task.resource} (Service: Lambda, Status Code: 404, "
             f"Request ID: {request})",
         )
-    target, _ = found
-    if is_url(target):
-        return _call_url(target, task)
-    return call_python(target, name, task)
+    return call_target(found[0], name, task)
+
+
+def call_target(target: str, name: str, task: TaskAttempt) -> Outcome:
+    """Call what is registered under a name: a web address or a Python callable."""
+    return _call_url(target, task) if is_url(target) else call_python(target, name, task)
 
 
 def is_url(target: str) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from django.conf import settings
 
 import engine
+from console import arns
 from console.integrations import aws, function, targets
 from console.integrations.outcome import Failed, Outcome, Succeeded, TaskAttempt
 
@@ -53,7 +54,7 @@ def call_by_arn(task: TaskAttempt) -> Outcome:
 def function_arn(name: str) -> str:
     """Return the ARN of a function of this account."""
     region, account = settings.STEPYARD_REGION, settings.STEPYARD_ACCOUNT
-    return f"arn:aws:lambda:{region}:{account}:function:{name}"
+    return f"arn:{arns.partition_of(region)}:lambda:{region}:{account}:function:{name}"
 
 
 def _registered(task: TaskAttempt, name: str, parameters: dict[str, Any]) -> Outcome:

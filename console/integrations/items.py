@@ -1,7 +1,8 @@
 """Read the items of a distributed Map from a bucket.
 
-``read`` yields them one by one, so that a file of any length costs little memory where its format
-allows (CSV, JSON Lines, listings). Source: ItemReader of the ASL documentation, recorded runs.
+``read_items`` yields them one by one, so that a file of any length costs little memory where its
+format allows (CSV, JSON Lines, Parquet, listings). Source: ItemReader of the ASL documentation,
+recorded runs.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import csv
 import gzip
 import io
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 import engine
-from console.integrations import targets
+from console.integrations import parquet, targets
 from console.integrations.redaction import without_url_secrets
 
 if TYPE_CHECKING:
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 
 _MOST = 100_000_000
 _MAX_JSON = 64 * 1024 * 1024  # a JSON file is parsed as a whole
+_ATHENA_TYPES = ("CSV", "JSONL", "PARQUET")
+_NOT_ITERABLE = "Attempting to map over non-iterable node."
 _DELIMITERS = {"COMMA": ",", "PIPE": "|", "SEMICOLON": ";", "SPACE": " ", "TAB": "\t"}
 
 
@@ -33,7 +38,7 @@ class ReaderError(Exception):
 
 def read_items(
     reader: dict[str, Any], region: str, machine: targets.MachineKey = targets.NOBODY
-) -> Iterator[Any]:
+) -> Iterator[engine.DatasetItem]:
     """Yield the items.
 
     ``reader``: ``resource`` (its ARN), ``arguments`` (Bucket, Key, Prefix) and ``config``
@@ -49,7 +54,7 @@ def read_items(
         yield from itertools.islice(items, min(most, _MOST) or None)
     except (ClientError, BotoCoreError, targets.NoTargetError) as error:
         raise ReaderError(without_url_secrets(str(error))) from None
-    except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile) as error:
+    except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, parquet.ParquetError) as error:
         raise ReaderError(f"The file cannot be read: {error}") from None
     except engine.JsonTextError as error:
         raise ReaderError(f"The file is not valid JSON: {error}") from None
@@ -61,8 +66,9 @@ def parse_items(text: str, config: Mapping[str, Any]) -> list[Any]:
     if kind not in _READ:
         raise ReaderError(f"InputType: got {kind}, which cannot be read here")
     try:
-        return list(_READ[kind](io.BytesIO(text.encode()), dict(config)))
-    except (UnicodeError, csv.Error, engine.JsonTextError) as error:
+        items = _READ[kind](io.BytesIO(text.encode()), dict(config))
+        return [item.as_input() if isinstance(item, engine.DatasetItem) else item for item in items]
+    except (UnicodeError, csv.Error, engine.JsonTextError, parquet.ParquetError) as error:
         raise ReaderError(f"The data cannot be read: {error}") from None
 
 
@@ -74,42 +80,54 @@ def find_items(text: str, pointer: str) -> Any:
         raise ReaderError(f"The data cannot be read: {error}") from None
 
 
-def _items(reader: dict[str, Any], config: dict[str, Any], client: Any) -> Iterable[Any]:
+def _items(
+    reader: dict[str, Any], config: dict[str, Any], client: Any
+) -> Iterable[engine.DatasetItem]:
     arguments = reader["arguments"]
+    bucket = str(arguments.get("Bucket"))
     if reader["resource"].endswith(":listObjectsV2"):
         listed = _listed(client, arguments)
         if config.get("Transformation") != "LOAD_AND_FLATTEN":
-            return listed
-        return _flattened(client, str(arguments.get("Bucket")), listed, config)
+            return (engine.DatasetItem(found, source=f"S3://{bucket}") for found in listed)
+        return _flattened(client, bucket, listed, config)
     if "Key" not in arguments or "Bucket" not in arguments:
         raise ReaderError("ItemReader needs 'Bucket' and 'Key'")
     wanted = {name: arguments[name] for name in ("Bucket", "Key", "VersionId") if name in arguments}
-    if config.get("InputType") == "MANIFEST":
-        return _inventory(client, wanted, config)
+    manifest = config.get("ManifestType")
+    if manifest == "ATHENA_DATA":
+        return _athena_data(client, wanted, config)
+    if manifest == "S3_INVENTORY" or config.get("InputType") == "MANIFEST":
+        return _inventory(client, wanted)
     return _file(client, wanted, config)
 
 
-def _file(client: Any, wanted: dict[str, Any], config: dict[str, Any]) -> Iterable[Any]:
+def _file(
+    client: Any, wanted: dict[str, Any], config: dict[str, Any]
+) -> Iterator[engine.DatasetItem]:
+    """Yield the items of one file, each with the file's address."""
     kind = str(config.get("InputType", "JSON"))
     if kind not in _READ:
         raise ReaderError(f"InputType: got {kind}, which cannot be read here")
     body = client.get_object(**wanted)["Body"]
-    return _READ[kind](_unpacked(body, str(wanted["Key"])), config)
+    source = f"S3://{wanted['Bucket']}/{wanted['Key']}"
+    for found in _READ[kind](_unpacked(body, str(wanted["Key"])), config):
+        if isinstance(found, engine.DatasetItem):
+            yield replace(found, source=source)
+        else:
+            yield engine.DatasetItem(found, source=source)
 
 
 def _flattened(
     client: Any, bucket: str, listed: Iterable[dict[str, Any]], config: dict[str, Any]
-) -> Iterator[Any]:
+) -> Iterator[engine.DatasetItem]:
     """Yield the items of every listed file; folders hold none."""
-    for one in listed:
-        if not one["Key"].endswith("/"):
-            yield from _file(client, {"Bucket": bucket, "Key": one["Key"]}, config)
+    for found in listed:
+        if not found["Key"].endswith("/"):
+            yield from _file(client, {"Bucket": bucket, "Key": found["Key"]}, config)
 
 
-def _inventory(client: Any, wanted: dict[str, Any], config: dict[str, Any]) -> Iterator[Any]:
+def _inventory(client: Any, wanted: dict[str, Any]) -> Iterator[engine.DatasetItem]:
     """Yield the objects of an S3 inventory: a manifest that names compressed CSV files."""
-    if config.get("ManifestType", "S3_INVENTORY") != "S3_INVENTORY":
-        raise ReaderError(f"ManifestType: got {config['ManifestType']}, which cannot be read here")
     manifest = engine.loads(client.get_object(**wanted)["Body"].read(_MAX_JSON).decode())
     try:
         headers = [name.strip() for name in manifest["fileSchema"].split(",")]
@@ -120,6 +138,28 @@ def _inventory(client: Any, wanted: dict[str, Any], config: dict[str, Any]) -> I
     rows = {"InputType": "CSV", "CSVHeaderLocation": "GIVEN", "CSVHeaders": headers}
     for key in files:
         yield from _file(client, {"Bucket": bucket, "Key": key}, rows)
+
+
+def _athena_data(
+    client: Any, wanted: dict[str, Any], config: dict[str, Any]
+) -> Iterator[engine.DatasetItem]:
+    """Yield the rows of an Athena UNLOAD: its manifest names one file a line, ``s3://bucket/key``.
+
+    The files have no ending that tells their format: InputType tells it.
+    """
+    kind = config.get("InputType")
+    if kind not in _ATHENA_TYPES:
+        raise ReaderError(f"InputType: got {kind}, wanted one of {', '.join(_ATHENA_TYPES)}")
+    manifest = _lines(_unpacked(client.get_object(**wanted)["Body"], str(wanted["Key"])))
+    for row in csv.reader(manifest):
+        if not row:
+            continue
+        address = urlsplit(row[0].strip())
+        if address.scheme.lower() not in ("s3", "s3a", "s3n") or not address.path.strip("/"):
+            raise ReaderError(f"The manifest is not that of Athena: got {row[0][:200]!r}")
+        # A '#' or '?' belongs to the key: it is cut out of the text, not of the parsed address.
+        key = row[0].strip().partition(f"//{address.netloc}/")[2]
+        yield from _file(client, {"Bucket": address.netloc, "Key": key}, config)
 
 
 def _unpacked(body: Any, key: str) -> Any:
@@ -163,14 +203,18 @@ def _json(body: Any, config: dict[str, Any]) -> Iterable[Any]:
         raise ReaderError(f"The file is larger than {_MAX_JSON} bytes; JSON Lines may be longer")
     value = _pointed(engine.loads(data.decode("utf-8-sig")), str(config.get("ItemsPointer", "")))
     if isinstance(value, dict):
-        return [{"Key": key, "Value": one} for key, one in value.items()]
+        return [engine.DatasetItem(inner, key) for key, inner in value.items()]
     if not isinstance(value, list):
-        raise ReaderError("Attempting to map over non-iterable node.")
+        raise ReaderError(_NOT_ITERABLE)
     return value
 
 
 def _pointed(value: Any, pointer: str) -> Any:
-    """Follow a JSON pointer (RFC 6901)."""
+    """Follow a JSON pointer (RFC 6901).
+
+    One that leads nowhere is told in the words for a value that holds no items: both find no node
+    to go through.
+    """
     for part in pointer.split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")
         if isinstance(value, list) and name.isdecimal() and int(name) < len(value):
@@ -178,13 +222,18 @@ def _pointed(value: Any, pointer: str) -> Any:
         elif isinstance(value, dict) and name in value:
             value = value[name]
         else:
-            raise ReaderError(f"ItemsPointer: there is no '{name}' in the file")
+            raise ReaderError(_NOT_ITERABLE)
     return value
 
 
 def _jsonl(body: Any, config: dict[str, Any]) -> Iterator[Any]:
     del config
     return (engine.loads(line) for line in _lines(body) if line.strip())
+
+
+def _parquet_rows(body: Any, config: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    del config
+    return parquet.read_rows(body)
 
 
 def _lines(body: Any) -> Iterator[str]:
@@ -203,4 +252,5 @@ _READ: dict[str, Callable[[Any, dict[str, Any]], Iterable[Any]]] = {
     "CSV": _csv_rows,
     "JSON": _json,
     "JSONL": _jsonl,
+    "PARQUET": _parquet_rows,
 }

@@ -20,12 +20,16 @@ from botocore.model import ServiceModel
 from console.integrations import sdk_names
 
 if TYPE_CHECKING:
+    from io import BufferedReader
+
     from botocore.model import OperationModel
 
     from console.integrations.sdk_names import FieldName
 
 SDK = "aws-sdk:"
 _HEAD = 6_000  # characters; a service's metadata stand at the beginning of its model
+_OPERATION = re.compile(rb'"(\w+)"\s*:\s*\{\s*"name"\s*:\s*"\1"')
+_DATA = Path(botocore.__file__).parent / "data"
 _ID = re.compile(rb'"serviceId"\s*:\s*"([^"]+)"')
 
 
@@ -122,6 +126,27 @@ def find_operation(service: str, action: str) -> Operation | None:
     return Operation(client, service_model(client).operation_model(name), old)
 
 
+def has_operation(service: str, action: str) -> bool:
+    """Tell whether a service of ``aws-sdk`` (``s3``) has an action (``getObject``)."""
+    client = client_names().get(service, "")
+    return bool(client) and action[:1].upper() + action[1:] in _operation_names(client)
+
+
+@lru_cache(maxsize=512)
+def _operation_names(client: str) -> frozenset[str]:
+    """Return the names alone, without reading the model as JSON.
+
+    A definition may name every service: all models together take 16 seconds to parse, and their
+    names 2 seconds to find.
+    """
+    with _open_model(_DATA / client) as file:
+        found = _OPERATION.findall(file.read())
+    if found:
+        return frozenset(name.decode() for name in found)
+    # A few models write their operations in another way.
+    return frozenset(Loader().load_service_model(client, "service-2")["operations"])
+
+
 @lru_cache(maxsize=64)
 def service_model(client: str) -> ServiceModel:
     """Return botocore's model of a service."""
@@ -131,17 +156,20 @@ def service_model(client: str) -> ServiceModel:
 @lru_cache(maxsize=1)
 def client_names() -> dict[str, str]:
     """Return Step Functions' names -> botocore's: ``databasemigration`` -> ``dms``."""
-    data = Path(botocore.__file__).parent / "data"
     names = Loader().list_available_services("service-2")
-    found = {name: _service_id(data / name) for name in names}
+    found = {name: _service_id(_DATA / name) for name in names}
     return {sdk_names.service_class(known).lower(): name for name, known in found.items() if known}
 
 
-def _service_id(folder: Path) -> str:
-    newest = max(one for one in folder.iterdir() if one.name[0].isdigit())
+def _open_model(folder: Path) -> gzip.GzipFile | BufferedReader:
+    """Open the newest model of a service."""
+    newest = max(version for version in folder.iterdir() if version.name[0].isdigit())
     packed = newest / "service-2.json.gz"
-    plain = newest / "service-2.json"
-    with gzip.open(packed) if packed.exists() else plain.open("rb") as file:
+    return gzip.open(packed) if packed.exists() else (newest / "service-2.json").open("rb")
+
+
+def _service_id(folder: Path) -> str:
+    with _open_model(folder) as file:
         match = _ID.search(file.read(_HEAD))
     return match[1].decode() if match else ""
 

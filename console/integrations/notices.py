@@ -249,6 +249,10 @@ def _group(notice: Notice) -> str:
 
 def _put_event(client: Any, notice: Notice) -> None:
     told = json.loads(notice.event)
+    given = notice.settings.get("EventBridgeParameters")
+    if given:  # of EventBridge Scheduler: an event of its own, and the input is its detail
+        detail = json.loads(notice.body)
+        told |= {"source": given["Source"], "detail-type": given["DetailType"], "detail": detail}
     entry = {
         "Time": told["time"],
         "Source": told["source"],

@@ -40,6 +40,8 @@ _CONFIG = Config(
     inject_host_prefix=False,
     s3={"addressing_style": "path"},
 )
+_SLOW_S = {"bedrock-agentcore": 900}
+"""botocore's service -> how long it may say nothing, where that is longer: an agent thinks."""
 _MACHINE_AT = 6  # arn:aws:states:region:account:execution:MACHINE[/label]:name
 OWN = "stepfunctions"
 MACHINES, FUNCTIONS, KUBERNETES = "machines", "functions", "kubernetes"
@@ -137,6 +139,15 @@ def find_activity(name: str, project: str, *, sample: bool = False) -> tuple[str
     return None
 
 
+def find_harness(name: str, machine: MachineKey) -> tuple[str, str] | None:
+    """Return what is registered for a harness of Bedrock AgentCore, and where that is said."""
+    key = f"harness:{name}"
+    for place, said in _functions(machine):
+        if name and isinstance(said.get(key), str):
+            return said[key], f"{place}{key}"
+    return None
+
+
 def functions_of(project: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the sections of ``functions.json`` that count for a project, its own first."""
     yield (
@@ -169,13 +180,14 @@ def _over(nearer: Mapping[str, Any], farther: Mapping[str, Any]) -> Mapping[str,
 def functions_over(nearer: Mapping[str, Any], farther: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return which functions count of two sections: a pattern that is nearer stands before names.
 
-    Activities have no patterns.
+    Activities and harnesses have no patterns.
     """
     patterns = [name for name, one in nearer.items() if "*" in name and isinstance(one, str)]
     left = {
         name: one
         for name, one in farther.items()
-        if name.startswith("activity:") or not any(fnmatchcase(name, each) for each in patterns)
+        if name.startswith(("activity:", "harness:"))
+        or not any(fnmatchcase(name, each) for each in patterns)
     }
     return {**left, **nearer}
 
@@ -257,5 +269,12 @@ def _client(service: str, target: tuple[tuple[str, str], ...], *, validating: bo
         endpoint_url=given.get("endpoint_url"),
         aws_access_key_id=given.get("access_key_id"),
         aws_secret_access_key=given.get("secret_access_key"),
-        config=_CONFIG if validating else _CONFIG.merge(Config(parameter_validation=False)),
+        config=_config(service, validating=validating),
     )
+
+
+def _config(service: str, *, validating: bool) -> Config:
+    changes = Config(parameter_validation=validating)
+    if service in _SLOW_S:
+        changes = changes.merge(Config(read_timeout=_SLOW_S[service]))
+    return _CONFIG.merge(changes)

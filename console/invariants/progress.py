@@ -76,10 +76,18 @@ def _missing(record: FoundExecution, run: engine.Run, frame: Any) -> str:
             return "" if armed else f"timer {frame.timer} is not armed"
         case "group":
             return "" if frame.waits_for in run.groups else f"group {frame.waits_for} is gone"
+        case "scheduled":
+            held = _is_stepped(record) and run.ready and frame.id in run.held
+            return "" if held else f"task {frame.waits_for} is not held"
         case _:
-            tokens = any(transition_rate.is_token_timer(timer.name) for timer in record.timers)
-            ready = tokens or (record.run is not None and record.run.ready)
-            return "" if ready and frame.id in run.ready else "it is not in the queue"
+            queued = _is_stepped(record) and frame.id in run.ready
+            return "" if queued else "it is not in the queue"
+
+
+def _is_stepped(record: FoundExecution) -> bool:
+    """Tell whether a worker steps the execution without a message, now or when it has tokens."""
+    tokens = any(transition_rate.is_token_timer(timer.name) for timer in record.timers)
+    return tokens or (record.run is not None and record.run.ready)
 
 
 def counts(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from console.invariants.walk import SCHEDULED
+import engine
 from engine import event_types
 
 if TYPE_CHECKING:
@@ -12,6 +12,12 @@ if TYPE_CHECKING:
 
     from console.invariants.found import FoundExecution
     from console.invariants.walk import Walk
+
+
+_OFFERED = frozenset({"ActivityScheduled", "MapRunStarted"})
+_CALL_STARTED = engine.event_names(
+    frozenset({engine.Family.LAMBDA_FUNCTION, engine.Family.TASK}), engine.Stage.STARTED
+)
 
 
 def visits(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
@@ -55,11 +61,14 @@ def _excused(record: FoundExecution, walk: Walk, task: int) -> bool:
 
 
 def _rows(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
-    """Compare the tasks' rows with their events."""
-    kinds = {*SCHEDULED, "MapRunStarted"}
-    event_ids = {event.id for event in record.events if event.type in kinds}
-    for task in sorted(event_ids ^ set(record.tasks)):
-        missing = "row" if task in event_ids else "event"
+    """Compare the tasks' rows with their events.
+
+    A call has a row from its ...Started event on: a failing sibling may have prevented it before.
+    """
+    expected = {event.id for event in record.events if event.type in _OFFERED}
+    expected |= {event.previous for event in record.events if event.type in _CALL_STARTED}
+    for task in sorted(expected ^ set(record.tasks)):
+        missing = "row" if task in expected else "event"
         yield "I6", f"task {task} has no {missing}"
     for task, row in record.tasks.items():
         if row.status != "closed" and walk.outcomes.get(task):

@@ -13,6 +13,9 @@ its parts anew with each that arrives: 77 MB in one line held every other reques
 * A client takes some of its answer in each ``ANSWER_S`` seconds, or is cut off.
 * ``PIPELINED`` requests may wait for the answer to an earlier one of their connection.
 
+uvicorn writes the head of an answer and its body apart: two system calls for us, and two packets
+that wake the client. ``JoinedWrites`` sends both at once.
+
 A timer is armed only where something is left waiting: a request that is whole when it arrives, as
 almost all are, costs a few comparisons.
 """
@@ -37,6 +40,45 @@ ANSWER_S = 30.0
 PIPELINED = 100
 
 
+class JoinedWrites:
+    """A transport that sends the head of an answer together with what comes after it.
+
+    A head waits until the event loop's next turn at most, so that an answer whose body takes time
+    begins at once. Everything else is the other transport's.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        """``transport``: what really sends."""
+        self._transport = transport
+        self._loop = loop
+        self._head = b""
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the other transport has."""
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Send bytes, or keep them for a moment if they are the head of an answer."""
+        if self._head:
+            head, self._head = self._head, b""
+            self._transport.writelines((head, data))
+        elif data.startswith(b"HTTP/1.1 ") and data.endswith(b"\r\n\r\n"):
+            self._head = data
+            self._loop.call_soon(self._flush)
+        else:
+            self._transport.write(data)
+
+    def close(self) -> None:
+        """Close after everything was sent."""
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._head:
+            head, self._head = self._head, b""
+            self._transport.write(head)
+
+
 class BoundedProtocol(HttpToolsProtocol):
     """uvicorn's protocol with bounds of bytes and of time."""
 
@@ -57,7 +99,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Let a connection say something soon."""
-        super().connection_made(transport)
+        super().connection_made(JoinedWrites(transport, self.loop))  # type: ignore[arg-type]
         self._wait(HEAD_S, self._head_is_late)
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -9,24 +9,15 @@ import os
 import signal
 import socket
 import warnings
-from typing import TYPE_CHECKING
 
 import uvicorn
 from django.conf import settings
 from django.core.management.base import CommandError
 from django.urls import get_resolver
 
-from console.execution_rights import UNKNOWN
 from console.fast_path.gc_freeze import spare_collections
 from console.management.connections import BoundedProtocol
-from console.samples import MACHINES, sample_role
-from console.store.db.audit import Actor
 from console.store.db.writer import is_embedded
-from console.store.machines import machines
-from console.store.tasks import activities
-
-if TYPE_CHECKING:
-    from console.models import Project
 
 KEEP_ALIVE_S = 65
 """Longer than proxies keep a line that is not used (60 s by default with nginx and ALB).
@@ -100,21 +91,3 @@ def serve(listener: socket.socket) -> None:
     signal.signal(signal.SIGTERM, lambda *_: None)
     with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again after a clean stop
         server.run(sockets=[listener])
-
-
-def load_samples(project: Project) -> None:
-    """Make the sample state machines and the activities they use."""
-    actor = Actor("stepyard", acting_for=(UNKNOWN,))
-    region = settings.STEPYARD_REGION
-    for name in settings.STEPYARD_FUNCTIONS | settings.STEPYARD_SAMPLE_FUNCTIONS:
-        if name.startswith("activity:"):
-            activities.create_activity(project, region, name.removeprefix("activity:"), actor)
-    for sample in MACHINES:
-        machines.create_machine(
-            project,
-            region,
-            name=sample.name,
-            definition=sample.definition,
-            role_arn=sample_role(project.account_id),
-            actor=actor,
-        )

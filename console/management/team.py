@@ -13,6 +13,7 @@ from django.core.management.base import CommandError
 from django.db import connection
 
 from console import postgres
+from console.command_line import program
 from console.store.db import identity
 from console.worker.worker_lock import server_parameters
 
@@ -28,7 +29,7 @@ def prepare() -> None:
     if connection.vendor != "postgresql":
         raise CommandError(
             "STEPYARD_DATABASE_URL: got none, wanted postgres://user:password@host/name: the "
-            "processes of a team share a PostgreSQL. `manage.py up` runs all in one process."
+            f"processes of a team share a PostgreSQL. `{program()} up` runs all in one process."
         )
     lacking = [name for name in ("pgqueuer", "asyncpg") if importlib.util.find_spec(name) is None]
     if lacking:

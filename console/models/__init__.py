@@ -15,6 +15,7 @@ from console.models.events import (
     EventRule,
     EventTarget,
     OutboxEvent,
+    ScheduleGroup,
     StartLink,
 )
 from console.models.executions import (
@@ -92,6 +93,7 @@ __all__ = [
     "RunRow",
     "RunValue",
     "SavedView",
+    "ScheduleGroup",
     "ServerFact",
     "StartLink",
     "StateMachine",

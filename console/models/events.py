@@ -8,13 +8,41 @@ from django.db import models
 
 from console.models.machines import StateMachine
 from console.models.people import Project
-from console.statuses import DeliveryStatus, RuleState
+from console.statuses import AfterCompletion, DeliveryStatus, RuleState
+
+
+class ScheduleGroup(models.Model):
+    """A group of schedules of EventBridge Scheduler; ``default`` is everywhere without a row."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)
+    region = models.CharField(max_length=32)
+    name = models.CharField(max_length=64)
+    arn = models.CharField(max_length=256, unique=True)
+    created_ms = models.BigIntegerField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["project", "region", "name"], name="one_schedule_group_a_name"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class EventRule(models.Model):
     """A rule of EventBridge: events that match ``pattern``, or moments of ``schedule``, go on.
 
+    Or, with a ``schedule_group``, a schedule of EventBridge Scheduler, whose one target is a row of
+    ``EventTarget``. The columns from there on are for these only, and ``name`` is a digest of group
+    and name that no rule can have: a process of an earlier release neither finds nor fires them.
+
     ``next_ms``: when the schedule is due next; null without one or while the rule is disabled.
+    ``due_ms``: the same of a schedule of EventBridge Scheduler.
+    ``start_ms``, ``end_ms``: between which moments it is due; null for no such limit.
+    ``window_minutes``: how long after its moment a start may come (FlexibleTimeWindow); 0: at once.
+    ``client_token``: of the request that made it.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)
@@ -32,14 +60,32 @@ class EventRule(models.Model):
     created_ms = models.BigIntegerField()
     # JSON array of user names: who last changed it or its targets, and as whom it starts
     edited_by = models.TextField(default="", db_default="")
+    schedule_group = models.CharField(max_length=64, default="", db_default="")
+    schedule_name = models.CharField(max_length=64, default="", db_default="")
+    due_ms = models.BigIntegerField(null=True, db_index=True)
+    start_ms = models.BigIntegerField(null=True)
+    end_ms = models.BigIntegerField(null=True)
+    window_minutes = models.IntegerField(default=0, db_default=0)
+    after_completion = models.CharField(
+        max_length=6, default=AfterCompletion.NONE, db_default=AfterCompletion.NONE.value
+    )
+    kms_key_arn = models.CharField(max_length=2048, default="", db_default="")
+    client_token = models.CharField(max_length=64, default="", db_default="")
+    updated_ms = models.BigIntegerField(null=True)
 
     class Meta:
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["project", "region", "name"], name="one_rule_a_name")
         ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["project", "region", "schedule_group", "schedule_name"],
+                name="schedule_by_group",
+            )
+        ]
 
     def __str__(self) -> str:
-        return self.name
+        return self.schedule_name or self.name
 
 
 class EventTarget(models.Model):

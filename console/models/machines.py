@@ -55,6 +55,10 @@ class Version(models.Model):
     description = models.CharField(max_length=256, default="")
     created_ms = models.BigIntegerField()
     edited_by = models.TextField(default="", db_default="")  # the machine's, when it was published
+    # the machine's, when it was published; null if an earlier release published it
+    logging = models.TextField(null=True)  # noqa: DJ001 - see above
+    tracing = models.TextField(null=True)  # noqa: DJ001 - see above
+    encryption = models.TextField(null=True)  # noqa: DJ001 - see above
 
     class Meta:
         constraints: ClassVar = [

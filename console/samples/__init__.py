@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
+PROJECT = "samples"
+"""Name of the project that has the samples of a new installation."""
 ROLE_END = ":role/stepyard-samples"
 """How the ARN of the role ends that marks state machines as samples."""
 

@@ -150,12 +150,12 @@ def _input(params: dict[str, Any]) -> str:
 
 def _about(principal: Principal, region: str, params: dict[str, Any], state: Any) -> dict[str, Any]:
     """Return what the state may know of its execution: made up, or the given context."""
-    account = f"{region}:{principal.project.account_id}"
+    states = f"arn:{arns.partition_of(region)}:states:{region}:{principal.project.account_id}"
     about: dict[str, Any] = {
-        "execution_arn": f"arn:aws:states:{account}:express:TestState:TestState",
+        "execution_arn": f"{states}:express:TestState:TestState",
         "execution_name": "TestState",
         "redrive_count_known": False,
-        "state_machine_arn": f"arn:aws:states:{account}:stateMachine:TestState",
+        "state_machine_arn": f"{states}:stateMachine:TestState",
         "state_machine_name": "TestState",
         "role_arn": params.get("roleArn") or None,
         "input": _input(params),

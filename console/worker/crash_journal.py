@@ -48,7 +48,8 @@ class CrashJournal:
 
     def end(self) -> None:
         """Remove it: nothing is under way any more."""
-        (self._folder / f"{self._prefix}{os.getpid()}").unlink(missing_ok=True)
+        with contextlib.suppress(PermissionError):  # Windows removes no file that is mapped
+            (self._folder / f"{self._prefix}{os.getpid()}").unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def of(self, execution_id: int, task: int = 0) -> Iterator[None]:

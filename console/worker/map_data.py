@@ -6,7 +6,7 @@ beginning after a crash.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from console.integrations import items, results, targets
 from console.statuses import UNSUCCESSFUL, ExecutionStatus
@@ -19,7 +19,6 @@ import engine  # isort: skip
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from console.models import Execution
     from console.store.map_runs.map_items import Outside
 
 _WAYS = {
@@ -68,7 +67,7 @@ def _place(execution_arn: str) -> tuple[str, targets.MachineKey]:
 
 def _write(transfer: Outside) -> None:
     records = {
-        way: map(_record, map_items.list_results(transfer.map_run, statuses))
+        way: map(map_items.describe_child, map_items.list_results(transfer.map_run, statuses))
         for way, statuses in _WAYS.items()
     }
     place = _place(transfer.execution_arn)
@@ -78,21 +77,3 @@ def _write(transfer: Outside) -> None:
         map_runs.fail_map_run(transfer.map_run, "States.ResultWriterFailed", str(error))
     else:
         map_runs.end_map_run(transfer.map_run, output)
-
-
-def _record(child: Execution) -> dict[str, Any]:
-    """Return a child as the result files describe it."""
-    texts = {"Output": child.output, "Error": child.error, "Cause": child.cause}
-    return {
-        "ExecutionArn": child.arn,
-        "Input": child.input,
-        "InputDetails": {"Included": True},
-        "Name": child.name,
-        **{name: text for name, text in texts.items() if text is not None},
-        **({"OutputDetails": {"Included": True}} if child.output is not None else {}),
-        "RedriveCount": child.redrive_count,
-        "StartDate": engine.iso_text(child.start_ms),
-        **({"StopDate": engine.iso_text(child.stop_ms)} if child.stop_ms is not None else {}),
-        "StateMachineArn": child.state_machine_arn,
-        "Status": child.status,
-    }

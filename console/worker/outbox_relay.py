@@ -114,11 +114,16 @@ def _dead_letter(delivery: Delivery, queue: str, problem: str, settings: dict[st
     """Send what is dead to the target's queue for it; return the problem, with a further one."""
     event, target = delivery.event, delivery.target
     attributes = {
-        "RULE_ARN": target.rule.arn,
+        "SCHEDULE_ARN" if target.rule.schedule_group else "RULE_ARN": target.rule.arn,
         "TARGET_ARN": without_secrets(target.address),
         "ERROR_MESSAGE": problem,
         "RETRY_ATTEMPTS": str(delivery.attempts),
     }
+    if target.rule.schedule_group:
+        attributes |= {
+            "EXECUTION_ID": event.event_id,
+            "SCHEDULED_TIME": _scheduled_time(delivery),
+        }
     try:
         notices.send_to_dead_letter_queue(
             queue, _notice(delivery, event.body, settings), attributes
@@ -132,10 +137,26 @@ def _send(delivery: Delivery, settings: dict[str, Any]) -> None:
     target, event = delivery.target, delivery.event
     rule = target.rule
     body = inputs.build_input(event.body, settings, rule.arn, rule.name)
-    if addresses.address_kind(target.address) == "machine":
+    if rule.schedule_group:
+        body = inputs.fill_context(body, _context_attributes(delivery))
+    if addresses.address_kind(target.address, universal=True) == "machine":
         _start(delivery, body)
         return
     notices.send_notice(_notice(delivery, body, settings))
+
+
+def _context_attributes(delivery: Delivery) -> dict[str, str]:
+    """Return what EventBridge Scheduler puts into an input, by the names of its attributes."""
+    return {
+        "schedule-arn": delivery.target.rule.arn,
+        "scheduled-time": _scheduled_time(delivery),
+        "execution-id": delivery.event.event_id,
+        "attempt-number": str(delivery.attempts + 1),
+    }
+
+
+def _scheduled_time(delivery: Delivery) -> str:
+    return str(json.loads(delivery.event.body)["time"])
 
 
 def _notice(delivery: Delivery, body: str, settings: dict[str, Any]) -> notices.Notice:
@@ -163,9 +184,13 @@ def execution_name(delivery: Delivery) -> str:
 def _start(delivery: Delivery, text: str) -> None:
     """Start the target's execution, once: its name says whether it was."""
     rule = delivery.target.rule
-    name = execution_name(delivery)
+    name, address = execution_name(delivery), delivery.target.address
+    if addresses.is_universal(address):
+        params = json.loads(text)
+        name, address = params.get("Name") or name, params["StateMachineArn"]
+        text = params.get("Input", "{}")
     try:
-        target = versions.resolve_target(rule.project, delivery.target.address)
+        target = versions.resolve_target(rule.project, address)
         if _goes_round(delivery, target.machine.pk):
             raise notices.Undelivered(_ROUND, final=True)
         of_machine = Execution.objects.filter(state_machine=target.machine, name=name)
@@ -197,4 +222,6 @@ def _actor(delivery: Delivery) -> Actor:
     """Return who starts: the rule, with the rights of who last changed it."""
     rule = delivery.target.rule
     people = execution_rights.names_in(rule.edited_by) if rule.edited_by else (rule.created_by,)
+    if rule.schedule_group:
+        return Actor(f"schedule {rule.schedule_group}/{rule.schedule_name}", acting_for=people)
     return Actor(f"rule {rule.name}", acting_for=people)

@@ -14,6 +14,7 @@ from engine import jsontext
 from engine.data.expression import EvaluationScope, Json, Literal
 from engine.data.functions import FUNCTIONS
 from engine.data.paths import PathSyntaxError, compile_path
+from engine.data.stored_rules import reads_stored
 from engine.errors import INTRINSIC_FAILURE, InterpreterError
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ _STRING = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _WORDS = {"true": True, "false": False, "null": None}
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED = "'{}\\"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,12 @@ class _CallReader:
             shown = jsontext.dumps(value)
             raise PathSyntaxError(f"'{self.text}': {name} got {shown}, wanted a number or a path")
 
+    def _check_escapes(self, inside: str) -> None:
+        """Refuse a backslash before what needs none, as the service does [recorded]."""
+        illegal = next((mark for mark in _ESCAPE.findall(inside) if mark not in _ESCAPED), None)
+        if illegal is not None and not reads_stored():
+            raise self.error(f"a backslash only before one of {_ESCAPED}, not before {illegal}")
+
     def arguments(self, depth: int) -> tuple[Expression, ...]:
         found: list[Expression] = []
         self.blank()
@@ -119,6 +127,7 @@ class _CallReader:
     def argument(self, depth: int) -> Expression:
         self.blank()
         if match := _STRING.match(self.text, self.at):
+            self._check_escapes(match[1])
             self.at = match.end()
             return Literal(_unescape(match[1]))
         if self.text.startswith("$", self.at):

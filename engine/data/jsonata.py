@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import re
 import uuid
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -24,11 +22,10 @@ from engine.data.jsonata_names import ROOT, mentions_root, top_level_names
 from engine.data.jsonata_pool import POOL, evaluate_here
 from engine.data.jsonata_text import error_text
 from engine.data.paths import PathSyntaxError
+from engine.data.stored_rules import reads_stored
 from engine.errors import QueryEvaluationError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from engine.data.expression import Expression
 
 
@@ -94,7 +91,7 @@ def jsonata_problem(value: Json) -> str:
     if is_jsonata(value):
         return ""
     if isinstance(value, str) and (value.startswith(OPEN) or value.endswith(CLOSE)):
-        return f"The JSONata expression must be enclosed by '{OPEN}' and '{CLOSE}': got {value!r}"
+        return f"JSONata string must start with {OPEN} and end with {CLOSE}"
     return f"The value must be a JSONata expression: got {value!r}"
 
 
@@ -188,22 +185,6 @@ _RANDOM = re.compile(r"\$(random|shuffle|uuid)\b")
 _CONTEXT = re.compile(r"context|\$states(?!\s*\.\s*(input|result|errorOutput)\b)")
 
 
-_accepts_top_level: ContextVar[bool] = ContextVar("accepts_top_level", default=False)
-
-
-@contextmanager
-def accept_top_level() -> Iterator[None]:
-    """Compile expressions that read the top level, where they find nothing.
-
-    For stored definitions: an earlier release, which did not refuse them, accepted them.
-    """
-    token = _accepts_top_level.set(True)
-    try:
-        yield
-    finally:
-        _accepts_top_level.reset(token)
-
-
 @lru_cache(maxsize=4096)
 def _inspect(text: str, *, top_level: bool) -> bool:
     """Parse an expression and tell whether it is tame; raise ``JsonataSyntaxError``.
@@ -257,4 +238,4 @@ def compile_jsonata(text: str, *, field: str) -> Expression:
     if not is_jsonata(text):
         raise PathSyntaxError(jsonata_problem(text))
     inner = text[len(OPEN) : -len(CLOSE)].strip()
-    return Expression_(inner, field, _inspect(inner, top_level=_accepts_top_level.get()))
+    return Expression_(inner, field, _inspect(inner, top_level=reads_stored()))

@@ -6,8 +6,8 @@ who kills this process.
 
 from __future__ import annotations
 
+import contextlib
 import json
-import resource
 import sys
 import types
 from functools import lru_cache
@@ -21,7 +21,7 @@ def main() -> None:
     """Answer requests until the parent closes the pipe."""
     evaluation = _evaluation()
     compiled = lru_cache(maxsize=256)(evaluation.compiled)
-    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    _limit_memory()
     sys.setrecursionlimit(6_000)
     answers, sys.stdout = sys.stdout, sys.stderr  # what a library prints is no answer
     for line in sys.stdin:
@@ -34,6 +34,13 @@ def main() -> None:
             text = json.dumps(evaluation.failure(error))
         answers.write(text + "\n")
         answers.flush()
+
+
+def _limit_memory() -> None:
+    with contextlib.suppress(ImportError):  # Windows
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
 
 
 def _evaluation() -> Any:

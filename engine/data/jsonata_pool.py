@@ -9,12 +9,15 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent import futures
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.data import jsonata_eval
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from engine.data.jsonata_dialect import Evaluator
 
 LIMIT_S = 1.6  # the child's own bound is 1.4 seconds
@@ -78,6 +81,7 @@ class _Child:
         self._process = None
 
 
+_readers = futures.ThreadPoolExecutor(_CHILDREN, "jsonata")  # starts no thread by itself
 _WARM_UP = b'{"text":"1","bindings":{},"seed":0}\n'
 
 
@@ -86,15 +90,29 @@ def _exchange(process: subprocess.Popen[bytes], request: bytes, limit: float) ->
     if process.stdin is None or process.stdout is None:
         return None
     process.stdin.write(request)
+    descriptor = process.stdout.fileno()
+    if not hasattr(select, "poll"):  # Windows, where a thread waits instead
+        reading = _readers.submit(_read_line, descriptor, lambda: True)
+        try:
+            return reading.result(limit)
+        except futures.TimeoutError:
+            return None  # the caller kills the child, which ends the thread's read
     # select.select raises for descriptors above 1023, which a server with many connections has
     readable = select.poll()
-    readable.register(process.stdout, select.POLLIN)
+    readable.register(descriptor, select.POLLIN)
     deadline = time.monotonic() + limit
+    return _read_line(
+        descriptor, lambda: bool(readable.poll(max(deadline - time.monotonic(), 0) * 1000))
+    )
+
+
+def _read_line(descriptor: int, wait: Callable[[], bool]) -> bytes | None:
+    """Return a line; empty if its writer ended, None if it is too long or ``wait`` says False."""
     answer = bytearray()
     while not answer.endswith(b"\n"):
-        if not readable.poll(max(deadline - time.monotonic(), 0) * 1000):
+        if not wait():
             return None
-        part = os.read(process.stdout.fileno(), 1 << 20)
+        part = os.read(descriptor, 1 << 20)
         answer += part
         if not part:
             return b""

@@ -11,15 +11,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine import jsontext
-from engine.data.jsonata import accept_top_level
+from engine.data.stored_rules import stored_definition
 from engine.errors import DefinitionError, JsonTextError
+from engine.language import platform
 from engine.language.build import build
 from engine.language.diagnostics import Diagnostic, DiagnosticCode, Problems, Severity
+from engine.language.duplicates import check_repeated_names
 from engine.language.model import Machine, MachineType
 from engine.language.positions import find_positions
+
+if TYPE_CHECKING:
+    from engine.language.platform import Platform
 
 MAX_DEFINITION_BYTES = 1_048_576
 _SHOWN = 500  # characters of a text that is not JSON
@@ -46,19 +51,22 @@ def parse_stored(text: str, type: str = MachineType.STANDARD) -> Machine:  # noq
     of its time: JSONata that reads the top level was accepted once, and finds nothing there. Raise
     ``DefinitionError`` for every other error.
     """
-    machine, diagnostics = _check_and_build(text, type)
-    if machine is None and any(problem.code in _NEWER_RULES for problem in diagnostics):
+    machine, _ = _check_and_build(text, type)
+    if machine is None:
         machine = _build_stored(text, type)
     return parse(text, type) if machine is None else machine
 
 
-_NEWER_RULES = frozenset({DiagnosticCode.UNSUPPORTED_JSONATA})
-
-
 @lru_cache(maxsize=1024)
 def _build_stored(text: str, type: str) -> Machine | None:  # noqa: A002
-    with accept_top_level():
+    with stored_definition():
         return _read_definition(text, type)[0]
+
+
+def parse_stored_state(text: str, state_name: str) -> tuple[Machine, str]:
+    """Return a machine of one state of a definition that a release accepted, and its name."""
+    with stored_definition():
+        return parse_state(text, state_name)
 
 
 def parse_state(text: str, state_name: str | None = None) -> tuple[Machine, str]:
@@ -129,6 +137,7 @@ def _read_definition(text: str, type: str) -> tuple[Machine | None, tuple[Diagno
         value = jsontext.loads(text, max_bytes=MAX_DEFINITION_BYTES)
     except JsonTextError as error:
         return None, (_json_diagnostic(text, error),)
+    check_repeated_names(text, problems)
     machine = build(value, text, express=type == MachineType.EXPRESS, problems=problems)
     if not problems.found:
         return machine, ()
@@ -143,12 +152,29 @@ def _json_diagnostic(text: str, error: JsonTextError) -> Diagnostic:
     """Return the problem of a text that is no JSON, in the words of the service's parser."""
     if not error.line:
         return Diagnostic(Severity.ERROR, DiagnosticCode.NOT_JSON, str(error))
-    shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
-    place = f'[Source: (String)"{shown}"; line: {error.line}, column: {error.column}]'
+    left_out = len(text) - _SHOWN
+    more = f"[truncated {left_out} chars]" if left_out > 0 else ""
+    place = f'[Source: (String)"{text[:_SHOWN]}"{more}; line: {error.line}, column: {error.column}]'
     message = f"{error}\n at {place}"
     return Diagnostic(
         Severity.ERROR, DiagnosticCode.NOT_JSON, message, place, error.line, error.column
     )
 
 
-__all__ = ["Diagnostic", "Machine", "check", "parse", "parse_state", "parse_stored"]
+def use_platform(able: Platform) -> None:
+    """Read definitions from now on for a platform."""
+    platform.use_platform(able)
+    _check_and_build.cache_clear()
+    _build_stored.cache_clear()
+
+
+__all__ = [
+    "Diagnostic",
+    "Machine",
+    "check",
+    "parse",
+    "parse_state",
+    "parse_stored",
+    "parse_stored_state",
+    "use_platform",
+]

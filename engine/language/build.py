@@ -15,7 +15,9 @@ from engine.language.diagnostics import DiagnosticCode, Problems
 from engine.language.model import Block, Machine, QueryLanguage, State
 from engine.language.node import DefinitionNode
 from engine.language.roots import check_roots
+from engine.language.scopes import assigned_names, check_scopes
 from engine.language.states import BUILDERS
+from engine.language.wording import one_missing, only_one_of, wrong_language
 
 if TYPE_CHECKING:
     from engine.data.expression import Json
@@ -31,7 +33,7 @@ class Builder:
     """The state of building: what is known of the whole machine while its parts are read.
 
     ``names``: the state names so far; ``labels``: those of distributed Maps; ``depth``: how deeply
-    the block that is read is nested.
+    the block that is read is nested; ``outer``: the variables that the blocks around it assign.
     """
 
     problems: Problems
@@ -41,6 +43,7 @@ class Builder:
     labels: list[str] = field(default_factory=list)
     activities: set[str] = field(default_factory=set)
     depth: int = 0
+    outer: frozenset[str] = frozenset()
 
     # -- the machine -------------------------------------------------------------------------------
 
@@ -49,9 +52,7 @@ class Builder:
         node = DefinitionNode(value, "", QueryLanguage.JSONPATH, self.problems)
         self._unknown(node, fields.MACHINE)
         self.language = self._language(node, QueryLanguage.JSONPATH)
-        version = node.text("Version")
-        if version not in (None, "1.0"):
-            node.error("Version", f"Value should be one of [1.0]: got {version!r}")
+        node.one_of("Version", ("1.0",))
         block = self.block(node)
         return Machine(
             block=block,
@@ -65,20 +66,21 @@ class Builder:
 
     def _unknown(self, node: DefinitionNode, known: tuple[str, ...]) -> None:
         for name in node.value:
-            if name not in known:
-                node.error(name, f"Field '{name}' is not supported")
+            if name in known:
+                continue
+            message = f"Field '{name}' is not supported"
+            if name == "QueryLanguage":  # earlier releases took it in blocks, without an effect
+                node.newer_error("", message)
+            else:
+                node.error("", message)
 
     def _language(self, node: DefinitionNode, inherited: QueryLanguage) -> QueryLanguage:
-        value = node.get("QueryLanguage")
         if not node.has("QueryLanguage"):
             return inherited
-        if value not in ("JSONPath", "JSONata"):
-            message = (
-                "The field 'QueryLanguage' should have one of these values: [JSONPath, JSONata]"
-            )
-            node.error("QueryLanguage", message)
-            return inherited
-        return QueryLanguage(value)
+        node.one_of("QueryLanguage", ("JSONPath", "JSONata"))
+        # A value that is neither counts as JSONata for the checks that follow [measured].
+        path = node.get("QueryLanguage") == "JSONPath"
+        return QueryLanguage.JSONPATH if path else QueryLanguage.JSONATA
 
     # -- blocks ------------------------------------------------------------------------------------
 
@@ -93,7 +95,11 @@ class Builder:
             return Block(start or "", {})
         if not states.value:
             node.error("States", "Value cannot be empty")
+        around = self.outer
+        check_scopes(states.value, states.pointer, around, self.problems)
+        self.outer = around | assigned_names(states.value)
         built = {name: self._named(states, name) for name in states.value}
+        self.outer = around
         transitions.check_block(node.value, node.pointer, self.problems)
         return Block(
             start or "", {name: state for name, state in built.items() if state is not None}
@@ -102,13 +108,13 @@ class Builder:
     def _named(self, states: DefinitionNode, name: str) -> State | None:
         pointer = states.at(name)
         if not 1 <= len(name) <= _MAX_NAME:
-            message = f"State name has {len(name)} characters, wanted 1 to {_MAX_NAME}"
+            wrong = f"exceeds the {_MAX_NAME}-character limit allowed by the service"
+            message = f"Invalid State name: State '{name}' {wrong if name else 'is empty'}."
             self.problems.error(pointer, message, DiagnosticCode.INVALID_STATE_NAME)
         if name in self.names:
-            # ASL: names "must be unique within the scope of the whole state machine". Sources
-            # disagree whether the service enforces that, so it is a warning here.
-            message = f"State name '{name}' is used more than once"
-            self.problems.warning(pointer, message, DiagnosticCode.DUPLICATE_STATE)
+            # ASL: names "must be unique within the scope of the whole state machine" [measured].
+            message = f"Duplicate State name: {name}"
+            self.problems.newer_error(pointer, message, DiagnosticCode.DUPLICATE_STATE)
         self.names.add(name)
         value = states.get(name)
         if not isinstance(value, dict):
@@ -125,7 +131,12 @@ class Builder:
         self._unknown(node, known)
         # The limit keeps a hostile definition from exhausting Python's stack: reading recurses.
         self.depth += 1
+        around = self.outer
+        config = node.get("ProcessorConfig")
+        if isinstance(config, dict) and config.get("Mode") == "DISTRIBUTED":
+            self.outer = frozenset()
         block = self.block(node)
+        self.outer = around
         self.depth -= 1
         return block
 
@@ -160,17 +171,15 @@ class Builder:
         for name in node.value:
             allowed = fields.is_allowed(kind, name, node.language)
             if allowed is False:
-                node.error(name, f"Field '{name}' is not supported")
+                node.error("", f"Field '{name}' is not supported")
             elif allowed is None:
-                message = f"Field '{name}' is not supported by the query language '{node.language}'"
-                node.error(name, message)
+                node.error("", wrong_language(name, node.language))
         missing = [name for name in fields.REQUIRED.get(kind, ()) if not node.has(name)]
         if missing:
             node.error("", f"These fields are required: [{', '.join(missing)}]")
         for group in fields.EXCLUSIVE.get(kind, ()):
-            given = [name for name in group if node.has(name)]
-            if len(given) > 1:
-                node.error("", f"Only one of these fields is allowed: [{', '.join(given)}]")
+            if sum(node.has(name) for name in group) > 1:
+                node.error("", only_one_of(group))
         if "Next" in fields.FIELDS[kind]:
             _check_transition(node)
 
@@ -179,13 +188,15 @@ class Builder:
         label = node.text("Label")
         if label is None:
             return None
+        if len(label) > _MAX_LABEL:
+            wrong = f"exceeds the {_MAX_LABEL}-character limit allowed by the service"
+        else:
+            wrong = "has to have characters, and neither blanks nor special ones"
         if not 1 <= len(label) <= _MAX_LABEL or _NOT_IN_LABELS.search(label):
-            message = (
-                f"got {label!r}, wanted 1 to 40 characters without blanks and special characters"
-            )
+            message = f"Invalid Label name: Label '{label}' {wrong}."
             self.problems.error(node.at("Label"), message, DiagnosticCode.INVALID_LABEL)
         if label in self.labels:
-            message = f"Label '{label}' is used more than once"
+            message = f"Duplicate Label name: {label}"
             self.problems.error(node.at("Label"), message, DiagnosticCode.DUPLICATE_LABEL)
         self.labels.append(label)
         return label
@@ -197,12 +208,12 @@ def _check_transition(node: DefinitionNode) -> None:
     if following:
         node.text("Next")
     if end and not isinstance(node.get("End"), bool):
-        node.error("End", "The value for the field 'End' must be a boolean")
+        node.error("End", "Expected value of type Boolean")
     ends = node.get("End") is True
     if following and ends:
-        node.error("", "Only one of these fields is allowed: [Next, End]")
+        node.error("", only_one_of(("Next", "End")))
     elif not following and not ends:
-        node.error("", "One of these fields is required: [Next, End]")
+        node.error("", one_missing(("Next", "End")))
 
 
 def build(value: Any, text: str, *, express: bool, problems: Problems) -> Machine | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from engine.data.jsonata import JsonataSyntaxError
+from engine.data.stored_rules import reads_stored
 
 
 class Severity(StrEnum):
@@ -28,10 +29,11 @@ class DiagnosticCode(StrEnum):
     INVALID_STATE_NAME = "INVALID_STATE_NAME"  # the name is empty or too long
     DUPLICATE_LABEL = "DUPLICATE_LABEL_NAME"  # two distributed Maps have one Label
     INVALID_LABEL = "INVALID_LABEL_NAME"  # the Label is empty, too long or has special characters
+    RESERVED_VARIABLE = "RESERVED_VARIABLE_NAME"  # Assign writes $states
+    INVALID_VARIABLE = "INVALID_VARIABLE_NAME"  # Assign writes what is no variable of its own
     TOO_DEEP = "TOO_DEEPLY_NESTED"  # branches in branches beyond the limit
     NO_DOLLAR = "NO_DOLLAR"  # a value looks like a path, but its key does not end in ".$"
     STATIC_RESULT = "PASS_RESULT_IS_STATIC"  # a Pass has ".$" keys in Result, which is literal
-    UNKNOWN_RESOURCE = "UNKNOWN_RESOURCE"  # no ARN of a service that is known
     INLINE_IGNORED = "IGNORED_IN_INLINE_MAP"  # a field that only a distributed Map obeys
     CATCH_UNUSED = "UNREACHABLE_CATCH"  # an entry after the one that takes every error
 
@@ -56,8 +58,11 @@ class Diagnostic:
 
     def __str__(self) -> str:
         """Return the problem as InvalidDefinition lists it."""
-        adds_place = self.location and self.location not in self.message
-        return f"{self.code}: {self.message}" + (f" at {self.location}" if adds_place else "")
+        place = self.location
+        if self.code is DiagnosticCode.MISSING_END:
+            place = place or "null"  # what the service writes for a problem of the whole workflow
+        adds_place = place and place not in self.message
+        return f"{self.code}: {self.message}" + (f" at {place}" if adds_place else "")
 
 
 @dataclass
@@ -75,6 +80,16 @@ class Problems:
     ) -> None:
         """Note what the service refuses."""
         self.found.append(Diagnostic(Severity.ERROR, code, message, location, detail=detail))
+
+    def newer_error(
+        self, location: str, message: str, code: DiagnosticCode = DiagnosticCode.SCHEMA
+    ) -> None:
+        """Note what the service refuses and earlier releases accepted.
+
+        A definition that is stored already keeps running, so there it is no problem.
+        """
+        if not reads_stored():
+            self.error(location, message, code)
 
     def jsonata_error(self, location: str, error: Exception | None, otherwise: str) -> None:
         """Note why a JSONata expression is refused; ``otherwise``: what any other error means."""

@@ -118,7 +118,7 @@ EXCLUSIVE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("ToleratedFailurePercentage", "ToleratedFailurePercentagePath"),
     ),
     "Fail": (("Error", "ErrorPath"), ("Cause", "CausePath")),
-    "Wait": (("Seconds", "SecondsPath", "Timestamp", "TimestampPath"),),
+    "Wait": (("SecondsPath", "Seconds", "TimestampPath", "Timestamp"),),
 }
 DISTRIBUTED_ONLY = (
     "ItemReader",
@@ -138,7 +138,7 @@ MACHINE = (
     "TimeoutSeconds",
     "Version",
 )
-BRANCH = ("Comment", "QueryLanguage", "StartAt", "States")
+BRANCH = ("Comment", "StartAt", "States")
 PROCESSOR = (*BRANCH, "ProcessorConfig")
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from engine.language.diagnostics import Diagnostic
 
-_START = re.compile(r"Missing 'StartAt' target: (.*)", re.DOTALL)
+_TARGET = re.compile(r"Missing 'Next' target: (.*)", re.DOTALL)
 _UNREACHED = re.compile(r'State "(.*)" is not reachable\.', re.DOTALL)
 
 
@@ -25,10 +25,14 @@ def linter_message(diagnostic: Diagnostic) -> str:
     """Return a problem in a linter's words."""
     if diagnostic.code == DiagnosticCode.MISSING_TARGET:
         place = _statelint_place(diagnostic.location)
-        if match := _START.fullmatch(diagnostic.message):
+        match = _TARGET.fullmatch(diagnostic.message)
+        if match and diagnostic.location.endswith("/StartAt"):
             return f"StartAt value {match[1]} not found in States field at {place}"
         if match := _UNREACHED.fullmatch(diagnostic.message):
             return f"No transition found to state {place}"
+    if diagnostic.code == DiagnosticCode.NOT_JSON:
+        # The rest repeats the text and the place, which stands in front.
+        return f"{diagnostic.code}: {diagnostic.message.partition(chr(10))[0]}"
     return str(diagnostic)
 
 

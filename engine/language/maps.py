@@ -5,10 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.data.expression import ROOT, Literal
+from engine.data.paths import is_reference_path
 from engine.language import fields
 from engine.language.diagnostics import DiagnosticCode
+from engine.language.map_parts import (
+    read_item_batcher,
+    read_item_reader,
+    read_number,
+    read_result_writer,
+)
 from engine.language.model import Block, DataFlow, Distributed, MachineType, Map
 from engine.language.recovery import read_recovery
+from engine.language.wording import one_missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +36,7 @@ def read_map(
     """Read a Map; ``shared``: name, language and so on; ``data``: its data fields, already read."""
     processor = node.child("ItemProcessor") or node.child("Iterator")
     if processor is None and not node.has("ItemProcessor") and not node.has("Iterator"):
-        node.error("", "These fields are required: [ItemProcessor]")
+        node.error("", one_missing(("ItemProcessor", "Iterator")))
     # The Label is read before the processor, so that of two equal labels the inner one is reported.
     distributed = _read_distributed(builder, node, processor)
     if distributed is None:
@@ -40,7 +48,7 @@ def read_map(
         processor=_read_processor(builder, processor),
         data=_without_parameters(data),
         selector=node.template("ItemSelector") or data.parameters,
-        max_concurrency=_read_number(node, "MaxConcurrency"),
+        max_concurrency=read_number(node, "MaxConcurrency"),
         max_concurrency_path=concurrency if isinstance(concurrency, str) else None,
         distributed=distributed,
         recovery=read_recovery(node, data_flow),
@@ -58,7 +66,9 @@ def _check_inline(node: DefinitionNode) -> None:
         if node.has(name) and name.startswith("Tolerated"):
             node.problems.warning(node.at(name), message, DiagnosticCode.INLINE_IGNORED)
         elif node.has(name):
-            node.error(name, message)
+            node.error("", message)
+    read_number(node, "ToleratedFailureCount")
+    _read_percentage(node)
 
 
 def _without_parameters(data: DataFlow) -> DataFlow:
@@ -79,13 +89,10 @@ def _read_items(node: DefinitionNode) -> Expression:
         if not isinstance(value, list | dict | str):
             node.error("Items", "The value for the field 'Items' must be an array or an expression")
         return node.template("Items") or ROOT
+    value = node.get("ItemsPath")
+    if isinstance(value, str) and value.startswith("$") and not is_reference_path(value):
+        node.newer_error("ItemsPath", "Value is not a Reference Path")
     return node.path("ItemsPath") or ROOT
-
-
-def _read_number(node: DefinitionNode, name: str) -> Expression | None:
-    if node.has(f"{name}Path"):
-        return node.path(f"{name}Path")
-    return node.scalar(name, 0)
 
 
 def _read_processor(builder: MachineBuilder, node: DefinitionNode | None) -> Block:
@@ -98,64 +105,41 @@ def _read_distributed(
     config = None if processor is None else processor.child("ProcessorConfig")
     if config is None:
         return None
-    mode = config.get("Mode")
-    if mode not in (None, "INLINE", "DISTRIBUTED"):
-        message = "The field 'Mode' should have one of these values: [INLINE, DISTRIBUTED]"
-        config.error("Mode", message)
+    mode = config.one_of("Mode", ("INLINE", "DISTRIBUTED"))
+    kind = config.one_of("ExecutionType", tuple(MachineType))
+    for name in config.value:
+        if name not in ("Mode", "ExecutionType", "Comment"):
+            config.newer_error("", f"Field '{name}' is not supported")
     if mode != "DISTRIBUTED":
+        if mode == "INLINE" and config.has("ExecutionType"):
+            config.newer_error("", "Field 'ExecutionType' is not supported")
         return None
     if builder.express:
         config.error("Mode", "Express state machine does not support Distributed Map")
-    execution_type = config.get("ExecutionType")
-    if execution_type not in tuple(MachineType):
-        message = "The field 'ExecutionType' should have one of these values: [STANDARD, EXPRESS]"
-        config.error("ExecutionType", message)
-        execution_type = MachineType.STANDARD
+    if not config.has("ExecutionType"):
+        config.error("", "These fields are required: [ExecutionType]")
     return Distributed(
-        execution_type=MachineType(execution_type),
+        execution_type=MachineType(kind or MachineType.STANDARD),
         label=builder.label(node),
-        item_reader=_read_part(node, "ItemReader"),
-        item_batcher=_read_part(node, "ItemBatcher"),
-        result_writer=_read_part(node, "ResultWriter"),
-        tolerated_failure_count=_read_number(node, "ToleratedFailureCount"),
+        item_reader=read_item_reader(node),
+        item_batcher=read_item_batcher(node),
+        result_writer=read_result_writer(node),
+        tolerated_failure_count=read_number(node, "ToleratedFailureCount"),
         tolerated_failure_percentage=_read_percentage(node),
     )
 
 
 def _read_percentage(node: DefinitionNode) -> Expression | None:
     name = "ToleratedFailurePercentage"
-    if node.has(f"{name}Path") or isinstance(node.get(name), str):
-        return _read_number(node, name)
+    if node.has(f"{name}Path") or (node.jsonata and isinstance(node.get(name), str)):
+        return read_number(node, name)
     value = node.get(name)
     if not node.has(name):
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 100:  # noqa: PLR2004
-        node.error(name, f"The value for the field '{name}' must be a number from 0 to 100")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        node.error(name, "Expected value of type Number")
+    elif value < 0:
+        node.error(name, "Minimum value is 0.0")
+    elif value > 100:  # noqa: PLR2004 - percent
+        node.error(name, "Maximum value is 100.0")
     return Literal(value)
-
-
-def _read_part(node: DefinitionNode, name: str) -> dict[str, Any] | None:
-    """Return the fields of a reader, batcher or writer: expressions compiled, others as given."""
-    part = node.child(name)
-    if part is None:
-        return None
-    made: dict[str, Any] = {}
-    for key, value in part.value.items():
-        if key in ("Parameters", "Arguments", "BatchInput"):
-            made[key] = part.template(key)
-        elif key == "ReaderConfig" and isinstance(value, dict):
-            made[key] = _read_reader_config(part.child(key))
-        elif key.endswith("Path") and isinstance(value, str):
-            made[key] = part.path(key)
-        else:
-            made[key] = value
-    return made
-
-
-def _read_reader_config(config: DefinitionNode | None) -> dict[str, Any]:
-    """Return ReaderConfig; MaxItems becomes an expression, wherever it comes from."""
-    if config is None:
-        return {}
-    made = {key: value for key, value in config.value.items() if not key.startswith("MaxItems")}
-    most = _read_number(config, "MaxItems")
-    return made if most is None else {**made, "MaxItems": most}

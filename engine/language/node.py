@@ -42,6 +42,10 @@ class DefinitionNode:
         """Note a problem of a field ("" for the object itself)."""
         self.problems.error(self.at(name) if name else self.pointer or "/", message)
 
+    def newer_error(self, name: str, message: str) -> None:
+        """Note what earlier releases accepted; no problem in a stored definition."""
+        self.problems.newer_error(self.at(name) if name else self.pointer or "/", message)
+
     def has(self, name: str) -> bool:
         """Tell whether the field is there."""
         return name in self.value
@@ -63,7 +67,7 @@ class DefinitionNode:
         if isinstance(value, str):
             return value
         if name in self.value:
-            self.error(name, f"The value for the field '{name}' must be a string")
+            self.error(name, "Expected value of type String")
         return None
 
     def number(self, name: str, least: int, most: int = MAX_SECONDS) -> int | None:
@@ -74,11 +78,24 @@ class DefinitionNode:
         whole = isinstance(value, int) and not isinstance(value, bool)
         if isinstance(value, float) and value.is_integer():
             value, whole = int(value), True
-        if not whole or not least <= value <= most:
-            wanted = f"an integer from {least} to {most}"
-            self.error(name, f"The value for the field '{name}' must be {wanted}: got {value!r}")
+        if not whole:
+            self.error(name, "Expected value of type Integer")
+        elif value < least:
+            self.error(name, f"Minimum value is {least}")
+        elif value > most:
+            self.error(name, f"Maximum value is {most}")
+        else:
+            return int(value)
+        return None
+
+    def one_of(self, name: str, values: tuple[str, ...]) -> str | None:
+        """Return a field that has one of some values; note anything else."""
+        value = self.text(name)
+        if value is not None and value not in values:
+            message = f"Value should be one of the following: [{', '.join(values)}]"
+            self.error(name, message)
             return None
-        return int(value)
+        return value
 
     def objects(self, name: str) -> list[DefinitionNode]:
         """Return the objects of a list field, each as a node; note anything else."""
@@ -86,7 +103,7 @@ class DefinitionNode:
         if name not in self.value:
             return []
         if not isinstance(value, list):
-            self.error(name, f"The value for the field '{name}' must be an array")
+            self.error(name, "Expected value of type Array")
             return []
         found = []
         for index, entry in enumerate(value):
@@ -108,7 +125,18 @@ class DefinitionNode:
 
     # -- expressions -------------------------------------------------------------------------------
 
-    def path(self, name: str, *, reference: bool = False) -> Expression | None:
+    def reference(self, name: str) -> Expression | None:
+        """Return a field that holds a Reference Path into the input or a variable.
+
+        None if it is missing. It leads to one value at most, and not into the context object.
+        """
+        value = self.get(name)
+        known = isinstance(value, str) and value.startswith("$")
+        if known and (not is_reference_path(str(value)) or str(value).startswith("$$")):
+            self.newer_error(name, "Value is not a Reference Path")
+        return self.path(name)
+
+    def path(self, name: str) -> Expression | None:
         """Return a path field, None if it is missing; note anything else.
 
         ASL: a null InputPath or OutputPath yields an empty object.
@@ -118,14 +146,14 @@ class DefinitionNode:
             return None
         if value is None and name in ("InputPath", "OutputPath"):
             return NOTHING
-        if reference and not (isinstance(value, str) and is_reference_path(value)):
-            self.error(name, f"Value is not a Reference Path: {value!r}")
+        if not isinstance(value, str):
+            self.error(name, "Expected value of type String")
             return None
         try:
             io = name in ("InputPath", "OutputPath")
-            return compile_path(str(value), field="" if io else name)
+            return compile_path(value, field="" if io else name)
         except PathSyntaxError:
-            self.error(name, f"The value for the field '{name}' must be a valid JSONPath")
+            self.error(name, "Value must be a valid JSONPath.")
             return None
 
     def path_or_call(self, name: str, functions: tuple[str, ...]) -> Expression | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from engine.errors import ALL
 from engine.language.diagnostics import DiagnosticCode
 from engine.language.model import NO_RECOVERY, Catcher, Recovery, Retrier
+from engine.language.wording import wrong_language
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +26,7 @@ _RETRIER = (
     "JitterStrategy",
 )
 _CATCHER = ("Comment", "ErrorEquals", "Next", "ResultPath", "Output", "Assign")
+_MISPLACED_ALL = f"{ALL} must appear alone and at end of list"
 _MAX_RATE = sys.float_info.max
 _MAX_DELAY = 31_622_399  # documented: less than 31,622,400
 
@@ -50,10 +52,7 @@ def read_recovery(
 
 def _read_retrier(node: DefinitionNode) -> Retrier:
     _check_fields(node, _RETRIER)
-    jitter = node.text("JitterStrategy")
-    if jitter not in (None, "FULL", "NONE"):
-        message = "The field 'JitterStrategy' should have one of these values: [FULL, NONE]"
-        node.error("JitterStrategy", message)
+    jitter = node.one_of("JitterStrategy", ("NONE", "FULL"))
     # A value with a problem is replaced by ASL's default: 1 second, 3 attempts, a rate of 2.
     interval = node.number("IntervalSeconds", 1)
     attempts = node.number("MaxAttempts", 0)
@@ -71,30 +70,29 @@ def _read_backoff_rate(node: DefinitionNode) -> float:
     rate = node.get("BackoffRate")
     if not node.has("BackoffRate"):
         return 2.0
-    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 1 <= rate <= _MAX_RATE:
-        message = "The value for the field 'BackoffRate' must be a number of at least 1.0"
-        if isinstance(rate, int) and rate > _MAX_RATE:
-            message += f" and at most {_MAX_RATE}"
-        node.error("BackoffRate", f"{message}: got {rate!r}")
-        return 2.0
-    return float(rate)
+    if isinstance(rate, bool) or not isinstance(rate, int | float):
+        node.error("BackoffRate", "Expected value of type Number")
+    elif rate < 1:
+        node.error("BackoffRate", "Minimum value is 1.0")
+    elif not rate <= _MAX_RATE:
+        node.error("BackoffRate", f"Maximum value is {_MAX_RATE}")
+    else:
+        return float(rate)
+    return 2.0
 
 
 def _read_catcher(node: DefinitionNode, data_flow: Callable[[DefinitionNode], DataFlow]) -> Catcher:
     _check_fields(node, _CATCHER)
-    if node.jsonata and node.has("ResultPath"):
-        node.error(
-            "ResultPath", "Field 'ResultPath' is not supported by the query language 'JSONata'"
-        )
-    if not node.jsonata and node.has("Output"):
-        node.error("Output", "Field 'Output' is not supported by the query language 'JSONPath'")
+    foreign = "ResultPath" if node.jsonata else "Output"
+    if node.has(foreign):
+        node.error("", wrong_language(foreign, node.language))
     return Catcher(_read_error_equals(node), node.text("Next") or "", data_flow(node))
 
 
 def _check_fields(node: DefinitionNode, known: tuple[str, ...]) -> None:
     for name in node.value:
         if name not in known:
-            node.error(name, f"Field '{name}' is not supported")
+            node.error("", f"Field '{name}' is not supported")
 
 
 def _read_error_equals(node: DefinitionNode) -> tuple[str, ...]:
@@ -102,16 +100,17 @@ def _read_error_equals(node: DefinitionNode) -> tuple[str, ...]:
     if not node.has("ErrorEquals"):
         node.error("", "These fields are required: [ErrorEquals]")
         return ()
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        node.error(
-            "ErrorEquals", "The value for the field 'ErrorEquals' must be an array of strings"
-        )
+    if not isinstance(names, list):
+        node.error("ErrorEquals", "Expected value of type Array")
         return ()
+    for index, name in enumerate(names):
+        if not isinstance(name, str):
+            node.error(f"ErrorEquals[{index}]", "Expected value of type String")
+            return ()
     if not names:
         node.error("ErrorEquals", "Value cannot be empty")
     if ALL in names and len(names) > 1:
-        message = f"'{ALL}' must appear alone in the field 'ErrorEquals'"
-        node.error("ErrorEquals", message)
+        node.error("ErrorEquals", _MISPLACED_ALL)
     return tuple(names)
 
 
@@ -123,8 +122,8 @@ def _check_order(entries: list[DefinitionNode]) -> None:
     for index, node in enumerate(entries):
         names = node.get("ErrorEquals")
         if isinstance(names, list) and ALL in names and index < len(entries) - 1:
-            message = f"'{ALL}' must be in the last entry"
-            node.error("ErrorEquals", message)
+            if len(names) == 1:  # else it was noted before
+                node.error("ErrorEquals", _MISPLACED_ALL)
             after = entries[index + 1]
             node.problems.warning(
                 after.pointer, "This entry can never be used", DiagnosticCode.CATCH_UNUSED

@@ -15,6 +15,7 @@ _SERVICE = re.compile(
     re.ASCII,
 )
 _OWN = re.compile(r"arn:aws[a-z-]*:(states|lambda):")
+_ANY_ARN = re.compile(r"arn:[\w-]+:[\w-]+:[\w-]*:[\w-]*:[^${}\s]+", re.ASCII)
 _RR, _SYNC, _TOKEN = "", ".sync", ".waitForTaskToken"
 
 
@@ -82,6 +83,11 @@ OPTIMIZED: dict[str, dict[str, tuple[str, ...]]] = {
     "bedrockagentcore": _actions("invokeHarness", _RR),
     "http": _actions("invoke", _RR),
 }
+
+
+def is_arn(text: str) -> bool:
+    """Tell whether a text has the six parts of an ARN and no placeholder in them."""
+    return _ANY_ARN.fullmatch(text) is not None
 
 
 def is_own(arn: str) -> bool:

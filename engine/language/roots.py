@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from engine.language.diagnostics import DiagnosticCode
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -42,19 +44,20 @@ def _check_catchers(node: DefinitionNode, catchers: list[Json]) -> None:
 
 
 def _check_value(node: DefinitionNode, pointer: str, value: Json, allowed: str) -> None:
-    used = {match[1] for text in _expression_texts(value) for match in _ROOT.finditer(text)}
-    for root in sorted(used - {allowed}):
-        node.problems.error(pointer, f"The variable '$states.{root}' is not accessible here")
+    for place, text in _expressions(pointer, value):
+        for root in sorted({match[1] for match in _ROOT.finditer(text)} - {allowed}):
+            message = f"Field '$states.{root}' does not exist."
+            node.problems.error(place, message, DiagnosticCode.UNSUPPORTED_JSONATA)
 
 
-def _expression_texts(value: Json) -> Iterator[str]:
-    """Yield the expressions in a value, texts inside them blanked."""
-    stack = [value]
+def _expressions(pointer: str, value: Json) -> Iterator[tuple[str, str]]:
+    """Yield place and text of the expressions in a value, texts inside them blanked."""
+    stack = [(pointer, value)]
     while stack:
-        part = stack.pop()
+        place, part = stack.pop()
         if isinstance(part, dict):
-            stack.extend(part.values())
+            stack.extend((f"{place}/{key}", inner) for key, inner in part.items())
         elif isinstance(part, list):
-            stack.extend(part)
+            stack.extend((f"{place}[{index}]", inner) for index, inner in enumerate(part))
         elif isinstance(part, str) and part.startswith("{%"):
-            yield _STRING.sub("''", part)
+            yield place, _STRING.sub("''", part)

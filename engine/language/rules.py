@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.data.expression import Literal
-from engine.data.jsonata import is_jsonata
 from engine.data.paths import PathSyntaxError, compile_path
 from engine.language.choice import (
     COMPARISONS,
@@ -23,6 +22,7 @@ from engine.language.choice import (
     parse_rfc3339,
 )
 from engine.language.model import ChoiceRule
+from engine.language.wording import one_missing, only_one_of, wrong_language
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from engine.language.model import DataFlow
     from engine.language.node import DefinitionNode
 
-_TOP = ("Next", "Comment", "Assign", "Output")
+_TOP = ("Next", "Comment", "Assign")
+_SELECTORS = (*LOGIC, "Variable", "Condition")
+_OPERATORS = (*COMPARISONS, *(f"{name}Path" for name in WITH_PATH), *TYPE_TESTS, PRESENCE)
 _MAX_DEPTH = 50
 
 
@@ -53,8 +55,8 @@ def read_choice_rules(
 
 def _read_jsonata_condition(rule: DefinitionNode) -> ChoiceCondition:
     for name in rule.value:
-        if name not in (*_TOP, "Condition"):
-            rule.error(name, f"Field '{name}' is not supported by the query language 'JSONata'")
+        if name not in (*_TOP, "Output", "Condition"):
+            _refuse_field(rule, name)
     value = rule.get("Condition")
     if not rule.has("Condition"):
         rule.error("", "These fields are required: [Condition]")
@@ -71,33 +73,36 @@ def _read_condition(rule: DefinitionNode, depth: int) -> ChoiceCondition:
     if depth > _MAX_DEPTH:
         rule.error("", f"Nested deeper than {_MAX_DEPTH} levels")
         return nothing
-    known = [name for name in rule.value if _is_operator(name)]
     for name in rule.value:
-        if name not in (*known, *_TOP, "Variable") or (depth and name == "Next"):
-            rule.error(name, f"Field '{name}' is not supported")
-    if len(known) != 1:
-        got = ", ".join(known) or "none"
-        rule.error("", f"A choice rule must have exactly one comparison operator: got {got}")
+        if name not in (*_OPERATORS, *LOGIC, *_TOP, "Variable") or (depth and name == "Next"):
+            _refuse_field(rule, name)
+    selectors = [name for name in _SELECTORS if rule.has(name)]
+    operators = [name for name in _OPERATORS if rule.has(name)]
+    if len(selectors) != 1:
+        names = ", ".join(_SELECTORS)
+        rule.error("", f"The object must have only one of the following fields, [{names}]")
+    if len(operators) > 1:
+        rule.error("", only_one_of(operators))
+    if len(selectors) != 1 or len(operators) > 1:
         return nothing
-    if known[0] in LOGIC:
-        return _read_logic(rule, known[0], depth)
-    return _read_comparison(rule, known[0]) or nothing
+    if selectors[0] in LOGIC:
+        return _read_logic(rule, selectors[0], depth)
+    if not operators:
+        rule.error("", one_missing(_OPERATORS))
+        return nothing
+    return _read_comparison(rule, operators[0]) or nothing
 
 
-def _is_operator(name: str) -> bool:
-    base = name.removesuffix("Path")
-    # Every comparison has a twin that reads its value by a path, but for StringMatches.
-    return (
-        name in COMPARISONS
-        or name in TYPE_TESTS
-        or name in (PRESENCE, *LOGIC)
-        or (name != base and base in WITH_PATH)
-    )
+def _refuse_field(rule: DefinitionNode, name: str) -> None:
+    if name == "Output" and not rule.jsonata:  # earlier releases took it, without an effect
+        rule.newer_error("", wrong_language(name, rule.language))
+    elif name == "Condition" or (rule.jsonata and name in (*_OPERATORS, *_SELECTORS)):
+        rule.error("", wrong_language(name, rule.language))
+    else:
+        rule.error("", f"Field '{name}' is not supported")
 
 
 def _read_logic(rule: DefinitionNode, name: str, depth: int) -> ChoiceCondition:
-    if rule.has("Variable"):
-        rule.error("Variable", f"Field 'Variable' is not supported beside '{name}'")
     if name == "Not":
         inner = rule.child("Not")
         if inner is None:
@@ -110,16 +115,13 @@ def _read_logic(rule: DefinitionNode, name: str, depth: int) -> ChoiceCondition:
 
 
 def _read_comparison(rule: DefinitionNode, name: str) -> ChoiceCondition | None:
-    if not rule.has("Variable"):
-        rule.error("", "These fields are required: [Variable]")
-        return None
     variable = _read_path(rule, "Variable")
     if variable is None:
         return None
     value = rule.get(name)
     if name == PRESENCE or name in TYPE_TESTS:
         if not isinstance(value, bool):
-            rule.error(name, f"The value for the field '{name}' must be a boolean")
+            rule.error(name, "Expected value of type Boolean")
             return None
         if name == PRESENCE:
             return Presence(variable, value)
@@ -134,24 +136,29 @@ def _read_comparison(rule: DefinitionNode, name: str) -> ChoiceCondition | None:
 
 def _read_path(rule: DefinitionNode, name: str) -> Expression | None:
     value = rule.get(name)
+    if not isinstance(value, str):
+        rule.error(name, "Expected value of type String")
+        return None
+    if not value.startswith("$"):
+        message = "Value is not a Reference Path: Reference path didn't start with '$'"
+        rule.error(name, message)
+        return None
     try:
-        if isinstance(value, str) and not is_jsonata(value):
-            return compile_path(value)
+        return compile_path(value)
     except PathSyntaxError:
-        pass
-    rule.error(name, f"The value for the field '{name}' must be a valid JSONPath")
-    return None
+        rule.error(name, "Value must be a valid JSONPath.")
+        return None
 
 
 def _check_constant(rule: DefinitionNode, name: str, value: Any) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if name.startswith("Numeric"):
-        good, wanted = number, "a number"
+        good, problem = number, "Expected value of type Number"
     elif name.startswith("Boolean"):
-        good, wanted = isinstance(value, bool), "a boolean"
+        good, problem = isinstance(value, bool), "Expected value of type Boolean"
     elif name.startswith("Timestamp"):
-        good, wanted = parse_rfc3339(value) is not None, "an RFC3339 timestamp"
+        good, problem = parse_rfc3339(value) is not None, "String does not match RFC3339 timestamp"
     else:
-        good, wanted = isinstance(value, str), "a string"
+        good, problem = isinstance(value, str), "Expected value of type String"
     if not good:
-        rule.error(name, f"The value for the field '{name}' must be {wanted}: got {value!r}")
+        rule.error(name, problem)

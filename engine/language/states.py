@@ -21,9 +21,11 @@ from engine.language import fields, model
 from engine.language.choice import parse_rfc3339
 from engine.language.diagnostics import DiagnosticCode
 from engine.language.maps import read_map
+from engine.language.platform import current_platform
 from engine.language.recovery import read_recovery
-from engine.language.resources import is_own, parse_resource
+from engine.language.resources import is_arn, is_own, parse_resource
 from engine.language.rules import read_choice_rules
+from engine.language.wording import one_missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from engine.language.builder import MachineBuilder
     from engine.language.node import DefinitionNode
 
+_MAX_VARIABLE = 80  # characters of a variable's name
 _TEXT_FUNCTIONS = (
     "States.Format",
     "States.JsonToString",
@@ -88,7 +91,7 @@ def read_result_path(node: DefinitionNode) -> ResultPath | None:
             return compile_result_path(value)
     except PathSyntaxError:
         pass
-    node.error("ResultPath", f"Value is not a Reference Path: {value!r}")
+    node.error("ResultPath", "Value is not a Reference Path")
     return None
 
 
@@ -105,13 +108,27 @@ def read_assign(node: DefinitionNode) -> model.Assign | None:
     targets: dict[str, Expression] = {}
     for key, assigned in value.items():
         name = key[:-2] if key.endswith(".$") and not node.jsonata else key
-        if not name.isidentifier() or len(name) > 80 or name == "states":  # noqa: PLR2004
-            node.error(f"Assign/{key}", f"'{name}' is not a valid variable name")
+        _check_variable_name(node, key, name)
         single = type(node)({key: assigned}, node.at("Assign"), node.language, node.problems)
         compiled = _compile_assignment(single, key, name)
         if compiled is not None:
             targets[name] = compiled
     return model.Assign(targets)
+
+
+def _check_variable_name(node: DefinitionNode, key: str, name: str) -> None:
+    place = node.at(f"Assign/{key}")
+    if name == "states":
+        message = "Cannot assign to reserved variable '$states'."
+        node.problems.error(place, message, DiagnosticCode.RESERVED_VARIABLE)
+        return
+    wrong = f"Invalid variable name '{name}': the variable name"
+    if len(name) > _MAX_VARIABLE:
+        message = f"{wrong} exceeds the {_MAX_VARIABLE}-character limit."
+        node.problems.error(place, message, DiagnosticCode.INVALID_VARIABLE)
+    elif not name.isidentifier():
+        message = f"{wrong} contains invalid characters."
+        node.problems.error(place, message, DiagnosticCode.INVALID_VARIABLE)
 
 
 def _compile_assignment(single: DefinitionNode, key: str, name: str) -> Expression | None:
@@ -174,8 +191,7 @@ def read_wait(builder: MachineBuilder, node: DefinitionNode, name: str) -> model
     del builder
     given = [name for name in fields.EXCLUSIVE["Wait"][0] if node.has(name)]
     if not given:
-        choices = ", ".join(fields.EXCLUSIVE["Wait"][0])
-        node.error("", f"One of these fields is required: [{choices}]")
+        node.error("", one_missing(fields.EXCLUSIVE["Wait"][0]))
         given = ["Seconds"]
     which: Any = given[0]
     return model.Wait(
@@ -220,8 +236,8 @@ def _read_resource(builder: MachineBuilder, node: DefinitionNode) -> model.Resou
     if arn is None:
         return model.Resource("", model.TaskKind.SERVICE)
     resource = parse_resource(arn)
-    if resource is None:
-        _unknown_resource(node, arn)
+    if resource is None or not _is_callable(resource):
+        _refuse_resource(node, arn)
         return model.Resource(arn, model.TaskKind.SERVICE)
     if resource.kind is model.TaskKind.ACTIVITY:
         builder.activities.add(arn)
@@ -230,20 +246,28 @@ def _read_resource(builder: MachineBuilder, node: DefinitionNode) -> model.Resou
     return resource
 
 
-def _unknown_resource(node: DefinitionNode, arn: str) -> None:
-    """Note a Resource that the service does not know.
+def _is_callable(resource: model.Resource) -> bool:
+    """Tell whether the platform has the action that an aws-sdk Resource names."""
+    _, sdk, service = resource.service.rpartition("aws-sdk:")
+    return not sdk or current_platform().knows_action(service, resource.action)
 
-    In the service's own namespaces that is an error. Elsewhere it is a warning: ASL takes any URI
-    as a Resource, and so do the service's linters.
+
+def _refuse_resource(node: DefinitionNode, arn: str) -> None:
+    """Note a Resource that is no ARN, or that the service does not know.
+
+    ASL takes any URI as a Resource, and so do linters; the service does not.
     """
+    if not is_arn(arn):
+        node.newer_error("Resource", "Value is not a valid resource ARN")
+        return
     message = (
         f"The resource provided {arn} is not recognized. The value is not a valid resource "
         "ARN, or the resource is not available in this region."
     )
-    if is_own(arn) or not arn:
+    if is_own(arn) and parse_resource(arn) is None:
         node.error("Resource", message)
     else:
-        node.problems.warning(node.at("Resource"), message, DiagnosticCode.UNKNOWN_RESOURCE)
+        node.newer_error("Resource", message)
 
 
 def _check_express(node: DefinitionNode, resource: model.Resource) -> None:
@@ -274,6 +298,9 @@ def _read_credentials(node: DefinitionNode) -> Expression | None:
         return None
     if not credentials.has("RoleArn") and not credentials.has("RoleArn.$"):
         credentials.error("", "The field 'RoleArn' is required but was missing")
+    resource = parse_resource(str(node.get("Resource")))
+    if resource is not None and resource.kind is model.TaskKind.ACTIVITY:
+        credentials.newer_error("", "The field 'Credentials' is not supported for activities")
     return node.template("Credentials")
 
 

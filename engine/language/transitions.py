@@ -19,18 +19,15 @@ def check_block(block: dict[str, Json], pointer: str, problems: Problems) -> Non
         return
     start = block.get("StartAt")
     if isinstance(start, str) and start not in states:
-        _report_missing(start, f"{pointer}/StartAt", "StartAt", problems)
+        # The service's sentence says 'Next' of StartAt, too [measured].
+        _report_missing(start, f"{pointer}/StartAt", "Next", problems)
     for name, state in states.items():
         for target, place in outgoing_transitions(state):
             if target not in states:
                 where = f"{pointer}/States/{name}/{place}"
                 _report_missing(target, where, place.rpartition("/")[2], problems)
     if not any(_may_end(state) for state in states.values()):
-        problems.error(
-            f"{pointer}/States",
-            'There is no terminal state: a state of type Succeed or Fail, or with "End": true',
-            DiagnosticCode.MISSING_END,
-        )
+        problems.error(pointer, "Workflow has no terminal state", DiagnosticCode.MISSING_END)
     _check_reachable(start, states, pointer, problems)
 
 

@@ -31,6 +31,10 @@ four ways:
 * it opens a group, and the frame waits in the phase GROUP;
 * it fails: ``recovery`` tries the Retriers, then the Catchers, then ends the line of control.
 
+A task that is scheduled is *held* in the run: its ...Started event and its command come when no
+frame is ready any more. A sibling that fails before has prevented a call of which nothing then says
+that it started. A sibling that loops does not hold it for ever (``advance.HELD_EVENTS``).
+
 A line of control that ended goes to ``groups.settle``, which joins the group, or ends the
 execution. ``groups`` may use ``recovery``, and ``recovery`` may use ``flow``, never the other way;
 nothing is recursive but the nesting of groups. When the budget is spent with frames still in the

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 BUDGET = 500
 """How many states one step enters at most: about 1,000 events, so that a commit stays short."""
+HELD_EVENTS = 1_000
+"""How many events are written at most while a task is scheduled and does not start."""
 EXECUTION_TIMER = "execution"
 MAX_EXECUTION_S = 365 * 24 * 3600
 """AWS: a Standard execution runs for a year at most."""
@@ -111,9 +113,10 @@ def _receive(turn: Turn, message: Message) -> None:
             | messages.TaskSubmitted()
             | messages.TaskSucceeded()
             | messages.TaskFailed()
-            | messages.TaskTimedOut()
         ):
             _resume_task(turn, message)
+        case messages.TaskTimedOut():
+            _time_out_tasks(turn, message)
         case messages.Continue():
             pass  # the frames to go on with are in the queue of the run already
         case messages.Redrive():
@@ -123,7 +126,7 @@ def _receive(turn: Turn, message: Message) -> None:
 
 
 def _start(turn: Turn, start: messages.Start) -> None:
-    about = {name: getattr(start, name) for name in start.__slots__}
+    about = {name: getattr(start, name) for name in start.__struct_fields__}
     turn.about = {name: value for name, value in about.items() if value is not None}
     turn.status = ExecutionStatus.RUNNING
     details = {"input": start.input, "roleArn": start.role_arn}
@@ -220,14 +223,36 @@ def _execution_timed_out(turn: Turn) -> None:
 
 
 def _resume_task(turn: Turn, message: Any) -> None:
-    number = message.task
+    frame = _frame_of_task(turn, message.task)
+    if frame is not None:
+        run = distributed if isinstance(turn.state(frame), Map) else task
+        _with_recovery(turn, frame, run.resume, message)
+
+
+def _frame_of_task(turn: Turn, number: int) -> Frame | None:
     # The phase is compared, too: in the phase GROUP ``waits_for`` is the number of a group, which
     # may be equal to the number of a task.
-    for frame in turn.frames.values():
-        if frame.waits_for == number and frame.phase is _TASK:
-            run = distributed if isinstance(turn.state(frame), Map) else task
-            _with_recovery(turn, frame, run.resume, message)
-            return
+    waiting = (frame for frame in turn.frames.values() if frame.phase is _TASK)
+    return next((frame for frame in waiting if frame.waits_for == number), None)
+
+
+def _time_out_tasks(turn: Turn, message: messages.TaskTimedOut) -> None:
+    """Write ...TimedOut for all tasks that timed out together, then let each fail, in order.
+
+    AWS: when the tasks of several iterations time out in one instant, each has its event, although
+    the first failure aborts the other iterations.
+    """
+    errors: dict[int, StatesError] = {}
+    for number, heartbeat in ((message.task, message.heartbeat), *message.also):
+        frame = _frame_of_task(turn, number)
+        if frame is not None and isinstance(turn.state(frame), Task):
+            errors[frame.id] = task.time_out(turn, frame, heartbeat=heartbeat)
+    for failed, error in errors.items():
+        # A failure before it may have aborted the frame, or ended the execution: then the frames
+        # are back in the run, for a redrive.
+        if failed in turn.frames and turn.status is ExecutionStatus.RUNNING:
+            recovery.state_failed(turn, turn.frames[failed], error)
+            groups.settle(turn)
 
 
 # -- the ready queue -------------------------------------------------------------------------------
@@ -250,10 +275,23 @@ def _run_ready_frames(turn: Turn, enough: Callable[[], bool] | None, *, to_the_e
                 continue
         if frame is not None and frame.phase is _READY:
             _with_recovery(turn, frame, _enter_state)
-        if enough is not None and enough():
+        if (enough is not None and enough()) or (turn.held and _is_overdue(turn)):
             break
+    # A task starts when all that is ready has worked. AWS writes ...Started there, too, and none
+    # for a task that a failing sibling ends before: the call is not made, so that nothing has
+    # started. Where a step ends changes nothing: what is held is in the run.
+    if turn.held and (not turn.ready or _is_overdue(turn)):
+        task.start_held(turn)
     if turn.ready and turn.status is ExecutionStatus.RUNNING:
         turn.command(commands.Proceed())
+
+
+def _is_overdue(turn: Turn) -> bool:
+    """Tell whether a task has been held for long: a branch that loops must not keep it for ever.
+
+    The step ends then, so that the call is made, whatever its siblings do next.
+    """
+    return turn.next_event - next(iter(turn.held.values())).task > HELD_EVENTS
 
 
 def _is_free(turn: Turn) -> bool:

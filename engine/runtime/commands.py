@@ -6,18 +6,17 @@ repeats it, so that carrying one out twice must do no harm: tasks and timers hav
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from engine.language.model import IntegrationPattern
+from msgspec import Struct
+
+from engine.language.model import IntegrationPattern, TaskKind
 
 if TYPE_CHECKING:
     from engine.execution_status import ExecutionStatus
-    from engine.language.model import TaskKind
 
 
-@dataclass(frozen=True, slots=True)
-class RunTask:
+class RunTask(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """Run a task: call a function or a service, offer it to activity workers, or run a Map Run.
 
     ``task``: its number, the id of its ...Scheduled event. ``resource``: the Resource as written,
@@ -44,42 +43,36 @@ class RunTask:
     credentials: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CancelTask:
+class CancelTask(Struct, frozen=True, gc=False):
     """No frame waits for the task any more: close its token, and stop its job where possible."""
 
     task: int
 
 
-@dataclass(frozen=True, slots=True)
-class RedriveMapRun:
+class RedriveMapRun(Struct, frozen=True, gc=False):
     """Open the task of a Map Run again, and run the children that did not succeed once more."""
 
     task: int
 
 
-@dataclass(frozen=True, slots=True)
-class SetTimer:
+class SetTimer(Struct, frozen=True, gc=False):
     """Send ``TimerFired(timer)`` at ``due_ms`` (epoch milliseconds), never earlier."""
 
     timer: str
     due_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class CancelTimer:
+class CancelTimer(Struct, frozen=True, gc=False):
     """Drop the timer. If it has fired already, the message finds no frame that waits for it."""
 
     timer: str
 
 
-@dataclass(frozen=True, slots=True)
-class Proceed:
+class Proceed(Struct, frozen=True, gc=False):
     """Send ``Continue``: the step's budget is spent, and frames are still ready."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(Struct, frozen=True, gc=False):
     """The execution ended. ``status``: how, never NEW or RUNNING."""
 
     status: ExecutionStatus

@@ -7,8 +7,9 @@ the owner's, which may have a Retry or Catch.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from engine import jsontext
 from engine.errors import HEARTBEAT_TIMEOUT, TIMEOUT, EngineBug, StatesError

@@ -20,7 +20,7 @@ from engine.errors import EngineBug, StatesError
 from engine.language import parse
 from engine.runtime import commands, messages
 from engine.runtime.advance import advance
-from engine.runtime.run import NEW_RUN, DictValues, Moment, Run, replace
+from engine.runtime.run import NEW_RUN, DictValues, Moment, Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -111,7 +111,7 @@ class _Runner:
 
     def __post_init__(self) -> None:
         self.now_ms = self.start_ms
-        self.run = replace(self.run, values=DictValues())
+        self.run = self.run.reading(DictValues())
 
     def send(self, message: messages.Message) -> None:
         """Take a message, and act on the commands that follow from it."""

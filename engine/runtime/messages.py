@@ -11,11 +11,10 @@ message and may be late. For example:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Struct, frozen=True, gc=False):
     """Start the execution. All that it must know of itself comes with this message, once.
 
     ``input``: JSON text as the caller sent it. ``start_ms``: epoch milliseconds.
@@ -40,28 +39,24 @@ class Start:
     redrive_count_known: bool = True  # StartSyncExecution's context has no RedriveCount
 
 
-@dataclass(frozen=True, slots=True)
-class Continue:
+class Continue(Struct, frozen=True, gc=False):
     """Go on after a step that ended because its budget was spent."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimerFired:
+class TimerFired(Struct, frozen=True, gc=False):
     """A timer set by ``SetTimer`` is due."""
 
     timer: str
 
 
-@dataclass(frozen=True, slots=True)
-class TaskStarted:
+class TaskStarted(Struct, frozen=True, gc=False):
     """A worker took an activity task."""
 
     task: int
     worker_name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TaskSubmitted:
+class TaskSubmitted(Struct, frozen=True, gc=False):
     """The first answer of a ``.sync`` or ``.waitForTaskToken`` call; the task goes on.
 
     ``output``: the answer as JSON text.
@@ -71,16 +66,14 @@ class TaskSubmitted:
     output: str
 
 
-@dataclass(frozen=True, slots=True)
-class TaskSucceeded:
+class TaskSucceeded(Struct, frozen=True, gc=False):
     """The task's result, as JSON text."""
 
     task: int
     output: str
 
 
-@dataclass(frozen=True, slots=True)
-class TaskFailed:
+class TaskFailed(Struct, frozen=True, gc=False):
     """The task's error; either text may be absent.
 
     ``refused``: the call that should begin a job, or hand out the token, was refused. AWS then
@@ -93,24 +86,26 @@ class TaskFailed:
     refused: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TaskTimedOut:
-    """TimeoutSeconds of the task went by or, with ``heartbeat``, its HeartbeatSeconds."""
+class TaskTimedOut(Struct, frozen=True, gc=False):
+    """TimeoutSeconds of the task went by or, with ``heartbeat``, its HeartbeatSeconds.
+
+    ``also``: task and ``heartbeat`` of those that timed out in the same instant. Their own messages
+    may follow, and then find no frame.
+    """
 
     task: int
     heartbeat: bool = False
+    also: tuple[tuple[int, bool], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True, gc=False):
     """StopExecution was called, with the caller's error and cause."""
 
     error: str | None = None
     cause: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Redrive:
+class Redrive(Struct, frozen=True, gc=False):
     """RedriveExecution was called for a failed, timed-out or aborted execution."""
 
 

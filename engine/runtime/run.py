@@ -9,13 +9,16 @@ the cost of a step does not grow with the length of the execution.
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from engine.errors import NewerFormat
 from engine.execution_status import ExecutionStatus
+from engine.runtime.commands import RunTask  # noqa: TC001 - msgspec reads annotations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,9 +28,10 @@ if TYPE_CHECKING:
     from engine.runtime.commands import Command
     from engine.runtime.events import Event
 
-FORMAT = 1
+FORMAT = 2
 """Version of the snapshot text; every format ever written must load.
 
+Format 2 has ``held``. A run that holds no task is written in format 1, which earlier versions read.
 A change that an earlier version could not read, or would lose, makes a new format; even one more
 field does. Examples of each format are in ``tests/engine/runtime/formats``.
 """
@@ -56,8 +60,7 @@ class DictValues(dict[str, str]):
         return [self[key] for key in keys]
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Struct, frozen=True):
     """The outside world at the time of a step.
 
     ``now_ms``: epoch milliseconds. ``seed``: the seed of everything random. ``token_key``: the key
@@ -80,6 +83,7 @@ class FramePhase(StrEnum):
 
     BEGIN = "begin"  # its first state is not entered yet
     READY = "ready"  # it can do the work of its state, without the outside world
+    SCHEDULED = "scheduled"  # its task is scheduled, and starts when no frame is ready any more
     TASK = "task"  # it waits for the outcome of a task
     TIMER = "timer"  # it waits for the timer of its Wait state
     BACKOFF = "backoff"  # it waits for the pause before a retry to pass
@@ -93,8 +97,7 @@ class GroupKind(StrEnum):
     MAP = "map"  # its children are iterations of one processor
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """One line of control.
 
     ``path``: state and branch index of each surrounding Parallel or Map, outermost first.
@@ -128,8 +131,7 @@ class Frame:
     map_run: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """An open Parallel or inline Map: ``total`` children, of which ``started`` and ``done`` so far.
 
     ``start_event``: its ...StateStarted event. ``last_event``: where ...StateSucceeded will point
@@ -148,13 +150,14 @@ class Group:
     size: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """The snapshot of one execution.
 
     ``ready``: the frames that can go on without the outside world, in order. ``next_event``,
     ``next_id``: counters. ``last_ms``: the time of the last event; time never runs backwards in a
-    history. After a bad end, frames and groups stay as they were: a redrive goes on from them.
+    history. ``held``: the tasks of frames in the phase SCHEDULED, by the number of the frame; only
+    while a frame is ready. After a bad end, frames and groups stay as they were: a redrive goes on
+    from them.
     """
 
     about: Mapping[str, Any]  # what Start said: ARNs, names, role, input, start; and redrive count
@@ -165,27 +168,25 @@ class Run:
     next_id: int = 1
     last_ms: int = 0
     status: ExecutionStatus = ExecutionStatus.NEW
-    values: Values = field(default_factory=DictValues, compare=False, repr=False)
+    held: Mapping[int, RunTask] = {}
+    values: Values = field(default_factory=DictValues)
 
     def dumps(self) -> str:
         """Return the snapshot as JSON text, without the values."""
-        return json.dumps(
-            {
-                "format": FORMAT,
-                "about": _without_long_input(self.about),
-                "frames": [
-                    _without_long_input(_without_defaults(frame)) for frame in self.frames.values()
-                ],
-                "groups": [_without_defaults(group) for group in self.groups.values()],
-                "ready": self.ready,
-                "next_event": self.next_event,
-                "next_id": self.next_id,
-                "last_ms": self.last_ms,
-                "status": self.status,
-            },
-            separators=(",", ":"),
-            ensure_ascii=False,
-        )
+        stored: dict[str, Any] = {
+            "format": FORMAT if self.held else 1,
+            "about": _without_long_input(self.about),
+            "frames": [_stored_frame(frame) for frame in self.frames.values()],
+            "groups": [*self.groups.values()],
+            "ready": self.ready,
+            "next_event": self.next_event,
+            "next_id": self.next_id,
+            "last_ms": self.last_ms,
+            "status": self.status,
+        }
+        if self.held:
+            stored["held"] = self.held
+        return _encode(stored).decode()
 
     def reading(self, values: Values) -> Run:
         """Return the same run with another store of values."""
@@ -197,18 +198,21 @@ class Run:
 
         Raise ``NewerFormat`` if a later version wrote it, ``ValueError`` if it is none at all.
         """
-        raw = json.loads(text)
-        _check_format(raw.pop("format"))
+        raw = msgspec.json.decode(text, type=dict[str, Any])
+        _check_format(raw.pop("format", None))
         _restore_inputs([raw["about"], *raw["frames"]], values)
-        frames = [_read_frame(record) for record in raw.pop("frames")]
-        groups = [_read_group(record) for record in raw.pop("groups")]
+        stored = msgspec.convert(raw, _Snapshot, str_keys=True)
         return cls(
-            frames={frame.id: frame for frame in frames},
-            groups={group.id: group for group in groups},
-            ready=tuple(raw.pop("ready")),
-            status=ExecutionStatus(raw.pop("status")),
+            about=stored.about,
+            frames={frame.id: frame for frame in stored.frames},
+            groups={group.id: group for group in stored.groups},
+            ready=stored.ready,
+            next_event=stored.next_event,
+            next_id=stored.next_id,
+            last_ms=stored.last_ms,
+            status=stored.status,
+            held=stored.held,
             values=values,
-            **raw,
         )
 
 
@@ -216,8 +220,7 @@ NEW_RUN = Run(about={}, frames={}, groups={})
 """The run of an execution that has not started."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """The result of one ``advance``.
 
     ``kept``: values to write. ``dropped``: prefixes of values that are no longer needed.
@@ -233,13 +236,36 @@ class Step:
     left: int = 0
 
 
-_FRAME_DEFAULTS = {field_.name: field_.default for field_ in (*fields(Frame), *fields(Group))}
+class _Snapshot(Struct, forbid_unknown_fields=True):
+    """The text of a run, read."""
+
+    about: dict[str, Any]
+    frames: list[Frame]
+    groups: list[Group]
+    ready: tuple[int, ...]
+    next_event: int
+    next_id: int
+    last_ms: int
+    status: ExecutionStatus
+    held: dict[int, RunTask] = {}
 
 
-def _without_defaults(record: Frame | Group) -> dict[str, Any]:
-    """Return the fields that differ from their defaults: most of a frame's fields do not."""
-    pairs = ((field_.name, getattr(record, field_.name)) for field_ in fields(record))
-    return {name: value for name, value in pairs if value != _FRAME_DEFAULTS[name]}
+def _exact_text(value: object) -> str:
+    """Return a text of a subclass of ``str``, which the encoder refuses, as a ``str``."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    msg = f"got {type(value).__name__}, wanted a JSON value"
+    raise TypeError(msg)
+
+
+_encode = msgspec.json.Encoder(enc_hook=_exact_text).encode
+
+
+def _stored_frame(frame: Frame) -> Frame | Mapping[str, Any]:
+    """Return what stands for a frame in the snapshot: without defaults, and without long texts."""
+    if len(frame.input) <= INLINE:
+        return frame
+    return _without_long_input(msgspec.to_builtins(frame, enc_hook=_exact_text))
 
 
 def _without_long_input(record: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -260,7 +286,7 @@ def _restore_inputs(records: list[dict[str, Any]], values: Values) -> None:
 
 def _check_format(number: object) -> None:
     """Refuse formats that this version does not know."""
-    if number == FORMAT:
+    if number in (1, FORMAT):
         return
     msg = f"snapshot format: got {number}, wanted {FORMAT}"
     # A team upgrades one server after another. An older one that meets the snapshot of a newer one
@@ -268,18 +294,6 @@ def _check_format(number: object) -> None:
     if isinstance(number, int) and number > FORMAT:
         raise NewerFormat(f"{msg} or less: a later version wrote it")
     raise ValueError(msg)
-
-
-def _read_frame(raw: dict[str, Any]) -> Frame:
-    raw["path"] = tuple((state, index) for state, index in raw.get("path", ()))
-    raw["tries"] = tuple(raw.get("tries", ()))
-    raw["phase"] = FramePhase(raw.get("phase", FramePhase.READY))
-    return Frame(**raw)
-
-
-def _read_group(raw: dict[str, Any]) -> Group:
-    raw["kind"] = GroupKind(raw["kind"])
-    return Group(**raw)
 
 
 __all__ = [
@@ -294,5 +308,4 @@ __all__ = [
     "Run",
     "Step",
     "Values",
-    "replace",
 ]

@@ -143,6 +143,7 @@ def _run_state(turn: Turn, frame: Frame, state: Any, mock: Mock | None, call: An
         return
     ENTER[type(state)](turn, frame, state)
     if isinstance(state, Task):
+        task.start_held(turn)
         scheduled = next(
             command for command in turn.commands if isinstance(command, commands.RunTask)
         )
@@ -160,7 +161,7 @@ def _note_map(turn: Turn, frame: Frame, state: Map, mock: Mock) -> None:
         turn.note("afterItemsPointer", Payload.of(mock.pointed))
     if items is None and (extra is None or extra.item_reader is None):
         items = _evaluate_items(turn, frame, state, value)
-        turn.note("afterItemsPath", Payload.of(items))
+        turn.note("afterItemsPath", Payload.of(map_items.as_inputs(items)))
     if items is not None and mock.failures > len(items):
         raise TrialError(
             "Map iteration failure count must be less than or equal to the number of Map iterations"

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from engine.execution_status import ExecutionStatus
 from engine.history.event_types import EXECUTION_ENDS
@@ -61,6 +62,7 @@ class Turn:
         self.frames = dict(run.frames)
         self.groups = dict(run.groups)
         self.ready = deque(run.ready)
+        self.held = dict(run.held)
         self.next_event = run.next_event
         self.next_id = run.next_id
         self.events: list[Event] = []
@@ -137,7 +139,11 @@ class Turn:
         # The size of a commit depends on its texts, too: a payload of 256 KiB costs as much as 32
         # state entries, so that a loop over large payloads commits as often as it should.
         if details:
-            self.budget -= sum(map(_text_length, details.values())) // BYTES_A_STATE
+            size = 0
+            for value in details.values():
+                if type(value) is str:
+                    size += len(value)
+            self.budget -= size // BYTES_A_STATE
         self.events.append(Event(number, previous, self.now_ms, kind, details, state))
         return number
 
@@ -195,6 +201,8 @@ class Turn:
             self.command(out.CancelTimer(frame.timer))
         if frame.phase is FramePhase.TASK:
             self.command(out.CancelTask(frame.waits_for))
+        if self.held.pop(frame.id, None):  # its task never started, and a redrive schedules another
+            frame = replace(frame, phase=FramePhase.READY, waits_for=0)
         if not done:
             self.lost_frames[frame.id] = frame
 
@@ -251,6 +259,7 @@ class Turn:
             next_id=self.next_id,
             last_ms=self.now_ms if self.events else self.before.last_ms,
             status=self.status,
+            held=self.held,
             values=self.before.values,
         )
         kept = self._kept()  # adds to ``dropped``, which is therefore read after it
@@ -294,10 +303,6 @@ class Turn:
             if gone and before.entered_event and len(before.input) > INLINE:
                 self.dropped.append(input_key(before.entered_event))
         return kept
-
-
-def _text_length(value: Any) -> int:
-    return len(value) if isinstance(value, str) else 0
 
 
 def item_key(group: int, index: int) -> str:

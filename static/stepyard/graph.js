@@ -3,7 +3,8 @@
 "use strict";
 (() => {
   const MAX_SCALE = 3;
-  const MIN_SCALE = 0.3;
+  const MIN_SCALE = 0.1;
+  const READABLE = 0.92; // the smallest text has 12 px, and stays above 11
   let scale = 1;
   let fitted = false;
 
@@ -31,14 +32,34 @@
     const parts = graphParts();
     if (!parts || !parts.graph.clientWidth) return;
     const { width, height } = parts.svg.viewBox.baseVal;
-    const availableHeight = Math.max(parts.graph.clientHeight, innerHeight * 0.7);
-    const wanted = Math.min(parts.graph.clientWidth / width, availableHeight / height, 1);
+    const wanted = Math.min(parts.graph.clientWidth / width, parts.graph.clientHeight / height, 1);
     setScale(Math.max(wanted, minimum));
     const start = parts.svg.querySelector("[data-start]");
     if (start) {
       parts.graph.scrollLeft = start.x.baseVal.value * scale - parts.graph.clientWidth / 2 + 31;
     }
     fitted = true;
+  }
+
+  // Bring the chosen state into view; one that is in view stays where it is.
+  function showChosenNode() {
+    const parts = graphParts();
+    const box = parts?.svg.querySelector('[data-node][aria-current="true"] .box');
+    if (!box || !parts.graph.clientWidth) return;
+    const { x, y, width, height } = box.getBBox();
+    const { graph } = parts;
+    const offset = { x: Math.max(0, (graph.clientWidth - parts.svg.clientWidth) / 2), y: 0 };
+    const axis = (start, size, scrolled, room) => {
+      const [from, to] = [start * scale, (start + size) * scale];
+      const inView = from >= scrolled && to <= scrolled + room;
+      return inView || size * scale > room ? scrolled : (from + to - room) / 2;
+    };
+    const aboveFold = innerHeight - graph.getBoundingClientRect().top;
+    const room = aboveFold > 200 ? Math.min(aboveFold, graph.clientHeight) : graph.clientHeight;
+    graph.scrollTo({
+      left: axis(x + offset.x / scale, width, graph.scrollLeft, graph.clientWidth),
+      top: axis(y, height, graph.scrollTop, room),
+    });
   }
 
   document.addEventListener("click", (event) => {
@@ -80,17 +101,20 @@
     }
   }
 
+  const stepOfPanel = () => document.querySelector("#panel > header")?.dataset.stateName ?? "";
+
   async function showPanel(address) {
-    markStep(address.searchParams.get("step") ?? "");
+    markStep(address.searchParams.get("step") ?? stepOfPanel());
     const source = `${address.pathname}_step${address.search}`;
     await htmx.ajax("GET", source, { source: "#panel", target: "#panel", swap: "innerHTML" });
-    markStep(document.querySelector("#panel > header")?.dataset.stateName ?? "");
+    markStep(stepOfPanel());
   }
 
   async function select(changes, focus) {
     const address = currentUrl();
     for (const [key, value] of Object.entries(changes)) {
-      if (value) address.searchParams.set(key, value);
+      // an empty step is a choice, too: the execution itself
+      if (value || key === "step") address.searchParams.set(key, value);
       else address.searchParams.delete(key);
     }
     address.hash = "";
@@ -150,7 +174,7 @@
     const address = currentUrl();
     address.searchParams.set("view", name);
     history.replaceState(history.state, "", address);
-    if (name === "graph" && !fitted) fit(0.55);
+    if (name === "graph" && !fitted) fit(READABLE);
   }
 
   document.addEventListener("click", (event) => {
@@ -177,9 +201,14 @@
     if (event.detail.target?.id === "problems") setScale(scale);
   });
   document.addEventListener("htmx:oobAfterSwap", (event) => {
-    if (event.detail.target?.id === "preview") fitted ? setScale(scale) : fit(0.55);
+    if (event.detail.target?.id === "panel") {
+      markStep(stepOfPanel());
+      showChosenNode(); // the execution went on, or the time machine
+    }
+    if (event.detail.target?.id === "preview") fitted ? setScale(scale) : fit(READABLE);
   });
   document.addEventListener("DOMContentLoaded", () => {
-    fit(0.55);
+    fit(READABLE);
+    showChosenNode();
   });
 })();

@@ -150,7 +150,9 @@
     parameters.seen = rows.length ? rows[rows.length - 1].id.slice(1) : 0;
     parameters.follow = document.getElementById("history")?.dataset.follow ?? "";
     parameters.note = document.getElementById("note-list")?.dataset.noteStamp ?? "";
-    parameters.seen_visit = document.querySelector("#panel [data-visit]")?.dataset.visit ?? "";
+    const shown = document.querySelector("#panel [data-visit]");
+    parameters.seen_visit = shown?.dataset.visit ?? "";
+    if (shown) parameters.seen_step = shown.dataset.stateName;
   }
 
   document.addEventListener("htmx:configRequest", (event) => {
@@ -199,6 +201,14 @@
   });
   document.addEventListener("visibilitychange", () => document.hidden || pollNow());
   document.addEventListener("paint", paint);
+  // A choice of an iteration comes with the states inside the Map as that iteration left them.
+  document.addEventListener("htmx:afterSwap", (event) => {
+    const told = event.detail.target?.id === "panel" && event.detail.target.querySelector("[data-repaint]");
+    if (!told) return;
+    for (const [id, node] of Object.entries(JSON.parse(told.dataset.repaint))) paintNode(id, node);
+    told.remove();
+    tick();
+  });
   document.addEventListener("stopped", () => {
     document.getElementById("stop-dialog")?.close();
     paused = false;

@@ -91,20 +91,20 @@ class Server:
         """Return the one-time login link."""
         return (self.data / "login-url").read_text(encoding="utf-8").strip()
 
-    def keys(self) -> tuple[str, str]:
-        """Return access key id and secret from the credentials file."""
+    def keys(self, profile: str = "stepyard") -> tuple[str, str]:
+        """Return access key id and secret of a profile of the credentials file."""
         parser = configparser.ConfigParser()
         parser.read(self.data / "credentials")
-        section = parser["stepyard"]
+        section = parser[profile]
         return section["aws_access_key_id"], section["aws_secret_access_key"]
 
     def client(self, service: str = "stepfunctions", **more: Any) -> Any:
-        """Return a boto3 client with the owner's key."""
-        key, secret = self.keys()
+        """Return a boto3 client with the owner's key; ``profile``: that of the samples' project."""
+        key, secret = self.keys(more.pop("profile", "stepyard"))
         return boto3.client(
             service,
             endpoint_url=self.url,
-            region_name="us-east-1",
+            region_name=more.pop("region", "us-east-1"),
             aws_access_key_id=more.pop("key", key),
             aws_secret_access_key=more.pop("secret", secret),
             config=Config(retries={"max_attempts": 0}, inject_host_prefix=False),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.acceptance
-SAMPLE = "arn:aws:states:us-east-1:123456789012:stateMachine:HelloWorld"
+SAMPLE = "arn:aws:states:us-east-1:111111111111:stateMachine:HelloWorld"
 STATE = json.dumps({"Type": "Pass", "End": True})
 EXPRESS = json.dumps({"StartAt": "P", "States": {"P": json.loads(STATE)}})
 
@@ -38,14 +38,17 @@ def test_boto3_calls_every_action(home: Path, tmp_path: Path) -> None:
 
 def test_the_cli_calls_what_waits_for_an_answer(home: Path) -> None:
     """The README's own lines, then start-execution, start-sync-execution and test-state."""
-    listed = typed(home, FIRST_STEPS["sh"])
+    assert "HelloWorld" not in typed(home, FIRST_STEPS["sh"])
+    of_samples = EXPORT.replace("AWS_PROFILE=stepyard", "AWS_PROFILE=stepyard-samples")
+    listed = typed(home, f"{of_samples}\naws stepfunctions list-state-machines")
     assert SAMPLE in {one["stateMachineArn"] for one in json.loads(listed)["stateMachines"]}
 
-    def aws(*arguments: str) -> Any:
+    def aws(*arguments: str, profile: str = EXPORT) -> Any:
         words = " ".join(f"'{one}'" for one in arguments)
-        return json.loads(typed(home, f"{EXPORT}\naws stepfunctions {words}"))
+        return json.loads(typed(home, f"{profile}\naws stepfunctions {words}"))
 
-    assert aws("start-execution", "--state-machine-arn", SAMPLE)["executionArn"]
+    start = ("start-execution", "--state-machine-arn", SAMPLE)
+    assert aws(*start, profile=of_samples)["executionArn"]
     made = aws(
         *("create-state-machine", "--name", "express-from-cli", "--type", "EXPRESS"),
         *("--definition", EXPRESS, "--role-arn", "arn:aws:iam::123456789012:role/any"),

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import threading
 import time
@@ -12,8 +13,10 @@ import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from botocore.exceptions import ClientError
+from pyarrow import parquet
 
 from tests.acceptance.aws import KEYS, Moto
 from tests.acceptance.server import Server, history, wait_for_end
@@ -395,6 +398,49 @@ def test_a_map_reads_its_items_from_a_bucket(sfn: Any, aws: Moto) -> None:
     assert output(mapped(sfn, only)) == [{"n": 1}, {"n": 2}]
 
 
+def test_a_map_reads_parquet_and_what_athena_unloaded(sfn: Any, aws: Moto) -> None:
+    """A Parquet file's rows, and those of the files that a manifest of Athena names."""
+    s3 = aws.client("s3")
+    s3.create_bucket(Bucket="lake")
+    for number in (1, 2):
+        file = io.BytesIO()
+        parquet.write_table(pa.table({"n": [number], "s": [f"row {number}"]}), file)
+        s3.put_object(Bucket="lake", Key=f"out/part {number}?", Body=file.getvalue())
+    names = "".join(f"s3://lake/out/part {number}?\n" for number in (1, 2))
+    s3.put_object(Bucket="lake", Key="out/q-manifest.csv", Body=names.encode())
+    rows = [{"n": 1, "s": "row 1"}, {"n": 2, "s": "row 2"}]
+    one = {"Parameters": {"Bucket": "lake", "Key": "out/part 1?"}}
+    assert output(mapped(sfn, {**one, "ReaderConfig": {"InputType": "PARQUET"}})) == rows[:1]
+    unloaded = {"Parameters": {"Bucket": "lake", "Key": "out/q-manifest.csv"}}
+    config = {"InputType": "PARQUET", "ManifestType": "ATHENA_DATA"}
+    assert output(mapped(sfn, {**unloaded, "ReaderConfig": config})) == rows
+    selector = {"n.$": "$$.Map.Item.Value.n", "from.$": "$$.Map.Item.Source"}
+    found = output(mapped(sfn, {**unloaded, "ReaderConfig": config}, ItemSelector=selector))
+    assert found[1] == {"n": 2, "from": "S3://lake/out/part 2?"}
+
+
+def test_the_members_of_an_object_are_items(sfn: Any, aws: Moto) -> None:
+    """A child gets key and value; the context object has them apart."""
+    s3 = aws.client("s3")
+    s3.create_bucket(Bucket="objects")
+    s3.put_object(Bucket="objects", Key="in.json", Body=b'{"a": {"x": 1}, "b": 2}')
+    reader = {
+        "Parameters": {"Bucket": "objects", "Key": "in.json"},
+        "ReaderConfig": {"InputType": "JSON"},
+    }
+    pairs = [{"Key": "a", "Value": {"x": 1}}, {"Key": "b", "Value": 2}]
+    assert output(mapped(sfn, reader)) == pairs
+    selector = {
+        "key.$": "$$.Map.Item.Key",
+        "value.$": "$$.Map.Item.Value",
+        "at.$": "$$.Map.Item.Index",
+    }
+    assert output(mapped(sfn, reader, ItemSelector=selector)) == [
+        {"key": "a", "value": {"x": 1}, "at": 0},
+        {"key": "b", "value": 2, "at": 1},
+    ]
+
+
 def test_what_cannot_be_read_fails_the_map(sfn: Any, aws: Moto) -> None:
     """The Map fails with States.ItemReaderFailed, which a Catch can take."""
     del aws
@@ -437,6 +483,33 @@ def test_a_map_flattens_its_own_result(sfn: Any, aws: Moto) -> None:
     writer = {"WriterConfig": {"Transformation": "FLATTEN", "OutputType": "JSON"}}
     ended = mapped(sfn, {**reader, "ReaderConfig": {"InputType": "JSON"}}, ResultWriter=writer)
     assert output(ended) == [1, [2], 3]
+
+
+def test_a_map_yields_all_that_is_known_of_its_children(sfn: Any, aws: Moto) -> None:
+    """Transformation NONE without a bucket: the descriptions that a file would have."""
+    s3 = aws.client("s3")
+    s3.create_bucket(Bucket="known")
+    s3.put_object(Bucket="known", Key="in.json", Body=b"[7]")
+    reader = {"Parameters": {"Bucket": "known", "Key": "in.json"}}
+    writer = {"WriterConfig": {"Transformation": "NONE", "OutputType": "JSON"}}
+    ended = mapped(sfn, {**reader, "ReaderConfig": {"InputType": "JSON"}}, ResultWriter=writer)
+    (child,) = output(ended)
+    described = sfn.describe_execution(executionArn=child["ExecutionArn"])
+    assert child == {
+        "ExecutionArn": described["executionArn"],
+        "Input": "7",
+        "InputDetails": {"Included": True},
+        "Name": described["name"],
+        "Output": "7",
+        "OutputDetails": {"Included": True},
+        "RedriveCount": 0,
+        "RedriveStatus": "NOT_REDRIVABLE",
+        "RedriveStatusReason": "Execution is SUCCEEDED and cannot be redriven",
+        "StartDate": child["StartDate"],
+        "StateMachineArn": described["stateMachineArn"],
+        "Status": "SUCCEEDED",
+        "StopDate": child["StopDate"],
+    }
 
 
 # -- mocks -----------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.cookiejar
+import json
 import re
 import stat
 import subprocess
@@ -10,11 +11,13 @@ import sys
 import urllib.error
 import urllib.parse
 import urllib.request
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+from botocore.exceptions import ClientError
 
 from console.samples import MACHINES
+from tests.acceptance.readme import typed
 from tests.acceptance.server import ROOT, Server, free_port, wait_for_end
 
 if TYPE_CHECKING:
@@ -48,10 +51,20 @@ def test_files_are_private_in_a_folder_that_others_may_enter(tmp_path: Path) -> 
             one.chmod(0o644)
 
 
-def test_samples_are_loaded(sfn: Any) -> None:
-    """Every sample is there, by its name."""
-    names = {one["name"] for one in sfn.list_state_machines()["stateMachines"]}
-    assert {sample.name for sample in MACHINES} <= names
+def test_samples_are_loaded_into_a_project_of_their_own(tmp_path: Path) -> None:
+    """Every sample is there, by its name, and no list of the default project shows one."""
+    server = Server(tmp_path / "data").start()
+    try:
+        samples, own = server.client(profile="stepyard-samples"), server.client()
+        names = {machine["name"] for machine in samples.list_state_machines()["stateMachines"]}
+        assert names == {sample.name for sample in MACHINES}
+        assert own.list_state_machines()["stateMachines"] == []
+        assert own.list_activities()["activities"] == []
+        arn = samples.list_state_machines()["stateMachines"][0]["stateMachineArn"]
+        with pytest.raises(own.exceptions.StateMachineDoesNotExist):
+            own.describe_state_machine(stateMachineArn=arn)
+    finally:
+        server.stop()
 
 
 def test_an_empty_server_has_no_samples_and_stays_so(tmp_path: Path) -> None:
@@ -72,8 +85,8 @@ def test_empty_takes_the_functions_of_samples_away_that_are_there(tmp_path: Path
     server.stop()
     server.options = ("--empty",)
     server.start()
-    client = server.client()
-    arn = "arn:aws:states:us-east-1:123456789012:stateMachine:PutMessage"
+    client = server.client(profile="stepyard-samples")
+    arn = "arn:aws:states:us-east-1:111111111111:stateMachine:PutMessage"
     started = client.start_execution(stateMachineArn=arn)
     ended = wait_for_end(client, started["executionArn"])
     server.stop()
@@ -153,17 +166,78 @@ def test_any_key_is_taken_only_where_that_was_asked_for(tmp_path: Path) -> None:
     server.start()
     try:
         made_up = server.client(key="AKIAMADEUPMADEUPMADE", secret="x")
-        assert len(made_up.list_state_machines()["stateMachines"]) == len(MACHINES)
+        assert made_up.list_state_machines()["stateMachines"] == []
+        made_up.create_activity(name="of-anybody")
+        assert server.client().list_activities()["activities"][0]["name"] == "of-anybody"
         with urllib.request.urlopen(f"{server.url}/login/", timeout=10) as answer:
             assert "This server does not check signatures" in answer.read().decode()
     finally:
         server.stop()
 
 
-def test_any_key_is_taken_on_loopback_only(tmp_path: Path) -> None:
-    """Another address is refused with the reason before anything is served."""
+@pytest.mark.parametrize("option", ["--insecure-accept-any-key", "--allow-reset"])
+def test_what_is_for_throw_away_use_is_refused_elsewhere(tmp_path: Path, option: str) -> None:
+    """Another address than loopback is refused with the reason before anything is served."""
     command = [sys.executable, "manage.py", "up", "--data", str(tmp_path), "--host", "0.0.0.0"]
-    command += ["--port", str(free_port()), "--insecure-accept-any-key"]
+    command += ["--port", str(free_port()), option]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "wanted a loopback address" in done.stderr
+
+
+def post_reset(server: Server, **headers: str) -> int:
+    """Ask for a reset; return the status."""
+    request = urllib.request.Request(f"{server.url}/reset", method="POST", headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        error.close()
+        return error.code
+
+
+def test_a_reset_empties_a_server_that_works(tmp_path: Path) -> None:
+    """What ran is gone, its name is free, and what is made anew is what runs."""
+    server = Server(tmp_path / "data", options=("--allow-reset",)).start()
+    arn = "arn:aws:states:us-east-1:123456789012:stateMachine:m"
+    wait = {"Type": "Wait", "Seconds": 600, "End": True}
+    try:
+        client = server.client()
+        for state, status in ((wait, "RUNNING"), ({"Type": "Succeed"}, "SUCCEEDED")):
+            definition = json.dumps({"StartAt": "S", "States": {"S": state}})
+            client.create_state_machine(
+                name="m", definition=definition, roleArn="arn:aws:iam::123456789012:role/any"
+            )
+            started = client.start_execution(stateMachineArn=arn, name="x")
+            if status == "SUCCEEDED":
+                wait_for_end(client, started["executionArn"])
+            found = client.describe_execution(executionArn=started["executionArn"])
+            assert found["status"] == status
+            assert post_reset(server) == 403  # a page of another site can send no such header
+            assert post_reset(server, **{"X-Stepyard-Reset": "yes"}) == 204
+            assert client.list_state_machines()["stateMachines"] == []
+            with pytest.raises(client.exceptions.ExecutionDoesNotExist):
+                client.describe_execution(executionArn=started["executionArn"])
+        samples = server.client(profile="stepyard-samples")
+        assert len(samples.list_state_machines()["stateMachines"]) == len(MACHINES)
+        assert "Traceback" not in server.log()
+    finally:
+        server.stop()
+
+
+def test_nobody_resets_a_server_that_was_not_asked_to_allow_it(up: Server) -> None:
+    """There is no such page."""
+    assert post_reset(up, **{"X-Stepyard-Reset": "yes"}) == 404
+
+
+def test_the_lines_that_are_printed_set_up_a_client(up: Server, tmp_path: Path) -> None:
+    """Whoever pastes them has listed the state machines."""
+    lines = up.log().partition("in their shell:\n")[2].partition("\nCtrl-C")[0]
+    assert "stateMachines" in typed(tmp_path, lines)
+
+
+def test_a_dummy_key_is_told_what_to_do(up: Server) -> None:
+    """AWS's own words come first; then how to get on."""
+    with pytest.raises(ClientError, match=r"is invalid.*--insecure-accept-any-key") as refused:
+        up.client(key="dummy", secret="dummy").list_state_machines()
+    assert refused.value.response["Error"]["Code"] == "UnrecognizedClientException"

@@ -32,8 +32,8 @@ def _task(function: str, **more: Any) -> dict[str, Any]:
     return {"Type": "Task", "Resource": _LAMBDA + function, **more}
 
 
-def _one(**state: Any) -> dict[str, Any]:
-    return {"StartAt": "Only", "States": {"Only": {**state, "End": True}}}
+def _one(name: str = "Only", **state: Any) -> dict[str, Any]:
+    return {"StartAt": name, "States": {name: {**state, "End": True}}}
 
 
 def _chain() -> dict[str, Any]:
@@ -68,7 +68,7 @@ def _parallel() -> dict[str, Any]:
             "E": _task("echo", End=True),
         },
     }
-    return _one(Type="Parallel", Branches=[_one(**_task("echo")), waits])
+    return _one(Type="Parallel", Branches=[_one("Echo", **_task("echo")), waits])
 
 
 def _caught() -> dict[str, Any]:

@@ -20,12 +20,7 @@ UNREACHABLE = {
 
 # What the service answers and we do not yet. Each entry names the defect; a case that passes again
 # fails the tests until its entry is gone.
-DEFECTS = {
-    r"ESCAPE_SEQUENCES_ILLEGAL_INTRINSIC_FUNCTION": "an illegal escape in an intrinsic function's "
-    "string is accepted",
-    r"test_service_lambda_map_timeout": "of timeouts due in the same instant only the first is "
-    "written before its Map fails",
-}
+DEFECTS: dict[str, str] = {}
 
 
 @lru_cache(maxsize=1)

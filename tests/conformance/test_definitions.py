@@ -19,7 +19,26 @@ DISAGREE = {
     "valid-task-credentials": "recorded: RoleArn is required",
     "valid-assign.asl": "documented: a variable's name is an identifier; 'top-level' is none",
     "valid-task-intrisic-function": "Resource is a CloudFormation call, not a text",
-    "invalid-map-dupe-state": "a name used in two scopes is a warning here: others publish it",
+    "documentSucceedFailTerminalState": "measured: a state name stands once in a machine",
+    "valid-task-timeout-jsonata": "measured: a Resource of another service is not recognized",
+    **dict.fromkeys(
+        (
+            "backoff-with-jitter-on-retry",
+            "documentTaskInvalidArn",
+            "jsonata-3",
+            "jsonata-5",
+            "states-array-invocation",
+            "states-encoding-decoding-intrinsic-functions",
+            "states-format-invocation",
+            "states-json-intrinsic-functions",
+            "states-jsontostring-invocation",
+            "states-string-intrinsic-functions",
+            "states-stringtojson-invocation",
+            "task-with-parameters",
+            "task-with-resultpath",
+        ),
+        "measured: a Resource is an ARN",
+    ),
 }
 
 

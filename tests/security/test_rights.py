@@ -38,7 +38,7 @@ from console.models import (
     Version,
 )
 from console.store.db.audit import Actor
-from console.store.events import rules
+from console.store.events import rules, scheduler
 from console.store.machines import log_groups, tags, versions
 from console.store.map_runs import map_runs, map_tasks
 from console.store.people import people
@@ -67,6 +67,8 @@ API = {
         logs:DescribeLogGroups logs:DescribeLogStreams logs:FilterLogEvents logs:GetLogEvents
         monitoring:GetMetricData monitoring:GetMetricStatistics monitoring:ListMetrics
         sts:GetCallerIdentity
+        scheduler:GetSchedule scheduler:GetScheduleGroup scheduler:ListScheduleGroups
+        scheduler:ListSchedules scheduler:ListTagsForResource
     """,
     "operator": """
         GetActivityTask RedriveExecution SendTaskFailure SendTaskHeartbeat SendTaskSuccess
@@ -81,6 +83,9 @@ API = {
         events:DeleteRule events:DisableRule events:EnableRule events:PutRule events:PutTargets
         events:RemoveTargets
         logs:CreateLogGroup logs:DeleteLogGroup
+        scheduler:CreateSchedule scheduler:CreateScheduleGroup scheduler:DeleteSchedule
+        scheduler:DeleteScheduleGroup scheduler:TagResource scheduler:UntagResource
+        scheduler:UpdateSchedule
     """,
 }
 """Least role -> actions of the API."""
@@ -89,7 +94,7 @@ LEAST = {action: role for role, text in API.items() for action in text.split()}
 PAGE = {
     (ANYBODY, ANYBODY): "login login-link invitation",
     (ANYBODY, None): "shared prometheus healthz readyz",
-    (None, ANYBODY): "start-link",
+    (None, ANYBODY): "start-link reset",
     (None, SIGNED_IN): "logout preferences",
     ("viewer", None): """
         arn audit chart-executions charts charts-csv charts-delta compare definition delta
@@ -97,7 +102,7 @@ PAGE = {
         execution-export execution-scenario execution-svg executions executions-updates
         failures grid insights machine machine-logs machine-mermaid machine-metrics
         machine-svg machine-updates machines map-run-delta moment outline overview
-        overview-updates payload step targets tasks view-count
+        overview-updates payload schedule step targets tasks view-count
     """,
     ("viewer", "viewer"): "keys password",
     (None, "viewer"): "key columns",
@@ -108,8 +113,10 @@ PAGE = {
         machine-settings calls versions triggers activities activity notifications schedules rule
         project-settings
     """,
-    ("editor", "editor"): "new edit delete rule-delete",
-    (None, "editor"): "check start-link-revoke rule-switch target-add target-remove",
+    ("editor", "editor"): "new edit delete rule-delete schedule-delete",
+    (None, "editor"): """
+        check start-link-revoke rule-switch schedule-switch target-add target-remove
+    """,
     ("viewer", "owner"): "team",
     ("owner", "owner"): "invite",
     (None, "owner"): "team-remove invitation-revoke",
@@ -167,7 +174,8 @@ def send(service: services.ApiService, action: str, key_id: str, **params: Any) 
 def test_every_action_of_the_service_models_has_its_cell() -> None:
     """The reviewed table, the product's and what is served name the same actions."""
     names = {service.permission(action) for service, action in served()}
-    names |= {services.STS.permission(action) for action in services.STS.handlers}
+    for other in (services.STS, services.SCHEDULER):
+        names |= {other.permission(action) for action in other.handlers}
     assert set(LEAST) == names
     for name, role in LEAST.items():
         assert access.least_role(name) == role, name
@@ -273,6 +281,9 @@ def things(project: Project) -> None:
     activities.create_activity(project, "us-east-1", "work")
     tags.put_tags(MACHINE, {"k": "ours"})
     rules.put_rule(project, "us-east-1", "rule", pattern=json.dumps({"source": ["x"]}))
+    nightly = scheduler.ScheduleKey(project, "us-east-1", "default", "nightly")
+    daily = scheduler.ScheduleSettings("rate(1 day)", {"Arn": MACHINE, "RoleArn": ROLE})
+    scheduler.create_schedule(nightly, daily)
     target = {"Id": "t", "Arn": MACHINE, "RoleArn": ROLE}
     rules.put_targets(project, "us-east-1", "rule", [target])
     log_groups.create_group(project, "us-east-1", "/ours", BY)
@@ -327,6 +338,8 @@ FILLED = {
     "<str:execution_name>": "x",
     "<str:activity_name>": "work",
     "<str:rule_name>": "rule",
+    "<str:schedule_group>": "default",
+    "<str:schedule_name>": "nightly",
     "<str:key>": "AKIANOBODY",
     "<str:token>": "nonsense",
     "<str:secret>": "nonsense",

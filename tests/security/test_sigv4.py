@@ -87,9 +87,13 @@ def test_a_path_that_names_the_action_is_signed() -> None:
     """CBOR calls have no X-Amz-Target: their path is part of the signature."""
     path = "/service/GraniteServiceVersion20100801/operation/ListMetrics"
     headers = signed(path=path, service="monitoring")
-    assert verify(headers, services=("monitoring",), path=path)
+    assert verify(headers, services=("monitoring",), line=sigv4.RequestLine(path=path))
     with raises_code(ErrorCode.InvalidSignatureException):
-        verify(headers, services=("monitoring",), path=path.replace("List", "Last"))
+        verify(
+            headers,
+            services=("monitoring",),
+            line=sigv4.RequestLine(path=path.replace("List", "Last")),
+        )
 
 
 # -- S1: the clock ---------------------------------------------------------------------------------
@@ -148,8 +152,59 @@ def test_every_refusal_costs_the_same_work() -> None:
     assert work(early) == right
 
 
+def test_a_refusal_does_not_tell_whether_the_key_is_in_use() -> None:
+    """The signing keys that are kept for the next call change nothing for a wrong signature."""
+    sigv4._signing_keys.clear()
+    wrong = signed(secret="other")
+    unused = [whole_work(wrong), whole_work(wrong, known=False), whole_work(signed(), known=False)]
+    assert not sigv4._signing_keys  # nobody fills the memory by refused calls
+    verify(signed())
+    assert len(sigv4._signing_keys) == 1
+    used = [whole_work(wrong), whole_work(wrong, known=False), whole_work(signed(), known=False)]
+    assert used == unused
+    assert len({tuple(calls) for calls in used}) == 1
+    assert used[0].count("compare_digest") == 2
+
+
+def test_a_kept_signing_key_is_good_for_its_day_region_and_service() -> None:
+    """Another scope has another one, and a key that was disabled meanwhile is refused."""
+    sigv4._signing_keys.clear()
+    for region in ("us-east-1", "eu-west-1", "us-east-1"):
+        assert verify(signed(region=region)).region == region
+    assert {kept[2] for kept in sigv4._signing_keys} == {"us-east-1", "eu-west-1"}
+    with raises_code(ErrorCode.UnrecognizedClientException):
+        verify(signed(), known=False)
+    with raises_code(ErrorCode.UnrecognizedClientException):
+        verify(signed(x_amz_security_token="added"))
+    with raises_code(ErrorCode.InvalidSignatureException):
+        verify(signed(), b"another body")
+
+
+def test_no_more_signing_keys_are_kept_than_clients_may_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Their number is bounded, and who is forgotten is only checked the longer way again."""
+    monkeypatch.setattr(sigv4, "_MOST_KEYS", 3)
+    sigv4._signing_keys.clear()
+    for number in range(10):
+        assert verify(signed(region=f"region-{number}"))
+        assert len(sigv4._signing_keys) <= 3
+
+
+def whole_work(headers: dict[str, list[str]], **more: Any) -> list[str]:
+    """Return the functions that a check calls, in their order, up to its last comparison."""
+    calls = all_work(headers, **more)
+    return calls[: len(calls) - calls[::-1].index("compare_digest")]
+
+
 def work(headers: dict[str, list[str]], **more: Any) -> list[str]:
     """Return the functions that a check calls, in their order, up to its decision."""
+    calls = all_work(headers, **more)
+    return calls[: calls.index("compare_digest") + 1]
+
+
+def all_work(headers: dict[str, list[str]], **more: Any) -> list[str]:
+    """Return the functions that a check calls, in their order."""
     calls: list[str] = []
 
     def seen(frame: Any, event: str, what: Any) -> None:
@@ -167,7 +222,7 @@ def work(headers: dict[str, list[str]], **more: Any) -> list[str]:
     finally:
         sys.setprofile(None)
         gc.enable()
-    return calls[: calls.index("compare_digest") + 1]
+    return calls
 
 
 # -- S3: what is signed ----------------------------------------------------------------------------

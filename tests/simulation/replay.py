@@ -17,10 +17,13 @@ from console.store.executions.start import prepare_start
 from console.store.state.caches import machines
 
 if TYPE_CHECKING:
-    from console.invariants.found import FoundExecution
+    from collections.abc import Iterator
+
+    from console.invariants.found import FoundExecution, HistoryLine
 
     Line = tuple[int, int, int, str, str, Any]
 
+_LATE = engine.event_names(engine.event_types.WORK_FAMILIES, engine.Stage.TIMED_OUT)
 _ABANDONED = "The engine could not go on"
 
 
@@ -127,8 +130,20 @@ def _of_world(
     if row.type.endswith("Succeeded"):
         return engine.TaskSucceeded(task, details["output"])
     if row.type.endswith("TimedOut"):
-        return engine.TaskTimedOut(task, heartbeat=_silent(found, task, row))
+        (first, heartbeat), *also = _late_together(row, walk, found)
+        return engine.TaskTimedOut(first, heartbeat, tuple(also))
     return engine.TaskFailed(task, error, cause)
+
+
+def _late_together(
+    row: HistoryEvent, walk: Walk, found: FoundExecution
+) -> Iterator[tuple[int, bool]]:
+    """Yield the tasks of the timeouts that begin at an event, and whether heartbeats are missed."""
+    event: HistoryLine | None = walk.by_id[row.event_id]
+    while event is not None and event.type in _LATE and event.at_ms == row.at_ms:
+        task = next(task for task, ended in walk.outcomes.items() if event.id in ended)
+        yield task, _silent(found, task, row)
+        event = walk.by_id.get(event.id + 1)
 
 
 def _silent(found: FoundExecution, task: int, row: HistoryEvent) -> bool:

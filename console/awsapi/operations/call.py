@@ -38,7 +38,8 @@ class Call:
     """One checked, authorised call.
 
     ``params``: as the service model has them; ``parent``: the execution whose Task calls;
-    ``trusted``: it belongs to a call that was allowed before, and nobody reads its answer.
+    ``trusted``: it belongs to a call that was allowed before, and nobody reads its answer;
+    ``as_json``: its answer is sent as JSON, so that parts of it may be JSON text (``msgspec.Raw``).
     """
 
     action: str
@@ -48,6 +49,7 @@ class Call:
     actor: Actor
     parent: Parent | None = None
     trusted: bool = False
+    as_json: bool = False
 
     @property
     def project(self) -> Project:

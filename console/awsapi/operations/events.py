@@ -6,7 +6,7 @@ import json
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from console import access, clock
+from console import access, arns, clock
 from console.awsapi import paging
 from console.awsapi.operations.call import present
 from console.errors import ErrorCode, InvalidToken, ServiceError, ValidationException
@@ -35,7 +35,8 @@ def _check_bus(call: Call) -> None:
 
 
 def _is_default(call: Call, bus: str | None) -> bool:
-    arn = f"arn:aws:events:{call.region}:{call.project.account_id}:event-bus/{_BUS}"
+    partition = arns.partition_of(call.region)
+    arn = f"arn:{partition}:events:{call.region}:{call.project.account_id}:event-bus/{_BUS}"
     return bus in (None, _BUS, arn)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, cast
 
 from console import arns
@@ -184,9 +185,12 @@ def history(call: Call) -> dict[str, Any]:
     after = paging.open_position(call, params) or 0
     reverse = bool(params.get("reverseOrder"))
     limit = paging.page_size(params) + 1
-    rows = events.list_events(execution.pk, after=after, limit=limit, reverse=reverse)
     with_data = params.get("includeExecutionData") is not False
     hide = masking.event_hider(call, execution)
+    if call.as_json and with_data and hide is None:
+        columns = events.read_event_rows(execution.pk, after=after, limit=limit, reverse=reverse)
+        return paging.page_answer(call, "events", columns, events.raw_event, itemgetter(0))
+    rows = events.list_events(execution.pk, after=after, limit=limit, reverse=reverse)
 
     def shown(row: HistoryEvent) -> dict[str, Any]:
         return events.aws_event(hide(row) if hide else row, include_data=with_data)

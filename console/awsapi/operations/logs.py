@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from console import arns
 from console.awsapi import masking, paging
 from console.awsapi.operations.call import present
 from console.errors import ErrorCode, InvalidToken, ServiceError
@@ -77,7 +78,8 @@ def _group(call: Call, group: LogGroup) -> dict[str, Any]:
 
 
 def _group_arn(call: Call, group: LogGroup) -> str:
-    return f"arn:aws:logs:{call.region}:{call.project.account_id}:log-group:{group.name}"
+    partition = arns.partition_of(call.region)
+    return f"arn:{partition}:logs:{call.region}:{call.project.account_id}:log-group:{group.name}"
 
 
 def _wanted_group(call: Call) -> LogGroup:

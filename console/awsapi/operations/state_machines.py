@@ -16,7 +16,7 @@ from console.store.executions.find import get_execution
 from console.store.machines import log_groups, machines, tags, versions
 
 if TYPE_CHECKING:
-    from console.models import StateMachine
+    from console.models import StateMachine, Version
 
 _NO_LOGGING = {"level": "OFF", "includeExecutionData": False}
 _NO_TRACING = {"enabled": False}
@@ -125,7 +125,7 @@ def describe(call: Call) -> dict[str, Any]:
         "roleArn": shown.role_arn,
         "type": machine.type,
         "creationDate": seconds(shown.created_ms),
-        **_described(machine),
+        **_described(machine, target.version),
         **present(
             label=label or None,
             description=(target.version.description or None) if target.version else None,
@@ -139,11 +139,13 @@ def _references(definition: str) -> dict[str, list[str]] | None:
     return engine.variable_references(definition) or None
 
 
-def _described(machine: StateMachine) -> dict[str, Any]:
+def _described(machine: StateMachine, version: Version | None) -> dict[str, Any]:
+    """Return the configurations of a machine, or those that a version of it was published with."""
+    shown = machine if version is None or version.logging is None else version
     return {
-        "loggingConfiguration": json.loads(machine.logging) if machine.logging else _NO_LOGGING,
-        "tracingConfiguration": json.loads(machine.tracing) if machine.tracing else _NO_TRACING,
-        "encryptionConfiguration": encryption.encryption_members(machine.encryption),
+        "loggingConfiguration": json.loads(shown.logging) if shown.logging else _NO_LOGGING,
+        "tracingConfiguration": json.loads(shown.tracing) if shown.tracing else _NO_TRACING,
+        "encryptionConfiguration": encryption.encryption_members(shown.encryption or ""),
     }
 
 
@@ -152,7 +154,8 @@ def describe_for_execution(call: Call) -> dict[str, Any]:
     execution = get_execution(call.project, call.params["executionArn"])
     with_data = call.params.get("includedData") != "METADATA_ONLY"
     machine = execution.state_machine
-    settings = _described(machine) if machine is not None else {}
+    version = versions.version_of_execution(execution)
+    settings = _described(machine, version) if machine is not None else {}
     name, _, label = execution.state_machine_arn.rsplit(":", 1)[-1].partition("/")
     return {
         "stateMachineArn": execution.state_machine_arn,

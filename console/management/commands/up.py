@@ -1,27 +1,37 @@
-"""``manage.py up``: everything in one process - pages, API and engine - on an embedded database."""
+"""``stepyard up``: everything in one process - pages, API and engine - on an embedded database."""
 
 from __future__ import annotations
 
-import fcntl
 import os
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
+from django.core.files import locks
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
 from console import access
-from console.client_profile import UnreadableProfileError, complete_profile, profile_text
-from console.data_folder import make_private, write_private
+from console.client_profile import (
+    PROFILE,
+    SAMPLES_PROFILE,
+    UnreadableProfileError,
+    complete_profile,
+    profile_text,
+)
+from console.command_line import program
+from console.data_folder import PRIVATE, make_private, write_private
 from console.fast_path.cpu_affinity import stay_on_one
-from console.management.serving import allow, listen, load_samples, serve
+from console.management.serving import allow, listen, serve
 from console.management.team import reach_database
 from console.store.db import identity
+from console.store.people.sample_project import put_sample_project
 from console.worker import Embedded
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
     from pathlib import Path
+    from typing import IO
 
     from console.models import AccessKey
 
@@ -48,6 +58,11 @@ class Command(BaseCommand):
             action="store_true",
             help="throw-away use: take calls with any key or none as the owner's; loopback only",
         )
+        parser.add_argument(
+            "--allow-reset",
+            action="store_true",
+            help="throw-away use: POST /reset and `stepyard reset` remove all work; loopback only",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Start, serve, stop."""
@@ -55,7 +70,11 @@ class Command(BaseCommand):
         folder = settings.DATA_DIR
         if options["empty"]:
             settings.STEPYARD_SAMPLE_FUNCTIONS = {}
-        _accept_any_key(options["host"], wanted=options["insecure_accept_any_key"])
+        for name in ("insecure_accept_any_key", "allow_reset"):
+            if options[name]:
+                _check_loopback(name, options["host"])
+        settings.STEPYARD_ACCEPT_ANY_KEY = options["insecure_accept_any_key"]
+        settings.STEPYARD_ALLOW_RESET = options["allow_reset"]
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = _lock(folder)
         stay_on_one()  # before there are threads
@@ -74,7 +93,7 @@ class Command(BaseCommand):
             serve(listener)
         finally:
             worker.stop()
-            os.close(lock)
+            lock.close()
         self.stdout.write("stopped")
 
     def _prepare(self, folder: Path, address: str, *, empty: bool) -> None:
@@ -88,7 +107,10 @@ class Command(BaseCommand):
         decided = folder / "samples-loaded"
         if not decided.exists():
             if not empty:
-                load_samples(project)
+                samples = put_sample_project(user)
+                text = credentials.read_text(encoding="utf-8").rstrip("\n") + "\n\n"
+                key = access.create_access_key(user, samples)
+                write_private(credentials, text + _profile(key, address, SAMPLES_PROFILE))
             decided.write_text("no: the first start was --empty\n" if empty else "yes\n")
         write_private(folder / "address", address + "\n")
         link = f"{address}/login/{access.create_login_link(user)}/"
@@ -97,8 +119,11 @@ class Command(BaseCommand):
         self.stdout.write(
             f"\nStepyard is at {address}\n\n"
             f"  Log in (once, within a day):  {link}\n"
-            f"  Another link:                 python manage.py login_url --data {folder}\n"
-            f"  AWS credentials, profile [stepyard]:  {credentials}\n\n"
+            f"  Another link:                 {program()} login_url --data {folder}\n\n"
+            "For boto3 and the AWS CLI, in their shell:\n\n"
+            f"  export AWS_SHARED_CREDENTIALS_FILE={shlex.quote(str(credentials))}"
+            f" AWS_PROFILE={PROFILE}\n"
+            "  aws stepfunctions list-state-machines\n\n"
             "Ctrl-C stops; nothing is lost.\n"
         )
         self.stdout.flush()
@@ -114,29 +139,27 @@ class Command(BaseCommand):
             self.stderr.write(f"{credentials}: left as it is, for it cannot be read: {error}")
 
 
-def _accept_any_key(host: str, *, wanted: bool) -> None:
-    """Switch signatures off, on loopback only."""
-    if wanted and host not in ("127.0.0.1", "::1", "localhost"):
+def _check_loopback(name: str, host: str) -> None:
+    """Raise CommandError for an option of throw-away use on an address that others can reach."""
+    if host not in ("127.0.0.1", "::1", "localhost"):
         raise CommandError(
-            f"--insecure-accept-any-key: got --host {host}, wanted a loopback address: whoever "
+            f"--{name.replace('_', '-')}: got --host {host}, wanted a loopback address: whoever "
             "reaches the server could do everything"
         )
-    settings.STEPYARD_ACCEPT_ANY_KEY = wanted
 
 
-def _lock(folder: Path) -> int:
-    """Take the data folder for this process alone."""
-    handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+def _lock(folder: Path) -> IO[bytes]:
+    """Take the data folder for this process alone; closing the file gives it back."""
+    file = os.fdopen(os.open(folder / "lock", os.O_RDWR | os.O_CREAT, PRIVATE), "r+b")
+    if not locks.lock(file, locks.LOCK_EX | locks.LOCK_NB):
+        file.close()
         raise CommandError(
-            f"--data {folder}: another `manage.py up` is using this folder; stop it, or choose "
-            "another folder"
-        ) from None
-    return handle
+            f"--data {folder}: another `{program().split()[-1]} up` is using this folder; stop it, "
+            "or choose another folder"
+        )
+    return file
 
 
-def _profile(key: AccessKey, address: str) -> str:
+def _profile(key: AccessKey, address: str, name: str = PROFILE) -> str:
     secret, region = access.secret_for(key.key_id), settings.STEPYARD_REGION
-    return profile_text(key.key_id, secret, address=address, region=region)
+    return profile_text(key.key_id, secret, address=address, region=region, name=name)

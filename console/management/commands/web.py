@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand
 
 from console import access, postgres
-from console.management.serving import allow, listen, load_samples, serve
+from console.management.serving import allow, listen, serve
 from console.management.team import one_at_a_time, prepare
 from console.management.watchdog import Pulse
 from console.store.db import signals
+from console.store.people.sample_project import put_sample_project
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -64,10 +65,10 @@ class Command(BaseCommand):
 
     def _first_start(self, *, samples: bool) -> None:
         """Make the owner, and say how to get in the first time."""
-        user, project, new = access.first_owner()
+        user, _, new = access.first_owner()
         if not new:
             return
         if samples:
-            load_samples(project)
+            put_sample_project(user)
         link = access.create_login_link(user)
         self.stdout.write(f"Log in (once, within a day): /login/{link}/")

@@ -8,11 +8,13 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
+from django.db.models import Q
+
 from console import clock
 from console.errors import ErrorCode, ServiceError
 from console.events import body
 from console.models import Delivery, EventRule, OutboxEvent
-from console.statuses import DeliveryStatus, RuleState, Topic
+from console.statuses import AfterCompletion, DeliveryStatus, RuleState, Topic
 from console.store.db import audit, signals
 from console.store.db.texts import storable
 from console.store.db.writer import write
@@ -63,14 +65,32 @@ def load_delivery(number: int) -> Delivery | None:
 def mark_delivered(delivery: Delivery) -> None:
     """Note that a delivery was taken."""
     now_ms = clock.now_ms()
-    write(
-        lambda: Delivery.objects.filter(pk=delivery.pk).update(
+
+    def store() -> None:
+        Delivery.objects.filter(pk=delivery.pk).update(
             status=DeliveryStatus.DELIVERED,
             attempts=delivery.attempts + 1,
             ended_ms=now_ms,
             last_error="",
         )
-    )
+        _delete_completed(delivery.target.rule)
+
+    write(store)
+
+
+def _delete_completed(known: EventRule) -> None:
+    """Delete a schedule that has no moment left and says so (inside the caller's transaction).
+
+    Not while a delivery of it waits or is a dead letter: that would be deleted with it.
+    """
+    if known.after_completion != AfterCompletion.DELETE:
+        return
+    rows = EventRule.objects.select_for_update().filter(pk=known.pk, due_ms=None)
+    rule = rows.filter(after_completion=AfterCompletion.DELETE, state=RuleState.ENABLED).first()
+    left = Delivery.objects.filter(target__rule=known).exclude(status=DeliveryStatus.DELIVERED)
+    if rule is not None and not left.exists():
+        audit.record(rule.project, audit.NOBODY, "scheduler:DeleteSchedule", rule.arn)
+        rule.delete()
 
 
 def is_over(delivery: Delivery, *, most: int = MOST_ATTEMPTS, age_s: int = 0) -> bool:
@@ -149,30 +169,39 @@ def fire_due() -> int:
 
     A moment that passed while no server ran is made up for once, not as often as it was missed.
     """
-    due = EventRule.objects.filter(next_ms__lte=clock.now_ms())
+    due = EventRule.objects.filter(_is_due())
     numbers = list(due.values_list("pk", flat=True)[:_AT_ONCE])
     return write(lambda: sum(_fire(number) for number in numbers)) if numbers else 0
 
 
+def _is_due() -> Q:
+    now_ms = clock.now_ms()
+    return Q(next_ms__lte=now_ms) | Q(due_ms__lte=now_ms)
+
+
 def _fire(number: int) -> bool:
     rows = EventRule.objects.select_for_update(of=("self",)).select_related("project")
-    rule = rows.filter(pk=number, next_ms__lte=clock.now_ms(), state=RuleState.ENABLED).first()
-    if rule is None or rule.next_ms is None:
+    rule = rows.filter(_is_due(), pk=number, state=RuleState.ENABLED).first()
+    column = "due_ms" if rule is not None and rule.schedule_group else "next_ms"
+    moment_ms = getattr(rule, column, None)
+    if rule is None or moment_ms is None:
         return False
-    event_id = body.stable_id(rule.arn, rule.created_ms, rule.next_ms)
+    event_id = body.stable_id(rule.arn, rule.created_ms, moment_ms)
     text = body.event_text(
         event_id,
         rule.project.account_id,
         rule.region,
-        source="aws.events",
+        source="aws.scheduler" if rule.schedule_group else "aws.events",
         detail_type="Scheduled Event",
-        at_ms=rule.next_ms,
+        at_ms=moment_ms,
         resources=[rule.arn],
         detail={},
     )
     outbox.put_event(rule.project_id, event_id, text, region=rule.region, about=rule.arn)
     event = OutboxEvent.objects.defer("body").get(event_id=event_id)
-    if not outbox.create_deliveries(event, [rule.pk]):
+    # Spread over the window that a schedule may have, so that many do not start at once.
+    delay_ms = random.randrange(rule.window_minutes * 60_000 + 1)  # noqa: S311 - no secret
+    if not outbox.create_deliveries(event, [rule.pk], delay_ms):
         event.delete()
-    EventRule.objects.filter(pk=number).update(next_ms=rules.next_ms(rule))
+    EventRule.objects.filter(pk=number).update(**{column: rules.next_ms(rule)})
     return True

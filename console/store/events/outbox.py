@@ -160,12 +160,12 @@ def _store(matched: dict[int, list[int]]) -> None:
             event.delete()
 
 
-def create_deliveries(event: OutboxEvent, rules: list[int]) -> int:
+def create_deliveries(event: OutboxEvent, rules: list[int], delay_ms: int = 0) -> int:
     """Write the deliveries of an event to the targets that rules have now; return how many.
 
-    (Inside the caller's transaction.)
+    ``delay_ms``: after which they are due, and get older. (Inside the caller's transaction.)
     """
-    now_ms = clock.now_ms()
+    now_ms = clock.now_ms() + delay_ms
     made = [
         Delivery(
             event=event,

@@ -7,9 +7,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Q
-
-from console import clock, execution_rights
+from console import arns, clock, execution_rights
 from console.errors import ConflictException, ErrorCode, ServiceError, ValidationException
 from console.events import addresses, inputs, patterns, schedules
 from console.models import EventRule, EventTarget, StateMachine
@@ -22,6 +20,8 @@ from console.store.events import outbox
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from django.db.models import QuerySet
+
     from console.models import Project
 
 MOST_RULES = 300
@@ -32,7 +32,8 @@ _STATES = (RuleState.ENABLED, RuleState.DISABLED)
 
 def arn_of(project: Project, region: str, name: str) -> str:
     """Return the ARN of a rule on the default bus."""
-    return f"arn:aws:events:{region}:{project.account_id}:rule/{name}"
+    partition = arns.partition_of(region)
+    return f"arn:{partition}:events:{region}:{project.account_id}:rule/{name}"
 
 
 def put_rule(
@@ -65,7 +66,7 @@ def put_rule(
     _check_lengths(fields)
 
     def store() -> EventRule:
-        of_project = EventRule.objects.select_for_update().filter(project=project, region=region)
+        of_project = bus_rules(project, region).select_for_update()
         rule = of_project.filter(name=name).first()
         if rule is None:
             if of_project.count() >= MOST_RULES:
@@ -122,7 +123,7 @@ def save_rule(
     """
 
     def store() -> EventRule:
-        rows = EventRule.objects.select_for_update().filter(project=project, region=region)
+        rows = bus_rules(project, region).select_for_update()
         known = rows.filter(name=name).first()
         if target is not None and known is not None:
             raise ValidationException(f"Name: there is a rule '{name}' already")
@@ -144,11 +145,20 @@ def revision_of(rule: EventRule) -> str:
 
 
 def next_ms(rule: EventRule) -> int | None:
-    """Return when a rule is due next, None if it never is."""
+    """Return when a rule or schedule is due next, None if it never is."""
     if not rule.schedule or rule.state != RuleState.ENABLED:
         return None
-    schedule = schedules.parse_schedule(rule.schedule, rule.timezone)
-    return schedule.next(clock.now_ms(), rule.created_ms)
+    return moment_after(rule, clock.now_ms())
+
+
+def moment_after(rule: EventRule, after_ms: int) -> int | None:
+    """Return the first moment (epoch ms) of what a rule or schedule says after another one."""
+    scheduler = bool(rule.schedule_group)
+    schedule = schedules.parse_schedule(rule.schedule, rule.timezone, with_once=scheduler)
+    if not scheduler:
+        return schedule.next(after_ms, rule.created_ms)
+    began_ms = rule.created_ms if rule.start_ms is None else rule.start_ms
+    return schedules.ScheduleDates(began_ms, rule.end_ms).next(schedule, after_ms)
 
 
 def _check(name: str, pattern: str, schedule: str, timezone: str, state: str) -> None:
@@ -180,10 +190,15 @@ def check_pattern(text: str) -> patterns.Pattern:
 
 def get_rule(project: Project, region: str, name: str) -> EventRule:
     """Return a rule of the project; raise ResourceNotFoundException."""
-    rule = EventRule.objects.filter(project=project, region=region, name=name).first()
+    rule = bus_rules(project, region).filter(name=name).first()
     if rule is None:
         raise _missing(name)
     return rule
+
+
+def bus_rules(project: Project, region: str) -> QuerySet[EventRule]:
+    """Return the rules of the event bus; EventBridge Scheduler's schedules are none of them."""
+    return EventRule.objects.filter(project=project, region=region, schedule_group="")
 
 
 def _missing(name: str) -> ServiceError:
@@ -196,7 +211,7 @@ def list_rules(
     project: Project, region: str, *, prefix: str = "", after: str = "", limit: int = 100
 ) -> list[EventRule]:
     """Return rules by name."""
-    rules = EventRule.objects.filter(project=project, region=region, name__gt=after)
+    rules = bus_rules(project, region).filter(name__gt=after)
     if prefix:  # compared here: SQLite's LIKE takes _ and case otherwise than AWS
         rules = rules.filter(name__gte=prefix)
         return [rule for rule in rules.order_by("name") if rule.name.startswith(prefix)][:limit]
@@ -232,7 +247,7 @@ def delete_rule(
     """Delete a rule; a missing one succeeds, one with targets is refused unless said otherwise."""
 
     def store() -> None:
-        rule = EventRule.objects.filter(project=project, region=region, name=name).first()
+        rule = bus_rules(project, region).filter(name=name).first()
         if rule is None:
             return
         if not with_targets and rule.targets.exists():
@@ -258,7 +273,8 @@ def put_targets(
 
     Return the targets that are wrong: TargetId, ErrorCode, ErrorMessage of each.
     """
-    wrong = {target["Id"]: problem for target in targets if (problem := _problem(project, target))}
+    problems = ((target["Id"], target_problem(project, region, target)) for target in targets)
+    wrong = {number: problem for number, problem in problems if problem}
     good = [target for target in targets if target["Id"] not in wrong]
 
     def store() -> None:
@@ -287,7 +303,7 @@ def put_targets(
     ]
 
 
-def _problem(project: Project, target: dict[str, Any]) -> str:
+def target_problem(project: Project, region: str, target: dict[str, Any]) -> str:
     """Return what is wrong with a target, "" if nothing is."""
     try:
         kind = addresses.address_kind(target["Arn"])
@@ -295,11 +311,12 @@ def _problem(project: Project, target: dict[str, Any]) -> str:
     except (addresses.AddressError, inputs.InputError) as error:
         return str(error)
     queue = (target.get("DeadLetterConfig") or {}).get("Arn")
-    if queue and not queue.startswith("arn:aws:sqs:"):
+    if queue and not re.match(r"arn:aws[a-z-]*:sqs:", queue):
         return f"DeadLetterConfig: got '{queue}', wanted the ARN of an SQS queue"
     if kind == "machine":
         machine = ":".join(target["Arn"].split(":")[:7])
-        if not StateMachine.objects.filter(project=project, arn=machine).exists():
+        known = StateMachine.objects.filter(project=project, region=region, arn=machine)
+        if not known.exists():
             return f"State Machine Does Not Exist: '{machine}'"
     return ""
 
@@ -326,5 +343,5 @@ def remove_targets(
 def rules_of_target(project: Project, region: str, address: str) -> list[str]:
     """Return the names of the rules that send to an address."""
     address = storable(address)  # no stored address has a NUL, and PostgreSQL takes none
-    rules = EventRule.objects.filter(Q(targets__address=address), project=project, region=region)
+    rules = bus_rules(project, region).filter(targets__address=address)
     return list(rules.order_by("name").values_list("name", flat=True).distinct())

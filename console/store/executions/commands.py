@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from django.db.models import F
 
@@ -17,6 +17,7 @@ from console.store.db.texts import storable
 from console.store.events import outbox
 from console.store.executions import redrive
 from console.store.state import timers
+from console.store.state.facts import Belongs
 from console.store.tasks import jobs, schedule
 
 if TYPE_CHECKING:
@@ -36,15 +37,6 @@ _LEFT = tuple(
     Statement(order, f"DELETE FROM {table} WHERE execution_id = %s", ("bigint",))
     for order, table in ((71, "console_timer"), (72, "console_inboxmessage"))
 )
-
-
-class Belongs(NamedTuple):
-    """To what an execution belongs, for as long as it is there: ``Execution`` has the columns."""
-
-    map_run: int | None
-    project: int
-    parent: int | None
-    parent_task: int | None
 
 
 class Fenced(Exception):

@@ -23,6 +23,7 @@ from console.store.events import outbox
 from console.store.executions import commands, step
 from console.store.machines import machines
 from console.store.state import caches, history, throttle, transition_rate
+from console.store.state.facts import Belongs
 from console.store.state.values import StoredValues, save_values
 
 EXPRESS_S = 300
@@ -330,7 +331,7 @@ def insert_execution(
         values.apply(engine_step)
     save_values(values)
     issued = [command for engine_step in prepared.steps for command in engine_step.commands]
-    belongs = commands.Belongs(
+    belongs = Belongs(
         execution.map_run_id, execution.project_id, execution.parent, execution.parent_task
     )
     commands.apply_commands(execution.pk, execution.arn, issued, belongs)

@@ -11,11 +11,12 @@ import contextlib
 import json
 import secrets
 import time
-from collections import OrderedDict
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field
+from dataclasses import replace as replace_fields
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
+from msgspec.structs import replace
 from structlog.contextvars import bound_contextvars
 
 import engine
@@ -27,9 +28,10 @@ from console.store.db import epoch, signals
 from console.store.db.recording import Mergeable, Statement
 from console.store.db.writer import hand_in, is_embedded, is_outage
 from console.store.events import outbox
-from console.store.executions.commands import Belongs, Fenced, apply_commands
+from console.store.executions.commands import Fenced, apply_commands
 from console.store.state import history, inbox, timers, transition_rate
 from console.store.state.caches import kept_runs, machines
+from console.store.state.facts import Belongs, ExecutionFacts, find_facts, keep_facts
 from console.store.state.values import StoredValues, save_values
 from console.store.tasks import schedule
 
@@ -86,7 +88,7 @@ _GUARD = Statement(
     returning="execution_id",
     owns=True,
 )
-_GUARD_KEPT = replace(
+_GUARD_KEPT = replace_fields(
     _GUARD,
     text=f"{_GUARD.text} AND parked = '' AND NOT EXISTS"
     " (SELECT 1 FROM console_statemachine m"
@@ -225,7 +227,7 @@ def _load_for(
 ) -> Loaded | None:
     """Return a run as it was committed here last, or as it is, with outcomes as its messages."""
     values = StoredValues(execution_id)
-    kept, facts = kept_runs.latest(execution_id), _facts.get(execution_id)
+    kept, facts = kept_runs.latest(execution_id), find_facts(execution_id)
     if kept is not None and facts is not None:
         version, run = kept[0], kept[1].reading(values)
     else:
@@ -248,27 +250,11 @@ def _load_for(
     return loaded
 
 
-class _Facts(NamedTuple):
-    """What of an execution never changes."""
-
-    arn: str
-    definition: str
-    machine_arn: str
-    belongs: Belongs
-
-
-_facts: OrderedDict[int, _Facts] = OrderedDict()
-_FACTS = 2_000
-
-
-def _keep_facts(execution_id: int, row: Sequence[Any]) -> _Facts:
-    """Remember of a row of ``_LOAD`` what never changes."""
-    facts = _Facts(row[5], row[6], row[9].partition("/")[0], Belongs(row[8], *row[10:13]))
-    _facts[execution_id] = facts
-    while len(_facts) > _FACTS:
-        with contextlib.suppress(KeyError):  # another thread was first
-            _facts.popitem(last=False)
-    return facts
+def _keep_facts(execution_id: int, row: Sequence[Any]) -> ExecutionFacts:
+    """Keep and return what of a row of ``_LOAD`` never changes."""
+    belongs = Belongs(row[8], *row[10:13])
+    facts = ExecutionFacts(row[5], row[6], row[9].partition("/")[0], belongs)
+    return keep_facts(execution_id, facts)
 
 
 def set_crash_watch(watch: Callable[[int], AbstractContextManager[None]]) -> None:
@@ -302,7 +288,7 @@ def load_step(execution_id: int) -> Loaded | None:
         ready = False
     messages: list[engine.Message] = [engine.Continue()] if ready else []
     messages += [engine.TimerFired(name) for name in due]
-    messages += [inbox.load_message(kind, body) for _, kind, body, _ in inbox_rows]
+    messages += inbox.load_messages([(kind, body) for _, kind, body, _ in inbox_rows])
     if map_run is not None:
         machine_status = status_above(machine_arn)
     values = StoredValues(execution_id)

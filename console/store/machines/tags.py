@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import re2
+
 from console import arns
 from console.errors import ErrorCode, ServiceError, ValidationException
 from console.models import Activity, StateMachine, Tag
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from console.models import Project
 
 _MAX = 50
+_ALLOWED = re2.compile(r"[\p{L}\p{Z}\p{N}\s_.:/=+\-@]*")
+"""Source: API reference, Tag."""
 
 
 def check_owner(project: Project, arn: str) -> None:
@@ -33,8 +37,19 @@ def check_tags(tags: Mapping[str, str]) -> None:
     for key, value in tags.items():
         if key.lower().startswith("aws:"):
             raise ValidationException(f"Tag keys must not begin with aws: got {key!r}")
+        check_characters(key, value)
         activity_limits.check_tag(key, value)
         machine_options.check_tag(key, value)
+
+
+def check_characters(key: str, value: str) -> None:
+    """Raise ValidationException for a tag with characters that AWS does not take."""
+    for what, text in (("key", key), ("value", value)):
+        if not _ALLOWED.fullmatch(text):
+            raise ValidationException(
+                f"Tags may only contain Unicode letters, digits, white space, or these symbols: "
+                f"_ . : / = + - @. Got the {what} {text!r}"
+            )
 
 
 def put_tags(

@@ -24,7 +24,7 @@ from console.store.machines import machines
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from console.models import Project
+    from console.models import Execution, Project
 
 Routing = list[list[int]]  # [version number, weight], one or two
 _MOST_DIGITS = 9
@@ -130,6 +130,9 @@ def publish_version(
             description=description,
             created_ms=clock.now_ms(),
             edited_by=row.edited_by,
+            logging=row.logging,
+            tracing=row.tracing,
+            encryption=row.encryption,
         )
         version.save(force_insert=True)
         StateMachine.objects.filter(pk=row.pk).update(next_version=row.next_version + 1)
@@ -171,6 +174,15 @@ def list_versions(machine: StateMachine, *, before: int = 0, limit: int = 100) -
     if before:
         rows = rows.filter(number__lt=before)
     return list(rows.order_by("-number")[:limit])
+
+
+def version_of_execution(execution: Execution) -> Version | None:
+    """Return the version that an execution was started with; None without one, or if it is gone."""
+    number = execution.version_arn.rpartition(":")[2]
+    if execution.state_machine_id is None or not _is_number(number):
+        return None
+    rows = Version.objects.filter(state_machine=execution.state_machine_id, number=int(number))
+    return rows.first()
 
 
 # -- aliases ---------------------------------------------------------------------------------------

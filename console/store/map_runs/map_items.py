@@ -13,9 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import connection
 
+import engine
 from console.fast_path import rows
 from console.models import Execution, MapItem, MapRun, TaskRow
-from console.statuses import UNSUCCESSFUL, ExecutionStatus, MapRunStatus, Topic
+from console.statuses import (
+    UNSUCCESSFUL,
+    ExecutionStatus,
+    MapRunStatus,
+    RedriveStatus,
+    Topic,
+)
 from console.store.db import signals
 from console.store.db.writer import write
 
@@ -172,10 +179,15 @@ def writer(run: MapRun) -> Outside | None:
     return target if target is not None and target.part.get("resource") else None
 
 
-def is_flat(run: MapRun) -> bool:
-    """Tell whether the Map's own result joins the arrays that its children yield."""
+def transformation_of(run: MapRun) -> str:
+    """Return what the Map's own result is made of, as WriterConfig says.
+
+    COMPACT: the outputs of its children. FLATTEN: the elements of their arrays. NONE: all that is
+    known of the children.
+    """
     target = _outside(run, "writer")
-    return target is not None and target.part["config"].get("Transformation") == "FLATTEN"
+    config = {} if target is None else target.part.get("config") or {}
+    return str(config.get("Transformation", "COMPACT"))
 
 
 def _outside(run: MapRun, name: str) -> Outside | None:
@@ -184,6 +196,29 @@ def _outside(run: MapRun, name: str) -> Outside | None:
     if part is None:
         return None
     return Outside(run.pk, run.arn, run.parent_id, run.parent.arn, run.task, part)
+
+
+def describe_child(child: Execution) -> dict[str, Any]:
+    """Return a child as the results of a Map Run describe it."""
+    texts = {"Output": child.output, "Error": child.error, "Cause": child.cause}
+    ended = child.status not in UNSUCCESSFUL
+    redrive = RedriveStatus.NOT_REDRIVABLE if ended else RedriveStatus.REDRIVABLE_BY_MAP_RUN
+    reason = f"Execution is {child.status} and cannot be redriven"
+    return {
+        "ExecutionArn": child.arn,
+        "Input": child.input,
+        "InputDetails": {"Included": True},
+        "Name": child.name,
+        **{name: text for name, text in texts.items() if text is not None},
+        **({"OutputDetails": {"Included": True}} if child.output is not None else {}),
+        "RedriveCount": child.redrive_count,
+        "RedriveStatus": redrive,
+        **({"RedriveStatusReason": reason} if ended else {}),
+        "StartDate": engine.iso_text(child.start_ms),
+        **({"StopDate": engine.iso_text(child.stop_ms)} if child.stop_ms is not None else {}),
+        "StateMachineArn": child.state_machine_arn,
+        "Status": child.status,
+    }
 
 
 def list_results(map_run_id: int, statuses: Iterable[str]) -> Iterator[Execution]:

@@ -29,7 +29,7 @@ from console.store.state import inbox
 from console.store.tasks import claim, schedule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from console.models import Project
 
@@ -215,16 +215,16 @@ def _result(run: MapRun) -> tuple[str, engine.TaskSucceeded | engine.TaskFailed]
 
 
 def outputs_of(run: MapRun) -> str | None:
-    """Return the array of the outputs of children that succeeded, by item; None if too large."""
-    rows = Execution.objects.filter(map_run=run, status=ExecutionStatus.SUCCEEDED).order_by(
-        "item_index"
-    )
+    """Return the array of what the children that succeeded yield, by item; None if too large.
+
+    That is their outputs, unless WriterConfig says another thing.
+    """
     outputs: list[str] = []
     size = 1
-    flat = map_items.is_flat(run)
-    for text in rows.values_list("output", flat=True).iterator(chunk_size=_OUTPUTS_AT_ONCE):
-        output = (text or "null").strip()
-        if flat and output.startswith("["):
+    transformation = map_items.transformation_of(run)
+    for text in _child_texts(run, transformation):
+        output = text.strip()
+        if transformation == "FLATTEN" and output.startswith("["):
             output = output[1:-1].strip()
             if not output:
                 continue
@@ -233,6 +233,18 @@ def outputs_of(run: MapRun) -> str | None:
         if size > engine.MAX_BYTES:
             return None
     return "[" + ",".join(outputs) + "]"
+
+
+def _child_texts(run: MapRun, transformation: str) -> Iterator[str]:
+    """Yield the outputs of the children that succeeded or, with NONE, their descriptions."""
+    if transformation == "NONE":
+        for child in map_items.list_results(run.pk, [ExecutionStatus.SUCCEEDED]):
+            yield engine.dumps(map_items.describe_child(child))
+        return
+    rows = Execution.objects.filter(map_run=run, status=ExecutionStatus.SUCCEEDED)
+    outputs = rows.order_by("item_index").values_list("output", flat=True)
+    for text in outputs.iterator(chunk_size=_OUTPUTS_AT_ONCE):
+        yield text or "null"
 
 
 def _report(run: MapRun, status: str, message: engine.TaskSucceeded | engine.TaskFailed) -> None:

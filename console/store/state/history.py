@@ -1,14 +1,24 @@
-"""Store the history of an execution as append-only rows, and return it in AWS's shape."""
+"""Store the history of an execution as append-only rows, and return it in AWS's shape.
+
+The details of an event are stored as JSON text. ``aws_event`` parses them, for readers that need
+their values: pages, logs, masking, CBOR. ``raw_event`` leaves each value as the text that it is,
+which is copied into an answer in JSON. Whole events could be stored as the bytes of the answer: to
+read those takes 0.2 us an event instead of 1.0 us, but each event would be stored twice, because
+pages and searches need its columns.
+"""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 import engine
-from console.fast_path import rows
+from console.fast_path import rows, sql
 from console.models import HistoryEvent
 from console.store.db.texts import storable
+from console.store.state import history_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,6 +30,16 @@ _PAYLOADS = {
     "assignedVariables": "assignedVariablesDetails",
 }
 _DATA = (*_PAYLOADS, "parameters")
+_WHOLE = msgspec.Raw(b'{"truncated":false}')
+_split_details = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+EventRow = tuple[int, int, int, str, str]
+"""Event id, previous event id, epoch milliseconds, type, details: plain, for a page has many."""
+_SELECT = (
+    "SELECT event_id, previous, at_ms, type, details FROM console_historyevent"
+    " WHERE execution_id = %s AND event_id"
+)
 
 
 def append_events(execution_id: int, events: Iterable[engine.Event]) -> None:
@@ -52,6 +72,42 @@ def list_events(
     if after:
         events = events.filter(event_id__lt=after)
     return list(events.order_by("-event_id")[:limit])
+
+
+def read_event_rows(
+    execution_id: int, *, after: int = 0, limit: int = 100, reverse: bool = False
+) -> list[EventRow]:
+    """Return what ``list_events`` does, as columns instead of model instances."""
+    where = "> %s ORDER BY event_id LIMIT %s"
+    if reverse:
+        where = "< %s ORDER BY event_id DESC LIMIT %s"
+        after = after or history_columns.LAST
+    with sql.cursor() as cursor:
+        cursor.execute(f"{_SELECT} {where}", [execution_id, after, limit])
+        event_rows: list[EventRow] = cursor.fetchall()
+    return event_rows
+
+
+def raw_event(row: EventRow) -> dict[str, Any]:
+    """Return what ``aws_event`` does with JSON text (``msgspec.Raw``) for each detail's value."""
+    number, previous, at_ms, kind, text = row
+    event: dict[str, Any] = {
+        "timestamp": at_ms / 1000,
+        "type": kind,
+        "id": number,
+        "previousEventId": previous,
+    }
+    member = engine.DETAILS[kind]
+    if member:
+        details = _split_details(text) if text else {}
+        if "input" in details:
+            details["inputDetails"] = _WHOLE
+        if "output" in details:
+            details["outputDetails"] = _WHOLE
+        if "assignedVariables" in details:
+            details["assignedVariablesDetails"] = _WHOLE
+        event[member] = details
+    return event
 
 
 def aws_event(row: HistoryEvent, *, include_data: bool = True) -> dict[str, Any]:

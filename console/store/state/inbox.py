@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec.structs import replace
 
 import engine
 from console import clock
@@ -14,6 +15,9 @@ from console.statuses import DueKind, ExecutionStatus
 from console.store.db import signals
 from console.store.db.texts import storable
 from console.store.db.writer import write
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 M = TypeVar("M", bound=engine.Message)
 _KINDS = {
@@ -53,26 +57,47 @@ def post_message(
 
 def storable_message(message: M) -> M:
     """Return a message as it is once it was stored."""
-    texts = {name: getattr(message, name) for name in message.__slots__}
+    texts = {name: getattr(message, name) for name in message.__struct_fields__}
     changed = {
         name: storable(text)
         for name, text in texts.items()
         if isinstance(text, str) and storable(text) != text
     }
-    return dataclasses.replace(message, **changed) if changed else message  # type: ignore[arg-type]
+    return replace(message, **changed) if changed else message
 
 
 def _said(message: engine.Message) -> dict[str, Any]:
     """Return the fields that differ from their defaults: older workers do not know newer fields."""
-    pairs = ((field, getattr(message, field.name)) for field in dataclasses.fields(message))
-    return {field.name: value for field, value in pairs if value != field.default}
+    names, defaults = message.__struct_fields__, message.__struct_defaults__
+    # Only the last fields have defaults.
+    default_of = dict(zip(reversed(names), reversed(defaults), strict=False))
+    pairs = ((name, getattr(message, name)) for name in names)
+    return {name: value for name, value in pairs if default_of.get(name, ...) != value}
+
+
+def load_messages(rows: Sequence[tuple[str, str]]) -> list[engine.Message]:
+    """Make the messages of their rows (kind, body), in their order.
+
+    A timeout tells of those that follow it at once: they came in one transaction. Their own
+    messages change nothing then.
+    """
+    messages: list[engine.Message] = []
+    also: tuple[tuple[int, bool], ...] = ()
+    for kind, body in reversed(rows):
+        message = load_message(kind, body)
+        if isinstance(message, engine.TaskTimedOut):
+            message, also = replace(message, also=also), ((message.task, message.heartbeat), *also)
+        else:
+            also = ()
+        messages.append(message)
+    return messages[::-1]
 
 
 def load_message(kind: str, body: str) -> engine.Message:
     """Make a message of its row; raise ``NewerFormat`` if this version does not know it (G16)."""
     known = _KINDS.get(kind)
     fields = json.loads(body)
-    if known is None or not set(fields) <= set(known.__slots__):
+    if known is None or not set(fields) <= set(known.__struct_fields__):
         raise engine.NewerFormat(f"the message {kind}: a later version wrote it")
     return known(**fields)
 

@@ -28,13 +28,30 @@ _TIMEOUT = _LATE.format(column="timeout_due_ms", which="")
 _HEARTBEAT = _LATE.format(column="heartbeat_due_ms", which=f", clock = '{TaskClock.HEARTBEAT}'")
 
 
+_ALL_LATE = (
+    "SELECT task FROM console_taskrow"
+    f" WHERE execution_id = %s AND status <> '{TaskStatus.CLOSED}'"
+    " AND (timeout_due_ms <= %s OR heartbeat_due_ms <= %s)"
+)
+
+
 def expire_tasks(late: Iterable[tuple[int, int]]) -> int:
     """Time out those of the tasks (execution, task) that are late, in one transaction.
 
-    Return how many.
+    Return how many. All late tasks of their executions go with them: what times out in one instant
+    reaches the engine together.
     """
-    ordered = sorted(late)  # every transaction locks these rows in one order, against deadlocks
-    return write(lambda: sum(_expire(execution_id, task) for execution_id, task in ordered))
+    executions = sorted({execution_id for execution_id, _ in late})
+    return write(lambda: sum(_expire_late(execution_id) for execution_id in executions))
+
+
+def _expire_late(execution_id: int) -> int:
+    now_ms = clock.now_ms()
+    with connection.cursor() as cursor:
+        cursor.execute(_ALL_LATE, [execution_id, now_ms, now_ms])
+        # every transaction locks these rows in one order, against deadlocks
+        tasks = sorted(task for (task,) in cursor.fetchall())
+    return sum(_expire(execution_id, task) for task in tasks)
 
 
 def _expire(execution_id: int, task: int) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,6 +130,8 @@ def host_name() -> str:
 
 def is_running(pid: int) -> bool:
     """Tell whether a process of this machine is still there."""
+    if sys.platform == "win32":  # os.kill would press Ctrl-C there
+        return _is_running_on_windows(pid)
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -136,3 +139,16 @@ def is_running(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def _is_running_on_windows(pid: int) -> bool:
+    import ctypes
+
+    synchronize, wait_timeout = 0x00100000, 0x102
+    kernel: Any = ctypes.windll.kernel32  # type: ignore[attr-defined]  # on Windows it is there
+    handle = kernel.OpenProcess(synchronize, False, pid)
+    if not handle:
+        return False
+    running = kernel.WaitForSingleObject(handle, 0) == wait_timeout
+    kernel.CloseHandle(handle)
+    return bool(running)

@@ -9,6 +9,7 @@ from django.shortcuts import redirect
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
+from console.access import PROJECT_COOKIE
 from console.store.people import people
 from console.web.core import columns
 from console.web.core.forms import PageForm, SubsetField, TextField
@@ -17,15 +18,19 @@ from console.web.core.scope import scope_of
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-_CHOICES = {"theme": ("light", "dark", "system"), "clock": ("utc", "local")}
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "theme": ("light", "dark", "system"),
+    "clock": ("utc", "local"),
+}
 _YEAR = 365 * 24 * 3600
 
 
 class PreferencesForm(PageForm):
-    """The choices that are kept in cookies, and where the reader was."""
+    """The choices that are kept in cookies, and where to go then."""
 
     theme = TextField(strip=False)
     clock = TextField(strip=False)
+    project = TextField(strip=False)
     next = TextField(strip=False)
 
 
@@ -45,7 +50,10 @@ def save_preferences(request: HttpRequest) -> HttpResponse:
     response = HttpResponse(status=204)
     if not request.headers.get("HX-Request"):
         response = redirect(local_address(request, sent["next"]))
-    for name, allowed in _CHOICES.items():
+    choices = dict(_CHOICES)
+    if sent["project"]:
+        choices[PROJECT_COOKIE] = scope_of(request).principal.projects
+    for name, allowed in choices.items():
         if sent[name] in allowed:
             response.set_cookie(name, sent[name], max_age=_YEAR, samesite="Lax", httponly=True)
     return response

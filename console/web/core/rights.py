@@ -42,6 +42,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "prometheus": {"GET": (ANYBODY,)},  # from this machine, or with the token
     "healthz": {"GET": (ANYBODY,)},
     "readyz": {"GET": (ANYBODY,)},
+    "reset": {"POST": (ANYBODY,)},  # not there unless `up --allow-reset` says so
     # -- any person who is signed in
     "logout": {"POST": (SIGNED_IN,)},
     "password": {"GET": (VIEW,), "POST": (VIEW,)},
@@ -88,6 +89,8 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "overview",
             "overview-updates",
             "payload",
+            "ran-definition",
+            "ran-text",
             "step",
             "targets",
             "tasks",
@@ -137,6 +140,12 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "send-again": {"POST": ("events:SendAgain",)},
     "schedules": {"GET": (VIEW,), "POST": (_RULE,)},
     "rule": {"GET": (VIEW,), "POST": (_RULE,)},
+    "schedule": {"GET": (VIEW,)},
+    "schedule-switch": {"POST": ("scheduler:UpdateSchedule",)},
+    "schedule-delete": {
+        "GET": ("scheduler:DeleteSchedule",),
+        "POST": ("scheduler:DeleteSchedule",),
+    },
     "rule-switch": {"POST": ("events:EnableRule", "events:DisableRule")},
     "rule-delete": {"GET": ("events:DeleteRule",), "POST": ("events:DeleteRule",)},
     "target-add": {"POST": ("events:PutTargets",)},

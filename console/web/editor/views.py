@@ -9,6 +9,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
 import engine
+from console import arns
 from console.errors import ConflictException, InvalidDefinition, ServiceError
 from console.store.db import audit
 from console.store.machines import machines as store
@@ -175,7 +176,7 @@ def _typed_fields(scope: Scope, sent: dict[str, Any]) -> dict[str, Any]:
 
 
 def _default_role(scope: Scope) -> str:
-    return f"arn:aws:iam::{scope.project.account_id}:role/stepyard"
+    return f"arn:{arns.partition_of(scope.region)}:iam::{scope.project.account_id}:role/stepyard"
 
 
 def _render_refusal(request: HttpRequest, error: ServiceError, **typed: Any) -> HttpResponse:

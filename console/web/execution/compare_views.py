@@ -14,6 +14,7 @@ from console.models import Execution
 from console.statuses import ExecutionStatus
 from console.web.core.scope import Scope, render, scope_of
 from console.web.execution import compare as comparing
+from console.web.execution.root_cause import root_cause_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -53,7 +54,7 @@ def _compared_context(a: Execution, b: Execution) -> dict[str, Any]:
     return {
         "a": a,
         "b": b,
-        "sides": (("A", a), ("B", b)),
+        "sides": [("A", a, root_cause_of(a)), ("B", b, root_cause_of(b))],
         "parting": comparing.find_divergence(ours, theirs),
         "rows": comparing.shown_rows(rows),
         "states": len(rows),

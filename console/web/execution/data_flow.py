@@ -98,7 +98,7 @@ def _try_state(
     entered: visit_events.VisitEvent,
     mock: engine.Mock | None,
 ) -> engine.Trial:
-    machine, name = engine.parse_state(execution.definition.text, node.name)
+    machine, name = engine.parse_stored_state(execution.definition.text, node.name)
     return engine.try_state(
         machine,
         name,

@@ -8,7 +8,7 @@ from django.http import Http404
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from console.web.core import formatting
+from console.web.core import formatting, json_view
 from console.web.core.scope import render, scope_of
 from console.web.execution import audit_trail, time_machine, waiting
 from console.web.execution.page_parts import facts_context, history_context, picture_context
@@ -39,6 +39,23 @@ def execution_page(request: HttpRequest, machine_name: str, execution_name: str)
         else audit_trail.audit_trail_of(execution),
     }
     return render(request, "execution/page.html", context)
+
+
+@require_safe
+def executed_definition(
+    request: HttpRequest, machine_name: str, execution_name: str
+) -> HttpResponse:
+    """Answer with the definition that an execution ran with, whatever its machine has now."""
+    execution = scope_of(request).execution(machine_name, execution_name)
+    context = {
+        "section": "executions",
+        "execution": execution,
+        "machine_name": machine_name,
+        "base": reverse("execution", args=[machine_name, execution.name]),
+        "status": formatting.EXECUTION[execution.status],
+        "definition": json_view.payload_view(execution.definition.text, "definition.asl.json"),
+    }
+    return render(request, "execution/definition.html", context)
 
 
 @require_safe

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from console.web.core import formatting
 from console.web.execution import map_progress
+from console.web.execution.steps import ShownIteration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -160,6 +161,20 @@ def iterations_of_map(trace: Trace, owner: Node) -> list[Iteration]:
             if before is None or rank < before:
                 best[index] = rank
     return [Iteration(index, _WORST[rank[0]], rank[2]) for index, rank in sorted(best.items())]
+
+
+def shown_iteration(trace: Trace, name: str, iteration: str) -> ShownIteration | None:
+    """Return which iteration the graph shows inside the Map around a state, None for all."""
+    node = trace.graph.by_id.get(trace.graph.by_name.get(name, ""))
+    index = parse_iteration(iteration)
+    owner = _owning_map(trace.graph, node) if node is not None and index else None
+    if owner is None:
+        return None
+    depth = _map_depth(trace.graph, owner) + 1
+    if len(index) < depth:
+        return None
+    inside = frozenset(node.id for node in nodes_within(trace.graph, owner))
+    return ShownIteration(inside, index[:depth])
 
 
 def nodes_within(graph: Graph, owner: Node) -> list[Node]:

@@ -18,11 +18,12 @@ from django.views.decorators.http import require_safe
 import engine
 from console.statuses import ExecutionStatus
 from console.web.core.scope import render, scope_of
-from console.web.execution import audit_trail, map_progress, steps, waiting
+from console.web.execution import audit_trail, iterations, map_progress, steps, waiting
 from console.web.execution.note_stamp import note_stamp
 from console.web.execution.page_parts import (
     ending_context,
     facts_context,
+    failed_children,
     painted_context,
     panel_context,
     past_context,
@@ -34,12 +35,18 @@ from console.web.history.event_filter import EventFilter
 from console.web.history.traces import open_trace
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from django.http import HttpRequest, QueryDict
 
     from console.models import Execution
     from console.web.execution.map_progress import MapRuns
     from console.web.execution.panel import Panel
+    from console.web.execution.steps import ShownIteration
     from engine import Trace
+
+MOST_REPAINTED = 300
+"""Of how many states inside Maps a choice repaints the graph; beyond, a reload does it."""
 
 
 @require_safe
@@ -64,8 +71,9 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
             context |= painted_context(execution, trace, request.GET, maps=maps) | ending_context(
                 execution, trace
             )
+            context["child_failures"] = failed_children(execution, trace, maps) if over else None
             changed = _changed_states(trace, cursor, counted=counted)
-            context["paint"] = _paint_json(trace, changed, maps)
+            context["paint"] = _paint_json(trace, changed, context["summaries"])
             context["cursor"] = trace.last
             context["step_changed"] = trace.graph.by_name.get(context["chosen"]) in changed
     except engine.DefinitionError:
@@ -76,7 +84,7 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
     context["more"] = _more_events_text(rows, context, request.GET)
     context["other_visit"] = _shows_other_visit(context.get("panel"), request.GET)
     context["bars_now"] = "tree" in context and (over or request.GET.get("view") == "timeline")
-    context |= facts_context(execution) if over else {}
+    context |= facts_context(execution) if over or context.get("panel") is None else {}
     context |= waiting.waiting_context(execution)
     context["activity"] = audit_trail.audit_trail_of(execution)
     response = render(request, "execution/_live_update.html", context)
@@ -94,6 +102,7 @@ def time_machine_moment(
         "execution": execution,
         "machine_name": machine_name,
         "base": reverse("execution", args=[machine_name, execution.name]),
+        **facts_context(execution),
         "over": True,
     }
     try:
@@ -152,14 +161,29 @@ def _changed_states(trace: Trace, cursor: int, *, counted: bool) -> set[str]:
     return changed | {node for node, owner in outside.items() if owner in changed}
 
 
-def _paint_json(trace: Trace, changed: set[str], maps: MapRuns | None) -> str:
+def _paint_json(trace: Trace, changed: set[str], summaries: Mapping[str, steps.StepSummary]) -> str:
     """Return as JSON what the script needs to repaint.
 
     That is: the changed states, all ways taken, and the event types one can filter by.
     """
-    shown = steps.step_summaries(trace, changed, maps)
+    shown = {node: summary for node, summary in summaries.items() if node in changed}
     taken = {f"{source}-{target}" for source, target in trace.taken}
     return json.dumps({**_paint_values(shown, taken), "types": sorted(trace.types)})
+
+
+def _repaint_json(trace: Trace, maps: MapRuns | None, shown: ShownIteration | None) -> str:
+    """Return as JSON the states inside inline Maps, as the chosen iteration or all of them left."""
+    graph = trace.graph
+    inside = {
+        node.id
+        for owner in graph.nodes
+        if owner.type == "Map" and not owner.distributed
+        for node in iterations.nodes_within(graph, owner)
+    }
+    if not inside or len(inside) > MOST_REPAINTED:
+        return ""
+    summaries = steps.step_summaries(trace, inside, maps, shown)
+    return json.dumps(_paint_values(summaries, set())["nodes"])
 
 
 def _paint_values(summaries: dict[str, steps.StepSummary], taken: set[str]) -> dict[str, Any]:
@@ -183,7 +207,10 @@ def _paint_values(summaries: dict[str, steps.StepSummary], taken: set[str]) -> d
 
 
 def _shows_other_visit(shown: Panel | None, query: QueryDict) -> bool:
-    """Tell whether the panel moved on to another visit of its state."""
+    """Tell whether the panel moved on to another visit of its state, or to another state."""
+    name = shown.node.name if shown is not None else ""
+    if name != query.get("seen_step", name):
+        return True
     return shown is not None and query.get("seen_visit", "") != shown.place_key
 
 
@@ -200,6 +227,7 @@ def step_panel(request: HttpRequest, machine_name: str, execution_name: str) -> 
                 else map_progress.map_runs_of_execution(execution, trace)
             )
             shown = panel_context(execution, trace, request.GET, maps)
+            shown["repaint"] = _repaint_json(trace, maps, shown["shown_iteration"])
             shown["past_ms"] = past_ms(execution, trace) if asked_event(request.GET) else None
     except engine.DefinitionError as error:
         raise Http404("This definition can no longer be drawn.") from error
@@ -209,6 +237,7 @@ def step_panel(request: HttpRequest, machine_name: str, execution_name: str) -> 
         "execution": execution,
         "machine_name": machine_name,
         "base": reverse("execution", args=[machine_name, execution.name]),
+        **facts_context(execution),
         **shown,
     }
     return render(request, "execution/_panel.html", context)

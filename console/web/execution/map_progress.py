@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 
 from console.models import MapRun
 from console.statuses import MapRunStatus
+from console.web.execution.child_counts import count_children
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from console.models import Execution
+    from console.web.execution.child_counts import ChildCounts
     from engine import Graph, Trace
 
 MOST = 1_000
@@ -74,11 +76,17 @@ class MapRuns:
     """The Map Runs of an execution. ``runs``: (node id, visit, iteration) and row, oldest first."""
 
     runs: tuple[tuple[tuple[str, int, tuple[int, ...]], MapRun], ...] = field(repr=False)
+    states: Mapping[str, ChildCounts] = field(default_factory=dict, repr=False)
+    """Name of a state inside a distributed Map -> how the children fared in it."""
 
     def of_node(self, node: str) -> MapProgress | None:
         """Return the counts of a state: of its newest Map Run in each iteration around it."""
         newest = {where[2]: run for where, run in self.runs if where[0] == node}
         return _sum_progress(newest.values())
+
+    def newest_of_visit(self, node: str, visit: int) -> MapRun | None:
+        """Return the newest Map Run of one visit, None if it began none."""
+        return next((run for where, run in reversed(self.runs) if where[:2] == (node, visit)), None)
 
     def of_visit(self, node: str, visit: int) -> MapProgress | None:
         """Return the counts of one visit: of its newest Map Run, as a retry makes another."""
@@ -118,7 +126,9 @@ def map_runs_of_execution(execution: Execution, trace: Trace) -> MapRuns | None:
         return None
     rows = MapRun.objects.filter(parent=execution, task__lte=trace.last).only(*_COLUMNS)
     newest = list(rows.order_by("-task")[:MOST])
-    return MapRuns(tuple(_placed(trace, reversed(newest))))
+    placed = tuple(_placed(trace, reversed(newest)))
+    last = {(where[0], where[2]): run for where, run in placed}
+    return MapRuns(placed, count_children(last.values()))
 
 
 def _placed(

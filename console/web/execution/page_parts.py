@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import engine
@@ -14,14 +15,18 @@ from console.store.executions import replay
 from console.web.core import formatting, json_view
 from console.web.core.causes import cause_of
 from console.web.execution import (
+    child_counts,
     data_flow,
     iterations,
     map_progress,
     panel,
+    problems,
+    root_cause,
     step_tree,
     steps,
     time_machine,
 )
+from console.web.execution.chosen_step import ChosenStep, default_step
 from console.web.execution.timeline import bars
 from console.web.graph import svg
 from console.web.history import event_table
@@ -78,6 +83,7 @@ def picture_context(execution: Execution, query: QueryDict) -> dict[str, Any]:
             }
             if not time_machine.asked_event(query):
                 maps = map_progress.map_runs_of_execution(execution, trace)
+                context["child_failures"] = failed_children(execution, trace, maps)
                 return {**context, **painted_context(execution, trace, query, maps=maps)}
     except engine.DefinitionError:  # stored by a version that checked less
         return {"picture": None}
@@ -127,15 +133,35 @@ def panel_context(
     execution: Execution, trace: Trace, query: QueryDict, maps: MapRuns | None = None
 ) -> dict[str, Any]:
     """Return the panel and which step it is about; an iteration of a Map leads into the Map."""
-    iteration = query.get("iteration", "")
-    chosen = iterations.leading_state(trace, query.get("step", ""), iteration)
-    shown = panel.panel_of_state(execution, trace, chosen, asked_visit(query), iteration, maps)
+    asked = asked_step(execution, trace, query)
+    chosen = iterations.leading_state(trace, asked.name, asked.iteration)
+    shown = panel.panel_of_state(execution, trace, chosen, asked.visit, asked.iteration, maps)
     tab = tab_context(query)
     flow = None
     if tab["tab"] == "flow" and shown is not None and shown.number:
         visit = trace.visits[shown.node.id][shown.number - 1]
         flow = data_flow.data_flow_of(execution, trace, visit, shown)
-    return {"panel": shown, "chosen": chosen, "flow": flow, **tab}
+    return {
+        "panel": shown,
+        "chosen": chosen,
+        "flow": flow,
+        "problem": problems.next_problem(trace, shown),
+        "shown_iteration": iterations.shown_iteration(trace, chosen, query.get("iteration", "")),
+        **tab,
+    }
+
+
+def asked_step(execution: Execution, trace: Trace, query: QueryDict) -> ChosenStep:
+    """Return what the panel is about: what the reader chose, else what tells most."""
+    if "step" in query:
+        return ChosenStep(query.get("step", ""), asked_visit(query), query.get("iteration", ""))
+    if time_machine.asked_event(query):
+        last = trace.last_event
+        return ChosenStep(last.state if last else "", 0, query.get("iteration", ""))
+    chosen = default_step(execution, trace)
+    if "visit" in query or "iteration" in query:
+        return replace(chosen, visit=asked_visit(query), iteration=query.get("iteration", ""))
+    return chosen
 
 
 def asked_visit(query: QueryDict) -> int:
@@ -155,7 +181,8 @@ def painted_context(
 
     ``maps``: the counts of Map Runs as they are now; None in the past, which nobody kept.
     """
-    summaries = steps.step_summaries(trace, maps=maps)
+    shown_panel = panel_context(execution, trace, query, maps)
+    summaries = steps.step_summaries(trace, maps=maps, shown=shown_panel["shown_iteration"])
     filters = step_tree.StepFilters.of(query)
     matching = step_tree.step_rows(trace, summaries, filters)
     rows = matching[:MOST_ROWS]
@@ -174,7 +201,7 @@ def painted_context(
         "timeline": {"axis": axis, "bars": drawn},
         "taken": {f"{source}-{target}" for source, target in trace.taken},
         "map_stamp": maps.stamp if maps else "",
-        **panel_context(execution, trace, query, maps),
+        **shown_panel,
     }
 
 
@@ -187,7 +214,19 @@ def ending_context(execution: Execution, trace: Trace) -> dict[str, Any]:
         "failed_at": trace.graph.by_id[culprit.node].name if culprit else "",
         "failed_visit": trace.visits[culprit.node].place(culprit) if culprit else 0,
         "failed_iteration": ".".join(map(str, culprit.iteration)) if culprit else "",
+        "root": root_cause.root_cause(execution, trace),
     }
+
+
+def failed_children(
+    execution: Execution, trace: Trace, maps: MapRuns | None
+) -> child_counts.ChildFailures | None:
+    """Return how the children failed of the distributed Map that ended the execution."""
+    culprit = trace.culprit
+    if maps is None or culprit is None:
+        return None
+    run = maps.newest_of_visit(culprit.node, culprit.number)
+    return child_counts.failures_of_children(execution.project, run) if run else None
 
 
 def facts_context(execution: Execution) -> dict[str, Any]:
@@ -200,6 +239,7 @@ def facts_context(execution: Execution) -> dict[str, Any]:
         else json_view.payload_view(execution.output, "output.json"),
         "cause": cause_of(execution.cause),
         "origin": replay.origin_of(execution),
+        "log_pattern": f'{{ $.execution_arn = "{execution.arn}" }}',
         "over": execution.status != ExecutionStatus.RUNNING,
         "parked": masked_execution.masked_execution(execution).mask.words(execution.runrow.parked)
         if hasattr(execution, "runrow")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from console.models import Execution
     from console.web.execution.map_progress import MapProgress, MapRuns
     from console.web.history.visit_events import VisitEvent
-    from engine import Node, Trace
+    from engine import Node, Trace, Visits
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +137,14 @@ def panel_of_state(  # the arguments are what an address says
 ) -> Panel | None:
     """Return the panel of a state, None if there is no such state.
 
-    ``number``: which visit, from 1; 0 for the one that tells most: the first failed, else the last,
-    of ``iteration`` if that is given.
+    ``number``: which visit, from 1; 0 for the one that tells most, of ``iteration`` if given: the
+    last while it runs, else the first that failed, else the first whose error was caught.
     """
     node_id = trace.graph.by_name.get(name)
     if node_id is None:
         return None
     summary = step_summaries(trace, [node_id], maps)[node_id]
-    if summary.status is formatting.IN_CHILD_EXECUTIONS:
+    if summary.in_children:
         return Panel(
             summary,
             summary.node,
@@ -164,10 +164,19 @@ def panel_of_state(  # the arguments are what an address says
         status = formatting.STEP[""] if index else summary.status
         return Panel(summary, summary.node, status, 0, 0, picker=picker)
     if number not in places:
-        failed = sorted(visits.failed() & set(places))
-        last = places[-1]
-        number = failed[0] if failed and visits[last - 1].status != "running" else last
+        number = _telling_visit(trace, visits, places)
     return _panel_of_visit(execution, trace, summary, number, maps)
+
+
+def _telling_visit(trace: Trace, visits: Visits, places: Sequence[int]) -> int:
+    """Return the visit to look at first; what failed before a retry counts less."""
+    last = places[-1]
+    statuses = visits.statuses()
+    if statuses[last - 1] == "running":
+        return last
+    bad = [place for place in places if statuses[place - 1] in ("failed", "caught")]
+    still = [place for place in bad if trace.counts_still(visits.numbers[place - 1])] or bad
+    return min(still, key=lambda place: (statuses[place - 1] != "failed", place), default=last)
 
 
 def _child_executions_note(trace: Trace, node: str, maps: MapRuns | None) -> ChildExecutionsNote:

@@ -29,6 +29,13 @@ def execution_payload(
 
 
 @require_safe
+def definition_text(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
+    """Answer with the definition that an execution ran with, as it was stored."""
+    execution = scope_of(request).execution(machine_name, execution_name)
+    return _text_response(execution.definition.text)
+
+
+@require_safe
 def event_payload(
     request: HttpRequest, machine_name: str, execution_name: str, number: int, field: str
 ) -> HttpResponse:

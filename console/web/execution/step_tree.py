@@ -63,7 +63,8 @@ class StepRow:
     """One line: a state, or an ``iteration`` of a Map. ``key``: its status's.
 
     ``retries``: of the last visit, None of an iteration. ``matches``: False for what only leads
-    down to a match. ``visits_made``: for the timeline.
+    down to a match. ``visits_made``: for the timeline. ``apart``: the status, if the state runs in
+    child executions.
     """
 
     id: str
@@ -80,11 +81,12 @@ class StepRow:
     retries: int | None = None
     matches: bool = True
     visits_made: Sequence[Visit] = field(default=(), repr=False)
+    apart: formatting.StatusLabel | None = None
 
     @property
     def status(self) -> formatting.StatusLabel:
         """Return tone and word."""
-        return formatting.STEP.get(self.key, formatting.IN_CHILD_EXECUTIONS)
+        return self.apart or formatting.STEP[self.key]
 
     @property
     def took(self) -> int | None:
@@ -163,6 +165,7 @@ def _state(trace: Trace, node: Node, summary: StepSummary, depth: int) -> StepRo
         visits=len(visits),
         retries=summary.retries,
         visits_made=visits,
+        apart=summary.status if summary.in_children else None,
     )
 
 

@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from console.web.execution.map_progress import MapProgress, MapRuns
-    from engine import Node, Trace
+    from engine import Node, Trace, Visit
 
 
 @dataclass(frozen=True, slots=True)
 class StepSummary:
-    """A state's line. ``note``: ``1.2 s``, ``3 of 5``; ``depth``: how many boxes it stands in."""
+    """A state's line. ``note``: ``1.2 s``, ``3 of 5``; ``depth``: how many boxes it stands in.
+
+    ``in_children``: it runs in the child executions of a distributed Map.
+    """
 
     node: Node
     depth: int
@@ -32,6 +35,7 @@ class StepSummary:
     visits: int = 0
     retries: int = 0
     note: str = ""
+    in_children: bool = False
 
     @property
     def label(self) -> str:
@@ -41,26 +45,44 @@ class StepSummary:
             parts.append(f"{self.visits} visits")
         if self.duration:
             parts.append(self.duration)
-        if self.note:
+        if self.note and self.note != self.duration:
             parts.append(self.note)
         return ", ".join(parts)
 
     @property
     def under(self) -> str:
         """Return the small line under the name in the graph."""
-        if self.status is formatting.IN_CHILD_EXECUTIONS:
-            return self.status.word
+        if self.in_children:
+            return self.note or self.status.word
         if not self.visits:
             return f"{self.node.type} · {self.node.detail}" if self.node.detail else self.node.type
         return f"{self.status.word} · {self.note}" if self.note else self.status.word
 
 
+@dataclass(frozen=True, slots=True)
+class ShownIteration:
+    """The iteration of a Map that the graph shows inside of it; ``nodes``: what is inside."""
+
+    nodes: frozenset[str]
+    index: tuple[int, ...]
+
+    def places(self, trace: Trace, node: str) -> list[int]:
+        """Return which visits of a state belong to it, from 0."""
+        size = len(self.index)
+        iterations = trace.visits_of(node).iterations()
+        return [place for place, index in enumerate(iterations) if index[:size] == self.index]
+
+
 def step_summaries(
-    trace: Trace, only: Iterable[str] | None = None, maps: MapRuns | None = None
+    trace: Trace,
+    only: Iterable[str] | None = None,
+    maps: MapRuns | None = None,
+    shown: ShownIteration | None = None,
 ) -> dict[str, StepSummary]:
     """Return node id -> summary, of all states or of ``only`` some.
 
-    ``maps``: the Map Runs, whose counts distributed Maps show.
+    ``maps``: the Map Runs, whose counts distributed Maps show. ``shown``: the iteration that the
+    states inside a Map are summarized for, None for all of them together.
     """
     statuses = trace.statuses()
     depths = _depths(trace)
@@ -71,9 +93,17 @@ def step_summaries(
         if chosen is not None and node.id not in chosen:
             continue
         if node.id in outside and trace.visits_of(outside[node.id]):
+            counts = maps.states.get(node.name) if maps is not None else None
             summaries[node.id] = StepSummary(
-                node, depths[node.group], formatting.IN_CHILD_EXECUTIONS
+                node,
+                depths[node.group],
+                counts.status if counts else formatting.IN_CHILD_EXECUTIONS,
+                note=counts.text if counts else "",
+                in_children=True,
             )
+            continue
+        if shown is not None and node.id in shown.nodes:
+            summaries[node.id] = _summary_in_iteration(trace, node, depths[node.group], shown, maps)
             continue
         counted = maps.of_node(node.id) if maps is not None and node.distributed else None
         status = statuses.get(node.id, "")
@@ -90,7 +120,26 @@ def _summary(
     if not status:  # entered before a retry, not since
         before = f"{len(visits)} earlier visit{'s' if len(visits) > 1 else ''}"
         return StepSummary(node, depth, formatting.STEP[""], visits=len(visits), note=before)
-    last = visits[-1]
+    done = _map_progress_text(trace, node, counted)
+    return _visited_summary(node, depth, status, visits[-1], len(visits), done)
+
+
+def _summary_in_iteration(
+    trace: Trace, node: Node, depth: int, shown: ShownIteration, maps: MapRuns | None
+) -> StepSummary:
+    places = shown.places(trace, node.id)
+    if not places:
+        return StepSummary(node, depth, formatting.STEP[""])
+    last = trace.visits_of(node.id)[places[-1]]
+    counted = maps.of_visit(node.id, last.number) if maps is not None and node.distributed else None
+    done = counted.note if counted else ""
+    return _visited_summary(node, depth, last.status, last, len(places), done)
+
+
+def _visited_summary(
+    node: Node, depth: int, status: str, last: Visit, visits: int, done: str
+) -> StepSummary:
+    """Return the summary of a state by its last visit. ``done``: how far a Map is."""
     spent = "" if last.left_ms is None else formatting.duration_text(last.left_ms - last.entered_ms)
     retries = max(0, last.attempts - 1)
     return StepSummary(
@@ -101,9 +150,9 @@ def _summary(
         left_ms=last.left_ms,
         duration=spent,
         running_since=last.entered_ms if last.left_ms is None else None,
-        visits=len(visits),
+        visits=visits,
         retries=retries,
-        note=_note_text(_map_progress_text(trace, node, counted), spent, retries, len(visits)),
+        note=_note_text(done, spent, retries, visits),
     )
 
 

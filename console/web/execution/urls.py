@@ -23,6 +23,8 @@ from console.web.execution import (
 
 urlpatterns = [
     path(EXECUTION, execution_views.execution_page, name="execution"),
+    path(f"{EXECUTION}definition/", execution_views.executed_definition, name="ran-definition"),
+    path(f"{EXECUTION}definition.asl.json", payload_views.definition_text, name="ran-text"),
     path(f"{EXECUTION}_delta", live_views.execution_changes, name="delta"),
     path(f"{EXECUTION}_at", live_views.time_machine_moment, name="moment"),
     path(f"{EXECUTION}_step", live_views.step_panel, name="step"),

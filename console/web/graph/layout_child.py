@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MEMORY = 1024 * 1024 * 1024
 """Bytes of address space."""
+_POSIX = os.name == "posix"
 _NICENESS = 5  # who calls the API goes first
 
 
@@ -99,9 +100,9 @@ def _installed_graphviz(dot: str, seconds: float) -> str:
         capture_output=True,
         text=True,
         check=False,
-        preexec_fn=limit,  # this process has one thread
+        preexec_fn=limit if _POSIX else None,  # this process has one thread
     )
-    if done.returncode == -signal.SIGXCPU:
+    if _POSIX and done.returncode == -signal.SIGXCPU:
         os.kill(os.getpid(), signal.SIGPROF)
     done.check_returncode()
     return done.stdout

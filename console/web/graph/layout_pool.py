@@ -15,6 +15,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import json
+import math
 import os
 import select
 import signal
@@ -22,6 +23,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent import futures
 from enum import StrEnum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -29,7 +31,7 @@ from typing import IO, TYPE_CHECKING, Any
 from console.fast_path.cpu_affinity import allowed_processors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 LIMIT_S = 2.0
 PROCESSOR_S = 1.5
@@ -41,6 +43,8 @@ _START_S = 5.0
 _ENDING_S = 1.0
 _MOST_PICTURES = 200  # of one child: what Graphviz does not give back would fill its memory
 _MOST_BYTES = 16 * 1024 * 1024  # of an answer
+_PIPE_BYTES = getattr(select, "PIPE_BUF", 512)  # what can be written at once
+_talkers = futures.ThreadPoolExecutor(CHILDREN, "layout")  # starts no thread by itself
 _CHILD = Path(__file__).resolve().with_name("layout_child.py")
 
 
@@ -104,7 +108,7 @@ class LayoutChild:
                 self.start()
         except OSError:
             raise NotLaidOut(LayoutFailure.QUEUE) from None
-        if not self._ready and not self._line(time.monotonic() + _START_S):
+        if not self._ready and not _bounded(self._line, time.monotonic() + _START_S):
             self.end()
             raise NotLaidOut(LayoutFailure.QUEUE)
         self._ready = True
@@ -133,14 +137,17 @@ class LayoutChild:
 
     def _exchange(self, request: bytes, deadline: float) -> bytes | None:
         """Return the child's line; empty if it ended, None if it did not answer in time."""
+        return _bounded(lambda until: self._talk(request, until), deadline)
+
+    def _talk(self, request: bytes, deadline: float) -> bytes | None:
         process = self._process
         if process is None or process.stdin is None:
             return b""
         view = memoryview(request)
         while view:  # a child that reads nothing must not hold its caller: the pipe is not large
-            if not _ready(process.stdin, select.POLLOUT, deadline):
+            if not _ready(process.stdin, "POLLOUT", deadline):
                 return None
-            view = view[os.write(process.stdin.fileno(), view[: select.PIPE_BUF]) :]
+            view = view[os.write(process.stdin.fileno(), view[:_PIPE_BYTES]) :]
         return self._line(deadline)
 
     def _line(self, deadline: float) -> bytes | None:
@@ -150,7 +157,7 @@ class LayoutChild:
             return b""
         answer = bytearray()
         while not answer.endswith(b"\n"):
-            if not _ready(process.stdout, select.POLLIN, deadline):
+            if not _ready(process.stdout, "POLLIN", deadline):
                 return None
             part = os.read(process.stdout.fileno(), 1 << 20)
             answer += part
@@ -178,13 +185,28 @@ class LayoutChild:
         return process.returncode
 
 
-def _ready(pipe: IO[bytes], event: int, deadline: float) -> bool:
-    """Wait until a pipe can be used; return False at the deadline.
+def _bounded(talk: Callable[[float], bytes | None], deadline: float) -> bytes | None:
+    """Return what ``talk`` returns, which keeps to the deadline it is given; None at the deadline.
+
+    Windows has no poll: there ``talk`` blocks, in a thread, and ends when the child is killed.
+    """
+    if hasattr(select, "poll"):
+        return talk(deadline)
+    try:
+        return _talkers.submit(talk, math.inf).result(max(deadline - time.monotonic(), 0))
+    except futures.TimeoutError:
+        return None
+
+
+def _ready(pipe: IO[bytes], event: str, deadline: float) -> bool:
+    """Wait until a pipe can be used; return False at the deadline. Without one it may block.
 
     ``select.select`` raises for descriptors above 1023, which a server with many connections has.
     """
+    if deadline == math.inf:
+        return True
     poll = select.poll()
-    poll.register(pipe, event)
+    poll.register(pipe, getattr(select, event))
     return bool(poll.poll(max(deadline - time.monotonic(), 0) * 1000))
 
 

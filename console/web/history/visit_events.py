@@ -106,7 +106,7 @@ def _with_fail_error(execution: Execution, event: VisitEvent) -> VisitEvent:
     """Add to the entry of a Fail the error that it means, which the history does not repeat."""
     if event.type != "FailStateEntered" or "name" not in event.details:
         return event
-    machine, name = engine.parse_state(execution.definition.text, event.details["name"])
+    machine, name = engine.parse_stored_state(execution.definition.text, event.details["name"])
     text = event.details.get("input", "{}")
     moment = engine.Moment(event.at_ms, event.id)
     trial = engine.try_state(machine, name, text, moment, about={"context": {}, "input": "{}"})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 
 import engine
+from console import arns
 from console.integrations import explain, function, targets
 from console.integrations.redaction import without_secrets
 from console.models import StateMachine
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from console.models import Project
 
 EVERY = "every state machine"
+
+
+_KINDS = {"activity:": "Activity", "harness:": "Harness"}
+"""How a name in ``functions.json`` begins that is no function's -> what it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,18 +125,20 @@ def _calls_sample(machine: targets.MachineKey, name: str, project: Project) -> b
     if name.startswith("activity:"):
         activity = targets.find_activity(name.removeprefix("activity:"), project.name, sample=True)
     else:
-        arn = f"arn:aws:lambda:{settings.STEPYARD_REGION}:{project.account_id}:function:{name}"
+        region = settings.STEPYARD_REGION
+        partition = arns.partition_of(region)
+        arn = f"arn:{partition}:lambda:{region}:{project.account_id}:function:{name}"
         activity = targets.find_registered_function(name, arn, machine, sample=True)
     return activity is not None and activity[1].startswith("samples: ")
 
 
 def _function(machine: str, name: str, target: str, *, sample: bool = False) -> FunctionTarget:
-    activity = name.startswith("activity:")
+    kind = next((kind for kind in _KINDS if name.startswith(kind)), "")
     url = function.is_url(target)
     return FunctionTarget(
         machine,
-        "Activity" if activity else "Function",
-        name.removeprefix("activity:"),
+        _KINDS.get(kind, "Function"),
+        name.removeprefix(kind),
         without_secrets(target) if url else target,
         python=not url,
         sample=sample,

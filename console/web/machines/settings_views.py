@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.views.decorators.http import require_http_methods
 
+from console import arns
 from console.store.machines import log_groups, machines, tags
 from console.web.core import form_actions
 from console.web.core.scope import Scope, actor_of, render
@@ -68,7 +69,8 @@ def _set_logging(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> s
     level, name = sent["level"], sent["group"]
     logging: dict[str, Any] = {"level": level, "includeExecutionData": sent["data"]}
     if name and level != "OFF":
-        arn = f"arn:aws:logs:{scope.region}:{scope.project.account_id}:log-group:{name}:*"
+        partition = arns.partition_of(scope.region)
+        arn = f"arn:{partition}:logs:{scope.region}:{scope.project.account_id}:log-group:{name}:*"
         logging["destinations"] = [{"cloudWatchLogsLogGroup": {"logGroupArn": arn}}]
     log_groups.check_group_name(scope.project, scope.region, logging)
     plain = logging == {"level": "OFF", "includeExecutionData": False}

@@ -70,6 +70,9 @@ _ARN = re.compile(
     r"arn:aws[a-z-]*:states:([a-z0-9-]+):\d{12}:(stateMachine|execution|express|activity):([^:]+)"
     r"(?::([^:]+)(?::[0-9a-f-]+)?)?"
 )
+_SCHEDULE_ARN = re.compile(
+    r"arn:aws[a-z-]*:scheduler:([a-z0-9-]+):\d{12}:schedule/([^/:]+)/([^/:]+)"
+)
 _RULE_ARN = re.compile(r"arn:aws[a-z-]*:events:([a-z0-9-]+):\d{12}:rule/([^/:]+)")
 
 
@@ -80,6 +83,8 @@ def redirect_arn(request: HttpRequest, arn: str) -> HttpResponse:
         return redirect(map_run_display.map_run_address(scope_of(request), arn))
     if rule := _RULE_ARN.fullmatch(arn):
         return redirect(f"{reverse('rule', args=[rule[2]])}?region={rule[1]}")
+    if schedule := _SCHEDULE_ARN.fullmatch(arn):
+        return redirect(f"{reverse('schedule', args=schedule.groups()[1:])}?region={schedule[1]}")
     match = _ARN.fullmatch(arn)
     if match is None:
         raise Http404(f"No page belongs to “{arn}”.")

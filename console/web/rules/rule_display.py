@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Count
+from django.db.models import Count, Q
 
 from console.events import addresses, body
 from console.integrations.redaction import without_secrets
@@ -70,6 +70,11 @@ class RuleRow:
         )
 
     @property
+    def next_ms(self) -> int | None:
+        """Return when the schedule is due next, epoch ms."""
+        return self.rule.due_ms if self.rule.schedule_group else self.rule.next_ms
+
+    @property
     def status(self) -> StatusLabel:
         """Return whether the rule is on."""
         return rule_state(self.rule)
@@ -121,10 +126,15 @@ def _pattern_texts(values: Any) -> bool:
 
 
 def rule_rows(scope: Scope, *, scheduled: bool, after: str = "") -> tuple[list[RuleRow], str]:
-    """Return a page of rules by name, and the key of the next page, "" at the end."""
-    rules = EventRule.objects.filter(project=scope.project, region=scope.region, name__gt=after)
+    """Return a page of rules by name, and the key of the next page, "" at the end.
+
+    Schedules of EventBridge Scheduler follow by group and name; their key is ``GROUP/NAME``.
+    """
+    rules = EventRule.objects.filter(_comes_after(after), project=scope.project)
+    rules = rules.filter(region=scope.region)
     rules = rules.exclude(schedule="") if scheduled else rules.exclude(pattern="")
-    page = list(rules.prefetch_related("targets").order_by("name")[: PAGE + 1])
+    order = ("schedule_group", "schedule_name", "name")
+    page = list(rules.prefetch_related("targets").order_by(*order)[: PAGE + 1])
     made = {
         rule.pk: RuleRow(rule, pattern_meaning(rule.pattern), sent_targets(rule))
         for rule in page[:PAGE]
@@ -132,7 +142,19 @@ def rule_rows(scope: Scope, *, scheduled: bool, after: str = "") -> tuple[list[R
     counted = Delivery.objects.filter(target__rule__in=list(made)).order_by()
     for rule, status, count in counted.values_list("target__rule", "status").annotate(Count("pk")):
         made[rule].counts[status] = count
-    return list(made.values()), page[PAGE - 1].name if len(page) > PAGE else ""
+    return list(made.values()), _page_key(page[PAGE - 1]) if len(page) > PAGE else ""
+
+
+def _page_key(rule: EventRule) -> str:
+    group = rule.schedule_group
+    return f"{group}/{rule.schedule_name}" if group else rule.name
+
+
+def _comes_after(key: str) -> Q:
+    group, slash, name = key.partition("/")
+    if not slash:  # the name of a rule, or the first page
+        return Q(schedule_group="", name__gt=key) | Q(schedule_group__gt="")
+    return Q(schedule_group__gt=group) | Q(schedule_group=group, schedule_name__gt=name)
 
 
 def sent_targets(rule: EventRule) -> list[SentTarget]:
@@ -140,7 +162,9 @@ def sent_targets(rule: EventRule) -> list[SentTarget]:
     targets = sorted(rule.targets.all(), key=lambda target: target.target_id)
     return [
         SentTarget(
-            target, addresses.KINDS[addresses.address_kind(target.address)], _sent_target(target)
+            target,
+            addresses.KINDS[addresses.address_kind(target.address, universal=True)],
+            _sent_target(target),
         )
         for target in targets
     ]

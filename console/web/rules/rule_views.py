@@ -13,7 +13,6 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from console import clock
 from console.errors import ConflictException, ServiceError
-from console.events import schedules
 from console.integrations import notices
 from console.integrations.redaction import without_secrets
 from console.models import Delivery, EventRule
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from django.http import HttpRequest, HttpResponse
+
+    from console.web.core.formatting import StatusLabel
 
 _DELIVERIES = 25
 _MOMENTS = 5
@@ -89,25 +90,28 @@ def _change_rule(request: HttpRequest, scope: Scope, rule: EventRule, sent: dict
 
 def _rule_context(scope: Scope, rule: EventRule) -> dict[str, Any]:
     may = scope.may("events:PutRule")
-    latest = Delivery.objects.filter(target__rule=rule).select_related("target", "event")
     return {
         "section": "schedules" if rule.schedule else "notifications",
         "rule": rule,
         "state": rule_display.rule_state(rule),
         "meaning": rule_display.pattern_meaning(rule.pattern),
-        "targets": [_target_context(each, secret=may) for each in rule_display.sent_targets(rule)],
+        "targets": [target_context(each, secret=may) for each in rule_display.sent_targets(rule)],
         "full": rule.targets.count() >= store.MOST_TARGETS,
-        "moments": _due_moments(rule),
-        "deliveries": [
-            (each, rule_display.DELIVERY[each.status])
-            for each in latest.defer("event__body").order_by("-pk")[:_DELIVERIES]
-        ],
+        "moments": due_moments(rule),
+        "deliveries": latest_deliveries(rule),
         "zones": sorted(available_timezones()) if rule.schedule and may else [],
         "may_rule": may,
     }
 
 
-def _target_context(sent: rule_display.SentTarget, *, secret: bool) -> dict[str, Any]:
+def latest_deliveries(rule: EventRule) -> list[tuple[Delivery, StatusLabel]]:
+    """Return the latest deliveries of a rule or schedule, newest first, each with its status."""
+    latest = Delivery.objects.filter(target__rule=rule).select_related("target", "event")
+    rows = latest.defer("event__body").order_by("-pk")[:_DELIVERIES]
+    return [(row, rule_display.DELIVERY[row.status]) for row in rows]
+
+
+def target_context(sent: rule_display.SentTarget, *, secret: bool) -> dict[str, Any]:
     """Return a target with what it gets.
 
     For editors with what is secret: its whole address, and what checks its signatures.
@@ -130,15 +134,14 @@ def _target_context(sent: rule_display.SentTarget, *, secret: bool) -> dict[str,
     }
 
 
-def _due_moments(rule: EventRule) -> list[int]:
+def due_moments(rule: EventRule) -> list[int]:
     """Return when a schedule is due the next times."""
     if not rule.schedule or rule.state != RuleState.ENABLED:
         return []
-    schedule = schedules.parse_schedule(rule.schedule, rule.timezone)
     moments: list[int] = []
     at: int | None = clock.now_ms()
     while at is not None and len(moments) < _MOMENTS:
-        at = schedule.next(at, rule.created_ms)
+        at = store.moment_after(rule, at)
         moments += [] if at is None else [at]
     return moments
 

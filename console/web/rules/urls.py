@@ -5,7 +5,9 @@ from __future__ import annotations
 from django.urls import path
 
 from console.web.core.addresses import MACHINE
-from console.web.rules import rule_list_views, rule_views, trigger_views
+from console.web.rules import rule_list_views, rule_views, schedule_views, trigger_views
+
+_SCHEDULE = "schedules/<str:schedule_group>/<str:schedule_name>/"
 
 urlpatterns = [
     path(f"{MACHINE}triggers/", trigger_views.triggers_page, name="triggers"),
@@ -22,6 +24,9 @@ urlpatterns = [
         name="send-again",
     ),
     path("schedules/", rule_list_views.schedules_page, name="schedules"),
+    path(f"{_SCHEDULE}", schedule_views.schedule_page, name="schedule"),
+    path(f"{_SCHEDULE}switch/", schedule_views.switch_schedule, name="schedule-switch"),
+    path(f"{_SCHEDULE}delete/", schedule_views.delete_schedule, name="schedule-delete"),
     path("rules/<str:rule_name>/", rule_views.rule_page, name="rule"),
     path("rules/<str:rule_name>/switch/", rule_views.switch_rule, name="rule-switch"),
     path("rules/<str:rule_name>/delete/", rule_views.delete_rule, name="rule-delete"),

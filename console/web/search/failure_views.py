@@ -8,8 +8,11 @@ from urllib.parse import urlencode
 from django.views.decorators.http import require_safe
 
 from console import clock
+from console.models import Execution
+from console.statuses import ExecutionStatus
 from console.web.core.formatting import DAY, iso_text
 from console.web.core.scope import render, scope_of
+from console.web.execution.root_cause import root_cause_of
 from console.web.search import failure_groups as store
 from console.web.search import scan
 from console.web.search.filters import ExecutionFilters
@@ -17,6 +20,11 @@ from console.web.search.filters import ExecutionFilters
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
+    from console.web.core.scope import Scope
+    from console.web.execution.root_cause import RootCause
+
+MOST_ROOTS = 20
+"""Of how many groups, the largest ones, the history of the newest failure is read."""
 SPANS = {"24h": ("24 hours", DAY), "7d": ("7 days", 7 * DAY)}
 
 
@@ -41,8 +49,19 @@ def failures_page(request: HttpRequest) -> HttpResponse:
         "total": len(failures),
         "cut": part.keys[store.MOST - 1][0] if len(part.keys) > store.MOST else None,
         "groups": [(group, group_address(group)) for group in groups],
+        "roots": _root_causes(scope, groups),
     }
     return render(request, "search/failure_groups.html", context)
+
+
+def _root_causes(scope: Scope, groups: list[store.FailureGroup]) -> dict[str, RootCause]:
+    """Return by the key of a group what led its newest failure to the Fail state it ended in."""
+    newest = {group.like.number: group.like.key for group in groups[:MOST_ROOTS]}
+    rows = Execution.objects.select_related("definition").filter(
+        project=scope.project, pk__in=newest, status=ExecutionStatus.FAILED
+    )
+    roots = {newest[row.pk]: root_cause_of(scope.shown(row)) for row in rows}
+    return {key: root for key, root in roots.items() if root is not None}
 
 
 def group_address(group: store.FailureGroup) -> str:

@@ -42,10 +42,24 @@ def page_address(context: Context, view: str, *names: str, **query: Any) -> str:
 
 _PASSING = frozenset(
     {
-        *("after", "shown", "follow", "seen_visit", "newest", "count", "running", "seen"),
+        *(
+            "after",
+            "shown",
+            "follow",
+            "seen_visit",
+            "seen_step",
+            "newest",
+            "count",
+            "running",
+            "seen",
+        ),
         *("note", "notes"),
     }
 )
+
+
+_CHOICES = ("view", "step")
+"""Parameters that say something when they are empty: not the default one."""
 
 
 @register.simple_tag(takes_context=True, name="query")
@@ -55,7 +69,7 @@ def query_string(context: Context, **changes: Any) -> str:
     What only polls say of themselves is left out, so fragments hold the page's own links.
     """
     parameters = {
-        key: [value for value in values if value or key == "view"]  # "": not the default one
+        key: [value for value in values if value or key in _CHOICES]
         for key, values in context["request"].GET.lists()
         if key not in _PASSING
     } | changes

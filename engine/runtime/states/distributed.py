@@ -18,6 +18,7 @@ from engine.runtime.context import context_object
 from engine.runtime.payload import Payload, ensure_within_limit
 from engine.runtime.run import FramePhase
 from engine.runtime.states import map_items
+from engine.runtime.states.map_items import DatasetItem
 from engine.runtime.states.numbers import LARGEST, as_float, is_whole_number, unexpected_type_error
 from engine.runtime.turn import Turn
 
@@ -63,8 +64,9 @@ def child_inputs(
 ) -> Iterator[str]:
     """Yield the inputs (JSON texts) of the children of a Map Run whose items were read outside.
 
-    ``task``: the number of the Map's task. Raise ``StatesError`` for an item that cannot be made an
-    input, ``KeyError`` if no frame waits for the task.
+    ``task``: the number of the Map's task. ``items``: values or ``DatasetItem``. Raise
+    ``StatesError`` for an item that cannot be made an input, ``KeyError`` if no frame waits for the
+    task.
     """
     turn = Turn(machine, run, moment, 0)
     waiting = {
@@ -179,12 +181,16 @@ def _make_inputs(turn: Turn, frame: Frame, state: Map, items: Iterable[Json]) ->
 def apply_item_selector(
     turn: Turn, frame: Frame, state: Map, value: Json, items: Iterable[Json]
 ) -> Iterator[Json]:
-    """Yield each item, with ItemSelector applied; ``value``: the Map's input."""
-    for index, item in enumerate(items):
+    """Yield each item, with ItemSelector applied; ``value``: the Map's input.
+
+    ``items``: values, or ``DatasetItem`` for those of which more is known.
+    """
+    for index, found in enumerate(items):
+        item = found if isinstance(found, DatasetItem) else DatasetItem(found)
         if state.selector is None:
-            yield item
+            yield item.as_input()
         else:
-            yield state.selector.evaluate(_item_scope(turn, frame, value, index, item))
+            yield state.selector.evaluate(_item_scope(turn, frame, value, item.as_context(index)))
 
 
 def apply_item_batcher(
@@ -195,8 +201,7 @@ def apply_item_batcher(
     return _make_batches(turn, frame, batcher, value, items) if batcher else iter(items)
 
 
-def _item_scope(turn: Turn, frame: Frame, value: Json, index: int, item: Json) -> EvaluationScope:
-    entry = {"Index": index, "Value": item, "Source": "STATE_DATA"}
+def _item_scope(turn: Turn, frame: Frame, value: Json, entry: dict[str, Json]) -> EvaluationScope:
     return EvaluationScope(
         input=value,
         context=lambda: context_object(turn, frame) | {"Map": {"Item": entry}},

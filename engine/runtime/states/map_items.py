@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.data.expression import ROOT, Json
@@ -13,11 +14,40 @@ from engine.runtime.payload import Payload
 from engine.runtime.states.numbers import LARGEST, is_whole_number, unexpected_type_error
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from engine.language.model import Map
     from engine.runtime.run import Frame
     from engine.runtime.turn import Turn
 
 _DIGITS = re.compile(r"\d{1,400}")  # a few more digits than the largest double has
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetItem:
+    """An item of a distributed Map, and what ``$$.Map.Item`` tells of it.
+
+    ``key``: the name of the member, for an item of a JSON object. ``source``: where it was read:
+    ``STATE_DATA``, or the address of a bucket or file.
+    """
+
+    value: Json
+    key: str | None = None
+    source: str = "STATE_DATA"
+
+    def as_input(self) -> Json:
+        """Return what a child gets without ItemSelector."""
+        return self.value if self.key is None else {"Key": self.key, "Value": self.value}
+
+    def as_context(self, index: int) -> dict[str, Json]:
+        """Return ``Map.Item`` of the context object."""
+        key = {} if self.key is None else {"Key": self.key}
+        return {"Index": index, **key, "Value": self.value, "Source": self.source}
+
+
+def as_inputs(items: Iterable[Json | DatasetItem]) -> list[Json]:
+    """Return the items as children get them without ItemSelector."""
+    return [item.as_input() if isinstance(item, DatasetItem) else item for item in items]
 
 
 def evaluate_concurrency(turn: Turn, frame: Frame, state: Map, value: Json) -> int:
@@ -40,10 +70,15 @@ def evaluate_concurrency(turn: Turn, frame: Frame, state: Map, value: Json) -> i
 
 
 def evaluate_items(turn: Turn, frame: Frame, state: Map, value: Json) -> list[Json]:
-    """Return the items; raise if the field yields no array."""
+    """Return the items; raise if the field yields no array.
+
+    A distributed Map takes an object, too: its members are the items (``DatasetItem``).
+    """
     found = state.items.evaluate(flow.evaluation_scope(turn, frame, value))
     if isinstance(found, list):
         return found
+    if isinstance(found, dict) and state.distributed is not None:
+        return [DatasetItem(inner, key) for key, inner in found.items()]
     if state.language is QueryLanguage.JSONATA and state.items is not ROOT:
         raise unexpected_type_error(state.items, "Items", "array", found)
     msg = f"Map state input must be an array but was: {Payload.of(found).text}"

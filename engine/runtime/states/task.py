@@ -2,16 +2,18 @@
 
 The events of a task and the messages that cause them::
 
-    enter                 ...Scheduled, and ...Started but for an activity
+    enter                 ...Scheduled
+    start_held            ...Started, but for an activity
     TaskStarted           ActivityStarted
     TaskSubmitted         TaskSubmitted           the call is accepted, its job still runs
     TaskSucceeded         ...Succeeded, then ...StateExited
     TaskFailed            ...Failed or TaskSubmitFailed, then Retry and Catch
-    TaskTimedOut          ...TimedOut, then Retry and Catch
+    TaskTimedOut          ...TimedOut (``time_out``), then Retry and Catch
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from engine import jsontext
@@ -33,6 +35,8 @@ from engine.runtime.states.numbers import LARGEST, is_whole_number, unexpected_t
 from engine.runtime.tokens import task_token
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from engine.data.expression import Expression
     from engine.language.model import Task
     from engine.runtime.messages import Message
@@ -51,7 +55,7 @@ _MOST_SHOWN = 24_000  # characters of unusable parameters, so that a cause holds
 
 
 def enter(turn: Turn, frame: Frame, state: Task) -> None:
-    """Schedule the task; all but an activity count as started at once.
+    """Schedule the task; all but an activity are started by ``start_held``.
 
     The number of the task is that of its ...Scheduled event. The timers of TimeoutSeconds and
     HeartbeatSeconds are the caller's: it knows when a worker took the task.
@@ -63,13 +67,24 @@ def enter(turn: Turn, frame: Frame, state: Task) -> None:
     # ...Scheduled event, as on AWS.
     command = _make_command(turn, frame, state)
     frame = turn.emit(frame, _FAMILY[command.kind] + "Scheduled", _scheduled_details(turn, command))
-    frame = turn.keep(
-        frame, phase=FramePhase.TASK, waits_for=command.task, started_event=0, submitted=False
-    )
-    if command.kind is not _ACTIVITY:
-        frame = turn.emit(frame, _FAMILY[command.kind] + "Started", _resource_details(state))
-        turn.keep(frame, started_event=frame.cursor)
-    turn.command(command)
+    phase = FramePhase.SCHEDULED
+    if command.kind is _ACTIVITY:  # offered at once: nothing says that it has started
+        phase = FramePhase.TASK
+        turn.command(command)
+    else:
+        turn.held[frame.id] = command
+    turn.keep(frame, phase=phase, waits_for=command.task, started_event=0, submitted=False)
+
+
+def start_held(turn: Turn) -> None:
+    """Write ...Started for the tasks that are scheduled, and let the caller run them."""
+    for number, command in turn.held.items():
+        frame = turn.frames[number]
+        details = _resource_details(turn.state(frame))
+        frame = turn.emit(frame, _FAMILY[command.kind] + "Started", details)
+        turn.keep(frame, phase=FramePhase.TASK, started_event=frame.cursor)
+        turn.command(command)
+    turn.held.clear()
 
 
 def resume(turn: Turn, frame: Frame, state: Task, message: Message) -> None:
@@ -89,10 +104,7 @@ def resume(turn: Turn, frame: Frame, state: Task, message: Message) -> None:
             _succeed(turn, frame, state, Payload(text))
         case messages.TaskFailed(error=error, cause=cause, refused=refused):
             ending = "SubmitFailed" if refused and family is Family.TASK else "Failed"
-            _fail(turn, frame, state, ending, _truncated_error(error, cause))
-        case messages.TaskTimedOut(heartbeat=heartbeat):
-            name = HEARTBEAT_TIMEOUT if heartbeat else TIMEOUT
-            _fail(turn, frame, state, "TimedOut", StatesError(name))
+            raise _record_failure(turn, frame, state, ending, _truncated_error(error, cause))
 
 
 # -- outcomes --------------------------------------------------------------------------------------
@@ -109,8 +121,7 @@ def _succeed(turn: Turn, frame: Frame, state: Task, result: Payload) -> None:
         ensure_within_limit(result, name)
     except StatesError as error:
         refused = StatesError(error.name, error.cause, of_result=True)
-        _fail(turn, frame, state, "Failed", refused)
-        return
+        raise _record_failure(turn, frame, state, "Failed", refused) from None
     details = {**(_resource_details(state) or {}), "output": result.text}
     frame = turn.emit(frame, _FAMILY[state.resource.kind] + "Succeeded", details)
     frame = turn.keep(frame, phase=FramePhase.READY, waits_for=0)
@@ -123,7 +134,16 @@ def _truncated_error(error: str | None, cause: str | None) -> StatesError:
     return StatesError(error and error[:_MAX_ERROR], cause and cause[:_MAX_CAUSE])
 
 
-def _fail(turn: Turn, frame: Frame, state: Task, ending: str, error: StatesError) -> None:
+def time_out(turn: Turn, frame: Frame, *, heartbeat: bool) -> StatesError:
+    """Write ...TimedOut; return the error with which the state has failed."""
+    error = StatesError(HEARTBEAT_TIMEOUT if heartbeat else TIMEOUT)
+    return _record_failure(turn, frame, turn.state(frame), "TimedOut", error)
+
+
+def _record_failure(
+    turn: Turn, frame: Frame, state: Any, ending: str, error: StatesError
+) -> StatesError:
+    """Write the event of a bad end; return the error."""
     # The event shows a missed heartbeat as States.Timeout, while ErrorEquals can still tell the two
     # apart: the error that is raised keeps its name.
     name = TIMEOUT if error.name == HEARTBEAT_TIMEOUT else error.name
@@ -132,7 +152,7 @@ def _fail(turn: Turn, frame: Frame, state: Task, ending: str, error: StatesError
     details = {**(_resource_details(state) or {}), **present}
     frame = turn.emit(frame, _FAMILY[state.resource.kind] + ending, details)
     turn.keep(frame, phase=FramePhase.READY, waits_for=0)
-    raise error
+    return error
 
 
 # -- scheduling ------------------------------------------------------------------------------------
@@ -140,17 +160,18 @@ def _fail(turn: Turn, frame: Frame, state: Task, ending: str, error: StatesError
 
 def _make_command(turn: Turn, frame: Frame, state: Task) -> commands.RunTask:
     resource = state.resource
-    seen = _token_scope(turn, frame, state)
     template = state.data.arguments or state.data.parameters
     payload = flow.apply_input_path(turn, frame, state.data)
+    # Made only if an expression asks: a function that gets its input as it is costs no parsing.
+    scope = partial(_token_scope, turn, frame, state, payload)
     if template is not None:
-        payload = Payload.of(template.evaluate(seen))
+        payload = Payload.of(template.evaluate(scope()))
     turn.note("afterParameters" if state.data.arguments is None else "afterArguments", payload)
     text = ensure_within_limit(payload, state.name).text
     _check_parameters(turn, state, payload)
     credentials = None
     if state.credentials is not None:
-        credentials = Payload.of(state.credentials.evaluate(seen)).text
+        credentials = Payload.of(state.credentials.evaluate(scope())).text
     return commands.RunTask(
         task=turn.next_event,
         kind=resource.kind,
@@ -162,9 +183,9 @@ def _make_command(turn: Turn, frame: Frame, state: Task) -> commands.RunTask:
         service=resource.service,
         action=resource.action,
         pattern=resource.pattern,
-        timeout_seconds=_evaluate_seconds(state, "TimeoutSeconds", state.timeout_seconds, seen),
+        timeout_seconds=_evaluate_seconds(state, "TimeoutSeconds", state.timeout_seconds, scope),
         heartbeat_seconds=_evaluate_seconds(
-            state, "HeartbeatSeconds", state.heartbeat_seconds, seen
+            state, "HeartbeatSeconds", state.heartbeat_seconds, scope
         ),
         credentials=credentials,
     )
@@ -181,7 +202,7 @@ def _check_parameters(turn: Turn, state: Task, payload: Payload) -> None:
         raise InterpreterError(msg)
 
 
-def _token_scope(turn: Turn, frame: Frame, state: Task) -> EvaluationScope:
+def _token_scope(turn: Turn, frame: Frame, state: Task, payload: Payload) -> EvaluationScope:
     """Return what Parameters or Arguments see; with the token unless the task is a mere request."""
     # The token is derived from the number of the ...Scheduled event, which is the next one: nothing
     # is recorded between here and there.
@@ -190,7 +211,7 @@ def _token_scope(turn: Turn, frame: Frame, state: Task) -> EvaluationScope:
         arn = turn.about["execution_arn"]
         token = task_token(turn.moment.token_key, arn, turn.next_event)
     return EvaluationScope(
-        input=flow.apply_input_path(turn, frame, state.data).value,
+        input=payload.value,
         context=lambda: context_object(turn, frame, token),
         variables=turn.variables.visible(frame),
         rng=turn.rng,
@@ -198,11 +219,14 @@ def _token_scope(turn: Turn, frame: Frame, state: Task) -> EvaluationScope:
 
 
 def _evaluate_seconds(
-    state: Task, field: str, expression: Expression | None, seen: EvaluationScope
+    state: Task,
+    field: str,
+    expression: Expression | None,
+    scope: Callable[[], EvaluationScope],
 ) -> int | None:
     if expression is None:
         return None
-    value = expression.evaluate(seen)
+    value = expression.evaluate(scope())
     if is_whole_number(value) and 0 < value <= LARGEST:
         return int(value)
     shown = value if isinstance(value, str) else jsontext.dumps(value)
@@ -223,7 +247,7 @@ def _evaluate_seconds(
 # -- details of the events -------------------------------------------------------------------------
 
 
-def _resource_details(state: Task) -> dict[str, Any] | None:
+def _resource_details(state: Any) -> dict[str, Any] | None:
     """Return resourceType and resource, which only the Task... family of events has."""
     if state.resource.kind is not _SERVICE:
         return None if state.resource.kind is _LAMBDA else {}

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+from console.samples import MACHINES, sample_role
+from console.samples.functions import FUNCTIONS
 from tests.acceptance.browser.yard import log_in, manage
 from tests.acceptance.server import Server
 
@@ -37,8 +39,21 @@ def browser(chromium: str) -> Iterator[Browser]:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Start ``manage.py up`` on a free port with an empty data folder."""
     one = Server(tmp_path_factory.mktemp("yard") / "data").start()
+    _copy_samples(one)
     yield one
     one.stop()
+
+
+def _copy_samples(server: Server) -> None:
+    """Give the default project the samples, too, as servers of earlier releases have them."""
+    client = server.client()
+    for name in FUNCTIONS:
+        if name.startswith("activity:"):
+            client.create_activity(name=name.removeprefix("activity:"))
+    for sample in MACHINES:
+        client.create_state_machine(
+            name=sample.name, definition=sample.definition, roleArn=sample_role("123456789012")
+        )
 
 
 @pytest.fixture(scope="package")

@@ -154,7 +154,7 @@ def _executions(world: World, ask: Callable[..., dict[str, Any]]) -> None:
 
 def _map_runs(world: World, ask: Callable[..., dict[str, Any]]) -> None:
     state = {**MAP["States"]["M"], "ToleratedFailurePercentage": 50}
-    inner = {"StartAt": "P", "States": {"P": FAIL["States"]["F"]}}
+    inner = {"StartAt": "Q", "States": {"Q": FAIL["States"]["F"]}}
     processor = {**state["ItemProcessor"], **inner}
     twice = {
         "StartAt": "M",

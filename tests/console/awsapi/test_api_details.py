@@ -9,6 +9,10 @@ import pytest
 
 from console import arns
 from console.errors import ServiceError, ValidationException
+from console.integrations import aws
+from console.integrations.outcome import TaskAttempt
+from console.models import Project, Version
+from console.store.events import rules
 from tests.console.awsapi.world import MAP
 from tests.console.store.helpers import PASS, ROLE
 
@@ -56,6 +60,81 @@ def test_creating_again_leaves_the_tags_alone(world: World) -> None:
     assert world.ask("CreateActivity", name="tagged", tags=new)["activityArn"] == activity
     for arn in (machine, activity):
         assert world.ask("ListTagsForResource", resourceArn=arn) == {"tags": old}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "good"),
+    [
+        ("Ünïcode 9 _.:/=+-@", "日本 _.:/=+-@", True),
+        ("k" * 128, "v" * 256, True),
+        ("key", "", True),
+        ("tab\tkey", "\u00a0", True),
+        ("a*b", "v", False),
+        ("k", "a;b", False),
+        ("k", '"quoted"', False),
+        ("aws:k", "v", False),
+        ("k" * 129, "v", False),
+        ("k", "v" * 257, False),
+        ("", "v", False),
+    ],
+)
+def test_tags_have_the_characters_of_aws(world: World, key: str, value: str, good: bool) -> None:
+    """Letters, digits and white space of Unicode, and nine signs; within AWS's lengths."""
+    tags = [{"key": key, "value": value}]
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("TagResource", {"resourceArn": world.machine, "tags": tags}),
+        ("CreateActivity", {"name": "signs", "tags": tags}),
+        (
+            "CreateStateMachine",
+            {"name": "signs", "definition": json.dumps(PASS), "roleArn": ROLE, "tags": tags},
+        ),
+    ]
+    for action, params in calls:
+        if good:
+            world.ask(action, **params)
+            continue
+        with pytest.raises(ValidationException):
+            world.ask(action, **params)
+
+
+def test_fifty_tags_are_the_most(world: World) -> None:
+    """However they are set; what was refused is not there."""
+    fifty = [{"key": f"k{number}", "value": "v"} for number in range(50)]
+    arn = world.fresh(PASS, tags=fifty)
+    for action, params in (
+        ("TagResource", {"resourceArn": arn, "tags": [{"key": "one more", "value": "v"}]}),
+        ("CreateActivity", {"name": "many", "tags": [*fifty, {"key": "x", "value": "v"}]}),
+    ):
+        with pytest.raises(ServiceError) as caught:
+            world.ask(action, **params)
+        assert caught.value.code == "TooManyTags"
+    assert len(world.ask("ListTagsForResource", resourceArn=arn)["tags"]) == 50
+    names = [row["name"] for row in world.ask("ListActivities")["activities"]]
+    assert "many" not in names
+
+
+def test_a_version_has_the_configurations_it_was_published_with(world: World) -> None:
+    """What is changed afterwards is the machine's; executions show what they were started with."""
+    arn = world.fresh(PASS, tracingConfiguration={"enabled": True})
+    version = world.version(arn)
+    world.ask("UpdateStateMachine", stateMachineArn=arn, tracingConfiguration={"enabled": False})
+    described = world.ask("DescribeStateMachine", stateMachineArn=version)
+    assert described["tracingConfiguration"] == {"enabled": True}
+    described = world.ask("DescribeStateMachine", stateMachineArn=arn)
+    assert described["tracingConfiguration"] == {"enabled": False}
+    execution = world.start(version)
+    described = world.ask("DescribeStateMachineForExecution", executionArn=execution)
+    assert described["tracingConfiguration"] == {"enabled": True}
+
+
+def test_a_version_of_an_earlier_release_shows_the_machines_configurations(world: World) -> None:
+    """It has none of its own."""
+    arn = world.fresh(PASS, tracingConfiguration={"enabled": True})
+    version = world.version(arn)
+    Version.objects.update(logging=None, tracing=None, encryption=None)
+    world.ask("UpdateStateMachine", stateMachineArn=arn, tracingConfiguration={"enabled": False})
+    described = world.ask("DescribeStateMachine", stateMachineArn=version)
+    assert described["tracingConfiguration"] == {"enabled": False}
 
 
 def test_an_activity_of_a_deleted_name_has_no_tags(world: World) -> None:
@@ -185,3 +264,32 @@ def test_a_region_has_its_partition(region: str, partition: str) -> None:
     arn = arns.state_machine_arn(region, "123456789012", "m")
     assert arn == f"arn:{partition}:states:{region}:123456789012:stateMachine:m"
     assert arns.activity_arn(region, "123456789012", "a").startswith(f"arn:{partition}:")
+
+
+def test_rules_are_of_the_regions_partition() -> None:
+    """China and GovCloud have their own."""
+    project = Project(account_id="123456789012")
+    assert (
+        rules.arn_of(project, "cn-north-1", "r")
+        == "arn:aws-cn:events:cn-north-1:123456789012:rule/r"
+    )
+    assert rules.arn_of(project, "us-gov-west-1", "r").startswith("arn:aws-us-gov:events:")
+
+
+@pytest.mark.parametrize("given", [{}, {"Name": None}])
+def test_a_start_without_a_name_gets_one_that_can_be_repeated(given: dict[str, Any]) -> None:
+    """A null is no name either: an attempt that is made again must start nothing twice."""
+    arn = "arn:aws:states:us-east-1:123456789012:stateMachine:m"
+    task = TaskAttempt(
+        kind="service",
+        resource="arn:aws:states:::states:startExecution",
+        service="states",
+        action="startExecution",
+        input=json.dumps({"StateMachineArn": arn, **given}),
+        idempotency_key="the-key",
+        execution_arn="",
+        token="",
+    )
+    asked = aws.build_request(task)
+    assert isinstance(asked, aws.Request)
+    assert asked.sent == {"stateMachineArn": arn, "name": "the-key"}

@@ -15,7 +15,7 @@ from tests.console.store.helpers import PASS, ROLE, drain, ended
 if TYPE_CHECKING:
     from console.worker import Embedded
 
-UNUSUAL = {"Type": "Task", "Resource": "foo:bar", "End": True}
+UNUSUAL = {"Type": "Pass", "Parameters": {"x": "$.y"}, "End": True}
 WARNS = definition({"StartAt": "P", "States": {"P": UNUSUAL}})
 BROKEN = definition({"StartAt": "A", "States": {"A": {"Type": "Pas"}, "B": {"Type": "Tas"}}})
 GROUP = "arn:aws:logs:us-east-1:123456789012:log-group:/calls:*"

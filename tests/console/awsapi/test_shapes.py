@@ -60,6 +60,22 @@ def test_every_pattern_of_the_model_is_understood() -> None:
                 "constraint: Member must satisfy enum value set: "
             ),
         ),
+        *(
+            (
+                action,
+                params,
+                (
+                    "1 validation error detected: Value '' at 'definition' failed to satisfy "
+                    "constraint: Member must have length greater than or equal to 1"
+                ),
+            )
+            for action, params in (
+                ("CreateStateMachine", {"name": "n", "definition": "", "roleArn": ARN}),
+                ("UpdateStateMachine", {"stateMachineArn": ARN, "definition": ""}),
+                ("ValidateStateMachineDefinition", {"definition": ""}),
+                ("TestState", {"definition": ""}),
+            )
+        ),
         (
             "StopExecution",
             {"executionArn": ARN, "error": "x" * 257},

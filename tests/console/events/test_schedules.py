@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from console.events.schedules import ScheduleError, parse_schedule
+from console.events.schedules import ScheduleDates, ScheduleError, parse_schedule
 
 
 def ms(text: str) -> int:
@@ -147,3 +147,82 @@ def test_a_time_zone_is_one_of_the_known(zone: str) -> None:
     """Nothing else is looked for."""
     with pytest.raises(ScheduleError, match="time zone"):
         parse_schedule("rate(1 minute)", zone)
+
+
+# -- EventBridge Scheduler -------------------------------------------------------------------------
+
+
+def limited(expression: str, limits: ScheduleDates, after: str, zone: str = "UTC") -> list[str]:
+    """Return the next three moments of a schedule between its dates, in UTC."""
+    schedule = parse_schedule(expression, zone, with_once=True)
+    at = ms(after)
+    moments: list[str] = []
+    while len(moments) < 3 and (due := limits.next(schedule, at)) is not None:
+        moments.append(datetime.fromtimestamp(due / 1000, UTC).strftime("%Y-%m-%dT%H:%M"))
+        at = due
+    return moments
+
+
+NEW_YEAR = ms("2026-01-01T00:00")
+
+
+@pytest.mark.parametrize(
+    ("expression", "limits", "after", "wanted"),
+    [
+        # a rate is due at its start date for the first time
+        (
+            "rate(1 hour)",
+            ScheduleDates(NEW_YEAR),
+            "2025-12-01T00:00",
+            ["2026-01-01T00:00", "2026-01-01T01:00", "2026-01-01T02:00"],
+        ),
+        (
+            "rate(1 day)",
+            ScheduleDates(NEW_YEAR, NEW_YEAR),
+            "2025-12-01T00:00",
+            ["2026-01-01T00:00"],
+        ),
+        ("rate(1 day)", ScheduleDates(NEW_YEAR, NEW_YEAR), "2026-01-01T00:00", []),
+        # a cron expression neither before its start date nor after its end date
+        (
+            "cron(0 0 * * ? *)",
+            ScheduleDates(NEW_YEAR, ms("2026-01-02T12:00")),
+            "2025-06-01T00:00",
+            ["2026-01-01T00:00", "2026-01-02T00:00"],
+        ),
+        # no date says what comes after the year 9999
+        (
+            "rate(1 day)",
+            ScheduleDates(ms("9999-12-31T12:00")),
+            "2026-01-01T00:00",
+            ["9999-12-31T12:00"],
+        ),
+        # one moment, whatever the dates say
+        (
+            "at(2025-12-24T18:00:00)",
+            ScheduleDates(NEW_YEAR, 0),
+            "2025-01-01T00:00",
+            ["2025-12-24T18:00"],
+        ),
+        ("at(2025-12-24T18:00:00)", ScheduleDates(NEW_YEAR), "2025-12-24T18:00", []),
+    ],
+)
+def test_dates_limit_a_schedule(
+    expression: str, limits: ScheduleDates, after: str, wanted: list[str]
+) -> None:
+    """Moments are those between the start date and the end date, both included."""
+    assert limited(expression, limits, after) == wanted
+
+
+def test_one_moment_is_of_its_time_zone() -> None:
+    """In the gap of spring the clock's next hour counts; a moment that comes twice is the first."""
+    limits, before = ScheduleDates(0), "2026-01-01T00:00"
+    assert limited("at(2026-07-01T12:00:00)", limits, before, ROME) == ["2026-07-01T10:00"]
+    assert limited("at(2026-03-29T02:30:00)", limits, before, ROME) == ["2026-03-29T01:30"]
+    assert limited("at(2026-10-25T02:30:00)", limits, before, ROME) == ["2026-10-25T00:30"]
+
+
+def test_one_moment_is_no_schedule_of_a_rule() -> None:
+    """EventBridge's rules have rates and cron expressions only."""
+    with pytest.raises(ScheduleError, match=r"wanted cron\(...\) or rate\(...\)"):
+        parse_schedule("at(2026-07-01T12:00:00)")

@@ -5,10 +5,17 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import math
+import sys
+from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
+from pyarrow import parquet
 
+from console.installed_platform import InstalledPlatform
 from console.integrations import items, targets
 
 
@@ -32,9 +39,8 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Any:
     def reading(data: bytes | dict[str, bytes], key: str = "k", **config: Any) -> list[Any]:
         monkeypatch.setattr(targets, "service_client", lambda *_: Bucket(data))
         reader = {"resource": "arn:aws:states:::s3:getObject", "config": config}
-        return list(
-            items.read_items({**reader, "arguments": {"Bucket": "b", "Key": key}}, "us-east-1")
-        )
+        found = items.read_items({**reader, "arguments": {"Bucket": "b", "Key": key}}, "us-east-1")
+        return [item.as_input() for item in found]
 
     return reading
 
@@ -76,13 +82,85 @@ def test_an_inventory(read: Any) -> None:
     assert read(data, "m", InputType="MANIFEST", ManifestType="S3_INVENTORY") == found
 
 
+def parquet_file(rows: list[dict[str, Any]]) -> bytes:
+    """Return a Parquet file."""
+    file = io.BytesIO()
+    parquet.write_table(pa.Table.from_pylist(rows), file, row_group_size=2)
+    return file.getvalue()
+
+
+def test_parquet(read: Any) -> None:
+    """Rows as JSON has them, in any number of row groups."""
+    moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    row = {
+        "number": 1,
+        "none": None,
+        "text": "ä",
+        "at": moment,
+        "local": moment.replace(tzinfo=None),
+        "day": moment.date(),
+        "bytes": b"\x00\x01",
+        "price": Decimal("1.50"),
+        "list": [{"a": 1}],
+        "nan": math.nan,
+    }
+    (found,) = read(parquet_file([row]), InputType="PARQUET")
+    assert found == {
+        "number": 1,
+        "none": None,
+        "text": "ä",
+        "at": "2026-01-02T03:04:05Z",
+        "local": "2026-01-02T03:04:05",
+        "day": "2026-01-02",
+        "bytes": "AAE=",
+        "price": 1.5,
+        "list": [{"a": 1}],
+        "nan": None,
+    }
+    many = [{"n": number} for number in range(5)]
+    assert read(parquet_file(many), InputType="PARQUET", MaxItems=3) == many[:3]
+
+
+def test_parquet_needs_its_package(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cause says what to install; so does the check of a new definition."""
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(items.ReaderError, match=r"pip install 'stepyard\[parquet\]'"):
+        read(b"", InputType="PARQUET")
+    with pytest.raises(items.ReaderError, match="pyarrow"):
+        items.parse_items("x", {"InputType": "PARQUET"})
+    assert "stepyard[parquet]" in InstalledPlatform().missing_reader("PARQUET")
+    assert not InstalledPlatform().missing_reader("CSV")
+
+
+def test_what_athena_unloaded(read: Any) -> None:
+    """The manifest names the files; InputType tells their format, compressed or not."""
+    data = {
+        "m.csv": b"s3://b/dir/one\n\ns3://b/dir/two.gz\n",
+        "dir/one": b'{"n": 1}\n{"n": 2}\n',
+        "dir/two.gz": gzip.compress(b'{"n": 3}\n'),
+    }
+    config = {"InputType": "JSONL", "ManifestType": "ATHENA_DATA"}
+    assert read(data, "m.csv", **config) == [{"n": 1}, {"n": 2}, {"n": 3}]
+    rows = {"m.csv": b"s3://b/one\n", "one": b"1,2\n"}
+    given = {"InputType": "CSV", "CSVHeaderLocation": "GIVEN", "CSVHeaders": ["a", "b"]}
+    assert read(rows, "m.csv", **given, ManifestType="ATHENA_DATA") == [{"a": "1", "b": "2"}]
+    with pytest.raises(items.ReaderError, match="not that of Athena: got 'file:///etc/passwd'"):
+        read({"m": b"file:///etc/passwd\n"}, "m", **config)
+    with pytest.raises(items.ReaderError, match="InputType: got MANIFEST, wanted one of CSV"):
+        read(rows, "m.csv", InputType="MANIFEST", ManifestType="ATHENA_DATA")
+
+
 @pytest.mark.parametrize(
     ("data", "config", "words"),
     [
         (b"1", {"InputType": "JSON"}, "Attempting to map over non-iterable node."),
         (b"[", {"InputType": "JSON"}, "not valid JSON"),
         (b"[1]", {"InputType": "JSON", "MaxItems": -1}, "field MaxItems must be positive"),
-        (b"[1]", {"InputType": "JSON", "ItemsPointer": "/a"}, "ItemsPointer"),
+        (
+            b"[1]",
+            {"InputType": "JSON", "ItemsPointer": "/a"},
+            "Attempting to map over non-iterable node.",
+        ),
         (b"a,a\n", {"InputType": "CSV"}, "CSV headers cannot contain duplicates."),
         (b"\xff\n", {"InputType": "CSV"}, "cannot be read"),
         (b"", {"InputType": "PARQUET"}, "PARQUET"),

@@ -68,6 +68,18 @@ def test_every_operation_round_trips(part: int) -> None:
                 assert _texts(back) == _texts(sample), (service, name)
 
 
+@pytest.mark.parametrize("part", range(8))
+def test_each_action_that_a_resource_may_name_is_known(part: int) -> None:
+    """The names found in the text of a model are those of the model, and no others."""
+    services = sorted(names.client_names())[part::8]
+    for service in services:
+        model = names.service_model.__wrapped__(names.client_names()[service])
+        for name in model.operation_names:
+            assert names.has_operation(service, name[:1].lower() + name[1:]), (service, name)
+        assert not names.has_operation(service, "noSuchAction")
+    assert not names.has_operation("nosuchservice", "getObject")
+
+
 def _sample(shape: Any, above: tuple[str, ...]) -> Any:
     """Return a value with the fields of a shape; below the second level only those that must be."""
     kind = shape.type_name

@@ -36,6 +36,17 @@ PASS = one("P", Type="Pass")
 ENDS = {"ExecutionSucceeded", "ExecutionFailed", "ExecutionAborted", "ExecutionTimedOut"}
 WAIT = one("W", Type="Wait", Seconds=3600)
 ACTIVITY = "arn:aws:states:us-east-1:123456789012:activity:work"
+
+
+def renamed(block: dict[str, Any], number: int) -> dict[str, Any]:
+    """Return a block whose states have a number in their names: each name stands once."""
+    states = {}
+    for name, state in block["States"].items():
+        following = {"Next": f"{state['Next']}-{number}"} if "Next" in state else {}
+        states[f"{name}-{number}"] = {**state, **following}
+    return {"StartAt": f"{block['StartAt']}-{number}", "States": states}
+
+
 WORK = one("A", Type="Task", Resource=ACTIVITY)
 
 

@@ -7,20 +7,35 @@ import json
 import pytest
 
 import engine
+from console.errors import InvalidDefinition
 from console.models import InboxMessage, Project, RunValue, TaskRow, Timer
 from console.store.db.writer import write
 from console.store.executions import step
+from console.store.machines import machines
 from console.store.state import inbox
 from console.store.state.caches import Runs
 from console.store.state.values import StoredValues, save_values
 from console.store.tasks import activities
-from tests.console.store.helpers import PASS, REGION, WAIT, WORK, create, drain, one, start
+from tests.console.store.helpers import (
+    PASS,
+    REGION,
+    ROLE,
+    WAIT,
+    WORK,
+    create,
+    drain,
+    one,
+    renamed,
+    start,
+)
 
 
 def test_a_commit_stays_small_whatever_is_waiting(project: Project) -> None:
     """What a step has no room for stays in the inbox, in order, for the next one."""
     activities.create_activity(project, REGION, "work")
-    execution = start(create(project, one("P", Type="Parallel", Branches=[WORK] * 40)))
+    execution = start(
+        create(project, one("P", Type="Parallel", Branches=[renamed(WORK, n) for n in range(40)]))
+    )
     drain(execution)
     output = json.dumps("x" * 250_000)
     numbers = TaskRow.objects.values_list("task", flat=True)
@@ -37,6 +52,37 @@ def test_a_commit_stays_small_whatever_is_waiting(project: Project) -> None:
     assert InboxMessage.objects.count() == 0
     execution.refresh_from_db()
     assert execution.error == "States.DataLimitExceeded"
+
+
+def test_a_definition_of_an_earlier_release_runs_on(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rules that came after it neither stop its executions nor a change of its role."""
+    branch = {**PASS, "QueryLanguage": "JSONata"}
+    definition = {
+        "StartAt": "P",
+        "States": {
+            "P": {
+                "Type": "Parallel",
+                "Branches": [branch, branch],
+                "ResultSelector": {"it.$": "States.Array('\\\\n')", "both.$": "$"},
+                "End": True,
+            }
+        },
+    }
+    with pytest.raises(InvalidDefinition):
+        create(project, definition)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(machines, "check_definition", lambda *_: None)
+        machine = create(project, definition)
+    text = machine.definition.text
+    changed = machines.update_machine(machine, definition=text, role_arn=f"{ROLE}2")
+    assert changed.role_arn == f"{ROLE}2"
+    with pytest.raises(InvalidDefinition):
+        machines.update_machine(machine, definition=text.replace("both", "all"))
+    execution = drain(start(machine, {"a": 1}))
+    assert (execution.status, execution.error) == ("SUCCEEDED", None)
+    assert json.loads(str(execution.output))["both"] == [{"a": 1}, {"a": 1}]
 
 
 def test_a_prefix_drops_its_values_only(project: Project) -> None:

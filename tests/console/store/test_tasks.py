@@ -20,7 +20,7 @@ from console import clock
 from console.awsapi.operations.call import Later
 from console.errors import ErrorCode, ServiceError
 from console.fast_path.threads import Threads
-from console.models import Execution, Project, TaskRow
+from console.models import Execution, HistoryEvent, Project, TaskRow
 from console.statuses import Topic
 from console.store.db import signals
 from console.store.db.writer import write
@@ -396,6 +396,23 @@ def test_many_late_tasks_expire_together(project: Project) -> None:
     assert expiry.expire_tasks(numbers) == 0
     for execution in late:
         assert drain(execution).error == "States.Timeout"
+        assert types(execution).count("ActivityTimedOut") == 3
+
+
+def test_what_is_late_with_a_task_expires_with_it(project: Project) -> None:
+    """A clock may name one of them only: they reach the engine in one transaction, as on AWS."""
+    activities.create_activity(project, REGION, "work")
+    work = one("A", Type="Task", Resource=ACTIVITY, TimeoutSeconds=100)
+    execution = start(create(project, one("M", Type="Map", ItemProcessor=work)), [1, 2, 3])
+    drain(execution)
+    first, _, last = tasks = TaskRow.objects.order_by("task").values_list("task", flat=True)
+    TaskRow.objects.filter(task__in=[first, last]).update(timeout_due_ms=1)
+    assert expiry.expire_tasks([(execution.pk, last)]) == 2
+    assert drain(execution).status == "FAILED"
+    late = HistoryEvent.objects.filter(execution=execution, type="ActivityTimedOut")
+    assert [event.previous for event in late.order_by("event_id")] == [first, last]
+    assert TaskRow.objects.filter(status="closed").count() == len(tasks)
+    assert_nothing_wrong()
 
 
 def test_ten_workers_take_ten_tasks(project: Project) -> None:

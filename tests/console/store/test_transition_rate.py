@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import engine
 from console import quotas
-from console.models import HistoryEvent, RunRow, ThrottledMinute, TokenBucket
+from console.models import HistoryEvent, RunRow, TaskRow, ThrottledMinute, TokenBucket
 from console.store.db.writer import write
 from console.store.executions import step
 from console.store.state import throttle, transition_rate
@@ -20,7 +20,9 @@ from tests.console.store.helpers import (
     drain,
     ended,
     function,
+    renamed,
     start,
+    types,
 )
 from tests.console.store.transition_rates import Clock, chain, entered, held, left
 
@@ -80,7 +82,7 @@ def test_who_came_first_goes_first(project: Project, limit: Any, now: Clock) -> 
 def test_branches_begin_together(project: Project, limit: Any, now: Clock) -> None:
     """A Parallel is begun with one token; the others are owed, and paid by waiting."""
     limit(2, 1)
-    branches = [chain(1)] * 10
+    branches = [renamed(chain(1), number) for number in range(10)]
     definition = {
         "StartAt": "P",
         "States": {"P": {"Type": "Parallel", "Branches": branches, "End": True}},
@@ -196,4 +198,26 @@ def test_children_of_a_map_run_pay_for_themselves(project: Project, limit: Any) 
     finally:
         worker.stop()
     assert time.monotonic() - begun > (1 + 10 * 2 - 3) / 20 - 0.1
+    assert_nothing_wrong()
+
+
+def test_a_task_is_called_when_its_siblings_have_had_their_tokens(
+    project: Project, limit: Any, now: Clock
+) -> None:
+    """Meanwhile it waits in the snapshot: no worker sees it, and nothing says that it started."""
+    limit(4, 1)
+    call = {"StartAt": "Call", "States": {"Call": function("work", End=True)}}
+    both = {"Type": "Parallel", "Branches": [call, chain(4)], "End": True}
+    execution = start(create(project, {"StartAt": "Both", "States": {"Both": both}}))
+    drain(execution)
+    for _ in range(2):  # two tokens are missing
+        assert entered(execution) == 4
+        assert "LambdaFunctionScheduled" in types(execution)
+        assert "LambdaFunctionStarted" not in types(execution)
+        assert not TaskRow.objects.filter(execution=execution).exists()
+        assert_nothing_wrong()
+        now.later(1.001)
+        drain(execution)
+    assert types(execution)[-1] == "LambdaFunctionStarted"
+    assert TaskRow.objects.get(execution=execution).status == "scheduled"
     assert_nothing_wrong()

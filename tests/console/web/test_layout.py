@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -58,9 +59,11 @@ def runs(pid: int) -> bool:
         return False
 
 
-@pytest.fixture
-def child() -> Iterator[LayoutChild]:
-    """A child that works."""
+@pytest.fixture(params=["poll", "threads"])
+def child(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[LayoutChild]:
+    """A child that works, waited for by poll or, as on Windows, by threads."""
+    if request.param == "threads":
+        monkeypatch.delattr(select, "poll")
     made = LayoutChild()
     made.begin()
     yield made

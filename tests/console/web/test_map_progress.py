@@ -65,8 +65,9 @@ def test_the_states_inside_run_in_child_executions(tolerant: Execution, client: 
     """In the graph, in the table and in the panel, with the way to the Map Run."""
     context = shown(client, tolerant, "?step=Good")
     run = MapRun.objects.get()
-    for name in ("Three?", "Good", "Bad"):
-        assert of(context, name).under == "In child executions"
+    counts = {name: of(context, name).under for name in ("Three?", "Good", "Bad")}
+    assert counts == {"Three?": "5 passed", "Good": "4 passed", "Bad": "1 failed"}
+    assert of(context, "Bad").status.tone == "failed"
     rows = {row.step: row.status.word for row in context["tree"]["rows"]}
     assert rows["Good"] == "In child executions"
     assert rows["Each"] == "Succeeded"
@@ -103,7 +104,8 @@ def test_a_map_around_a_distributed_one_keeps_its_box(
     context = shown(client, execution, "?step=Each&iteration=1")
     assert context["panel"].picker.owner == "Outer"
     assert context["panel"].progress.total == 3
-    assert of(context, "Each").note.startswith("5 of 5")
+    assert of(context, "Each").note.startswith("3 of 3")  # of that iteration
+    assert of(shown(client, execution, "?step=Each"), "Each").note.startswith("5 of 5")
     assert shown(client, execution, "?step=P")["panel"].picker is None
 
 

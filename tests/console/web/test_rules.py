@@ -10,10 +10,18 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from console.models import AuditEntry, Delivery, EventRule, EventTarget, OutboxEvent
+from console.models import (
+    AuditEntry,
+    Delivery,
+    EventRule,
+    EventTarget,
+    OutboxEvent,
+    StateMachine,
+)
 from console.store.db import audit
-from console.store.events import outbox, rules
-from tests.console.store.helpers import PASS, create, drain, start
+from console.store.events import deliveries, outbox, rules, scheduler
+from console.web.rules import rule_display
+from tests.console.store.helpers import PASS, ROLE, create, drain, start
 from tests.console.web.helpers import MARKUP, text
 
 if TYPE_CHECKING:
@@ -281,3 +289,82 @@ def test_pages_cost_the_same_for_many_rows(project: Project, client: Client) -> 
     outbox.route_events()
     assert {path: queries(client, path) for path in paths} == before
     assert max(before.values()) <= 15, before
+
+
+# -- EventBridge Scheduler -------------------------------------------------------------------------
+
+
+def schedule(project: Project, name: str = "nightly", group: str = "default") -> EventRule:
+    """Make a schedule by the API of EventBridge Scheduler that starts a machine."""
+    arn = f"arn:aws:states:{REGION}:123456789012:stateMachine:machine"
+    if not StateMachine.objects.filter(arn=arn).exists():
+        create(project, PASS)
+    if group != "default":
+        scheduler.create_group(project, REGION, group, {})
+    target = {"Arn": arn, "RoleArn": ROLE, "Input": f'{{"x": "{MARKUP}"}}'}
+    settings = scheduler.ScheduleSettings("at(2099-01-01T12:00:00)", target, timezone="Europe/Rome")
+    return scheduler.create_schedule(scheduler.ScheduleKey(project, REGION, group, name), settings)
+
+
+def test_schedules_of_the_scheduler_are_listed_after_rules(
+    project: Project, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With their group, their next moment, and a page each; pages of the list go on there."""
+    rule(project, "tick", schedule="rate(1 day)")
+    schedule(project)
+    schedule(project, "hourly", "team")
+    shown = re.sub(r"<[^>]+>|\s+", " ", text(client.get(SCHEDULES)))
+    assert shown.index("tick") < shown.index("nightly") < shown.index("hourly")
+    assert "Group team" in " ".join(shown.split())
+    assert "2099-01-01 11:00" in shown
+    monkeypatch.setattr(rule_display, "PAGE", 1)
+    names, address = [], SCHEDULES
+    for _ in range(3):
+        page = text(client.get(address))
+        names += re.findall(r'href="/(?:rules|schedules)/([^"/]+(?:/[^"/]+)?)/"', page)
+        following = re.search(r'href="(/schedules/\?after=[^"]+)"', page)
+        address = following[1] if following else ""
+    assert names == ["tick", "default/nightly", "team/hourly"]
+    assert address == ""
+
+
+def test_a_schedule_of_the_scheduler_has_a_page(project: Project, client: Client) -> None:
+    """What it starts, when, and with which input; editors switch and delete it there."""
+    made = schedule(project)
+    page = "/schedules/default/nightly/"
+    answer = client.get(page)
+    assert MARKUP not in answer.content.decode()
+    shown = text(answer)
+    assert MARKUP in shown
+    words = " ".join(re.sub(r"<[^>]+>", " ", shown).split())
+    assert "2099-01-01 11:00" in words
+    assert "stateMachine:machine" in words
+    assert client.get(f"/arn/{made.arn}")["Location"].startswith(page)
+    assert client.post(f"{page}switch/", {"act": "disable"})["Location"] == page
+    assert EventRule.objects.get().due_ms is None
+    assert "Enable" in text(client.get(page))
+    assert client.post(f"{page}switch/", {"act": "enable"}).status_code == 302
+    assert EventRule.objects.get().due_ms is not None
+    assert "No deliveries are pending" in text(client.get(f"{page}delete/"))
+    assert client.post(f"{page}delete/")["Location"] == SCHEDULES
+    assert not EventRule.objects.exists()
+    acts = AuditEntry.objects.filter(target=made.arn).values_list("action", flat=True)
+    assert set(acts) >= {"scheduler:UpdateSchedule", "scheduler:DeleteSchedule"}
+    assert client.get(page).status_code == 404
+
+
+def test_dead_letters_of_a_schedule_lead_to_it(project: Project, client: Client) -> None:
+    """Their list names the schedule, which has no page among the rules."""
+    schedule(project)
+    EventRule.objects.update(due_ms=1)
+    deliveries.fire_due()
+    Delivery.objects.update(status="dead", ended_ms=1_700_000_000_000, last_error="refused")
+    assert 'href="/schedules/default/nightly/"' in text(client.get(NOTIFICATIONS))
+
+
+def test_a_viewer_reads_a_schedule_only(project: Project, signed_in: SignIn) -> None:
+    """No button is there that would be refused."""
+    schedule(project)
+    shown = text(signed_in("viewer").get("/schedules/default/nightly/"))
+    assert "Disable" not in shown
+    assert "Delete" not in shown

@@ -26,10 +26,10 @@ from tests.console.store.helpers import (
 )
 
 
-def distributed(inner: dict[str, Any], **more: Any) -> dict[str, Any]:
+def distributed(inner: dict[str, Any], name: str = "M", **more: Any) -> dict[str, Any]:
     """Return a machine of one distributed Map."""
     config = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
-    return one("M", Type="Map", ItemProcessor={"ProcessorConfig": config, **inner}, **more)
+    return one(name, Type="Map", ItemProcessor={"ProcessorConfig": config, **inner}, **more)
 
 
 PASS = one("P", Type="Pass")
@@ -86,6 +86,36 @@ def test_selector_and_batches(project: Project, worker: Embedded) -> None:
         {"BatchInput": {"k": 1}, "Items": [{"v": "a", "i": 0}, {"v": "b", "i": 1}]},
         {"BatchInput": {"k": 1}, "Items": [{"v": "c", "i": 2}]},
     ]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"ItemSelector": {"k.$": "$$.Map.Item.Key", "v.$": "$$.Map.Item.Value"}},
+        {
+            "QueryLanguage": "JSONata",
+            "Items": "{% $states.input %}",
+            "ItemSelector": {
+                "k": "{% $states.context.Map.Item.Key %}",
+                "v": "{% $states.context.Map.Item.Value %}",
+            },
+        },
+    ],
+)
+def test_the_members_of_an_object_are_items(
+    project: Project, worker: Embedded, more: dict[str, Any]
+) -> None:
+    """An object of the state's input: a child gets key and value, the context has them apart."""
+    del worker
+    data = {"a": {"x": 1}, "b": 2}
+    plain = {key: value for key, value in more.items() if key != "ItemSelector"}
+    execution = ended(start(create(project, distributed(PASS, **plain)), data))
+    assert json.loads(str(execution.output)) == [
+        {"Key": "a", "Value": {"x": 1}},
+        {"Key": "b", "Value": 2},
+    ]
+    again = ended(start(create(project, distributed(PASS, **more), "selected"), data))
+    assert json.loads(str(again.output)) == [{"k": "a", "v": {"x": 1}}, {"k": "b", "v": 2}]
 
 
 def test_one_failure_fails_the_run(project: Project, worker: Embedded) -> None:
@@ -252,7 +282,7 @@ def test_children_end_at_their_next_transition_when_their_machine_is_deleted(
     inner = {"StartAt": "W", "States": {"W": waits, **PASS["States"]}}
     wanted, data = inner, [1, 2]
     if nested:
-        wanted = distributed(inner, ToleratedFailurePercentage=100, ItemsPath="$.all")
+        wanted = distributed(inner, "Inner", ToleratedFailurePercentage=100, ItemsPath="$.all")
     machine = create(project, distributed(wanted, ToleratedFailurePercentage=100))
     start(machine, [{"all": data}] if nested else data)
     leaves = Execution.objects.filter(historyevent__type="WaitStateEntered")

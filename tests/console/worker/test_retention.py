@@ -127,7 +127,7 @@ def test_all_rows_of_an_execution_go(project: Project, worker: Embedded, setting
     """No table keeps a row of it: history, snapshot, tasks, Map Runs, children, inputs."""
     settings.STEPYARD_FUNCTIONS = {"pick": "tests.console.worker.test_map_runs:pick"}
     inner = one("T", **function("pick"))
-    nested = distributed(distributed(inner, Label="Inner"), Label="Outer")
+    nested = distributed(distributed(inner, "Inner", Label="Inner"), Label="Outer")
     parent = ended(start(create(project, nested), [[1, 2], [4]]))
     assert parent.status == "SUCCEEDED"
     worker.stop()

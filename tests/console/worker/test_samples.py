@@ -9,11 +9,11 @@ import pytest
 
 from console import access, test_state
 from console.integrations import Failed, TaskAttempt, explain, invoke, targets
-from console.management.serving import load_samples
 from console.models import Activity, StateMachine
 from console.samples import MACHINES, is_sample, sample_role
 from console.samples.functions import FUNCTIONS
 from console.store.machines import machines
+from console.store.people.sample_project import load_samples
 from console.store.tasks import claim
 from console.web.machines import calls
 from tests.console.store.helpers import ROLE, create, ended, function, one, start

@@ -21,6 +21,13 @@ def call(text: str) -> Any:
     return compile_intrinsic(text).evaluate(scope)
 
 
+@pytest.mark.parametrize("mark", ['"', "n", "t", "u0041", "/"])
+def test_a_backslash_stands_before_few_characters(mark: str) -> None:
+    r"""Before another one than ' { } and \\ it is refused, as on the service [recorded]."""
+    with pytest.raises(PathSyntaxError, match="a backslash only before one of"):
+        compile_intrinsic(f"States.Array('a\\{mark}')")
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [

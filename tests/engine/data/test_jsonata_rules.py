@@ -5,6 +5,7 @@ Values and errors are those of jsonata 2.0.6, limits those that were measured on
 
 from __future__ import annotations
 
+import select
 from typing import Any
 
 import pytest
@@ -294,3 +295,12 @@ def test_what_a_library_prints_is_no_answer() -> None:
     for _ in range(3):
         assert evaluate("2(1)")[0] == jsonata_eval.ERROR
         assert evaluate("1 + 1") == (jsonata_eval.VALUE, 2)
+
+
+def test_where_no_pipe_can_be_polled_threads_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows has no poll: answers come all the same, and what does not end is killed in time."""
+    monkeypatch.delattr(select, "poll")
+    assert POOL.evaluate("$sum([1..3])", {}, 0) == ("value", 6)
+    endless = "($f := function($n) { $f($n + 1) }; $f(0))"
+    assert POOL.evaluate(endless, {}, 0)[0] == "error"
+    assert POOL.evaluate("2", {}, 0) == ("value", 2)

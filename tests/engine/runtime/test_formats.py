@@ -2,24 +2,28 @@
 
 ``formats`` holds what earlier versions wrote, made by their own code: format 1 has grown three
 times before a first release. (What the engine wrote before there was a store, nobody has kept.)
+``formats/texts`` holds the very texts that a version wrote: retries, branches, iterations, waits,
+redrives and bad ends, with odd characters and numbers in their data. Format 2 has ``held``.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import engine
 from engine.runtime.run import FORMAT, Frame, Group
 from tests.engine.runtime.harness import Sim, activity, machine
 
 FORMATS = sorted((Path(__file__).parent / "formats").glob("*.json"))
+HELD = [path for path in FORMATS if "held" in json.loads(path.read_text())["snapshot"]]
 RUNNING = [path for path in FORMATS if json.loads(path.read_text())["tasks"]]
-ENDED = [path for path in FORMATS if path not in RUNNING]
+TEXTS = sorted((Path(__file__).parent / "formats" / "texts").glob("*.json"))
+ENDED = [path for path in FORMATS if path not in RUNNING and path not in HELD]
 # What a snapshot of each format may contain. Whoever adds a field makes a new format, with a file
 # written by the version before: else that version would misread what this one writes.
 FIELDS = {
@@ -29,6 +33,11 @@ FIELDS = {
         "group": "id owner kind total start_event last_event started done limit size",
         "run": "about frames groups ready next_event next_id last_ms status",
     }
+}
+FIELDS[2] = FIELDS[1] | {
+    "run": f"{FIELDS[1]['run']} held",
+    "task": "task kind resource state input attempt entered_event service action pattern "
+    "timeout_seconds heartbeat_seconds credentials",
 }
 
 
@@ -85,19 +94,68 @@ def test_what_failed_is_redriven(path: Path) -> None:
     assert sim.output == ["kept", "again"]
 
 
+@pytest.mark.parametrize("path", HELD, ids=lambda path: path.stem)
+def test_what_was_held_is_called(path: Path) -> None:
+    """The tasks start as they were scheduled, with their inputs, tokens and timeouts."""
+    sim = revived(path)
+    sim.send(engine.Continue())
+    started = [
+        event for event in sim.events if event.type in ("LambdaFunctionStarted", "TaskStarted")
+    ]
+    assert [event.previous for event in started] == [*sim.tasks]
+    by_state = {task.state: task for task in sim.tasks.values()}
+    assert by_state["Plain"].input == '{"n":7}'
+    call = by_state["Call"]
+    token = engine.task_token(b"key", sim.run.about["execution_arn"], call.task)
+    assert json.loads(call.input)["Payload"] == {"token": token, "n": 7}
+    assert (call.timeout_seconds, call.heartbeat_seconds) == (300, 60)
+    assert (call.service, call.action, call.pattern) == ("lambda", "invoke", ".waitForTaskToken")
+    sim.succeed("Call", {"n": "yes"})
+    sim.succeed("Plain", "too")
+    assert sim.output == ["yes", "too", {"n": 7}]
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
+def test_texts_are_read_and_written_as_before(path: Path) -> None:
+    """A text loads, and is the one that this version writes: servers of both may share a run."""
+    for execution in json.loads(path.read_text())["executions"]:
+        values = engine.DictValues(execution["values"])
+        for text in execution["texts"]:
+            assert engine.Run.loads(text, values).dumps() == text
+
+
+def test_a_text_of_another_class_is_a_text() -> None:
+    """A caller may start an execution with marked texts, as those of templates."""
+
+    class Marked(str):
+        """A text that knows where it is from."""
+
+        __slots__ = ()
+
+        def __str__(self) -> str:
+            return self
+
+    sim = Sim(machine("A", A=activity()), "long " * 300)
+    marked = replace(sim.run.frames[1], input=Marked(sim.run.frames[1].input), state=Marked("A"))
+    about = {**sim.run.about, "execution_name": Marked("run")}
+    assert replace(sim.run, about=about, frames={1: marked}).dumps() == sim.run.dumps()
+
+
 def test_every_shape_of_a_format_has_its_file() -> None:
     """Each file has something that the one before had not."""
-    assert [path.stem[:2] for path in FORMATS] == ["1a", "1b", "1c", "1d"]
+    assert [path.stem[:2] for path in FORMATS] == ["1a", "1b", "1c", "1d", "2a"]
     assert {json.loads(path.read_text())["snapshot"]["format"] for path in FORMATS} == set(FIELDS)
 
 
 def test_a_new_field_is_a_new_format() -> None:
     """What a snapshot may contain is written down for the format it says."""
     known = {kind: set(names.split()) for kind, names in FIELDS[FORMAT].items()}
-    assert {one.name for one in dataclasses.fields(Frame)} == known["frame"]
-    assert {one.name for one in dataclasses.fields(Group)} == known["group"]
-    sim = Sim(machine("A", A=activity()))
-    assert set(json.loads(sim.run.dumps())) - {"format"} == known["run"]
+    assert set(Frame.__struct_fields__) == known["frame"]
+    assert set(Group.__struct_fields__) == known["group"]
+    assert set(engine.RunTask.__struct_fields__) == known["task"]
+    run = revived(HELD[-1]).run
+    assert set(json.loads(run.dumps())) - {"format"} == known["run"]
+    assert engine.Run.loads(run.dumps(), run.values) == run
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import engine
-from tests.engine.runtime.harness import Sim, machine, task
+from tests.engine.runtime.harness import Sim, activity, machine, task
 
 FAILING = {
     "Task": task,
@@ -192,3 +192,45 @@ def test_a_job_sees_its_task_token(pattern: str) -> None:
     sim = Sim(machine("A", A={"Type": "Task", "Resource": resource, "Parameters": parameters}))
     sent = json.loads(sim.tasks[sim.task("A")].input)
     assert len(sent["Input"]["token"]) > 20
+
+
+def late_together(sim: Sim) -> engine.Step:
+    """Let all open tasks time out in one instant."""
+    first, *others = sim.tasks
+    return sim.send(engine.TaskTimedOut(first, also=tuple((number, False) for number in others)))
+
+
+def test_tasks_that_time_out_together_all_say_so() -> None:
+    """The first failure aborts the other iterations; their timeouts stand before it."""
+    state = {"Type": "Map", "ItemsPath": "$", "ItemProcessor": machine("Call", Call=task())}
+    sim = Sim(machine("Each", Each=state), [1, 2, 3])
+    late_together(sim)
+    assert sim.story[15:] == [
+        "16<13 LambdaFunctionTimedOut Call",
+        "17<14 LambdaFunctionTimedOut Call",
+        "18<15 LambdaFunctionTimedOut Call",
+        "19<16 MapIterationFailed Each",
+        "20<16 TaskStateAborted Call",
+        "21<16 MapIterationAborted Each",
+        "22<16 TaskStateAborted Call",
+        "23<16 MapIterationAborted Each",
+        "24<16 TaskStateAborted Call",
+        "25<16 MapStateFailed Each",
+        "26<25 ExecutionFailed",
+    ]
+    assert not sim.cancelled, "each has ended by itself"
+    assert sim.redrive().run.frames
+
+
+def test_each_of_the_tasks_that_time_out_together_has_its_own_retry() -> None:
+    """One branch retries, one is caught; the message of the other comes late and moves nothing."""
+    again = task(Retry=[{"ErrorEquals": ["States.Timeout"], "IntervalSeconds": 5}])
+    caught = task(Catch=[{"ErrorEquals": ["States.ALL"], "Next": "Caught"}])
+    branches = [machine("Again", Again=again), machine("Take", Take=caught, Caught=activity())]
+    sim = Sim(machine("All", All={"Type": "Parallel", "Branches": branches}), reload=True)
+    second = sim.task("Take")
+    late_together(sim)
+    assert sim.types.count("LambdaFunctionTimedOut") == 2
+    assert len(sim.timers) == 1
+    assert "Caught" in [command.state for command in sim.tasks.values()]
+    assert not sim.send(engine.TaskTimedOut(second)).events

@@ -212,10 +212,18 @@ def test_a_step_gives_way_when_it_takes_too_long() -> None:
 
 def test_variables_of_all_lines_together_are_limited() -> None:
     """10 MiB for the whole execution, not for each branch."""
-    large = {"Type": "Pass", "Assign": {"v.$": "$.v"}, "Next": "W"}
-    branch = {"StartAt": "V", "States": {"V": large, "W": {"Type": "Wait", "Seconds": 1}}}
-    branch["States"]["W"]["End"] = True
-    sim = Sim(machine("P", P={"Type": "Parallel", "Branches": [branch] * 60}), {"v": "x" * 200_000})
+    wait = {"Type": "Wait", "Seconds": 1, "End": True}
+    branches = [
+        {
+            "StartAt": f"V{number}",
+            "States": {
+                f"V{number}": {"Type": "Pass", "Assign": {"v.$": "$.v"}, "Next": f"W{number}"},
+                f"W{number}": wait,
+            },
+        }
+        for number in range(60)
+    ]
+    sim = Sim(machine("P", P={"Type": "Parallel", "Branches": branches}), {"v": "x" * 200_000})
     assert sim.finish is not None
     assert sim.finish.error == "States.DataLimitExceeded"
 

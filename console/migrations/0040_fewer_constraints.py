@@ -86,7 +86,7 @@ def _plain_key(to: str, **options: Any) -> Any:
 class Migration(migrations.Migration):
     atomic = False
     dependencies = [
-        ("console", "0038_execution_note"),
+        ("console", "0039_schedules"),
     ]
 
     operations = [

@@ -1,0 +1,258 @@
+"""Manage schedules and their groups: the service ``scheduler``, EventBridge Scheduler."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from console import access
+from console.awsapi import paging
+from console.awsapi.operations.call import present, seconds
+from console.errors import InvalidToken, ValidationException
+from console.integrations.redaction import without_secrets
+from console.statuses import AfterCompletion, RuleState
+from console.store.events import scheduler
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from console.awsapi.operations.call import Call
+    from console.models import EventRule, EventTarget, ScheduleGroup
+
+_PAGE = 100
+_RETRY_POLICY = {"MaximumEventAgeInSeconds": 86_400, "MaximumRetryAttempts": 185}
+_WINDOW = "FlexibleTimeWindow: MaximumWindowInMinutes is for the Mode FLEXIBLE, and required there."
+
+
+# -- schedules -------------------------------------------------------------------------------------
+
+
+def create_schedule(call: Call) -> dict[str, Any]:
+    """CreateSchedule."""
+    token = call.params.get("ClientToken") or ""
+    row = scheduler.create_schedule(_schedule_key(call), _settings(call), token, call.actor)
+    return {"ScheduleArn": row.arn}
+
+
+def update_schedule(call: Call) -> dict[str, Any]:
+    """UpdateSchedule: what is not given gets its default."""
+    return {
+        "ScheduleArn": scheduler.update_schedule(
+            _schedule_key(call), _settings(call), call.actor
+        ).arn
+    }
+
+
+def delete_schedule(call: Call) -> dict[str, Any]:
+    """DeleteSchedule."""
+    scheduler.delete_schedule(_schedule_key(call), call.actor)
+    return {}
+
+
+def _schedule_key(call: Call) -> scheduler.ScheduleKey:
+    group = call.params.get("GroupName") or scheduler.DEFAULT_GROUP
+    return scheduler.ScheduleKey(call.project, call.region, group, call.params["Name"])
+
+
+def _settings(call: Call) -> scheduler.ScheduleSettings:
+    params = call.params
+    return scheduler.ScheduleSettings(
+        schedule=params["ScheduleExpression"],
+        target=params["Target"],
+        timezone=params.get("ScheduleExpressionTimezone") or "UTC",
+        state=params.get("State") or RuleState.ENABLED,
+        description=params.get("Description") or "",
+        start_ms=_epoch_ms(params, "StartDate"),
+        end_ms=_epoch_ms(params, "EndDate"),
+        window_minutes=_window_minutes(params["FlexibleTimeWindow"]),
+        after_completion=params.get("ActionAfterCompletion") or AfterCompletion.NONE,
+        kms_key_arn=params.get("KmsKeyArn") or "",
+    )
+
+
+def _epoch_ms(params: dict[str, Any], name: str) -> int | None:
+    value = params.get(name)
+    return None if value is None else int(value * 1000)
+
+
+def _window_minutes(window: dict[str, Any]) -> int:
+    minutes = window.get("MaximumWindowInMinutes")
+    if (window["Mode"] == "FLEXIBLE") != (minutes is not None):
+        raise ValidationException(_WINDOW)
+    return minutes or 0
+
+
+def get_schedule(call: Call) -> dict[str, Any]:
+    """GetSchedule."""
+    row = scheduler.get_schedule(_schedule_key(call))
+    window: dict[str, Any] = {"Mode": "OFF"}
+    if row.window_minutes:
+        window = {"Mode": "FLEXIBLE", "MaximumWindowInMinutes": row.window_minutes}
+    return {
+        **_item(call, row),
+        **present(
+            Description=row.description or None,
+            StartDate=None if row.start_ms is None else seconds(row.start_ms),
+            EndDate=None if row.end_ms is None else seconds(row.end_ms),
+            KmsKeyArn=row.kms_key_arn or None,
+        ),
+        "ScheduleExpression": row.schedule,
+        "ScheduleExpressionTimezone": row.timezone,
+        "FlexibleTimeWindow": window,
+        "ActionAfterCompletion": row.after_completion,
+        "Target": _target(call, row.targets.get()),
+    }
+
+
+def _target(call: Call, target: EventTarget) -> dict[str, Any]:
+    settings = json.loads(target.settings)
+    policy = {**_RETRY_POLICY, **(settings.pop("RetryPolicy", None) or {})}
+    return {"Arn": _address(call, target), "RetryPolicy": policy, **settings}
+
+
+def _address(call: Call, target: EventTarget) -> str:
+    editor = access.is_allowed(call.principal, "scheduler:UpdateSchedule")
+    return target.address if editor else without_secrets(target.address)
+
+
+def _item(call: Call, row: EventRule) -> dict[str, Any]:
+    return {
+        "Arn": row.arn,
+        "Name": row.schedule_name,
+        "GroupName": row.schedule_group,
+        "State": row.state,
+        "CreationDate": seconds(row.created_ms),
+        "LastModificationDate": seconds(row.updated_ms or row.created_ms),
+        "Target": {"Arn": _address(call, row.targets.all()[0])},
+    }
+
+
+def list_schedules(call: Call) -> dict[str, Any]:
+    """ListSchedules, by group and name."""
+    params = call.params
+    limit = params.get("MaxResults") or _PAGE
+    rows = scheduler.list_schedules(
+        call.project,
+        call.region,
+        group=params.get("GroupName") or "",
+        prefix=params.get("NamePrefix") or "",
+        state=params.get("State") or "",
+        after=_position(call),
+        limit=limit + 1,
+    )
+    answer: dict[str, Any] = {"Schedules": [_item(call, row) for row in rows[:limit]]}
+    if len(rows) > limit:
+        last = rows[limit - 1]
+        answer["NextToken"] = _token(call, [last.schedule_group, last.schedule_name])
+    return answer
+
+
+# -- groups ----------------------------------------------------------------------------------------
+
+
+def create_group(call: Call) -> dict[str, Any]:
+    """CreateScheduleGroup."""
+    group = scheduler.create_group(
+        call.project, call.region, call.params["Name"], _tags(call), call.actor
+    )
+    return {"ScheduleGroupArn": group.arn}
+
+
+def get_group(call: Call) -> dict[str, Any]:
+    """GetScheduleGroup."""
+    return _group(scheduler.get_group(call.project, call.region, call.params["Name"]))
+
+
+def list_groups(call: Call) -> dict[str, Any]:
+    """ListScheduleGroups, by name."""
+    limit = call.params.get("MaxResults") or _PAGE
+    groups = scheduler.list_groups(
+        call.project,
+        call.region,
+        prefix=call.params.get("NamePrefix") or "",
+        after=_position(call) or "",
+        limit=limit + 1,
+    )
+    answer: dict[str, Any] = {"ScheduleGroups": [_group(group) for group in groups[:limit]]}
+    if len(groups) > limit:
+        answer["NextToken"] = _token(call, groups[limit - 1].name)
+    return answer
+
+
+def _group(group: ScheduleGroup) -> dict[str, Any]:
+    return {
+        "Arn": group.arn,
+        "Name": group.name,
+        "State": "ACTIVE",
+        "CreationDate": seconds(group.created_ms),
+        "LastModificationDate": seconds(group.created_ms),
+    }
+
+
+def delete_group(call: Call) -> dict[str, Any]:
+    """DeleteScheduleGroup, with its schedules."""
+    scheduler.delete_group(call.project, call.region, call.params["Name"], call.actor)
+    return {}
+
+
+# -- tags ------------------------------------------------------------------------------------------
+
+
+def _tags(call: Call) -> dict[str, str]:
+    return {tag["Key"]: tag["Value"] for tag in call.params.get("Tags") or ()}
+
+
+def list_tags(call: Call) -> dict[str, Any]:
+    """ListTagsForResource."""
+    tags = scheduler.group_tags(call.project, call.region, call.params["ResourceArn"])
+    return {"Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
+
+
+def tag_resource(call: Call) -> dict[str, Any]:
+    """TagResource."""
+    arn = call.params["ResourceArn"]
+    scheduler.tag_group(call.project, call.region, arn, _tags(call), call.actor)
+    return {}
+
+
+def untag_resource(call: Call) -> dict[str, Any]:
+    """UntagResource."""
+    arn, keys = call.params["ResourceArn"], call.params["TagKeys"]
+    scheduler.untag_group(call.project, call.region, arn, keys, call.actor)
+    return {}
+
+
+# -- pages of lists --------------------------------------------------------------------------------
+
+
+def _position(call: Call) -> Any:
+    token = call.params.get("NextToken")
+    try:
+        return paging.open_position(call, {**_query(call), "nextToken": token})
+    except InvalidToken:
+        raise ValidationException("Invalid NextToken.") from None
+
+
+def _token(call: Call, position: Any) -> str:
+    return paging.seal_position(call, _query(call), position)
+
+
+def _query(call: Call) -> dict[str, Any]:
+    own = ("NextToken", "MaxResults")
+    return {name: value for name, value in call.params.items() if name not in own}
+
+
+HANDLERS: dict[str, Callable[[Call], dict[str, Any]]] = {
+    "CreateSchedule": create_schedule,
+    "CreateScheduleGroup": create_group,
+    "DeleteSchedule": delete_schedule,
+    "DeleteScheduleGroup": delete_group,
+    "GetSchedule": get_schedule,
+    "GetScheduleGroup": get_group,
+    "ListScheduleGroups": list_groups,
+    "ListSchedules": list_schedules,
+    "ListTagsForResource": list_tags,
+    "TagResource": tag_resource,
+    "UntagResource": untag_resource,
+    "UpdateSchedule": update_schedule,
+}

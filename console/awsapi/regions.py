@@ -1,0 +1,69 @@
+"""Let a region be a scope: what is in another region is as missing as what nobody ever made.
+
+Lists, metrics, logs and rules are read by region anyway. This is for the actions that name a thing
+by its ARN, in which its region stands: the caller's region is the one that they sign for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from console.errors import ErrorCode, ServiceError
+
+if TYPE_CHECKING:
+    from console.awsapi.operations.call import Call
+
+_MACHINE = (ErrorCode.StateMachineDoesNotExist, "State Machine Does Not Exist: '{}'")
+_RESOURCE = (ErrorCode.ResourceNotFound, "Resource not found: '{}'")
+_REFERENCE = (
+    ErrorCode.ResourceNotFound,
+    "Request references a resource that does not exist.",
+)
+_MISSING: dict[str, tuple[tuple[str, ...], tuple[ErrorCode, str]]] = {
+    "activityArn": (
+        ("activity",),
+        (ErrorCode.ActivityDoesNotExist, "Activity Does Not Exist: '{}'"),
+    ),
+    "executionArn": (
+        ("execution",),
+        (ErrorCode.ExecutionDoesNotExist, "Execution Does Not Exist: '{}'"),
+    ),
+    "mapRunArn": (("mapRun",), _RESOURCE),
+    "resourceArn": (("activity", "stateMachine"), _RESOURCE),
+    "stateMachineAliasArn": (("stateMachine",), _REFERENCE),
+    "stateMachineArn": (("stateMachine",), _MACHINE),
+    "stateMachineVersionArn": (("stateMachine",), _MACHINE),
+}
+"""Member of a request -> kinds of ARN that it takes, and the error for one that is not there."""
+_SILENT = {"DeleteActivity", "DeleteStateMachine", "DeleteStateMachineVersion"}
+"""Actions that succeed for what is not there."""
+_REGION, _KIND, _PARTS = 3, 5, 7
+
+
+def answer_elsewhere(call: Call) -> dict[str, Any] | None:
+    """Return the answer of an action that does nothing because what it names is elsewhere.
+
+    None if everything is of the caller's region, so that the action runs. Raise the error for
+    something that is missing. Calls that belong to one that was allowed before look everywhere.
+    """
+    if call.trusted or not call.region:
+        return None
+    for member, (kinds, (code, text)) in _MISSING.items():
+        arn = call.params.get(member)
+        if arn is None or not _is_elsewhere(arn, kinds, call.region):
+            continue
+        if call.action in _SILENT:
+            return {}
+        raise ServiceError(code, text.format(arn))
+    for entry in call.params.get("routingConfiguration") or ():
+        if _is_elsewhere(entry["stateMachineVersionArn"], ("stateMachine",), call.region):
+            raise ServiceError(*_REFERENCE)
+    return None
+
+
+def _is_elsewhere(arn: str, kinds: tuple[str, ...], region: str) -> bool:
+    """Tell whether a well-formed ARN is of another region; the action judges any other text."""
+    parts = arn.split(":", _PARTS - 1)
+    if len(parts) < _PARTS or parts[2] != "states" or parts[_KIND] not in kinds:
+        return False
+    return parts[_REGION] != region

@@ -1,0 +1,124 @@
+"""The command ``stepyard``, and what ``manage.py`` shares with it.
+
+``stepyard`` knows the commands of the table below and no others. They are management
+commands of Django. ``manage.py`` also knows what Django brings along.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+COMMANDS: dict[str, dict[str, str]] = {
+    "Serve": {
+        "up": "start pages, API and engine in one process",
+        "web": "serve pages and API beside workers, on PostgreSQL",
+        "worker": "work on the executions of a team, on PostgreSQL",
+        "worker_health": "tell whether the workers of this machine are well",
+        "check": "check the settings; --deploy: warn of what is not fit for a team",
+    },
+    "People": {
+        "login_url": "make a one-time login link",
+        "member": "give somebody a role in a project",
+    },
+    "Data": {
+        "prune": "remove executions that ended long ago",
+        "bump_epoch": "fence older processes, after a restore",
+        "check_invariants": "check what the database must hold",
+        "export_machines": "print the state machines of a project as JSON",
+        "import_machines": "create or update state machines from that JSON",
+    },
+    "Definitions": {
+        "lint": "check definitions",
+        "replay": "run recorded executions again: same path, same output?",
+    },
+}
+"""Group -> name of a command -> what it does, in one line."""
+_OF_DJANGO = {
+    *("--version", "--verbosity", "--settings", "--pythonpath", "--traceback"),
+    *("--no-color", "--force-color", "--skip-checks"),
+}
+"""Options that every command of Django has: they work, and no help shows them."""
+_WRONG_USE = 2
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a command of ``stepyard``; end the process with its exit code if that is not 0."""
+    words = sys.argv[1:] if arguments is None else arguments
+    name = words[0] if words else "help"
+    if name in ("help", "-h", "--help"):
+        if len(words) <= 1 or words[1] not in _names():
+            print(_overview())  # noqa: T201 - it is what was asked for
+            return
+        words = [words[1], "--help"]
+        name = words[0]
+    if name in ("version", "--version"):
+        print(_version())  # noqa: T201 - as above
+        return
+    if name not in _names():
+        sys.stderr.write(_unknown(name))
+        sys.exit(_WRONG_USE)
+    _run_management_command(words)
+
+
+def program() -> str:
+    """Return how this process was called, for messages that say what to type next."""
+    return "python manage.py" if Path(sys.argv[0]).name == "manage.py" else "stepyard"
+
+
+def set_up(arguments: list[str]) -> None:
+    """Import the settings; ``--data DIR`` must be known before. End with one line if they fail."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
+    for index, argument in enumerate(arguments):
+        if argument == "--data" and index + 1 < len(arguments):
+            os.environ["STEPYARD_DATA"] = arguments[index + 1]
+        elif argument.startswith("--data="):
+            os.environ["STEPYARD_DATA"] = argument.partition("=")[2]
+    try:
+        importlib.import_module(os.environ["DJANGO_SETTINGS_MODULE"])
+    except (ValueError, OSError) as error:  # a variable or a file with a value that cannot be
+        sys.exit(str(error))
+
+
+def _run_management_command(words: list[str]) -> None:
+    set_up(words)
+    import django
+    from django.core.management import get_commands, load_command_class
+
+    django.setup()
+    command = load_command_class(get_commands()[words[0]], words[0])
+    command.suppressed_base_arguments = _OF_DJANGO
+    command.run_from_argv(["stepyard", *words])
+
+
+def _names() -> set[str]:
+    return {name for group in COMMANDS.values() for name in group}
+
+
+def _version() -> str:
+    try:
+        return f"stepyard {version('stepyard')}"
+    except PackageNotFoundError:  # a clone that was not installed
+        return "stepyard, not installed"
+
+
+def _unknown(name: str) -> str:
+    near = difflib.get_close_matches(name, _names(), 1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    return f"stepyard: there is no command {name!r}.{hint} `stepyard help` lists them all.\n"
+
+
+def _overview() -> str:
+    lines = ["Usage: stepyard COMMAND [options]", ""]
+    for group, commands in COMMANDS.items():
+        lines += [group, *(f"  {name:<18}{text}" for name, text in commands.items()), ""]
+    lines.append("stepyard COMMAND --help explains the options of a command.")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+"""What machines can call and read here, which the checks of a definition ask for."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+
+class InstalledPlatform:
+    """The operations that botocore knows, and the files that the installed packages read."""
+
+    def knows_action(self, service: str, action: str) -> bool:
+        """Tell whether a service of ``aws-sdk`` (``s3``) has an action (``getObject``)."""
+        from console.integrations import names  # imported late: it takes botocore along
+
+        return names.has_operation(service, action)
+
+    def missing_reader(self, input_type: str) -> str:
+        """Return why an ItemReader's InputType cannot be read; "" if it can."""
+        if input_type != "PARQUET" or find_spec("pyarrow") is not None:
+            return ""
+        return (
+            "PARQUET cannot be read here: the package 'pyarrow' is not installed "
+            "(pip install 'stepyard[parquet]')"
+        )

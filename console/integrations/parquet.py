@@ -1,0 +1,69 @@
+"""Read the rows of a Parquet file as JSON; needs the package ``pyarrow`` (``stepyard[parquet]``).
+
+A file is kept on disk while it is read, because its index stands at its end. One batch of rows is
+in memory at a time.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import shutil
+import tempfile
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_IN_MEMORY = 4 * 1024 * 1024  # of a file; what is longer goes by the disk
+_ROWS = 500  # in memory at a time
+
+
+class ParquetError(Exception):
+    """The file is no Parquet file, or nothing here can read one."""
+
+
+def read_rows(body: Any) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a stream of bytes, each as an object; raise ``ParquetError``."""
+    try:
+        import pyarrow as pa  # type: ignore[import-untyped]
+        from pyarrow import parquet
+    except ImportError:
+        raise ParquetError(
+            "InputType PARQUET needs the package 'pyarrow' (pip install 'stepyard[parquet]')"
+        ) from None
+    with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as file:
+        shutil.copyfileobj(body, file)
+        file.seek(0)
+        try:
+            found = parquet.ParquetFile(pa.PythonFile(file, mode="r"))
+            for batch in found.iter_batches(batch_size=_ROWS):
+                for row in batch.to_pylist(maps_as_pydicts="lossy"):
+                    yield {name: _as_json(value) for name, value in row.items()}
+        except (pa.ArrowException, OSError) as error:
+            raise ParquetError(f"it is no PARQUET file that can be read: {error}") from None
+
+
+def _as_json(value: Any) -> Any:
+    """Return a value as JSON has it: times as ISO 8601 texts, bytes as Base64."""
+    match value:
+        case dict():
+            return {str(name): _as_json(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return [_as_json(inner) for inner in value]
+        case datetime():
+            zone = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+            return zone.isoformat() + ("Z" if value.tzinfo else "")
+        case date() | time():
+            return value.isoformat()
+        case Decimal():
+            return int(value) if value == value.to_integral_value() else float(value)
+        case bytes():
+            return base64.b64encode(value).decode()
+        case float() if not math.isfinite(value):
+            return None  # JSON has no number for it
+        case None | bool() | int() | float() | str():
+            return value
+    return str(value)

@@ -1,0 +1,494 @@
+"""Store the schedules of EventBridge Scheduler and their groups.
+
+A schedule is an ``EventRule`` with a group and one ``EventTarget``, so that it fires, is delivered,
+tried again and buried by the same code as a rule of the event bus.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Q
+
+from console import arns, clock, execution_rights
+from console.errors import ConflictException, ErrorCode, ServiceError, ValidationException
+from console.events import addresses, schedules
+from console.models import EventRule, EventTarget, ScheduleGroup, Tag
+from console.statuses import AfterCompletion, RuleState
+from console.store.db import audit
+from console.store.db.writer import write
+from console.store.events import rules
+from console.store.machines.tags import check_characters
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from django.db.models import QuerySet
+
+    from console.models import Project
+
+DEFAULT_GROUP = "default"
+MOST_SCHEDULES = 100_000
+MOST_GROUPS = 500
+MOST_TAGS = 50
+_TARGET_ID = "target"
+_CHUNK = 200
+_EARLIEST_START_MS = 5 * 60_000
+_UNSERVED = (
+    "EcsParameters",
+    "EventBridgePutEventsV2Parameters",
+    "EventBridgePutRawEventsParameters",
+    "KinesisParameters",
+    "SageMakerPipelineParameters",
+)
+_JSON_KINDS = ("machine", "lambda", "events")
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleKey:
+    """Which schedule is meant."""
+
+    project: Project
+    region: str
+    group: str
+    name: str
+
+    @property
+    def arn(self) -> str:
+        """Return the schedule's ARN."""
+        place = f"{self.region}:{self.project.account_id}"
+        partition = arns.partition_of(self.region)
+        return f"arn:{partition}:scheduler:{place}:schedule/{self.group}/{self.name}"
+
+    @property
+    def row_name(self) -> str:
+        """Return the ``name`` of the row, which no rule can have: it begins with a slash."""
+        digest = hashlib.sha256(f"{self.group}/{self.name}".encode()).hexdigest()
+        return f"/{digest[:40]}"
+
+    def find(self) -> QuerySet[EventRule]:
+        """Return the query of the schedule."""
+        rows = EventRule.objects.filter(project=self.project, region=self.region)
+        return rows.filter(name=self.row_name)
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleSettings:
+    """What a schedule says. ``target``: as the API has it; times are epoch milliseconds."""
+
+    schedule: str
+    target: Mapping[str, Any]
+    timezone: str = "UTC"
+    state: str = RuleState.ENABLED
+    description: str = ""
+    start_ms: int | None = None
+    end_ms: int | None = None
+    window_minutes: int = 0
+    after_completion: str = AfterCompletion.NONE
+    kms_key_arn: str = ""
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Return the columns of the row that say the same."""
+        return {
+            "schedule": self.schedule,
+            "timezone": self.timezone,
+            "state": self.state,
+            "description": self.description,
+            "start_ms": self.start_ms,
+            "end_ms": self.end_ms,
+            "window_minutes": self.window_minutes,
+            "after_completion": self.after_completion,
+            "kms_key_arn": self.kms_key_arn,
+        }
+
+
+# -- schedules -------------------------------------------------------------------------------------
+
+
+def create_schedule(
+    key: ScheduleKey, given: ScheduleSettings, token: str = "", actor: audit.Actor = audit.NOBODY
+) -> EventRule:
+    """Make a schedule; the same ``token`` again returns the one that it made.
+
+    Raise ValidationException, ConflictException, ServiceQuotaExceededException, and
+    ResourceNotFoundException for a group that is not there.
+    """
+
+    def store() -> EventRule:
+        _lock_group(key)
+        known = key.find().first()
+        if known is not None and token and known.client_token == token:
+            return known
+        if known is not None:
+            raise ConflictException(f"Schedule {key.name} already exists.")
+        _check_settings(key, given, clock.now_ms())
+        of_region = EventRule.objects.filter(project=key.project, region=key.region)
+        if of_region.exclude(schedule_group="").count() >= MOST_SCHEDULES:
+            raise ServiceError(
+                ErrorCode.ServiceQuotaExceededException,
+                f"There are {MOST_SCHEDULES} schedules already.",
+            )
+        row = EventRule(
+            project=key.project,
+            region=key.region,
+            name=key.row_name,
+            schedule_group=key.group,
+            schedule_name=key.name,
+            arn=key.arn,
+            created_by=actor.name,
+            created_ms=clock.now_ms(),
+            client_token=token,
+        )
+        # A rate without a start date is due for the first time when it is made.
+        _save(row, given, actor, after_ms=row.created_ms - 1)
+        audit.record(key.project, actor, "scheduler:CreateSchedule", row.arn)
+        return row
+
+    return write(store)
+
+
+def update_schedule(
+    key: ScheduleKey, given: ScheduleSettings, actor: audit.Actor = audit.NOBODY
+) -> EventRule:
+    """Make a schedule anew: what is not given is as if it had never been.
+
+    Raise ValidationException and ResourceNotFoundException.
+    """
+
+    def store() -> EventRule:
+        row = key.find().select_for_update().first()
+        if row is None:
+            raise _missing_schedule(key)
+        _check_settings(key, given, clock.now_ms(), known_start_ms=row.start_ms)
+        _save(row, given, actor, after_ms=clock.now_ms())
+        audit.record(key.project, actor, "scheduler:UpdateSchedule", row.arn)
+        return row
+
+    return write(store)
+
+
+def _save(row: EventRule, given: ScheduleSettings, actor: audit.Actor, *, after_ms: int) -> None:
+    for column, value in given.columns.items():
+        setattr(row, column, value)
+    row.updated_ms = clock.now_ms()
+    row.edited_by = execution_rights.names_as_text(actor.people)
+    enabled = row.state == RuleState.ENABLED
+    row.due_ms = rules.moment_after(row, after_ms) if enabled else None
+    row.save()
+    more = {name: value for name, value in given.target.items() if name not in ("Arn", "RoleArn")}
+    EventTarget.objects.update_or_create(
+        rule=row,
+        target_id=_TARGET_ID,
+        defaults={
+            "address": given.target["Arn"],
+            "settings": json.dumps({**more, "RoleArn": given.target["RoleArn"]}),
+        },
+    )
+
+
+def get_schedule(key: ScheduleKey) -> EventRule:
+    """Return a schedule; raise ResourceNotFoundException."""
+    row = key.find().first()
+    if row is None:
+        raise _missing_schedule(key)
+    return row
+
+
+def list_schedules(
+    project: Project,
+    region: str,
+    *,
+    group: str = "",
+    prefix: str = "",
+    state: str = "",
+    after: Sequence[str] | None = None,
+    limit: int = 100,
+) -> list[EventRule]:
+    """Return schedules by group and name; ``after``: group and name of the last one before.
+
+    Raise ResourceNotFoundException for a group that is not there.
+    """
+    found = EventRule.objects.filter(project=project, region=region).exclude(schedule_group="")
+    if group:
+        get_group(project, region, group)
+        found = found.filter(schedule_group=group)
+    if state:
+        found = found.filter(state=state)
+    if prefix:
+        found = found.filter(schedule_name__startswith=prefix)
+    if after is not None:
+        place = Q(schedule_group__gt=after[0]) | Q(
+            schedule_group=after[0], schedule_name__gt=after[1]
+        )
+        found = found.filter(place)
+    rows = found.prefetch_related("targets").order_by("schedule_group", "schedule_name")
+    # once more here, because SQLite's LIKE takes no account of case
+    wanted = (row for row in rows.iterator(_CHUNK) if row.schedule_name.startswith(prefix))
+    return list(islice(wanted, limit))
+
+
+def set_schedule_state(
+    key: ScheduleKey, *, on: bool, actor: audit.Actor = audit.NOBODY
+) -> EventRule:
+    """Enable or disable a schedule; raise ResourceNotFoundException."""
+
+    def store() -> EventRule:
+        row = key.find().select_for_update().first()
+        if row is None:
+            raise _missing_schedule(key)
+        row.state = RuleState.ENABLED if on else RuleState.DISABLED
+        row.due_ms = rules.next_ms(row)
+        row.updated_ms = clock.now_ms()
+        row.save(update_fields=["state", "due_ms", "updated_ms"])
+        audit.record(key.project, actor, "scheduler:UpdateSchedule", row.arn, row.state)
+        return row
+
+    return write(store)
+
+
+def delete_schedule(key: ScheduleKey, actor: audit.Actor = audit.NOBODY) -> None:
+    """Delete a schedule and what is on its way; raise ResourceNotFoundException."""
+
+    def store() -> None:
+        row = key.find().first()
+        if row is None:
+            raise _missing_schedule(key)
+        row.delete()
+        audit.record(key.project, actor, "scheduler:DeleteSchedule", row.arn)
+
+    write(store)
+
+
+def _missing_schedule(key: ScheduleKey) -> ServiceError:
+    return ServiceError(ErrorCode.ResourceNotFoundException, f"Schedule {key.name} does not exist.")
+
+
+# -- what is checked -------------------------------------------------------------------------------
+
+
+def _check_settings(
+    key: ScheduleKey, given: ScheduleSettings, now_ms: int, known_start_ms: int | None = None
+) -> None:
+    """Raise ValidationException for what no schedule can say."""
+    try:
+        schedules.parse_schedule(given.schedule, given.timezone, with_once=True)
+    except schedules.ScheduleError as error:
+        raise ValidationException(
+            f"Invalid Schedule Expression {given.schedule}. Reason: {error}"
+        ) from None
+    start_ms, end_ms = given.start_ms, given.end_ms
+    fresh = start_ms is not None and start_ms != known_start_ms
+    if start_ms is not None and fresh and start_ms < now_ms - _EARLIEST_START_MS:
+        raise ValidationException("The StartDate you specify cannot be earlier than 5 minutes ago.")
+    if start_ms is not None and end_ms is not None and end_ms <= start_ms:
+        raise ValidationException("The EndDate you specify must be later than the StartDate.")
+    problem = _target_problem(key, given.target)
+    if problem:
+        raise ValidationException(f"Target: {problem}")
+
+
+def _target_problem(key: ScheduleKey, target: Mapping[str, Any]) -> str:
+    """Return what is wrong with a target, "" if nothing is."""
+    unserved = [name for name in _UNSERVED if target.get(name) is not None]
+    if unserved:
+        return f"{unserved[0]}: this server has no such target"
+    try:
+        kind = addresses.address_kind(target["Arn"], universal=True)
+    except addresses.AddressError as error:
+        return str(error)
+    if not target["Arn"].startswith("arn:"):
+        return f"Arn: got '{target['Arn'][:100]}', wanted an ARN"
+    text = target.get("Input")
+    value = _as_json(text) if text is not None and kind in _JSON_KINDS else None
+    if value is _NO_JSON:
+        return "Input: must be well-formed JSON for this target"
+    if addresses.is_universal(target["Arn"]):
+        return _universal_problem(value)
+    plain = {name: value for name, value in target.items() if name != "Input"}
+    return rules.target_problem(key.project, key.region, plain)
+
+
+_NO_JSON = object()
+
+
+def _as_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return _NO_JSON
+
+
+def _universal_problem(value: Any) -> str:
+    machine = value.get("StateMachineArn") if isinstance(value, dict) else None
+    if not isinstance(machine, str) or not re.match(r"arn:aws[a-z-]*:states:", machine):
+        return "Input: wanted the parameters of StartExecution, with StateMachineArn"
+    texts = (value.get("Input", ""), value.get("Name", ""))
+    if not all(isinstance(text, str) for text in texts):
+        return "Input: Input and Name of StartExecution are strings"
+    return ""
+
+
+# -- groups ----------------------------------------------------------------------------------------
+
+
+def group_arn(project: Project, region: str, name: str) -> str:
+    """Return the ARN of a group."""
+    place = f"{region}:{project.account_id}"
+    return f"arn:{arns.partition_of(region)}:scheduler:{place}:schedule-group/{name}"
+
+
+def _default_group(project: Project, region: str) -> ScheduleGroup:
+    """Return the group that is there without a row."""
+    arn = group_arn(project, region, DEFAULT_GROUP)
+    return ScheduleGroup(project=project, region=region, name=DEFAULT_GROUP, arn=arn, created_ms=0)
+
+
+def _lock_group(key: ScheduleKey) -> None:
+    """Keep a group from being deleted until this transaction ends; raise if it is not there."""
+    if key.group == DEFAULT_GROUP:
+        return
+    rows = ScheduleGroup.objects.select_for_update()
+    if not list(rows.filter(project=key.project, region=key.region, name=key.group)):
+        raise _missing_group(key.group)
+
+
+def _missing_group(name: str) -> ServiceError:
+    return ServiceError(
+        ErrorCode.ResourceNotFoundException, f"Schedule group {name} does not exist."
+    )
+
+
+def create_group(
+    project: Project,
+    region: str,
+    name: str,
+    tags: Mapping[str, str],
+    actor: audit.Actor = audit.NOBODY,
+) -> ScheduleGroup:
+    """Make a group of schedules; raise ConflictException, ServiceQuotaExceededException."""
+
+    def store() -> ScheduleGroup:
+        of_region = ScheduleGroup.objects.filter(project=project, region=region)
+        if name == DEFAULT_GROUP or of_region.filter(name=name).exists():
+            raise ConflictException(f"Schedule group {name} already exists.")
+        if of_region.count() >= MOST_GROUPS:
+            raise ServiceError(
+                ErrorCode.ServiceQuotaExceededException,
+                f"There are {MOST_GROUPS} schedule groups already.",
+            )
+        group = ScheduleGroup.objects.create(
+            project=project,
+            region=region,
+            name=name,
+            arn=group_arn(project, region, name),
+            created_ms=clock.now_ms(),
+        )
+        _put_tags(group.arn, tags)
+        audit.record(project, actor, "scheduler:CreateScheduleGroup", group.arn)
+        return group
+
+    return write(store)
+
+
+def get_group(project: Project, region: str, name: str) -> ScheduleGroup:
+    """Return a group; raise ResourceNotFoundException."""
+    if name == DEFAULT_GROUP:
+        return _default_group(project, region)
+    group = ScheduleGroup.objects.filter(project=project, region=region, name=name).first()
+    if group is None:
+        raise _missing_group(name)
+    return group
+
+
+def list_groups(
+    project: Project, region: str, *, prefix: str = "", after: str = "", limit: int = 100
+) -> list[ScheduleGroup]:
+    """Return groups by name, ``default`` among them."""
+    rows = ScheduleGroup.objects.filter(project=project, region=region)
+    groups = [*rows, _default_group(project, region)]
+    wanted = [group for group in groups if group.name > after and group.name.startswith(prefix)]
+    return sorted(wanted, key=lambda group: group.name)[:limit]
+
+
+def delete_group(
+    project: Project, region: str, name: str, actor: audit.Actor = audit.NOBODY
+) -> None:
+    """Delete a group with its schedules; raise ValidationException for ``default``."""
+
+    def store() -> None:
+        if name == DEFAULT_GROUP:
+            raise ValidationException("Deleting default schedule group is not allowed.")
+        rows = ScheduleGroup.objects.select_for_update()
+        group = rows.filter(project=project, region=region, name=name).first()
+        if group is None:
+            raise _missing_group(name)
+        EventRule.objects.filter(project=project, region=region, schedule_group=name).delete()
+        Tag.objects.filter(arn=group.arn).delete()
+        group.delete()
+        audit.record(project, actor, "scheduler:DeleteScheduleGroup", group.arn)
+
+    write(store)
+
+
+# -- tags of groups --------------------------------------------------------------------------------
+
+
+def _group_of_arn(project: Project, region: str, arn: str) -> ScheduleGroup:
+    name = arn.rpartition("/")[2]
+    if arn != group_arn(project, region, name):
+        raise ServiceError(ErrorCode.ResourceNotFoundException, f"Resource {arn} does not exist.")
+    return get_group(project, region, name)
+
+
+def _put_tags(arn: str, tags: Mapping[str, str]) -> None:
+    for name, value in tags.items():
+        if name.lower().startswith("aws:"):
+            raise ValidationException(f"Tag keys must not begin with aws: got {name!r}")
+        check_characters(name, value)
+        Tag.objects.update_or_create(arn=arn, key=name, defaults={"value": value})
+    if Tag.objects.filter(arn=arn).count() > MOST_TAGS:
+        raise ServiceError(
+            ErrorCode.ServiceQuotaExceededException, f"Got more than {MOST_TAGS} tags for '{arn}'."
+        )
+
+
+def group_tags(project: Project, region: str, arn: str) -> dict[str, str]:
+    """Return the tags of a group in the order they were set; raise ResourceNotFoundException."""
+    group = _group_of_arn(project, region, arn)
+    rows = Tag.objects.filter(arn=group.arn).order_by("pk")
+    return dict(rows.values_list("key", "value"))
+
+
+def tag_group(
+    project: Project,
+    region: str,
+    arn: str,
+    tags: Mapping[str, str],
+    actor: audit.Actor = audit.NOBODY,
+) -> None:
+    """Set tags of a group; others stay."""
+
+    def store() -> None:
+        _put_tags(_group_of_arn(project, region, arn).arn, tags)
+        audit.record(project, actor, "scheduler:TagResource", arn)
+
+    write(store)
+
+
+def untag_group(
+    project: Project, region: str, arn: str, keys: Sequence[str], actor: audit.Actor = audit.NOBODY
+) -> None:
+    """Remove tags of a group; missing ones do not matter."""
+
+    def store() -> None:
+        group = _group_of_arn(project, region, arn)
+        Tag.objects.filter(arn=group.arn, key__in=keys).delete()
+        audit.record(project, actor, "scheduler:UntagResource", arn)
+
+    write(store)

@@ -1,0 +1,51 @@
+"""The project of the samples: apart, so that no list of a team's own project shows one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+
+from console.execution_rights import UNKNOWN
+from console.models import Membership, Project, Role
+from console.samples import MACHINES, PROJECT, sample_role
+from console.store.db.audit import Actor
+from console.store.db.writer import write
+from console.store.machines import machines
+from console.store.tasks import activities
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+_ACCOUNT = "111111111111"
+
+
+def put_sample_project(owner: User) -> Project:
+    """Return the project of the samples, made if it is missing, with its owner and machines."""
+
+    def store() -> Project:
+        project, _ = Project.objects.get_or_create(name=PROJECT, defaults={"account_id": _ACCOUNT})
+        Membership.objects.get_or_create(project=project, user=owner, defaults={"role": Role.OWNER})
+        return project
+
+    project = write(store)
+    load_samples(project)  # also where the start before was killed in the middle of it
+    return project
+
+
+def load_samples(project: Project) -> None:
+    """Make the sample state machines and the activities they use."""
+    actor = Actor("stepyard", acting_for=(UNKNOWN,))
+    region = settings.STEPYARD_REGION
+    for name in settings.STEPYARD_SAMPLE_FUNCTIONS:
+        if name.startswith("activity:"):
+            activities.create_activity(project, region, name.removeprefix("activity:"), actor)
+    for sample in MACHINES:
+        machines.create_machine(
+            project,
+            region,
+            name=sample.name,
+            definition=sample.definition,
+            role_arn=sample_role(project.account_id),
+            actor=actor,
+        )

@@ -1,0 +1,38 @@
+"""Answer ``POST /reset``, for the tests of a throw-away server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.http import Http404, HttpResponse
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+
+from console import logging_setup
+from console.store.db.audit import Actor
+from console.store.people import reset
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+HEADER = "X-Stepyard-Reset"
+
+
+@login_not_required
+@csrf_exempt
+@require_POST
+def reset_server(request: HttpRequest) -> HttpResponse:
+    """Empty the server, where ``up --allow-reset`` said that it may be; else there is no such page.
+
+    The header keeps pages of other sites out: a browser sends it for none of them.
+    """
+    if not settings.STEPYARD_ALLOW_RESET:
+        raise Http404("This server was not started with --allow-reset.")
+    if not request.headers.get(HEADER):
+        return HttpResponse(
+            f"{HEADER}: got none, wanted yes\n", status=403, content_type="text/plain"
+        )
+    reset.reset_server(Actor("reset", request_id=logging_setup.request_id()))
+    return HttpResponse(status=204)

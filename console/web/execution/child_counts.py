@@ -1,0 +1,158 @@
+"""Count in which states the child executions of Map Runs are and were, and how they failed.
+
+What is inside a distributed Map runs in executions of its own. The states of the graph inside of it
+show how many children entered them, and how they fared there. A Map Run with too much history is
+not counted: a page is not worth reading millions of events, and half a count would be false.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.db.models import Count, Q, Sum
+
+from console.masking import masked_execution
+from console.models import Execution, HistoryEvent, RunRow
+from console.statuses import ExecutionStatus
+from console.web.core import formatting
+from console.web.core.causes import cause_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from console.models import MapRun, Project
+
+MOST_CHILDREN, MOST_EVENTS = 1_000, 100_000
+"""Map Runs with more children, or more events of all of them, are not counted."""
+MOST_FAILED = 1_000
+"""How many failed children are grouped, the first ones."""
+MOST_KINDS = 5
+_LONGEST = 120
+_OPEN = {
+    ExecutionStatus.RUNNING: "running",
+    ExecutionStatus.FAILED: "failed",
+    ExecutionStatus.TIMED_OUT: "failed",
+    ExecutionStatus.ABORTED: "aborted",
+}
+"""Status of a child -> what became of it in a state that it entered and has not left."""
+
+
+@dataclass(slots=True)
+class ChildCounts:
+    """How many children entered a state, and what became of those that have not left it."""
+
+    entered: int = 0
+    running: int = 0
+    failed: int = 0
+    aborted: int = 0
+
+    @property
+    def status(self) -> formatting.StatusLabel:
+        """Return the label of the state: the tone of the outcome that tells most."""
+        tones = ("failed", "running", "aborted")
+        tone = next((tone for tone in tones if getattr(self, tone)), "succeeded")
+        return formatting.StatusLabel(tone, formatting.IN_CHILD_EXECUTIONS.word)
+
+    @property
+    def text(self) -> str:
+        """Return the counts in words: ``90 passed · 20 failed``."""
+        passed = self.entered - self.running - self.failed - self.aborted
+        counts = {
+            "passed": passed,
+            "failed": self.failed,
+            "running": self.running,
+            "aborted": self.aborted,
+        }
+        return " · ".join(f"{count:,} {word}" for word, count in counts.items() if count)
+
+
+@dataclass(frozen=True, slots=True)
+class FailureKind:
+    """Children of a Map Run that failed alike; ``first`` is the one with the lowest index."""
+
+    error: str
+    cause: str
+    count: int
+    first: Execution
+
+
+@dataclass(frozen=True, slots=True)
+class ChildFailures:
+    """The failed children of a Map Run, by error and cause, the most frequent first.
+
+    ``task``: the number of the Map Run in the history of its parent.
+    """
+
+    task: int
+    failed: int
+    total: int
+    kinds: tuple[FailureKind, ...]
+
+    @property
+    def more(self) -> int:
+        """Return how many failed in other ways than those listed, or were not read."""
+        return self.failed - sum(kind.count for kind in self.kinds)
+
+
+def count_children(runs: Collection[MapRun]) -> dict[str, ChildCounts]:
+    """Return name of state -> counts, over the children of some Map Runs together."""
+    numbers = [run.pk for run in runs if run.started <= MOST_CHILDREN]
+    if not numbers or sum(run.started for run in runs) > MOST_CHILDREN:
+        return {}
+    events = RunRow.objects.filter(execution__map_run__in=numbers).aggregate(Sum("next_event"))
+    if (events["next_event__sum"] or 0) > MOST_EVENTS:
+        return {}
+    rows = (
+        HistoryEvent.objects.filter(execution__map_run__in=numbers)
+        .exclude(state="")
+        .values_list("execution_id", "execution__status", "state")
+        .annotate(
+            entered=Count("event_id", filter=Q(type__endswith="StateEntered")),
+            left=Count("event_id", filter=Q(type__endswith="StateExited")),
+        )
+        .order_by()
+    )
+    counts: dict[str, ChildCounts] = {}
+    for _, status, state, entered, left in rows:
+        known = counts.setdefault(state, ChildCounts())
+        known.entered += 1
+        open_as = _OPEN.get(status) if entered > left else None
+        if open_as is not None:
+            setattr(known, open_as, getattr(known, open_as) + 1)
+    return counts
+
+
+def failures_of_children(project: Project, run: MapRun) -> ChildFailures | None:
+    """Return how the children of a Map Run failed, None if none did."""
+    bad = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
+    children = Execution.objects.filter(map_run=run.pk, status__in=bad).order_by("item_index")
+    rows = list(children.only("arn", "name", "state_machine_arn", "error", "cause")[:MOST_FAILED])
+    if not rows:
+        return None
+    masks = masked_execution.masks_of(project, [row.pk for row in rows])
+    first: dict[tuple[str, str], Execution] = {}
+    counts: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        error = masks[row.pk].words(row.error or "")
+        kind = (error, _short_cause(row.cause and masks[row.pk].payload(row.cause)))
+        first.setdefault(kind, row)
+        counts[kind] += 1
+    return ChildFailures(
+        run.task, run.failed + run.timed_out, run.total, _kinds(counts.most_common(), first)
+    )
+
+
+def _kinds(
+    counts: Sequence[tuple[tuple[str, str], int]], first: Mapping[tuple[str, str], Execution]
+) -> tuple[FailureKind, ...]:
+    return tuple(FailureKind(*kind, count, first[kind]) for kind, count in counts[:MOST_KINDS])
+
+
+def _short_cause(text: str | None) -> str:
+    """Return what a cause says, in one line."""
+    cause = cause_of(text)
+    words = (cause.message or cause.raw) if cause is not None else ""
+    words = " ".join(words.split())
+    return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"

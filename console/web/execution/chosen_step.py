@@ -1,0 +1,60 @@
+"""Choose which step the panel is about, where the reader has not chosen one.
+
+A failed execution opens with the step that failed. One that runs follows the state it is in. One
+that succeeded opens with its own input and output, for which the name is empty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from console.statuses import ExecutionStatus
+
+if TYPE_CHECKING:
+    from console.models import Execution
+    from engine import Trace
+
+_LEFT_OPEN = {
+    ExecutionStatus.RUNNING: "running",
+    ExecutionStatus.ABORTED: "aborted",
+    ExecutionStatus.TIMED_OUT: "aborted",
+}
+"""Status of an execution -> status of the visits that it is in, or that its end stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenStep:
+    """The state of the panel. ``iteration``: as an address names it, "" for any."""
+
+    name: str = ""
+    visit: int = 0
+    iteration: str = ""
+
+
+def default_step(execution: Execution, trace: Trace) -> ChosenStep:
+    """Return what the panel shows of an execution whose reader has chosen nothing."""
+    culprit = trace.culprit
+    if culprit is not None:
+        return ChosenStep(
+            trace.graph.by_id[culprit.node].name,
+            trace.visits[culprit.node].place(culprit),
+            ".".join(map(str, culprit.iteration)),
+        )
+    status = _LEFT_OPEN.get(ExecutionStatus(execution.status))
+    newest = max((_newest(trace, node, status) for node in trace.visits), default=(0, "", 0))
+    if status is None or not newest[0]:
+        return ChosenStep()
+    event, node, place = newest
+    iteration = trace.visit(node, event).iteration
+    return ChosenStep(trace.graph.by_id[node].name, place, ".".join(map(str, iteration)))
+
+
+def _newest(trace: Trace, node: str, status: str | None) -> tuple[int, str, int]:
+    """Return event, state and place of the newest visit in a status, event 0 if there is none."""
+    visits = trace.visits[node]
+    for place in range(len(visits), 0, -1):
+        number = visits.numbers[place - 1]
+        if trace.status(number) == status:
+            return number, node, place
+    return 0, node, 0

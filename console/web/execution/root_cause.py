@@ -1,0 +1,141 @@
+"""Name the caught error that led an execution to the Fail state it ended in.
+
+An error that a Catcher takes is no failure to the engine: the execution goes on, and fails where
+the handler says so, with that state's error. What its reader wants to know is what was caught.
+
+An error is only named where it led to the end for certain: each Choice on the way must belong to
+the handler, so that no other way leads to it. After a Choice that the usual way passes, too, the
+end may have other reasons.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import engine
+from console.statuses import ExecutionStatus
+from console.web.core import formatting
+from console.web.core.causes import Cause, cause_of
+from console.web.history import visit_events
+from console.web.history.traces import open_trace
+from engine import EdgeKind, VisitStatus
+
+if TYPE_CHECKING:
+    from console.models import Execution
+    from engine import Graph, Trace, Visit
+
+
+@dataclass(frozen=True, slots=True)
+class RootCause:
+    """The error that was caught. ``visit``: of ``state``, from 1; ``iteration``: as in addresses.
+
+    ``attempts``: how often the work of the state was started; ``entered_ms``: when the state was.
+    """
+
+    state: str
+    visit: int
+    iteration: str
+    error: str
+    cause: Cause | None
+    attempts: int
+    entered_ms: int
+
+    @property
+    def text(self) -> str:
+        """Return it in a line: ``ConnectionError at Charge card (caught, 4 attempts)``."""
+        times = f", {self.attempts} attempts" if self.attempts > 1 else ""
+        error = self.error or "an error without a name"
+        return formatting.visible_text(f"{error} at {self.state} (caught{times})")
+
+
+def root_cause_of(execution: Execution) -> RootCause | None:
+    """Return what led an execution to the Fail state that ended it, None if nothing was caught."""
+    if execution.status != ExecutionStatus.FAILED:
+        return None
+    try:
+        with open_trace(execution) as trace:
+            return root_cause(execution, trace)
+    except engine.DefinitionError:  # stored by a version that checked less
+        return None
+
+
+def root_cause(execution: Execution, trace: Trace) -> RootCause | None:
+    """Return what led to the failure that a trace ends with, None if nothing was caught."""
+    visit = caught_before_failure(trace)
+    if visit is None:
+        return None
+    visits = trace.visits[visit.node]
+    events = visit_events.with_failures(execution, visit_events.events_of_visit(execution, visit))
+    error, cause = visit_events.failure_of_visit(execution, trace, visit, events)
+    return RootCause(
+        state=trace.graph.by_id[visit.node].name,
+        visit=visits.place(visit),
+        iteration=".".join(map(str, visit.iteration)),
+        error=error,
+        cause=cause_of(cause),
+        attempts=visit.attempts,
+        entered_ms=visit.entered_ms,
+    )
+
+
+def caught_before_failure(trace: Trace) -> Visit | None:
+    """Return the visit whose caught error led to the Fail state at the end, None if none did."""
+    culprit = trace.culprit
+    if culprit is None or trace.graph.by_id[culprit.node].type != "Fail":
+        return None
+    caught = [
+        number
+        for number, status in trace.ended.items()
+        if status == VisitStatus.CAUGHT
+        and number < culprit.number
+        and trace.is_within(culprit.number, number)
+    ]
+    if not caught:
+        return None
+    newest = max(caught)
+    node, _ = trace.owner_of(newest)
+    visit = trace.visit(node, newest)
+    return visit if _leads_to(trace, visit, culprit) else None
+
+
+def _leads_to(trace: Trace, caught: Visit, culprit: Visit) -> bool:
+    """Tell whether each Choice between the two can only be reached by catching the error."""
+    graph = trace.graph
+    usual = _reached_without_error(graph, caught.node)
+    for visits in trace.visits.values():
+        node = graph.by_id[visits[0].node] if visits else None
+        if node is None or node.type != "Choice" or not _around(graph, node.id) & usual:
+            continue
+        if any(
+            caught.number < number < culprit.number and trace.is_within(culprit.number, number)
+            for number in visits.numbers
+        ):
+            return False
+    return True
+
+
+def _around(graph: Graph, node: str) -> set[str]:
+    """Return a state and the Parallels and Maps it stands in."""
+    owners = {group.id: group.owner for group in graph.groups}
+    around = set()
+    while node:
+        around.add(node)
+        node = owners[graph.by_id[node].group]
+    return around
+
+
+def _reached_without_error(graph: Graph, source: str) -> set[str]:
+    """Return the states that the usual way from a state may reach, in its own group."""
+    targets: dict[str, list[str]] = {}
+    for edge in graph.edges:
+        if edge.kind is not EdgeKind.CATCH:
+            targets.setdefault(edge.source, []).append(edge.target)
+    reached: set[str] = set()
+    waiting = list(targets.get(source, ()))
+    while waiting:
+        node = waiting.pop()
+        if node not in reached:
+            reached.add(node)
+            waiting += targets.get(node, ())
+    return reached

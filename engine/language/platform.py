@@ -1,0 +1,46 @@
+"""What the place can do in which machines run: services it can call, files it can read.
+
+The language knows the optimized integrations. Which operations an ``aws-sdk`` Resource may name,
+and which types of files can be read, only the caller knows. A process says it once, before it reads
+definitions (``use_platform``); without it, everything is taken for possible.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Platform(Protocol):
+    """The abilities of a process that runs machines."""
+
+    def knows_action(self, service: str, action: str) -> bool:
+        """Tell whether a service of ``aws-sdk`` (``s3``) has an action (``getObject``)."""
+
+    def missing_reader(self, input_type: str) -> str:
+        """Return why an ItemReader's InputType cannot be read; "" if it can."""
+
+
+class AnyPlatform:
+    """The abilities of a process that has not said what it can do: all."""
+
+    def knows_action(self, service: str, action: str) -> bool:
+        """Take every action for one that exists."""
+        return bool(service and action)
+
+    def missing_reader(self, input_type: str) -> str:
+        """Take every type of file for one that can be read."""
+        del input_type
+        return ""
+
+
+_used: list[Platform] = [AnyPlatform()]
+
+
+def use_platform(platform: Platform) -> None:
+    """Read definitions from now on for a platform."""
+    _used[0] = platform
+
+
+def current_platform() -> Platform:
+    """Return the platform in use."""
+    return _used[0]

@@ -1,0 +1,57 @@
+"""The check of variables across scopes: a block assigns none that a block around it assigns.
+
+Source: "Variable scope" of the developer guide. What a branch or a Map's iteration assigns ends
+with it, and names are unique across inner and outer scopes. The children of a distributed Map do
+not see the variables of the outside.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.language.diagnostics import DiagnosticCode, Problems
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from engine.data.expression import Json
+
+
+def assigned_names(states: dict[str, Json]) -> frozenset[str]:
+    """Return the variables that the states of one block assign, not those nested in it."""
+    return frozenset(_variable(key) for state in states.values() for key, _ in _assignments(state))
+
+
+def check_scopes(
+    states: dict[str, Json], pointer: str, outer: frozenset[str], problems: Problems
+) -> None:
+    """Note each assignment in a block to a variable of the blocks around it."""
+    for name, state in states.items():
+        for key, place in _assignments(state):
+            variable = _variable(key)
+            if variable not in outer:
+                continue
+            problems.newer_error(
+                f"{pointer}/{name}/{place}",
+                f"Invalid variable name '{variable}': the variable is assigned in an outer scope.",
+                DiagnosticCode.INVALID_VARIABLE,
+            )
+
+
+def _variable(key: str) -> str:
+    return key.removesuffix(".$")
+
+
+def _assignments(state: Json) -> Iterator[tuple[str, str]]:
+    """Yield each key of a state's Assign fields and its place below the state."""
+    if not isinstance(state, dict):
+        return
+    holders = [("", state)]
+    for field in ("Choices", "Catch"):
+        entries = state.get(field)
+        for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+            holders.append((f"{field}[{index}]/", entry))
+    for place, holder in holders:
+        assign = holder.get("Assign") if isinstance(holder, dict) else None
+        for key in assign if isinstance(assign, dict) else ():
+            yield key, f"{place}Assign/{key}"

@@ -1,0 +1,62 @@
+// The room of graph and panel, and the edge between them: dragged, or moved with the arrow keys. Its place is kept in this browser.
+"use strict";
+(() => {
+  const KEPT = "stepyard-panel";
+  const STEP = 24;
+  const edge = () => document.querySelector("[data-panel-edge]");
+
+  function setWidth(wanted) {
+    const separator = edge();
+    const least = Number(separator.getAttribute("aria-valuemin"));
+    const most = Math.max(least, Math.min(960, document.querySelector("[data-workflow]").clientWidth * 0.7));
+    const width = Math.round(Math.min(most, Math.max(least, wanted)));
+    document.querySelector("[data-workflow]").style.setProperty("--panel", `${width}px`);
+    separator.setAttribute("aria-valuenow", String(width));
+    return width;
+  }
+
+  function keep(width) {
+    try {
+      localStorage.setItem(KEPT, String(width));
+    } catch {
+      // a browser that keeps nothing shows the usual width next time
+    }
+  }
+
+  document.addEventListener("pointerdown", (event) => {
+    const separator = event.target.closest?.("[data-panel-edge]");
+    if (!separator || event.button !== 0) return;
+    event.preventDefault();
+    separator.setPointerCapture(event.pointerId);
+    separator.dataset.dragged = "";
+    const right = document.getElementById("panel").getBoundingClientRect().right;
+    const move = (next) => setWidth(right - next.clientX);
+    const stop = () => {
+      delete separator.dataset.dragged;
+      separator.removeEventListener("pointermove", move);
+      keep(separator.getAttribute("aria-valuenow"));
+    };
+    separator.addEventListener("pointermove", move);
+    separator.addEventListener("lostpointercapture", stop, { once: true });
+  });
+  document.addEventListener("keydown", (event) => {
+    if (!event.target.matches?.("[data-panel-edge]")) return;
+    const by = { ArrowLeft: STEP, ArrowRight: -STEP, Home: 2000, End: -2000 }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    keep(setWidth(Number(event.target.getAttribute("aria-valuenow")) + by));
+  });
+  // The graph ends where the window does, so that what is chosen in it can be seen without scrolling.
+  function fitToWindow() {
+    const workflow = document.querySelector("[data-workflow]");
+    const room = innerHeight - workflow.getBoundingClientRect().top - scrollY;
+    workflow.style.setProperty("--room", `${Math.max(600, Math.round(room))}px`);
+  }
+
+  document.addEventListener("DOMContentLoaded", () => {
+    if (!edge()) return;
+    fitToWindow();
+    const kept = Number(localStorage.getItem(KEPT));
+    if (kept) setWidth(kept);
+  });
+})();

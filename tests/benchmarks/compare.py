@@ -1,0 +1,175 @@
+"""Compare Stepyard with MiniStack, an emulator that keeps everything in memory.
+
+``python -m tests.benchmarks.compare [--ministack PYTHON] [--rounds 3] [--only chain,history]
+[--write]`` starts Stepyard on SQLite, Stepyard on PostgreSQL with one web process and two workers,
+and MiniStack, one after another, and asks each of them the same (``sfn_scenarios``), in so many
+rounds. It prints the medians, and their ratios to MiniStack's: 2.0 x is twice as good in each unit.
+
+``--ministack``: the interpreter of an environment that has it; without, one is made and the newest
+release is installed from PyPI. ``--write``: put the table into docs/explanation/performance.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import platform
+import statistics
+import subprocess
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.benchmarks.compared_servers import (
+    WORKERS,
+    MiniStack,
+    RunningServer,
+    stepyard_on_postgres,
+    stepyard_on_sqlite,
+)
+from tests.benchmarks.sfn_client import CallFailed
+from tests.benchmarks.sfn_scenarios import SCENARIOS, Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
+
+    Starter = Callable[[Path], AbstractContextManager[RunningServer]]
+
+ROOT = Path(__file__).parent.parent.parent
+PAGE = ROOT / "docs/explanation/performance.md"
+BEGIN, END = "<!-- compare: begin -->", "<!-- compare: end -->"
+SQLITE, POSTGRES, MINISTACK = "SQLite", "PostgreSQL", "MiniStack"
+COST = "processor time"
+Figures = dict[str, dict[str, list[float]]]
+"""Name of a server -> name of a scenario -> a figure a round."""
+
+
+def measure(
+    starters: dict[str, Starter], scenarios: Sequence[Scenario], rounds: int, folder: Path
+) -> Figures:
+    """Return what each server reached in each round; they take turns."""
+    figures: Figures = {name: {} for name in starters}
+    for number in range(1, rounds + 1):
+        for name, start in starters.items():
+            own = folder / f"{name}-{number}"
+            own.mkdir()
+            with start(own) as server:
+                before = server.cpu_s()
+                for scenario in scenarios:
+                    figure = asyncio.run(_figure(server, scenario))
+                    if figure is not None:
+                        figures[name].setdefault(scenario.name, []).append(figure)
+                    print(f"round {number}: {name} {scenario.name} {_text(figure)}", flush=True)
+                figures[name].setdefault(COST, []).append(server.cpu_s() - before)
+    return figures
+
+
+async def _figure(server: RunningServer, scenario: Scenario) -> float | None:
+    """Return the figure of a scenario; None, and the reason in print, if it failed."""
+    try:
+        return await scenario.run(server.client)
+    except (CallFailed, OSError, asyncio.IncompleteReadError) as error:
+        print(f"{scenario.name} failed: {error}", flush=True)
+        return None
+    finally:
+        server.client.close()  # each event loop has its own connections
+
+
+# -- the table -------------------------------------------------------------------------------------
+
+
+def table(figures: Figures, scenarios: Sequence[Scenario]) -> str:
+    """Return the medians and ratios as a table in Markdown."""
+    lines = [
+        "| scenario | MiniStack | Stepyard, SQLite | | Stepyard, PostgreSQL | |",
+        "|---|---|---|---|---|---|",
+    ]
+    for scenario in scenarios:
+        less = scenario.less_is_better
+        lines.append(_row(figures, scenario.name, f"{scenario.title}, {scenario.unit}", less=less))
+    lines.append(_row(figures, COST, "processor time of all that, s", less=True))
+    return "\n".join(lines)
+
+
+def _row(figures: Figures, name: str, title: str, *, less: bool) -> str:
+    """Return a line of the table. ``less``: a smaller figure is a better one."""
+    theirs = _median(figures[MINISTACK], name)
+    cells = [title, _text(theirs)]
+    for server in (SQLITE, POSTGRES):
+        ours = _median(figures[server], name)
+        cells += [_text(ours), _ratio(ours, theirs, less=less)]
+    return f"| {' | '.join(cells)} |"
+
+
+def _median(figures: dict[str, list[float]], name: str) -> float | None:
+    return statistics.median(figures[name]) if figures.get(name) else None
+
+
+def _ratio(ours: float | None, theirs: float | None, *, less: bool) -> str:
+    """Return how many times as good our figure is."""
+    if not ours or not theirs:
+        return ""
+    return f"{theirs / ours if less else ours / theirs:.1f} x"
+
+
+def _text(figure: float | None) -> str:
+    if figure is None:
+        return "failed"
+    return f"{figure:,.0f}" if figure >= 100 else f"{figure:.3g}"
+
+
+def circumstances(version: str, rounds: int) -> str:
+    """Return what the figures belong to: commit, processors, versions."""
+    done = subprocess.run(
+        ["git", "describe", "--always", "--dirty"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    processors = len(os.sched_getaffinity(0))
+    return (
+        f"Commit {done.stdout.strip() or 'unknown'}, {processors} processors that also ran the "
+        f"client, Python {platform.python_version()}, MiniStack {version}, PostgreSQL with 1 web "
+        f"process and {WORKERS} workers; rounds: {rounds}, medians."
+    )
+
+
+def write(text: str) -> None:
+    """Replace what stands between the marks of the page."""
+    page = PAGE.read_text(encoding="utf-8")
+    before, after = page.partition(BEGIN)[0], page.partition(END)[2]
+    PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+
+
+def main() -> None:
+    """Measure, print the table, and write it where that is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--ministack", type=Path, help="the interpreter of its environment")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default=",".join(scenario.name for scenario in SCENARIOS))
+    parser.add_argument("--write", action="store_true", help=f"into {PAGE.relative_to(ROOT)}")
+    given = parser.parse_args()
+    scenarios = [scenario for scenario in SCENARIOS if scenario.name in given.only.split(",")]
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        rival = (
+            MiniStack(given.ministack) if given.ministack else MiniStack.installed(folder / "venv")
+        )
+        starters: dict[str, Starter] = {
+            SQLITE: stepyard_on_sqlite,
+            POSTGRES: stepyard_on_postgres,
+            MINISTACK: rival.serving,
+        }
+        figures = measure(starters, scenarios, given.rounds, folder)
+        text = f"{table(figures, scenarios)}\n\n{circumstances(rival.version, given.rounds)}"
+    print(f"\n{text}")
+    if given.write:
+        write(text)
+
+
+if __name__ == "__main__":
+    main()

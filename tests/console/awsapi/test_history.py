@@ -1,0 +1,123 @@
+"""GetExecutionHistory copies the stored texts into its answer, and nobody can tell."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+import engine
+from console.awsapi import services
+from console.awsapi.operations.call import Call
+from console.models import Execution, HistoryEvent
+from console.store.db.audit import Actor
+from tests.console.awsapi.world import FAIL
+
+if TYPE_CHECKING:
+    from tests.console.awsapi.world import World
+
+HOSTILE = {
+    "name": '"input":{"output":1}',
+    "input": '{"a":"\\"output\\":","b":"ünï\\u0000 🎉"}',
+    "output": "",
+    "assignedVariables": {"input": '"1"', "output": "2", "inputDetails": "3"},
+    "taskCredentials": {"roleArn": "arn", "input": "4"},
+    "timeoutInSeconds": 9007199254740993,
+}
+"""Details whose names and values look like one another."""
+
+
+@pytest.fixture
+def arn(world: World) -> str:
+    """Return an execution that has an event of each type, with details and without."""
+    arn: str = world.start(world.fresh(FAIL))
+    execution = Execution.objects.get(arn=arn)
+    events = HistoryEvent.objects.filter(execution=execution)
+    last = events.order_by("event_id").last()
+    assert last is not None
+    number = last.event_id
+    texts = ["", "{}", json.dumps(HOSTILE), json.dumps(HOSTILE, ensure_ascii=False)]
+    texts += [json.dumps({name: value}) for name, value in HOSTILE.items()]
+    for kind in engine.DETAILS:
+        for text in texts:
+            number += 1
+            HistoryEvent.objects.create(
+                execution=execution,
+                event_id=number,
+                previous=number - 1,
+                at_ms=1_700_000_000_000 + number * 37,
+                type=kind,
+                details=text,
+            )
+    return arn
+
+
+def answer(world: World, *, as_json: bool, **params: Any) -> Any:
+    """Return an answer as a client reads it."""
+    actor = Actor(world.principal.user.get_username(), world.principal.key_id, "request")
+    call = Call("GetExecutionHistory", params, world.principal, "us-east-1", actor)
+    found = services.STATES.handler(call.action)(replace(call, as_json=as_json))
+    return json.loads(msgspec.json.encode(found) if as_json else json.dumps(found))
+
+
+def pages(world: World, **params: Any) -> list[list[Any]]:
+    """Return the events of each page, read as JSON; CBOR's way shows the same."""
+    found: list[list[Any]] = []
+    token: dict[str, Any] = {}
+    while True:
+        page = answer(world, as_json=True, **params, **token)
+        plain = answer(world, as_json=False, **params, **token)
+        assert page["events"] == plain["events"]
+        assert ("nextToken" in page) == ("nextToken" in plain)
+        found.append(page["events"])
+        if "nextToken" not in page:
+            return found
+        token = {"nextToken": page["nextToken"]}
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("size", [7, 100, 1000])
+def test_both_ways_give_the_same_events(world: World, arn: str, size: int, reverse: bool) -> None:
+    """Every type, every kind of details, each page, in both directions."""
+    found = pages(world, executionArn=arn, maxResults=size, reverseOrder=reverse)
+    numbers = [event["id"] for page in found for event in page]
+    assert numbers == sorted(numbers, reverse=reverse)
+    assert len(numbers) == HistoryEvent.objects.filter(execution__arn=arn).count()
+    assert all(len(page) == size for page in found[:-1])
+
+
+def test_each_payload_says_that_it_is_whole(world: World, arn: str) -> None:
+    """The notes stand beside payloads, not beside what only looks like one."""
+    entered = [
+        event["stateEnteredEventDetails"]
+        for page in pages(world, executionArn=arn, maxResults=1000)
+        for event in page
+        if event["type"] == "PassStateEntered"
+    ]
+    assert entered[:2] == [{}, {}]
+    notes = {"inputDetails", "outputDetails", "assignedVariablesDetails"}
+    assert entered[2] == entered[3]
+    assert entered[2] == HOSTILE | {note: {"truncated": False} for note in notes}
+    assert {"taskCredentials": HOSTILE["taskCredentials"]} in entered
+
+
+def test_without_data_no_payload_is_read_into_the_answer(world: World, arn: str) -> None:
+    """``includeExecutionData=false`` has nothing of them in either protocol."""
+    (found,) = pages(world, executionArn=arn, maxResults=1000, includeExecutionData=False)
+    kept = {"name", "taskCredentials", "timeoutInSeconds"}
+    for event in found:
+        members = set(event.get(engine.DETAILS[event["type"]], {}))
+        assert members - kept <= {"error", "cause", "roleArn"}
+
+
+def test_a_page_takes_one_query_for_its_events(world: World, arn: str) -> None:
+    """However many there are."""
+    with CaptureQueriesContext(connection) as queries:
+        answer(world, as_json=True, executionArn=arn, maxResults=1000)
+    statements = [query["sql"] for query in queries if "historyevent" in query["sql"]]
+    assert len(statements) == 1
