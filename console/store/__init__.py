@@ -100,7 +100,7 @@ PUBLIC = {
         *("activities", "claim", "complete", "expiry", "handover", "jobs", "lost_calls"),
         *("manual", "schedule", "timeouts", "workers"),
     ),
-    "events": ("deliveries", "outbox", "rules", "start_links"),
+    "events": ("deliveries", "outbox", "rules", "scheduler", "start_links"),
     "executions": (
         *("bulk", "children", "engine_failures", "find", "imports", "max_duration"),
         *("redrive", "replay", "retention", "start", "step", "stop"),
@@ -108,7 +108,7 @@ PUBLIC = {
     "map_runs": ("map_counts", "map_items", "map_runs", "map_tasks"),
     "people": (
         *("invitations", "login_attempts", "login_links", "masks", "notes", "people"),
-        *("saved_views", "shares"),
+        *("reset", "sample_project", "saved_views", "shares"),
     ),
 }
 """Room -> the modules that other packages may import."""
