@@ -84,6 +84,18 @@
     else if (made) history.replaceState(rest, "");
   });
 
+  // A draft that the server kept is shown unless the browser itself brought a text back. It has the
+  // revision that it was made from, so that saving detects a conflict.
+  addEventListener("pageshow", (event) => {
+    const draft = document.getElementById("draft");
+    const textarea = document.getElementById("text");
+    if (event.persisted || !draft || textarea.value !== textarea.defaultValue) return;
+    const field = revision();
+    if (field) field.value = draft.dataset.revision;
+    textarea.value = draft.content.textContent;
+    restore(textarea);
+  });
+
   function forgetRevision() {
     const field = revision();
     if (!field) return;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.shortcuts import redirect
@@ -11,18 +10,23 @@ from django.views.decorators.http import require_http_methods, require_POST
 import engine
 from console import arns
 from console.errors import ConflictException, InvalidDefinition, ServiceError
-from console.store.db import audit
+from console.store.machines import drafts
 from console.store.machines import machines as store
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
+from console.web.editor.conflicts import (
+    DefinitionConflict,
+    definition_conflict,
+    merge_definitions,
+)
 from console.web.editor.forms import CheckForm, DefinitionForm
+from console.web.editor.places import state_places
 from console.web.editor.problems import problems_in
 from console.web.graph import svg
-from console.web.machines import definition_source
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
-    from console.models import StateMachine
+    from console.models import DefinitionDraft
 
 STARTER = """{
   "Comment": "A new state machine",
@@ -46,7 +50,8 @@ def new_machine(request: HttpRequest) -> HttpResponse:
     scope = scope_of(request)
     require(scope, "CreateStateMachine")
     if request.method == "GET":
-        return _render_form(request, text=STARTER, name="", role=_default_role(scope))
+        draft = _draft(request, scope, "", STARTER)
+        return _render_form(request, text=STARTER, name="", role=_default_role(scope), draft=draft)
     sent = DefinitionForm(request.POST).values
     typed = _typed_fields(scope, sent)
     if sent["check"]:
@@ -58,27 +63,13 @@ def new_machine(request: HttpRequest) -> HttpResponse:
             name=typed["name"],
             definition=typed["text"],
             role_arn=typed["role"],
+            note=sent["note"],
             actor=actor_of(scope),
         )
     except ServiceError as error:
         return _render_refusal(request, error, **typed)
+    drafts.remove_draft(scope.project, scope.principal.user, "")
     return redirect("machine", made.name)
-
-
-@dataclass(frozen=True, slots=True)
-class DefinitionConflict:
-    """What somebody else saved since the page of the editor was opened.
-
-    ``saved_by``: "" if nobody knows; ``rows``: from their definition to the one in the editor, None
-    if it is too long to compare; ``revision``: what ``Save over it`` may replace.
-    """
-
-    revision: str
-    saved_by: str
-    saved_ms: int
-    text: str
-    role: str
-    rows: list[definition_source.DiffRow] | None
 
 
 @require_http_methods(["GET", "POST"])
@@ -99,45 +90,52 @@ def edit_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
             text=machine.definition.text,
             role=machine.role_arn,
             revision=now,
+            draft=_draft(request, scope, machine.arn, machine.definition.text),
         )
     sent = DefinitionForm(request.POST).values
     typed = _typed_fields(scope, sent) | {"machine": machine, "name": machine.name}
     typed["revision"] = sent["revision"]
     if sent["check"]:
         return _render_form(request, **typed)
+    if sent["merge"]:
+        return _merge(request, scope, typed, sent["merge"])
     before = {"definition": machine.definition.text, "role_arn": machine.role_arn}
     after = {"definition": typed["text"], "role_arn": typed["role"]}
     changed = {field: value for field, value in after.items() if value != before[field]}
     over = sent["over"] or typed["revision"]
     try:
         if changed:
-            store.update_machine(machine, actor=actor_of(scope), revision=over, **changed)
+            note, actor = sent["note"], actor_of(scope)
+            store.update_machine(machine, actor=actor, revision=over, note=note, **changed)
     except ConflictException:
-        return _render_conflict(request, scope, typed)
+        theirs = scope.machine(machine.name)
+        conflict = definition_conflict(theirs, typed["text"], typed["revision"])
+        return _render_conflict(request, scope, typed, conflict)
     except ServiceError as error:
         return _render_refusal(request, error, **typed)
+    drafts.remove_draft(scope.project, scope.principal.user, machine.arn)
     return redirect("definition", machine.name)
 
 
-def _render_conflict(request: HttpRequest, scope: Scope, typed: dict[str, Any]) -> HttpResponse:
+def _render_conflict(
+    request: HttpRequest, scope: Scope, typed: dict[str, Any], conflict: DefinitionConflict
+) -> HttpResponse:
     """Show what was typed and what somebody else saved; nothing of either is lost."""
     theirs = scope.machine(typed["name"])
-    conflict = DefinitionConflict(
-        revision=store.revision_of(theirs),
-        saved_by=_saved_by(theirs),
-        saved_ms=theirs.updated_ms,
-        text=definition_source.readable_text(theirs.definition.text),
-        role=theirs.role_arn,
-        rows=definition_source.diff_rows(theirs.definition.text, typed["text"]),
-    )
     return _render_form(request, status=409, **typed | {"machine": theirs, "conflict": conflict})
 
 
-def _saved_by(machine: StateMachine) -> str:
-    entry = audit.find_latest(
-        machine.project, machine.arn, "CreateStateMachine", "UpdateStateMachine"
-    )
-    return entry.actor if entry else ""
+def _merge(request: HttpRequest, scope: Scope, typed: dict[str, Any], seen: str) -> HttpResponse:
+    """Put the merged text into the editor, or show the conflict again if it is another one now.
+
+    ``seen``: the revision of theirs that the reader chose from.
+    """
+    conflict = definition_conflict(typed["machine"], typed["text"], typed["revision"])
+    merged = merge_definitions(conflict, request.POST)
+    if merged is None or conflict.revision != seen:
+        return _render_conflict(request, scope, typed, conflict)
+    merged_form = typed | {"text": merged, "revision": seen, "merged": True, "unsaved": True}
+    return _render_form(request, **merged_form)
 
 
 @require_POST
@@ -160,6 +158,7 @@ def _checked_context(text: str) -> dict[str, Any]:
         except engine.DefinitionError:
             drawn = None
     return {
+        "state_places": state_places(text, drawn) if drawn else [],
         "problems": problems[:MOST_PROBLEMS],
         "problem_count": len(problems),
         "picture": drawn,
@@ -167,11 +166,23 @@ def _checked_context(text: str) -> dict[str, Any]:
     }
 
 
+def _draft(
+    request: HttpRequest, scope: Scope, machine_arn: str, saved: str
+) -> DefinitionDraft | None:
+    """Return the reader's draft, None if it is what is saved or the reader discards it."""
+    if "fresh" in request.GET:
+        return None
+    draft = drafts.find_draft(scope.project, scope.principal.user, machine_arn)
+    return None if draft is None or draft.text == saved else draft
+
+
 def _typed_fields(scope: Scope, sent: dict[str, Any]) -> dict[str, Any]:
     return {
         "name": sent["name"],
         "role": sent["role"] or _default_role(scope),
         "text": sent["text"],
+        "note": sent["note"],
+        "unsaved": True,
     }
 
 
