@@ -224,6 +224,7 @@ _FILES = (
     "editor.js",
     "draft.js",
     "graph-editor.js",
+    "completion.js",
 )
 
 
