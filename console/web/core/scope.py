@@ -216,6 +216,7 @@ _FILES = (
     "machine.css",
     "live.js",
     "graph.js",
+    "graph_tools.js",
     "panel.js",
     "history.js",
     "picture.js",
