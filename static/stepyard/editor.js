@@ -255,6 +255,20 @@
     }
   });
 
+  // -- upload -----------------------------------------------------------------------------------
+
+  document.addEventListener("change", async (event) => {
+    const id = event.target.dataset?.upload;
+    const file = id && event.target.files[0];
+    if (!file) return;
+    const text = (await file.text()).replaceAll("\r\n", "\n");
+    const readable = text.trim().includes("\n") || findSyntaxError(text) ? text : indent(text);
+    const editor = editors.get(id);
+    if (editor) editor.session.doc.setValue(readable);
+    else document.getElementById(id).value = readable;
+    htmx.trigger(document.getElementById(id), "recheck");
+  });
+
   // -- saving, leaving --------------------------------------------------------------------------
 
   document.addEventListener("keydown", (event) => {

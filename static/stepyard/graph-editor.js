@@ -44,6 +44,11 @@
     if (message) document.getElementById("announce").textContent = message;
     const refused = panel().querySelector('[role="alert"]');
     if (act !== "palette" && !refused) selected = panel().querySelector("[data-selected]")?.dataset.selected ?? "";
+    const test = panel().querySelector("[data-test-state]");
+    if (test && panel().dataset.test) {
+      test.hidden = false;
+      test.formAction = `${panel().dataset.test}?state=${encodeURIComponent(selected)}`;
+    }
     markSelected(act !== "palette");
     document.getElementById("panel-title")?.focus({ preventScroll: matchMedia("(min-width: 1100px)").matches });
   }
@@ -159,6 +164,22 @@
     }
   }
 
+  // -- problems in the gutter -------------------------------------------------------------------
+
+  function markProblems() {
+    const annotations = [...document.querySelectorAll("#problems [data-line]")]
+      .filter((problem) => Number(problem.dataset.line))
+      .map((problem) => ({
+        row: Number(problem.dataset.line) - 1,
+        column: Number(problem.dataset.column) - 1,
+        text: problem.textContent.replace(/\s+/g, " ").trim(),
+        type: problem.classList.contains("failed") ? "error" : "warning",
+      }));
+    editor()?.session.setAnnotations(annotations);
+  }
+
+  document.addEventListener("htmx:afterSwap", () => markProblems());
+
   // -- what the reader presses ------------------------------------------------------------------
 
   const edgeValues = ({ source = "", target = "", occurrence = 0, owner = "", index = 0 }) => ({
@@ -219,7 +240,9 @@
   });
   document.addEventListener("DOMContentLoaded", () => {
     if (!panel()) return;
+    editor()?.session.setUseWorker(false); // the server finds the problems, those of JSON too
     decorate();
+    markProblems();
     editor()?.selection.on("changeCursor", followCaret);
   });
 })();

@@ -225,6 +225,7 @@ _FILES = (
     "editor.js",
     "draft.js",
     "graph-editor.js",
+    "completion.js",
 )
 
 

@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from console.statuses import MachineType
 from console.web.core.forms import PageForm, PresenceField, TextField
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class OptionTextField(TextField):
+    """One of some words, "" for anything else."""
+
+    def __init__(self, options: Iterable[str]) -> None:
+        super().__init__()
+        self._options = frozenset(map(str, options))
+
+    def to_python(self, value: Any) -> str:
+        """Return the word."""
+        text = super().to_python(value)
+        return text if text in self._options else ""
 
 
 class DefinitionForm(PageForm):
@@ -10,7 +29,8 @@ class DefinitionForm(PageForm):
 
     ``revision``: of the machine that the text was made from; ``over``: of the one that the reader
     has seen and replaces; ``merge``: of the one that the reader has seen and merges with;
-    ``check``: the text is only checked; ``note``: of the revision that the save makes.
+    ``check``: the text is only checked; ``note``: of the revision that the save makes; ``type``:
+    of a new machine; ``run``: the reader goes on to start an execution.
     """
 
     # A browser sends the ends of lines as CR LF; the definition keeps those that were typed.
@@ -21,6 +41,8 @@ class DefinitionForm(PageForm):
     over = TextField(strip=False)
     merge = TextField(strip=False)
     note = TextField()
+    type = OptionTextField(MachineType)
+    run = PresenceField()
     check = PresenceField()
 
 
@@ -36,6 +58,7 @@ class CheckForm(PageForm):
     """The text that the editor holds while a person types."""
 
     text = TextField(strip=False, lines=True)
+    type = OptionTextField(MachineType)
 
 
 class GraphEditForm(PageForm):

@@ -18,7 +18,6 @@ from console.web.editor.edits.operations import EditDone, GraphEdge
 from console.web.editor.edits.palette import PIECES, PieceGroup
 from console.web.editor.forms import GraphEditForm
 from console.web.editor.state_form import read_fields, state_form
-from console.web.editor.suggestions import suggestions_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -100,9 +99,7 @@ def _render_panel(
     context: dict[str, Any] = {"refused": refused, **more}
     try:
         if selected:
-            tree = DefinitionTree(text)
-            context["form"] = state_form(tree, selected)
-            context["suggestions"] = suggestions_for(scope_of(request))
+            context["form"] = state_form(DefinitionTree(text), selected)
     except EditRefused as error:
         context["refused"] = refused or str(error)
     return render(request, "editor/_state_panel.html", context, 422 if refused else 200)

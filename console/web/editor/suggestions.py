@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING
 
 import engine
 from console.models import Activity, StateMachine
+from console.web.editor.edits.definition_tree import FIELD_ORDER
 from console.web.machines import calls
 
 if TYPE_CHECKING:
     from console.web.core.scope import Scope
 
 _MOST = 500
+TYPES = ("Task", "Choice", "Parallel", "Map", "Pass", "Wait", "Succeed", "Fail")
+PATHS = (
+    *("$", "$$.Execution.Id", "$$.Execution.Input", "$$.Execution.Name", "$$.Execution.StartTime"),
+    *("$$.State.Name", "$$.State.EnteredTime", "$$.StateMachine.Id", "$$.Task.Token"),
+    *("$$.Map.Item.Index", "$$.Map.Item.Value", "{% $states.input %}", "{% $states.result %}"),
+    *("{% $states.errorOutput %}", "{% $states.context.Execution.Id %}"),
+)
 ERRORS = (
     *("States.ALL", "States.TaskFailed", "States.Timeout", "States.HeartbeatTimeout"),
     *("States.Permissions", "States.DataLimitExceeded", "States.Runtime"),
@@ -31,6 +39,9 @@ class Suggestions:
     machines: tuple[str, ...]
     resources: tuple[str, ...]
     errors: tuple[str, ...] = ERRORS
+    fields: tuple[str, ...] = ("StartAt", "States", "TimeoutSeconds", *FIELD_ORDER)
+    types: tuple[str, ...] = TYPES
+    paths: tuple[str, ...] = PATHS
 
 
 def suggestions_for(scope: Scope) -> Suggestions:

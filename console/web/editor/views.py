@@ -10,6 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 import engine
 from console import arns
 from console.errors import ConflictException, InvalidDefinition, ServiceError
+from console.statuses import MachineType
 from console.store.machines import drafts
 from console.store.machines import machines as store
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
@@ -21,6 +22,8 @@ from console.web.editor.conflicts import (
 from console.web.editor.forms import CheckForm, DefinitionForm
 from console.web.editor.places import state_places
 from console.web.editor.problems import problems_in
+from console.web.editor.suggestions import suggestions_for
+from console.web.editor.templates import TEMPLATES, find_template, opened_text
 from console.web.graph import svg
 
 if TYPE_CHECKING:
@@ -50,8 +53,11 @@ def new_machine(request: HttpRequest) -> HttpResponse:
     scope = scope_of(request)
     require(scope, "CreateStateMachine")
     if request.method == "GET":
-        draft = _draft(request, scope, "", STARTER)
-        return _render_form(request, text=STARTER, name="", role=_default_role(scope), draft=draft)
+        template = find_template(request.GET.get("template", ""))
+        text = template.text if template else STARTER
+        draft = None if template else _draft(request, scope, "", STARTER)
+        role = _default_role(scope)
+        return _render_form(request, text=text, name="", role=role, draft=draft)
     sent = DefinitionForm(request.POST).values
     typed = _typed_fields(scope, sent)
     if sent["check"]:
@@ -63,13 +69,14 @@ def new_machine(request: HttpRequest) -> HttpResponse:
             name=typed["name"],
             definition=typed["text"],
             role_arn=typed["role"],
+            type=typed["type"],
             note=sent["note"],
             actor=actor_of(scope),
         )
     except ServiceError as error:
         return _render_refusal(request, error, **typed)
     drafts.remove_draft(scope.project, scope.principal.user, "")
-    return redirect("machine", made.name)
+    return redirect("start" if sent["run"] else "machine", made.name)
 
 
 @require_http_methods(["GET", "POST"])
@@ -82,15 +89,17 @@ def edit_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
     scope = scope_of(request)
     require(scope, "UpdateStateMachine")
     machine = scope.machine(machine_name)
+    shown = opened_text(machine.definition.text)
     if request.method == "GET":
         now = store.revision_of(machine)
         return _render_form(
             request,
             machine=machine,
-            text=machine.definition.text,
+            text=shown,
+            formatted=shown != machine.definition.text,
             role=machine.role_arn,
             revision=now,
-            draft=_draft(request, scope, machine.arn, machine.definition.text),
+            draft=_draft(request, scope, machine.arn, shown),
         )
     sent = DefinitionForm(request.POST).values
     typed = _typed_fields(scope, sent) | {"machine": machine, "name": machine.name}
@@ -99,8 +108,10 @@ def edit_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
         return _render_form(request, **typed)
     if sent["merge"]:
         return _merge(request, scope, typed, sent["merge"])
-    before = {"definition": machine.definition.text, "role_arn": machine.role_arn}
-    after = {"definition": typed["text"], "role_arn": typed["role"]}
+    stored = machine.definition.text
+    before = {"definition": stored, "role_arn": machine.role_arn}
+    definition = stored if typed["text"] == shown else typed["text"]
+    after = {"definition": definition, "role_arn": typed["role"]}
     changed = {field: value for field, value in after.items() if value != before[field]}
     over = sent["over"] or typed["revision"]
     try:
@@ -114,7 +125,7 @@ def edit_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
     except ServiceError as error:
         return _render_refusal(request, error, **typed)
     drafts.remove_draft(scope.project, scope.principal.user, machine.arn)
-    return redirect("definition", machine.name)
+    return redirect("start" if sent["run"] else "definition", machine.name)
 
 
 def _render_conflict(
@@ -142,19 +153,21 @@ def _merge(request: HttpRequest, scope: Scope, typed: dict[str, Any], seen: str)
 def check_definition(request: HttpRequest) -> HttpResponse:
     """Answer what is typed with its problems and, if it can be drawn, its graph; for editors."""
     require(scope_of(request), "CreateStateMachine")
+    sent = CheckForm(request.POST).values
     return render(
         request,
         "editor/_check_result.html",
-        _checked_context(CheckForm(request.POST).values["text"]),
+        _checked_context(sent["text"], sent["type"] or MachineType.STANDARD),
     )
 
 
-def _checked_context(text: str) -> dict[str, Any]:
-    problems = problems_in(text)
+def _checked_context(text: str, kind: str) -> dict[str, Any]:
+    """Return problems and picture. ``kind``: the type of the machine, STANDARD or EXPRESS."""
+    problems = problems_in(text, kind)
     drawn = None
     if not any(problem.severe for problem in problems):
         try:
-            drawn = svg.definition_picture(text)
+            drawn = svg.definition_picture(text, kind)
         except engine.DefinitionError:
             drawn = None
     return {
@@ -181,6 +194,7 @@ def _typed_fields(scope: Scope, sent: dict[str, Any]) -> dict[str, Any]:
         "name": sent["name"],
         "role": sent["role"] or _default_role(scope),
         "text": sent["text"],
+        "type": sent["type"] or MachineType.STANDARD,
         "note": sent["note"],
         "unsaved": True,
     }
@@ -201,5 +215,13 @@ def _render_refusal(request: HttpRequest, error: ServiceError, **typed: Any) -> 
 
 
 def _render_form(request: HttpRequest, *, status: int = 200, **typed: Any) -> HttpResponse:
-    context = {"section": "machines", **_checked_context(typed["text"]), **typed}
+    machine = typed.get("machine")
+    kind = machine.type if machine else typed.get("type", MachineType.STANDARD)
+    context = {
+        "section": "machines",
+        "templates": TEMPLATES,
+        "suggestions": suggestions_for(scope_of(request)),
+        **_checked_context(typed["text"], kind),
+        **typed,
+    }
     return render(request, "editor/page.html", context, status=status)

@@ -230,6 +230,67 @@ def test_the_panels_are_accessible_and_narrow(
         assert page.evaluate("document.documentElement.scrollWidth") == width
 
 
+def test_problems_stand_in_the_gutter_in_short_words(page: Page) -> None:
+    """A mistake in the JSON names its place, not the whole definition."""
+    page.goto("/machines/new/?fresh=1")
+    type_definition(page, BUILT.replace('"Retry": [', '"Retry": '))
+    expect(page.locator(".problem").first).to_contain_text("Unexpected character")
+    expect(page.locator(".problem").first).not_to_contain_text("StartAt")
+    page.locator(".problem").first.click()
+    expect(page.locator(".editor .ace_gutter-cell.ace_error")).to_have_count(1)
+
+
+def test_ctrl_space_completes(page: Page) -> None:
+    """Names of states as the value of Next, fields as a key."""
+    page.goto("/machines/new/?fresh=1")
+    type_definition(page, BUILT)
+    wait_for_state(page, "Each item")
+    page.evaluate("ace.edit(document.querySelector('.editor')).gotoLine(8, 15)")
+    page.keyboard.press("Control+Space")
+    popup = page.locator(".ace_autocomplete")
+    expect(popup).to_be_visible()
+    expect(popup).to_contain_text("Parallel")
+
+
+def test_a_new_express_machine_begins_with_a_template_and_runs(page: Page, server: Server) -> None:
+    """Type, template, Create and go on to start in one press."""
+    name = unique("quick")
+    page.goto("/machines/new/?template=HelloWorld")
+    page.fill("#name", name)
+    page.select_option("#type", "EXPRESS")
+    page.get_by_role("button", name="Run it now").click()
+    page.wait_for_url(f"**/machines/{name}/start/")
+    arn = f"arn:aws:states:us-east-1:123456789012:stateMachine:{name}"
+    assert server.client().describe_state_machine(stateMachineArn=arn)["type"] == "EXPRESS"
+
+
+def test_a_definition_in_one_line_is_opened_formatted(page: Page, server: Server) -> None:
+    """Saving it unchanged changes nothing; a state of it is tested from its node."""
+    name = create(server, waits(60))
+    page.goto(f"/machines/{name}/edit/")
+    assert page.evaluate(SHOWN) == json.dumps(waits(60), indent=2)
+    page.click("[data-save]")
+    page.wait_for_url(f"**/machines/{name}/definition/")
+    arn = f"arn:aws:states:us-east-1:123456789012:stateMachine:{name}"
+    stored = server.client().describe_state_machine(stateMachineArn=arn)["definition"]
+    assert stored == json.dumps(waits(60))
+    page.goto(f"/machines/{name}/edit/")
+    Mouse(page).choose("After")
+    page.get_by_role("button", name="Test this state").click()
+    expect(page.locator("select[name=state]")).to_have_value("After")
+
+
+def test_a_file_is_uploaded_into_the_editor(page: Page) -> None:
+    """One in a single line is formatted."""
+    page.goto("/machines/new/?fresh=1")
+    content = json.dumps(waits(60)).encode()
+    page.set_input_files(
+        "#upload", {"name": "a.asl.json", "mimeType": "application/json", "buffer": content}
+    )
+    wait_for_state(page, "Nap")
+    assert page.evaluate(SHOWN) == json.dumps(waits(60), indent=2)
+
+
 def test_a_viewer_sees_no_edit(browser: Browser, server: Server) -> None:
     """Neither the editor nor its addresses, nor a restore beside the revisions."""
     name = create(server, waits(60))
