@@ -31,10 +31,7 @@ if TYPE_CHECKING:
     from engine.language.model import Machine
     from engine.runtime.events import Event
 
-
 _START_MS = 1_700_000_000_000
-
-
 _FUNCTION_AT = 6  # arn:aws:lambda:region:account:function:NAME[:qualifier]
 
 

@@ -69,8 +69,9 @@
     if (box) {
       setTone(box, node.tone);
       box.setAttribute("aria-label", node.label);
-      box.querySelector(".node-detail").textContent = node.under;
+      paintWords(box, node);
     }
+    paintSpent(document.querySelector(`.timeline [data-bar="${id}"]`), node);
     const row = document.querySelector(`.step-table [data-row="${id}"]`);
     if (!row) return;
     const cell = (name) => row.querySelector(`[data-cell="${name}"]`); // readers choose the columns
@@ -81,12 +82,33 @@
     }
     cell("visits")?.replaceChildren(node.visits);
     cell("retries")?.replaceChildren(node.retries);
-    const since = document.createElement("span");
-    if (node.since) since.dataset.since = node.since;
-    cell("spent")?.replaceChildren(node.since ? since : node.spent || "-");
+    paintSpent(row, node);
     cell("entered")?.replaceChildren(moment(node.entered));
     cell("left")?.replaceChildren(moment(node.left));
     showTimes(row);
+  }
+
+  function paintSpent(row, node) {
+    const since = document.createElement("span");
+    if (node.since) since.dataset.since = node.since;
+    row?.querySelector('[data-cell="spent"]')?.replaceChildren(node.since ? since : node.spent || "-");
+  }
+
+  const inPast = () => new URLSearchParams(location.search).has("at");
+
+  function paintWords(box, node) {
+    const detail = box.querySelector(".node-detail");
+    detail.textContent = node.under;
+    if (node.since && !inPast()) {
+      const span = document.createElementNS("http://www.w3.org/2000/svg", "tspan");
+      span.dataset.since = node.since;
+      detail.append(" · ", span);
+    }
+    const badge = box.querySelector(".visit-badge");
+    if (!badge) return;
+    badge.querySelector("text").textContent = node.badge;
+    if (node.badge) badge.removeAttribute("display");
+    else badge.setAttribute("display", "none");
   }
 
   function moment(milliseconds) {

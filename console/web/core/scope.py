@@ -216,12 +216,16 @@ _FILES = (
     "machine.css",
     "live.js",
     "graph.js",
+    "graph_tools.js",
     "panel.js",
     "history.js",
     "picture.js",
     "time.js",
     "keys.js",
     "editor.js",
+    "draft.js",
+    "graph-editor.js",
+    "completion.js",
 )
 
 

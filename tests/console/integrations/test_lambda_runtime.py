@@ -10,9 +10,12 @@ from collections import namedtuple
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import boto3
 import pytest
 import structlog
-from aws_lambda_powertools import Logger
+from aws_lambda_powertools import Logger, Tracer
+from aws_lambda_powertools.utilities.idempotency import DynamoDBPersistenceLayer, idempotent
+from moto import mock_aws
 
 import engine
 from console.functions_file import FunctionsFile
@@ -144,6 +147,34 @@ def test_the_logger_of_powertools_works(capsys: pytest.CaptureFixture[str]) -> N
     assert line["message"] == "working"
     assert line["function_arn"] == ARN
     assert line["function_memory_size"] == "128"
+
+
+def test_tracer_and_idempotency_of_powertools_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second call gets the answer of the first, out of a table of DynamoDB."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    calls = []
+
+    def count(event: Any, _: Any) -> Any:
+        calls.append(event)
+        return len(calls)
+
+    with mock_aws():
+        session = boto3.Session(region_name="us-east-1")
+        key = {"AttributeName": "id"}
+        session.client("dynamodb").create_table(
+            TableName="calls",
+            KeySchema=[{**key, "KeyType": "HASH"}],
+            AttributeDefinitions=[{**key, "AttributeType": "S"}],
+            BillingMode="PAY_PER_REQUEST",
+        )
+        layer = DynamoDBPersistenceLayer(table_name="calls", boto3_session=session)
+        once = idempotent(count, persistence_store=layer)
+        traced = Tracer(service="tests").capture_lambda_handler(once)
+        monkeypatch.setattr(sys.modules[__name__], "work", traced, raising=False)
+        found = [called(f"{__name__}:work", event) for event in ({"n": 1}, {"n": 1}, {"n": 2})]
+    assert found == [Succeeded("1"), Succeeded("1"), Succeeded("2")]
+    assert calls == [{"n": 1}, {"n": 2}]
 
 
 # -- results and errors ----------------------------------------------------------------------------
