@@ -8,7 +8,7 @@ counts, and ``problem`` says why.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -47,6 +47,10 @@ class FunctionsFile(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self.entries())
+
+    def items(self) -> ItemsView[str, Any]:
+        """Return all entries of one moment, with one look at the file."""
+        return self.entries().items()
 
     def entries(self) -> dict[str, Any]:
         """Return the entries as the file says them now."""

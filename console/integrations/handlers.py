@@ -150,7 +150,7 @@ def load_handler(target: str) -> Callable[[Any, Any], Any]:
 
 def search_folders() -> tuple[str, str]:
     """Return where modules are searched beside Python's own path."""
-    return str(settings.DATA_DIR), str(Path.cwd())
+    return str(settings.DATA_DIR.resolve()), str(Path.cwd())
 
 
 def add_search_folders() -> None:

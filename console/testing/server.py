@@ -25,7 +25,13 @@ _STOP_S = 20.0
 _ROLE = "arn:aws:iam::123456789012:role/tests"
 _direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 """Asks no proxy: the server is on this machine."""
-_CODE = "from console.command_line import main; main()"
+_CODE = """
+import sys
+sys.path.append(sys.argv.pop(1))
+from console.command_line import main
+main()
+"""
+"""Finds this very package, also where it is not installed, and nothing of the current folder."""
 
 
 class StepyardServer:
@@ -52,7 +58,7 @@ class StepyardServer:
         words = ["up", "--empty", "--port", "0", "--data", str(self.data)]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(  # noqa: S603 - our own command
-                [sys.executable, "-P", "-c", _CODE, *words],
+                [sys.executable, "-P", "-c", _CODE, str(_PACKAGES), *words],
                 env=_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -234,8 +240,4 @@ def _environment() -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith(("STEPYARD_", "DJANGO_")) and name != "SFN_MOCK_CONFIG"
     }
-    paths = [str(_PACKAGES), *filter(None, [os.environ.get("PYTHONPATH", "")])]
-    return kept | {
-        "DJANGO_SETTINGS_MODULE": "console.settings",
-        "PYTHONPATH": os.pathsep.join(paths),
-    }
+    return kept | {"DJANGO_SETTINGS_MODULE": "console.settings"}

@@ -109,7 +109,13 @@ def test_clients_of_ones_own(stepyard):
 def printed(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Run pytest in a project with settings of its own; return what it prints."""
     folder = tmp_path_factory.mktemp("project")
-    texts = {"conftest.py": CONFTEST, "shop_handlers.py": HANDLERS, "test_shop.py": TESTS}
+    page = (ROOT / "docs/how-to/testing.md").read_text(encoding="utf-8")
+    texts = {
+        "conftest.py": CONFTEST,
+        "shop_handlers.py": HANDLERS,
+        "test_shop.py": TESTS,
+        "test_page.py": page.split("```python\n")[1].split("```")[0],
+    }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     env = {
@@ -134,8 +140,9 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_the_tests_of_another_project_pass(printed: str) -> None:
-    """All but the one that shall not, against one server, which has ended with them."""
-    assert "1 failed, 7 passed" in printed, printed
+    """All but the one that shall not, and the page's; their one server has ended with them."""
+    assert "1 failed, 8 passed" in printed, printed
+    assert "PASSED test_page.py" in printed
     pid = re.search(r"^pid (\d+)$", printed, re.MULTILINE)
     assert pid is not None
     with pytest.raises(ProcessLookupError):

@@ -169,7 +169,7 @@ def test_tracer_and_idempotency_of_powertools_work(monkeypatch: pytest.MonkeyPat
             BillingMode="PAY_PER_REQUEST",
         )
         layer = DynamoDBPersistenceLayer(table_name="calls", boto3_session=session)
-        once = idempotent(count, persistence_store=layer)
+        once: Any = idempotent(persistence_store=layer)(count)
         traced = Tracer(service="tests").capture_lambda_handler(once)
         monkeypatch.setattr(sys.modules[__name__], "work", traced, raising=False)
         found = [called(f"{__name__}:work", event) for event in ({"n": 1}, {"n": 1}, {"n": 2})]
