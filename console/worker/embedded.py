@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from console.worker.own_calls import Waiting
 
-    Deliver = Callable[[int, int], Waiting | None]
+    Deliver = Callable[[int, int], Waiting | task_delivery.UnrecordedOutcome | None]
 
 log = structlog.get_logger(__name__)
 ENGINE_THREADS = 2
@@ -136,6 +136,7 @@ class Embedded:
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join(seconds)
+        self._steps.return_outcomes()
         self._waits.stop()
         self._calls.stop(0.2)
         self._maintenance.stop(0.2)
@@ -145,7 +146,7 @@ class Embedded:
     # -- tasks -------------------------------------------------------------------------------------
 
     def _offer(
-        self, execution_id: int, task: int, deliver: Deliver = task_delivery.deliver_task
+        self, execution_id: int, task: int, deliver: Deliver = task_delivery.call_task
     ) -> None:
         with self._lock:
             if (execution_id, task) in self._offered or self._ended.is_set():
@@ -155,12 +156,31 @@ class Embedded:
         self._calls.submit(job, key=(execution_id, task))
 
     def _deliver(self, execution_id: int, task: int, deliver: Deliver) -> None:
+        key = (execution_id, task)
         job = partial(deliver, execution_id, task)
-        waiting = log_errors("delivering a task failed", job, None)  # the sweeper offers it again
-        if waiting is None:
-            self._forget((execution_id, task))
+        result = log_errors("delivering a task failed", job, None)  # the sweeper offers it again
+        if isinstance(result, task_delivery.UnrecordedOutcome):
+            done = partial(self._outcome_settled, key, result)
+            self._steps.take_outcome(execution_id, result.message, done)
+        elif result is None:
+            self._forget(key)
         else:
-            self._waits.add((execution_id, task), waiting)
+            self._waits.add(key, result)
+
+    def _outcome_settled(
+        self, key: tuple[int, int], outcome: task_delivery.UnrecordedOutcome, committed: bool
+    ) -> None:
+        """Record an outcome by itself, if no step was committed with it."""
+        if committed:
+            self._forget(key)
+        elif self._ended.is_set():  # the pool takes no more jobs
+            self._record(key, outcome)
+        else:
+            self._calls.submit(partial(self._record, key, outcome))
+
+    def _record(self, key: tuple[int, int], outcome: task_delivery.UnrecordedOutcome) -> None:
+        log_errors("recording an outcome failed", outcome.record, None)
+        self._forget(key)
 
     def _forget(self, key: tuple[int, int]) -> None:
         """Hear that a task is in nobody's hands here any more."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
@@ -27,8 +28,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from contextlib import AbstractContextManager
 
+    import engine
+
 log = structlog.get_logger(__name__)
 _INSIST_S = 600.0  # an outcome is worth waiting for the database; after that the task runs again
+
+
+@dataclass(frozen=True, slots=True)
+class UnrecordedOutcome:
+    """What came of a call, which is in no row yet. ``message``: to the execution."""
+
+    work: claim.ClaimedTask
+    outcome: integrations.Outcome
+    message: engine.TaskSucceeded | engine.TaskFailed
+
+    def record(self) -> None:
+        """Write it down by itself."""
+        with _known(self.work):
+            _record(self.work, self.outcome)
 
 
 def deliver_task(execution_id: int, number: int) -> own_calls.Waiting | None:
@@ -36,6 +53,15 @@ def deliver_task(execution_id: int, number: int) -> own_calls.Waiting | None:
 
     Return what has to be looked at for that, if its answer comes later.
     """
+    result = call_task(execution_id, number)
+    if isinstance(result, UnrecordedOutcome):
+        result.record()
+        return None
+    return result
+
+
+def call_task(execution_id: int, number: int) -> own_calls.Waiting | UnrecordedOutcome | None:
+    """Do so, but leave the outcome of a call that its execution waits for to the caller."""
     work = claim.claim_call(execution_id, number)
     if work is None:
         return None  # somebody else has it, or it was cancelled
@@ -48,7 +74,11 @@ def deliver_task(execution_id: int, number: int) -> own_calls.Waiting | None:
             if called is None:
                 log.info("a task had ended before its call")
             return called if isinstance(called, own_calls.Waiting) else None
-        _record(work, _outcome(work))
+        outcome = _outcome(work)
+        waits_for_call = work.kind in schedule.CALLED and not work.pattern
+        if waits_for_call and not isinstance(outcome, Submitted):
+            return UnrecordedOutcome(work, outcome, own_calls.outcome_message(work, outcome))
+        _record(work, outcome)
     return None
 
 

@@ -223,6 +223,9 @@ _FILES = (
     "time.js",
     "keys.js",
     "editor.js",
+    "draft.js",
+    "graph-editor.js",
+    "completion.js",
 )
 
 
