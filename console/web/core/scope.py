@@ -221,6 +221,7 @@ _FILES = (
     "picture.js",
     "time.js",
     "keys.js",
+    "palette.js",
     "editor.js",
 )
 
