@@ -102,7 +102,8 @@ PAGE = {
         execution-export execution-scenario execution-svg executions executions-updates
         failures grid insights machine machine-logs machine-mermaid machine-metrics
         machine-svg machine-updates machines map-run-delta moment outline overview
-        overview-updates palette payload ran-definition ran-text schedule step targets tasks view-count
+        overview-updates palette payload ran-definition ran-text schedule step targets tasks
+        view-count
     """,
     ("viewer", "viewer"): "keys password",
     (None, "viewer"): "key columns",

@@ -222,6 +222,7 @@ _FILES = (
     "time.js",
     "keys.js",
     "palette.js",
+    "selection.js",
     "editor.js",
 )
 

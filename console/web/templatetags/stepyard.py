@@ -53,7 +53,7 @@ _PASSING = frozenset(
             "running",
             "seen",
         ),
-        *("note", "notes"),
+        *("note", "notes", "entered"),
     }
 )
 
