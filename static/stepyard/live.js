@@ -196,6 +196,8 @@
     if (kind === "list") {
       const rows = [...document.querySelectorAll("[data-running]")];
       event.detail.parameters.running = rows.map((row) => row.dataset.running).join(",");
+      const entered = rows.filter((row) => row.dataset.entered);
+      event.detail.parameters.entered = entered.map((row) => `${row.dataset.running}:${row.dataset.entered}`).join(",");
       const noted = [...document.querySelectorAll("tr[data-note-stamp]")];
       event.detail.parameters.notes = noted.map((row) => `${row.id.slice(1)}:${row.dataset.noteStamp}`).join(",");
     }
