@@ -35,7 +35,7 @@ class FunctionServer:
     def __init__(self) -> None:
         self.functions: dict[str, Callable[..., Any]] = {}
         self.invocations: list[Invocation] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_class(self))
+        self._server = _Listener(("127.0.0.1", 0), _handler_class(self))
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
 
@@ -58,6 +58,12 @@ class FunctionServer:
             return True, lambda_runtime.run_handler(lambda: _of_two(handler), event, context)
         except lambda_runtime.InvocationError as error:
             return False, error.cause
+
+
+class _Listener(ThreadingHTTPServer):
+    """Has room for all calls that a Map makes at once: a full queue costs a call a second."""
+
+    request_queue_size = 512
 
 
 def _of_two(handler: Callable[..., Any]) -> Callable[[Any, Any], Any]:

@@ -81,6 +81,17 @@ def test_one_that_fails_and_prints_the_path(stepyard):
     stepyard.run_machine(machine("sell"), {"n": 1}, functions={"sell": sell}).assert_succeeded()
 
 
+def test_many_calls_at_once(stepyard):
+    task = {"Type": "Task", "Resource": ARN + "square", "End": True}
+    processor = {"StartAt": "Square", "States": {"Square": task}}
+    squares = {"Type": "Map", "ItemProcessor": processor, "End": True}
+    functions = {"square": lambda n: n * n}
+    machine = {"StartAt": "All", "States": {"All": squares}}
+    run = stepyard.run_machine(machine, list(range(100)), functions=functions)
+    run.assert_succeeded([n * n for n in range(100)])
+    assert sorted(call.event for call in run.invocations) == list(range(100))
+
+
 def test_an_express_machine(stepyard):
     run = stepyard.run_machine(machine("double"), {"n": 1}, machine_type="EXPRESS")
     run.assert_succeeded({"n": 2, "by": "double"})
@@ -141,7 +152,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_the_tests_of_another_project_pass(printed: str) -> None:
     """All but the one that shall not, and the page's; their one server has ended with them."""
-    assert "1 failed, 8 passed" in printed, printed
+    assert "1 failed, 9 passed" in printed, printed
     assert "PASSED test_page.py" in printed
     pid = re.search(r"^pid (\d+)$", printed, re.MULTILINE)
     assert pid is not None
