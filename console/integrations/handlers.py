@@ -230,12 +230,14 @@ def _read_source(
     """Return the names a source binds (None: any), what it imports at once, and its error."""
     del stamp  # part of the key: another text is another answer
     try:
-        tree = ast.parse(path.read_bytes())
+        source = path.read_bytes()
+        tree = ast.parse(source)
     except (SyntaxError, ValueError) as error:
         return None, (), str(error)
     bound = frozenset(_bound(tree))
     open_ended = "*" in bound or "__getattr__" in bound
-    return None if open_ended else bound, tuple(_imported(tree)), ""
+    imported = () if b"sys.path" in source else tuple(_imported(tree))  # it may search elsewhere, too
+    return None if open_ended else bound, imported, ""
 
 
 def _bound(tree: ast.Module) -> Iterator[str]:

@@ -268,11 +268,14 @@ def test_an_error_at_import_has_its_own_name(folder: Path) -> None:
         "from os.path import *\nf = globals()['f'] = lambda *_: 1\n",
         "try:\n    import nowhere_at_all\nexcept ImportError:\n    def f(*_): return 1\n",
         "def __getattr__(name): return lambda *_: 1\n",
+        "import sys\nsys.path.append(__file__[:-7] + 'vendor')\nimport vendored\nf = vendored.f\n",
     ],
 )
 def test_no_target_is_called_broken_that_works(folder: Path, source: str) -> None:
     """What cannot be known without running it is no problem."""
     (folder / "fine.py").write_text(source, encoding="utf-8")
+    (folder / "vendor").mkdir()
+    (folder / "vendor/vendored.py").write_text("def f(*_): return 1\n", encoding="utf-8")
     assert handlers.find_problem("fine:f") == ""
     assert called("fine:f") == Succeeded("1")
     assert handlers.find_problem("fine:f") == ""
