@@ -236,7 +236,8 @@ def _read_source(
         return None, (), str(error)
     bound = frozenset(_bound(tree))
     open_ended = "*" in bound or "__getattr__" in bound
-    imported = () if b"sys.path" in source else tuple(_imported(tree))  # it may search elsewhere, too
+    # a module that changes the path may find what is not found here
+    imported = () if b"sys.path" in source else tuple(_imported(tree))
     return None if open_ended else bound, imported, ""
 
 
