@@ -88,7 +88,11 @@ def _first_calls(request: HttpRequest, scope: Scope) -> list[CliCommand]:
         f"--state-machine-arn {scope.arn('stateMachine', 'HelloWorld')}",
         "--input '{}'",
     ]
-    place = [f"AWS_ENDPOINT_URL={address}", f"AWS_DEFAULT_REGION={scope.region}", "AWS_PROFILE=stepyard"]
+    place = [
+        f"AWS_ENDPOINT_URL={address}",
+        f"AWS_DEFAULT_REGION={scope.region}",
+        "AWS_PROFILE=stepyard",
+    ]
     return [
         CliCommand("Say where the server is", "\n".join(f"export {each}" for each in place)),
         CliCommand("Create a state machine", " \\\n  ".join(create)),

@@ -36,7 +36,8 @@ def test_the_length_of_a_page_gives_no_secret_away(client: Client) -> None:
     """The token is masked anew each time, and the length of the same page is padded by chance."""
     pages = [gzip.decompress(client.get("/", headers=GZIP).content).decode() for _ in range(2)]
     tokens = [re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page) for page in pages]
-    assert tokens[0] and tokens[1]
+    assert tokens[0]
+    assert tokens[1]
     assert tokens[0][1] != tokens[1][1]
     lengths = {len(client.get("/healthz-not-there/", headers=GZIP).content) for _ in range(12)}
     assert len(lengths) > 1
