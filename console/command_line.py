@@ -1,17 +1,20 @@
 """The command ``stepyard``, and what ``manage.py`` shares with it.
 
-``stepyard`` knows the commands of the table below and no others. They are management
-commands of Django. ``manage.py`` also knows what Django brings along.
+``stepyard`` knows the commands of the table below and no others. Those of a client
+(``console.cli``) talk to a server by its API: they read no settings and need no data folder. The
+others are management commands of Django. ``manage.py`` also knows what Django brings along.
 """
 
 from __future__ import annotations
 
+import argparse
 import difflib
 import importlib
 import os
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 COMMANDS: dict[str, dict[str, str]] = {
     "Serve": {
@@ -33,8 +36,15 @@ COMMANDS: dict[str, dict[str, str]] = {
         "import_machines": "create or update state machines from that JSON",
     },
     "Definitions": {
-        "lint": "check definitions",
+        "lint": "check definitions; exit code 1 if one has an error",
         "replay": "run recorded executions again: same path, same output?",
+    },
+    "Talk to a server": {
+        "deploy": "bring the state machines of files and projects onto a server",
+        "start": "start an execution; --wait shows its states and its output",
+        "export": "print a state machine as ASL, or for another tool",
+        "pull": "write state machines and their last executions to files",
+        "reset": "remove all work from a server that allows it",
     },
 }
 """Group -> name of a command -> what it does, in one line."""
@@ -43,6 +53,7 @@ _OF_DJANGO = {
     *("--no-color", "--force-color", "--skip-checks"),
 }
 """Options that every command of Django has: they work, and no help shows them."""
+_OF_CLIENT = {"lint", *COMMANDS["Talk to a server"]}
 _WRONG_USE = 2
 
 
@@ -62,6 +73,8 @@ def main(arguments: list[str] | None = None) -> None:
     if name not in _names():
         sys.stderr.write(_unknown(name))
         sys.exit(_WRONG_USE)
+    if name in _OF_CLIENT:
+        sys.exit(_run_client_command(words))
     _run_management_command(words)
 
 
@@ -82,6 +95,28 @@ def set_up(arguments: list[str]) -> None:
         importlib.import_module(os.environ["DJANGO_SETTINGS_MODULE"])
     except (ValueError, OSError) as error:  # a variable or a file with a value that cannot be
         sys.exit(str(error))
+
+
+def _run_client_command(words: list[str]) -> int:
+    options = client_parser(words[0]).parse_args(words[1:])
+    return int(_client_module(words[0]).run_command(options))
+
+
+def client_commands() -> set[str]:
+    """Return the names of the commands that talk to a server, or need none."""
+    return set(_OF_CLIENT)
+
+
+def client_parser(name: str) -> argparse.ArgumentParser:
+    """Return the parser of a client's command."""
+    command = _client_module(name)
+    parser = argparse.ArgumentParser(prog=f"stepyard {name}", description=f"{command.SUMMARY}.")
+    command.add_arguments(parser)
+    return parser
+
+
+def _client_module(name: str) -> Any:
+    return importlib.import_module(f"console.cli.commands.{name}")
 
 
 def _run_management_command(words: list[str]) -> None:

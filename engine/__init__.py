@@ -51,6 +51,7 @@ from engine.language import (
     use_platform,
 )
 from engine.language.diagnostics import DiagnosticCode, Severity
+from engine.language.fields import fields_of
 from engine.language.lint import FORMATS as LINT_FORMATS
 from engine.language.model import (
     IntegrationPattern,
@@ -62,7 +63,7 @@ from engine.language.model import (
 )
 from engine.language.processors import processor_definition
 from engine.language.references import variable_references
-from engine.language.resources import parse_resource
+from engine.language.resources import parse_resource, service_actions
 from engine.limits import LIMITS, MAX_BYTES, is_too_long, payload_limit, use_limits
 from engine.replay import SCENARIO, replay
 from engine.runtime.advance import BUDGET, EXECUTION_TIMER, MAX_EXECUTION_S, abandon, advance
@@ -78,7 +79,7 @@ from engine.runtime.commands import (
 )
 from engine.runtime.context import iso_text
 from engine.runtime.events import Event
-from engine.runtime.memory import Result, run
+from engine.runtime.memory import FunctionCall, Result, run
 from engine.runtime.messages import (
     Continue,
     Message,
@@ -134,6 +135,7 @@ __all__ = [
     "Family",
     "Finish",
     "Frame",
+    "FunctionCall",
     "Graph",
     "GroupAttempt",
     "IntegrationPattern",
@@ -191,6 +193,7 @@ __all__ = [
     "dumps",
     "event_names",
     "event_types",
+    "fields_of",
     "has_surrogate",
     "is_too_long",
     "iso_text",
@@ -205,6 +208,7 @@ __all__ = [
     "processor_definition",
     "replay",
     "run",
+    "service_actions",
     "task_token",
     "try_state",
     "unsuccessful_states",

@@ -216,3 +216,28 @@ def test_loops_run_in_threads_of_their_own(path: Path) -> None:
     """The browser's driver leaves an event loop in pytest's thread, where no other can run."""
     if path.name not in ("loops.py", "test_architecture.py"):
         assert "asyncio.run(" not in path.read_text(encoding="utf-8")
+
+
+CLI_ORDER = (
+    *("console.cli.sources", "console.cli.documents", "console.cli.parameters"),
+    *("console.cli.output", "console.cli.intrinsics", "console.cli.formats"),
+    *("console.cli.discovery", "console.cli.lint_sources", "console.cli.connection"),
+    *("console.cli.deployment", "console.cli.commands"),
+)
+"""The rooms of console/cli: each imports from itself and from those before it."""
+
+
+@pytest.mark.parametrize(
+    "path", modules("console/cli"), ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_commands_of_a_client_need_no_server_code(path: Path) -> None:
+    """No Django, and of the console only what reads the data folder; rooms import one way."""
+    names = imports(path)
+    assert not {name for name in names if name.split(".")[0] == "django"}
+    others = {name for name in names if name.startswith("console.")}
+    allowed = ("console.cli", "console.client_profile", "console.data_folder")
+    assert not {name for name in others if not name.startswith(allowed)}
+    own = [number for number, room in enumerate(CLI_ORDER) if dotted(path).startswith(room)]
+    if own:
+        later = CLI_ORDER[own[0] + 1 :]
+        assert not {name for name in others if name.startswith(later)}

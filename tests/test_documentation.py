@@ -11,6 +11,7 @@ import pytest
 from django.core.management import get_commands, load_command_class
 from django.urls import get_resolver
 
+from console import command_line
 from console.access import least_role
 from console.awsapi.services import SCHEDULER, SERVICES, STS
 from console.metrics.names import METRICS
@@ -89,6 +90,17 @@ def test_what_the_pages_call_is_there(name: str, arguments: str) -> None:
     options = {text for action in parser._actions for text in action.option_strings}
     for option in re.findall(r"(?<!\S)--[\w-]+", arguments):
         assert option in options, f"manage.py {name} {option}"
+
+
+@pytest.mark.parametrize("name", sorted(command_line.client_commands()))
+def test_every_command_of_a_client_is_documented(name: str) -> None:
+    """The page of commands has it, and pages give it no option that it has not."""
+    page = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
+    assert f"`stepyard {name}" in page or f"`manage.py {name}" in page
+    known = {text for action in command_line.client_parser(name)._actions
+             for text in action.option_strings}  # fmt: skip
+    for arguments in re.findall(rf"stepyard {name}\b([^\n`|&;>]*)", TEXT):
+        assert set(re.findall(r"(?<!\S)--[\w-]+", arguments)) <= known, arguments
 
 
 @pytest.mark.parametrize("name", sorted(METRICS))
@@ -221,7 +233,7 @@ def test_the_invariants_are_those_that_are_checked() -> None:
     }
     page = (ROOT / "docs/reference/invariants.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| (I\d+) \|", page, re.MULTILINE)) == checked
-    assert len(checked) == 16
+    assert len(checked) == 17
 
 
 def test_the_words_of_the_engine_are_in_the_glossary() -> None:

@@ -10,7 +10,8 @@ uses Django as anybody would.
 
 **One writer** (``console.store.db.writer``) commits what many threads ask for, as many at a time as
 wait, because a commit ends with a write to the disk that all of them can share. ``write(fn)`` is
-the seam; its callers know nothing of this package.
+the seam; its callers know nothing of this package. On PostgreSQL it sends the rows of all of them
+in two round trips (``console.store.db.merged`` has the theory).
 
 **SQL made once** (``rows``). The ORM compiles a query anew each time it runs. ``rows`` makes the
 text from the model's fields once, so the models stay the only description of the tables. It bears

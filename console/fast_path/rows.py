@@ -15,9 +15,12 @@ from django.db import connection, models
 from django.db.models.base import ModelState
 
 from console.fast_path import sql
+from console.store.db import merged, recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from console.store.db.recording import Statement
 
 M = TypeVar("M", bound=models.Model)
 _WORTH_A_COPY = 8
@@ -86,6 +89,13 @@ def kept(where: str) -> str:
 def insert(row: models.Model) -> None:
     """Insert a new row; its key is known afterwards."""
     table = _table(type(row))
+    recorded = recording.current()
+    if recorded is not None and table.key is not None:
+        key = merged.next_key(table.name, table.key)
+        setattr(row, table.key, key)
+        keyed = merged.inserting_keyed(table.name, table.columns, table.key)
+        recorded.add(keyed, [(key, *table.values(row))])
+        return
     statement = _insert(table.name, table.columns)
     with sql.cursor() as cursor:
         if table.key is None:
@@ -117,6 +127,10 @@ def append(table: str, columns: str, values: Sequence[tuple[Any, ...]]) -> None:
     """Insert rows (``values`` in the order of ``columns``), by COPY where that is faster."""
     if not values:
         return
+    recorded = recording.current()
+    if recorded is not None:
+        recorded.add(merged.inserting(table, columns), values)
+        return
     with sql.cursor() as cursor:
         if connection.vendor == "postgresql" and len(values) >= _WORTH_A_COPY:
             statement = f"COPY {table} ({columns}) FROM STDIN"
@@ -126,6 +140,25 @@ def append(table: str, columns: str, values: Sequence[tuple[Any, ...]]) -> None:
                     copy.write_row(row)
         else:
             cursor.executemany(_insert(table, columns), values)
+
+
+def change(statement: Statement, values: Sequence[tuple[Any, ...]]) -> int:
+    """Execute a statement for each row of values; return how many rows it changed.
+
+    While a change is recorded all are taken to be changed: it fails later if they are not.
+    """
+    if not values:
+        return 0
+    recorded = recording.current()
+    if recorded is not None:
+        recorded.add(statement, values)
+        return len(values)
+    with sql.cursor() as cursor:
+        if len(values) == 1:
+            cursor.execute(statement.text, values[0])
+        else:
+            cursor.executemany(statement.text, values)
+        return int(cursor.rowcount)
 
 
 @lru_cache(maxsize=64)

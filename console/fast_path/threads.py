@@ -10,6 +10,9 @@ from concurrent.futures import Future
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from console.store.db.merged import RunAlone
+from console.store.db.writer import release_connection
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -38,11 +41,21 @@ async def written(pending: Pending[T], spare: Threads) -> T:
     outcome: Callable[[], T] = await asyncio.wrap_future(future)
     try:
         return outcome()
+    except RunAlone:
+        lone: T = await spare.run(_written_alone, pending)
+        return lone
     except Exception as error:
         if not pending.has_rescue:
             raise
         rescued: T = await spare.run(pending.rescued, error)
         return rescued
+
+
+def _written_alone(pending: Pending[T]) -> T:
+    try:
+        return pending.alone()
+    finally:
+        release_connection()
 
 
 class _LoopContext(threading.local):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from django.conf import settings
 from django.db import models
 
 from console.models.people import Project
@@ -69,6 +70,60 @@ class Version(models.Model):
     def arn(self) -> str:
         """The version's ARN."""
         return f"{self.state_machine.arn}:{self.number}"
+
+
+class MachineRevision(models.Model):
+    """What a machine was after a save: its definition and role, by whom, with which note.
+
+    A revision is never changed. ``revision_id``: the machine's, "" before its first update. The
+    first row of a machine that is older than this table is written by its next save.
+    """
+
+    state_machine = models.ForeignKey(
+        StateMachine, on_delete=models.CASCADE, related_name="revisions"
+    )
+    number = models.IntegerField()
+    revision_id = models.CharField(max_length=36, default="")
+    definition = models.ForeignKey(Definition, on_delete=models.PROTECT)
+    role_arn = models.CharField(max_length=256)
+    note = models.CharField(max_length=500, default="")
+    saved_by = models.CharField(max_length=150, default="")
+    saved_ms = models.BigIntegerField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["state_machine", "number"], name="one_revision_a_number"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"revision {self.number}"
+
+
+class DefinitionDraft(models.Model):
+    """What a person typed into the editor of a machine and did not save.
+
+    ``machine_arn``: "" for a machine that is not created yet. ``revision``: of the machine that the
+    text was made from.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    machine_arn = models.CharField(max_length=256, default="")
+    text = models.TextField()
+    revision = models.CharField(max_length=80, default="")
+    saved_ms = models.BigIntegerField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["project", "user", "machine_arn"], name="one_draft_a_person_and_machine"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"draft of {self.machine_arn or 'a new machine'}"
 
 
 class Alias(models.Model):

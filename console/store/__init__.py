@@ -59,9 +59,20 @@ What a crash between any two steps does
     10. The relay sends a delivery.
        *Crash before its outcome is stored:* it is sent again, with the same event id.
 
-``write(fn)`` (``db.writer``) is the only way to a transaction. On SQLite one thread commits what
-many threads ask for, each in a savepoint; on PostgreSQL each thread commits for itself, and repeats
-what surely was not committed. So ``fn`` may run twice, and decides only on what it reads itself.
+**Joint commits.** The outcome of a plain call is no message: the worker that called steps the run
+which it committed last (``step.begin_outcomes``), and the commit of that step closes the task. It
+writes nothing if run, task or machine have changed meanwhile:
+
+    1. A calls for task 5 of version 7.   2. B stops the execution: task 5 is closed, version 8.
+    3. A has the outcome. Its commit asks for version 7 and an open task 5: Fenced.
+    4. A records the outcome by itself, as in 8 below, and finds the task closed: it is dropped.
+
+What a crash between the call and that commit leaves is what 7 below says.
+
+``write(fn)`` (``db.writer``) is the only way to a transaction. One thread of a process commits what
+many threads ask for: on SQLite each in a savepoint, on PostgreSQL merged (``db.merged``). A change
+that cannot be merged is committed by its own thread, which repeats what surely was not committed.
+So ``fn`` may run twice, and decides only on what it reads itself.
 
 Rooms
 =====
@@ -78,18 +89,19 @@ ROOMS = ("db", "state", "machines", "tasks", "events", "executions", "map_runs",
 
 PUBLIC = {
     "db": (
-        *("audit", "epoch", "identity", "outages", "pending", "project_names", "refusals"),
-        *("signals", "texts", "writer"),
+        *("audit", "epoch", "identity", "merged", "outages", "pending", "project_names"),
+        *("recording", "refusals", "signals", "texts", "writer"),
     ),
     "state": (*("health", "history", "history_columns", "inbox", "transition_rate", "values"),),
     "machines": (
-        *("activity_limits", "log_groups", "machine_options", "machines", "tags", "versions"),
+        *("activity_limits", "drafts", "log_groups", "machine_options", "machines"),
+        *("revisions", "tags", "versions"),
     ),
     "tasks": (
         *("activities", "claim", "complete", "expiry", "handover", "jobs", "lost_calls"),
         *("manual", "schedule", "timeouts", "workers"),
     ),
-    "events": ("deliveries", "outbox", "rules", "start_links"),
+    "events": ("deliveries", "outbox", "rules", "scheduler", "start_links"),
     "executions": (
         *("bulk", "children", "engine_failures", "failed_states", "find", "imports"),
         "max_duration",
@@ -98,7 +110,7 @@ PUBLIC = {
     "map_runs": ("map_counts", "map_items", "map_runs", "map_tasks"),
     "people": (
         *("invitations", "login_attempts", "login_links", "masks", "notes", "people"),
-        *("saved_views", "shares"),
+        *("reset", "sample_project", "saved_views", "shares"),
     ),
 }
 """Room -> the modules that other packages may import."""

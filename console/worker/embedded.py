@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from console.worker.own_calls import Waiting
 
-    Deliver = Callable[[int, int], Waiting | None]
+    Deliver = Callable[[int, int], Waiting | task_delivery.UnrecordedOutcome | None]
 
 log = structlog.get_logger(__name__)
 ENGINE_THREADS = 2
@@ -65,7 +65,6 @@ class Embedded:
         self._offered: set[tuple[int, int]] = set()
         self._waits = Waits(self._calls.submit, self._forget)
         self._looking: dict[tuple[str, int, int], bool] = {}  # and whether to look once more
-        self._activities, self._sample_activities = task_delivery.builtin_activities()
         self._timers = TimerQueue(self._due)
         self._threads: list[threading.Thread] = []
         self._listeners: list[Callable[[], None]] = []
@@ -79,6 +78,7 @@ class Embedded:
         """
         identity.claim_database()
         epoch.forget_epoch()
+        task_delivery.warn_of_broken_functions()
         JOURNAL.begin()
         step.set_crash_watch(JOURNAL.of)
         self._take_over()
@@ -136,6 +136,7 @@ class Embedded:
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join(seconds)
+        self._steps.return_outcomes()
         self._waits.stop()
         self._calls.stop(0.2)
         self._maintenance.stop(0.2)
@@ -145,7 +146,7 @@ class Embedded:
     # -- tasks -------------------------------------------------------------------------------------
 
     def _offer(
-        self, execution_id: int, task: int, deliver: Deliver = task_delivery.deliver_task
+        self, execution_id: int, task: int, deliver: Deliver = task_delivery.call_task
     ) -> None:
         with self._lock:
             if (execution_id, task) in self._offered or self._ended.is_set():
@@ -155,12 +156,31 @@ class Embedded:
         self._calls.submit(job, key=(execution_id, task))
 
     def _deliver(self, execution_id: int, task: int, deliver: Deliver) -> None:
+        key = (execution_id, task)
         job = partial(deliver, execution_id, task)
-        waiting = log_errors("delivering a task failed", job, None)  # the sweeper offers it again
-        if waiting is None:
-            self._forget((execution_id, task))
+        result = log_errors("delivering a task failed", job, None)  # the sweeper offers it again
+        if isinstance(result, task_delivery.UnrecordedOutcome):
+            done = partial(self._outcome_settled, key, result)
+            self._steps.take_outcome(execution_id, result.message, done)
+        elif result is None:
+            self._forget(key)
         else:
-            self._waits.add((execution_id, task), waiting)
+            self._waits.add(key, result)
+
+    def _outcome_settled(
+        self, key: tuple[int, int], outcome: task_delivery.UnrecordedOutcome, committed: bool
+    ) -> None:
+        """Record an outcome by itself, if no step was committed with it."""
+        if committed:
+            self._forget(key)
+        elif self._ended.is_set():  # the pool takes no more jobs
+            self._record(key, outcome)
+        else:
+            self._calls.submit(partial(self._record, key, outcome))
+
+    def _record(self, key: tuple[int, int], outcome: task_delivery.UnrecordedOutcome) -> None:
+        log_errors("recording an outcome failed", outcome.record, None)
+        self._forget(key)
 
     def _forget(self, key: tuple[int, int]) -> None:
         """Hear that a task is in nobody's hands here any more."""
@@ -169,9 +189,9 @@ class Embedded:
 
     def _activity_offered(self, execution_id: int, task: int, arn: str) -> None:
         name = task_delivery.activity_name(arn)
-        if name in self._activities and task_delivery.works_activity(arn):
+        if name in task_delivery.registered_activities() and task_delivery.works_activity(arn):
             self._offer(execution_id, task)
-        elif name in self._sample_activities:
+        elif name in task_delivery.sample_activities():
             self._offer(execution_id, task, task_delivery.deliver_sample_activity)
 
     # -- jobs that go on elsewhere -----------------------------------------------------------------
@@ -267,8 +287,8 @@ class Embedded:
             if not held:
                 again = lost_calls.recover_call(execution_id, task)
                 log.warning("a task was lost", execution_id=execution_id, called_again=again)
-        named = Activity.objects.filter(name__in=self._activities).values_list("arn", flat=True)
-        arns = [arn for arn in named if task_delivery.works_activity(arn)]
+        named = Activity.objects.filter(name__in=task_delivery.registered_activities())
+        arns = list(filter(task_delivery.works_activity, named.values_list("arn", flat=True)))
         worked = Q(kind__in=schedule.CALLED) | Q(kind=TaskKind.ACTIVITY, resource__in=arns)
         for condition in (worked, self._of_samples()):
             scheduled = share.part(TaskRow.objects.filter(condition, status=TaskStatus.SCHEDULED))
@@ -277,7 +297,7 @@ class Embedded:
 
     def _of_samples(self) -> Q:
         """Return which tasks of activities are worked here for sample machines alone."""
-        named = Activity.objects.filter(name__in=self._sample_activities)
+        named = Activity.objects.filter(name__in=task_delivery.sample_activities())
         arns = list(named.values_list("arn", flat=True))
         return Q(kind=TaskKind.ACTIVITY, resource__in=arns, execution__role_arn__endswith=ROLE_END)
 

@@ -301,12 +301,13 @@ def record_outcome(work: claim.ClaimedTask, outcome: Outcome) -> bool:
     if isinstance(outcome, integrations.Submitted):
         about = (work.task, outcome.output, outcome.job, outcome.look_s)
         return jobs.submit_job(work.execution_id, *about)
-    return complete.complete_call(work.execution_id, _message(work, outcome))
+    return complete.complete_call(work.execution_id, outcome_message(work, outcome))
 
 
-def _message(
+def outcome_message(
     work: claim.ClaimedTask, outcome: integrations.Succeeded | integrations.Failed
 ) -> engine.TaskSucceeded | engine.TaskFailed:
+    """Return the outcome of a call as its execution gets it."""
     if isinstance(outcome, integrations.Succeeded):
         return engine.TaskSucceeded(work.task, outcome.output)
     return engine.TaskFailed(work.task, outcome.error, outcome.cause, outcome.refused)

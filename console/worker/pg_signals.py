@@ -24,15 +24,25 @@ from console.store.db import outages, signals
 from console.worker.worker_lock import server_parameters
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from console.store.db.signals import Channel
 
 CHANNEL = "stepyard"
-STEP, SIGNAL = "stepyard-step", "stepyard-hint"
-"""Entry points of PgQueuer. Two releases share a queue during an upgrade: keep the names."""
+STEP, SIGNAL, SIGNALS = "stepyard-step", "stepyard-hint", "stepyard-signals"
+"""Entry points of PgQueuer. Two releases share a queue during an upgrade: keep the names.
+
+(A release that does not know ``SIGNALS`` leaves its jobs to others, and sweeps.)
+"""
+_IN_ONE_JOB = 8
+"""So many signals of a transaction share a job: it costs more than what it says."""
 NEAR_MS = 1_500
 """What is due later than this is found in the rows in time by the worker whose share it is."""
 _RETRY_S = 0.5
 _QUIET_S = 1.0  # a line that says nothing for so long may be dead: it is asked
+
+
+_QueueJob = tuple[str, bytes, "timedelta | None"]
 
 
 class _DjangoDriver:
@@ -79,6 +89,11 @@ class PgTransport:
         elif len(added) == 1:  # for transactions that the store did not begin
             transaction.on_commit(self.flush, robust=True)
 
+    def send_all(self, given: Sequence[tuple[Channel, tuple[object, ...]]]) -> None:
+        """Write signals into a transaction that Django does not know of."""
+        self._local.added = list(given)
+        self.flush()
+
     def drop(self) -> None:
         """Forget the signals that were added."""
         self._added().clear()
@@ -89,7 +104,7 @@ class PgTransport:
         if not added:
             return
         now_ms = clock.now_ms()
-        jobs = [job for signal in added if (job := self._job(*signal, now_ms))]
+        jobs = _together([job for signal in added if (job := self._job(*signal, now_ms))])
         notices = [json.dumps(channel) for channel, _ in added if channel[0] in self._NOTIFIED]
         added.clear()
         if jobs:
@@ -105,9 +120,7 @@ class PgTransport:
         added: list[tuple[Channel, tuple[object, ...]]] = self._local.added
         return added
 
-    def _job(
-        self, channel: Channel, values: tuple[Any, ...], now_ms: int
-    ) -> tuple[str, bytes, timedelta | None] | None:
+    def _job(self, channel: Channel, values: tuple[Any, ...], now_ms: int) -> _QueueJob | None:
         """Return entry point, payload and delay of a signal; None if it needs no job."""
         if channel[0] in (Topic.RUNNABLE, Topic.CREATED):
             return STEP, str(values[0]).encode(), None
@@ -119,6 +132,16 @@ class PgTransport:
                 return None
             after = timedelta(milliseconds=max(values[0] - now_ms, 0))
         return SIGNAL, json.dumps([channel, values]).encode(), after
+
+
+def _together(jobs: list[_QueueJob]) -> list[_QueueJob]:
+    """Return jobs of which those that are signals for now are put together."""
+    told = [payload for name, payload, after in jobs if name == SIGNAL and after is None]
+    if len(told) < 2:  # noqa: PLR2004 - there is nothing to put together
+        return jobs
+    rest = [job for job in jobs if job[0] != SIGNAL or job[2] is not None]
+    shares = (told[start : start + _IN_ONE_JOB] for start in range(0, len(told), _IN_ONE_JOB))
+    return [*rest, *((SIGNALS, b"[" + b",".join(share) + b"]", None) for share in shares)]
 
 
 class NotifyListener:

@@ -22,7 +22,7 @@ from pgqueuer.queries import Queries
 
 from console import postgres
 from console.store.db import outages, signals
-from console.worker.pg_signals import SIGNAL, STEP
+from console.worker.pg_signals import SIGNAL, SIGNALS, STEP
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -238,6 +238,11 @@ class Consumer:
         async def signal(job: Job) -> None:
             topic, arguments = json.loads((job.payload or b"[[],[]]").decode())
             signals.deliver(tuple(topic), *arguments)
+
+        @manager.entrypoint(SIGNALS)
+        async def signals_together(job: Job) -> None:
+            for topic, values in json.loads((job.payload or b"[]").decode()):
+                signals.deliver(tuple(topic), *values)
 
         self._manager = manager
         if self._ended.is_set():

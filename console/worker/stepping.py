@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
+TaskOutcome = engine.TaskSucceeded | engine.TaskFailed
+_Outcome = tuple[TaskOutcome, "Callable[[bool], None]"]
 _STOP = -1
 _TOGETHER = 16
 """So many steps a thread may have handed in before it waits for the first of them."""
@@ -53,7 +55,31 @@ class Stepping:
         self._stepping: set[int] = set()
         self._again: set[int] = set()
         self._left: set[int] = set()  # what a later version of this program has worked on
+        self._outcomes: dict[int, list[_Outcome]] = {}
         self._lock = threading.Lock()
+
+    def take_outcome(
+        self, execution_id: int, message: TaskOutcome, done: Callable[[bool], None]
+    ) -> None:
+        """Step an execution by the outcome of a task, in the commit that ends the task.
+
+        ``done``: told whether that was committed; if not, nothing was.
+        """
+        with self._lock:
+            ended = self._ended.is_set()
+            if not ended:
+                self._outcomes.setdefault(execution_id, []).append((message, done))
+        if ended:
+            done(False)
+        else:
+            self.wake(execution_id)
+
+    def return_outcomes(self) -> None:
+        """Give back the outcomes that no thread has taken up: the loops have ended."""
+        with self._lock:
+            left = [outcome for each in self._outcomes.values() for outcome in each]
+            self._outcomes.clear()
+        _tell(left, committed=False)
 
     def wake(self, execution_id: int) -> None:
         """Queue an execution once; one that is being stepped is queued again afterwards."""
@@ -107,8 +133,15 @@ class Stepping:
                 self._again.add(number)
                 return None
             self._stepping.add(number)
+            outcomes = self._outcomes.pop(number, [])
         suspected = self.poison_guard.take(number)
         self.steps += 1
+        if outcomes and not suspected:
+            end = self._begin_outcomes(number, outcomes)
+            if end is not None:
+                return end
+        else:
+            _tell(outcomes, committed=False)
         if suspected:
             self._settle(number, lambda: self.poison_guard.step(number), suspected=True)
             return None
@@ -117,6 +150,30 @@ class Stepping:
             return partial(self._settle, number, outcome)
         self._stepped(number, again=bool(outcome))
         return None
+
+    def _begin_outcomes(self, number: int, outcomes: list[_Outcome]) -> Callable[[], None] | None:
+        """Compute a step of outcomes; None if they are recorded by themselves."""
+        messages = [message for message, _ in outcomes]
+        end = self._try(number, lambda: step.begin_outcomes(number, messages))
+        if callable(end):
+            return partial(self._settle_outcomes, number, end, outcomes)
+        _tell(outcomes, committed=False)
+        return None
+
+    def _settle_outcomes(
+        self, number: int, end: Callable[[], bool], outcomes: list[_Outcome]
+    ) -> None:
+        """Wait for the commit of outcomes, and tell those that have them what became of it."""
+        committed: list[bool] = []
+
+        def wait() -> bool:
+            more = end()
+            committed.append(True)
+            return more
+
+        again = self._try(number, wait)
+        _tell(outcomes, committed=bool(committed))
+        self._stepped(number, again=bool(again))
 
     def _settle(self, number: int, end: Callable[[], bool], *, suspected: bool = False) -> None:
         """Wait for the commit of a step, and wake the execution again if there is more to do."""
@@ -175,3 +232,9 @@ class Stepping:
             self._outdated()
             return False
         return True
+
+
+def _tell(outcomes: list[_Outcome], *, committed: bool) -> None:
+    """Tell whose outcomes these are whether they are committed."""
+    for _, done in outcomes:
+        log_errors("an outcome could not be given back", partial(done, committed), None)

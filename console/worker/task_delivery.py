@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
@@ -27,8 +28,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from contextlib import AbstractContextManager
 
+    import engine
+
 log = structlog.get_logger(__name__)
 _INSIST_S = 600.0  # an outcome is worth waiting for the database; after that the task runs again
+
+
+@dataclass(frozen=True, slots=True)
+class UnrecordedOutcome:
+    """What came of a call, which is in no row yet. ``message``: to the execution."""
+
+    work: claim.ClaimedTask
+    outcome: integrations.Outcome
+    message: engine.TaskSucceeded | engine.TaskFailed
+
+    def record(self) -> None:
+        """Write it down by itself."""
+        with _known(self.work):
+            _record(self.work, self.outcome)
 
 
 def deliver_task(execution_id: int, number: int) -> own_calls.Waiting | None:
@@ -36,6 +53,15 @@ def deliver_task(execution_id: int, number: int) -> own_calls.Waiting | None:
 
     Return what has to be looked at for that, if its answer comes later.
     """
+    result = call_task(execution_id, number)
+    if isinstance(result, UnrecordedOutcome):
+        result.record()
+        return None
+    return result
+
+
+def call_task(execution_id: int, number: int) -> own_calls.Waiting | UnrecordedOutcome | None:
+    """Do so, but leave the outcome of a call that its execution waits for to the caller."""
     work = claim.claim_call(execution_id, number)
     if work is None:
         return None  # somebody else has it, or it was cancelled
@@ -48,7 +74,11 @@ def deliver_task(execution_id: int, number: int) -> own_calls.Waiting | None:
             if called is None:
                 log.info("a task had ended before its call")
             return called if isinstance(called, own_calls.Waiting) else None
-        _record(work, _outcome(work))
+        outcome = _outcome(work)
+        waits_for_call = work.kind in schedule.CALLED and not work.pattern
+        if waits_for_call and not isinstance(outcome, Submitted):
+            return UnrecordedOutcome(work, outcome, own_calls.outcome_message(work, outcome))
+        _record(work, outcome)
     return None
 
 
@@ -118,16 +148,25 @@ def _record(work: claim.ClaimedTask, outcome: integrations.Outcome) -> None:
         _cancel(work, outcome.job)  # it began after its task had ended, and nobody knew of it then
 
 
-def builtin_activities() -> tuple[frozenset[str], frozenset[str]]:
-    """Return the names of the activities that callables work, for any project.
+def warn_of_broken_functions() -> None:
+    """Log each registered callable that is known to fail, without importing anything."""
+    for entry, target, problem in function.broken_registrations():
+        log.warning(
+            "a registered function cannot be called", entry=entry, target=target, problem=problem
+        )
 
-    The first are those of registered callables, the second those of the samples'.
-    """
+
+def registered_activities() -> frozenset[str]:
+    """Return the names of the activities that registered callables work, for any project."""
     sections = settings.STEPYARD_FUNCTIONS.get(targets.PROJECTS)
     registries = [settings.STEPYARD_FUNCTIONS]
     registries += sections.values() if isinstance(sections, dict) else ()
-    registered = _activities(name for registry in registries for name in registry)
-    return registered, _activities(settings.STEPYARD_SAMPLE_FUNCTIONS)
+    return _activities(name for registry in registries for name in registry)
+
+
+def sample_activities() -> frozenset[str]:
+    """Return the names of the activities that callables work for sample machines alone."""
+    return _activities(settings.STEPYARD_SAMPLE_FUNCTIONS)
 
 
 def _activities(functions: Iterable[str]) -> frozenset[str]:

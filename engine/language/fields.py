@@ -149,3 +149,8 @@ def is_allowed(kind: str, name: str, language: QueryLanguage) -> bool | None:
         return False
     mine = _JSONATA if language is QueryLanguage.JSONATA else _PATH
     return True if where in (_BOTH, mine) else None
+
+
+def fields_of(kind: str, language: QueryLanguage) -> tuple[str, ...]:
+    """Return the fields that a state of a type may have in a query language; none for no type."""
+    return tuple(name for name in FIELDS.get(kind, ()) if is_allowed(kind, name, language))

@@ -85,6 +85,16 @@ OPTIMIZED: dict[str, dict[str, tuple[str, ...]]] = {
 }
 
 
+def service_actions() -> tuple[str, ...]:
+    """Return the actions that a Task may name with ``arn:aws:states:::`` before them."""
+    return tuple(
+        f"{service}:{action}{pattern}"
+        for service, actions in OPTIMIZED.items()
+        for action, patterns in actions.items()
+        for pattern in patterns
+    )
+
+
 def is_arn(text: str) -> bool:
     """Tell whether a text has the six parts of an ARN and no placeholder in them."""
     return _ANY_ARN.fullmatch(text) is not None

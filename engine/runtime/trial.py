@@ -15,7 +15,7 @@ from engine.errors import EXCEED_TOLERATED_FAILURE, RUNTIME, InterpreterError, S
 from engine.execution_status import ExecutionStatus
 from engine.language.model import NO_RECOVERY, Fail, Map, Parallel, QueryLanguage, Task
 from engine.runtime import commands, flow, recovery
-from engine.runtime.messages import Message, TaskFailed, TaskSucceeded
+from engine.runtime.messages import Message, TaskFailed, TaskSucceeded, TaskTimedOut
 from engine.runtime.payload import Payload
 from engine.runtime.run import Frame, FramePhase, Moment, Run
 from engine.runtime.states import ENTER, distributed, map_items, task
@@ -148,6 +148,8 @@ def _run_state(turn: Turn, frame: Frame, state: Any, mock: Mock | None, call: An
             command for command in turn.commands if isinstance(command, commands.RunTask)
         )
         message = call(scheduled) if mock is None else _mocked_outcome(scheduled.task, mock)
+        if isinstance(message, TaskTimedOut):
+            raise task.time_out(turn, turn.frames[1], heartbeat=message.heartbeat)
         task.resume(turn, turn.frames[1], state, message)
 
 

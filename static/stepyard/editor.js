@@ -84,6 +84,18 @@
     else if (made) history.replaceState(rest, "");
   });
 
+  // A draft that the server kept is shown unless the browser itself brought a text back. It has the
+  // revision that it was made from, so that saving detects a conflict.
+  addEventListener("pageshow", (event) => {
+    const draft = document.getElementById("draft");
+    const textarea = document.getElementById("text");
+    if (event.persisted || !draft || textarea.value !== textarea.defaultValue) return;
+    const field = revision();
+    if (field) field.value = draft.dataset.revision;
+    textarea.value = draft.content.textContent;
+    restore(textarea);
+  });
+
   function forgetRevision() {
     const field = revision();
     if (!field) return;
@@ -241,6 +253,20 @@
     } else {
       document.getElementById("input").focus();
     }
+  });
+
+  // -- upload -----------------------------------------------------------------------------------
+
+  document.addEventListener("change", async (event) => {
+    const id = event.target.dataset?.upload;
+    const file = id && event.target.files[0];
+    if (!file) return;
+    const text = (await file.text()).replaceAll("\r\n", "\n");
+    const readable = text.trim().includes("\n") || findSyntaxError(text) ? text : indent(text);
+    const editor = editors.get(id);
+    if (editor) editor.session.doc.setValue(readable);
+    else document.getElementById(id).value = readable;
+    htmx.trigger(document.getElementById(id), "recheck");
   });
 
   // -- saving, leaving --------------------------------------------------------------------------

@@ -69,8 +69,9 @@
     if (box) {
       setTone(box, node.tone);
       box.setAttribute("aria-label", node.label);
-      box.querySelector(".node-detail").textContent = node.under;
+      paintWords(box, node);
     }
+    paintSpent(document.querySelector(`.timeline [data-bar="${id}"]`), node);
     const row = document.querySelector(`.step-table [data-row="${id}"]`);
     if (!row) return;
     const cell = (name) => row.querySelector(`[data-cell="${name}"]`); // readers choose the columns
@@ -81,12 +82,46 @@
     }
     cell("visits")?.replaceChildren(node.visits);
     cell("retries")?.replaceChildren(node.retries);
-    const since = document.createElement("span");
-    if (node.since) since.dataset.since = node.since;
-    cell("spent")?.replaceChildren(node.since ? since : node.spent || "-");
+    paintSpent(row, node);
     cell("entered")?.replaceChildren(moment(node.entered));
     cell("left")?.replaceChildren(moment(node.left));
     showTimes(row);
+  }
+
+  // As in graph/_node.html, at the upper right corner of the box.
+  function createBadge(box, words) {
+    const right = box.x.baseVal.value + box.width.baseVal.value;
+    const top = box.y.baseVal.value;
+    const create = (name, attributes) => {
+      const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+      for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+      return element;
+    };
+    const badge = create("g", { class: "visit-badge" });
+    const text = create("text", { x: right - 29, y: top + 4 });
+    text.textContent = words;
+    badge.append(create("rect", { x: right - 50, y: top - 9, width: 42, height: 18, rx: 9 }), text);
+    return badge;
+  }
+
+  function paintSpent(row, node) {
+    const since = document.createElement("span");
+    if (node.since) since.dataset.since = node.since;
+    row?.querySelector('[data-cell="spent"]')?.replaceChildren(node.since ? since : node.spent || "-");
+  }
+
+  const inPast = () => new URLSearchParams(location.search).has("at");
+
+  function paintWords(box, node) {
+    const detail = box.querySelector(".node-detail");
+    detail.textContent = node.under;
+    if (node.since && !inPast()) {
+      const span = document.createElementNS("http://www.w3.org/2000/svg", "tspan");
+      span.dataset.since = node.since;
+      detail.append(" · ", span);
+    }
+    box.querySelector(":scope > .visit-badge")?.remove();
+    if (node.badge) box.append(createBadge(box.querySelector(".box"), node.badge));
   }
 
   function moment(milliseconds) {

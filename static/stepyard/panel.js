@@ -49,7 +49,7 @@
   // The graph ends where the window does, so that what is chosen in it can be seen without scrolling.
   function fitToWindow() {
     const workflow = document.querySelector("[data-workflow]");
-    const room = innerHeight - workflow.getBoundingClientRect().top - scrollY;
+    const room = innerHeight - workflow.getBoundingClientRect().top - scrollY - 4;
     workflow.style.setProperty("--room", `${Math.max(600, Math.round(room))}px`);
   }
 

@@ -56,10 +56,10 @@ def measure(
         for name, start in starters.items():
             own = folder / f"{name}-{number}"
             own.mkdir()
-            with start(own) as server:
+            with start(own) as server, asyncio.Runner() as loop:
                 before = server.cpu_s()
                 for scenario in scenarios:
-                    figure = asyncio.run(_figure(server, scenario))
+                    figure = loop.run(_figure(server, scenario))
                     if figure is not None:
                         figures[name].setdefault(scenario.name, []).append(figure)
                     print(f"round {number}: {name} {scenario.name} {_text(figure)}", flush=True)
@@ -74,8 +74,6 @@ async def _figure(server: RunningServer, scenario: Scenario) -> float | None:
     except (CallFailed, OSError, asyncio.IncompleteReadError) as error:
         print(f"{scenario.name} failed: {error}", flush=True)
         return None
-    finally:
-        server.client.close()  # each event loop has its own connections
 
 
 # -- the table -------------------------------------------------------------------------------------

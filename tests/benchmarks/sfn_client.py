@@ -55,12 +55,6 @@ class SigningClient:
             raise CallFailed(f"{action}: {status} {data[:300]!r}")
         return msgspec.json.decode(data or b"{}")
 
-    def close(self) -> None:
-        """Close the connections that are not in use."""
-        for _, writer in self._kept:
-            writer.close()
-        self._kept.clear()
-
     async def create_machine(self, definition: dict[str, Any]) -> str:
         """Create a state machine of a new name and return its ARN."""
         made = await self.call(

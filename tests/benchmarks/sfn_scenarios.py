@@ -47,9 +47,9 @@ class Scenario:
     less_is_better: bool = False
 
 
-def chain(length: int) -> dict[str, Any]:
-    """Return a definition of so many Pass states."""
-    names = [f"Pass{number}" for number in range(length)]
+def chain(length: int, label: str = "") -> dict[str, Any]:
+    """Return a definition of so many Pass states. ``label``: ends their names."""
+    names = [f"Pass{number}{label}" for number in range(length)]
     states: dict[str, Any] = {
         name: {"Type": "Pass", "Next": after} for name, after in pairwise(names)
     }
@@ -107,7 +107,8 @@ async def inline_map(client: SigningClient, items: int = 1000) -> float:
 
 async def parallel(client: SigningClient) -> float:
     """A Parallel state with forty branches of five Pass states."""
-    state = {"Type": "Parallel", "Branches": [chain(5)] * 40, "End": True}
+    branches = [chain(5, f"-{number}") for number in range(40)]
+    state = {"Type": "Parallel", "Branches": branches, "End": True}
     machine = await client.create_machine({"StartAt": "Parallel", "States": {"Parallel": state}})
     begun = time.perf_counter()
     await client.run(machine, pause_s=0.002)

@@ -116,7 +116,8 @@ PAGE = {
     """,
     ("editor", "editor"): "new edit delete rule-delete schedule-delete",
     (None, "editor"): """
-        check sample-start start-link-revoke rule-switch schedule-switch target-add target-remove
+        check draft edit-graph new-draft sample-start start-link-revoke rule-switch
+        schedule-switch target-add target-remove
     """,
     ("viewer", "owner"): "team",
     ("owner", "owner"): "invite",

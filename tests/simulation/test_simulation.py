@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -59,8 +60,8 @@ def test_any_order(simulation: type[Simulation]) -> None:
 
 def test_it_can_fail(simulation: type[Simulation], monkeypatch: pytest.MonkeyPatch) -> None:
     """The same lives fail without the fence that keeps late workers out."""
-    open_ = step._GUARD.replace("version = %s", "version <> -1 - %s")
-    assert open_ != step._GUARD
-    monkeypatch.setattr(step, "_GUARD", open_)
+    text = step._GUARD.text.replace("version = %s", "version <> -1 - %s")
+    assert text != step._GUARD.text
+    monkeypatch.setattr(step, "_GUARD", replace(step._GUARD, text=text))
     with pytest.raises((AssertionError, IntegrityError)):
         run_state_machine_as_test(simulation, settings=settings(SMALL, phases=[Phase.generate]))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand
 
-import engine
-from console.management.files import read_file
+from console.cli.commands import lint
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -21,21 +21,12 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take files, and how to tell the problems."""
-        parser.add_argument("files", nargs="+", metavar="FILE", help="- for stdin")
-        parser.add_argument("--format", choices=engine.LINT_FORMATS, default="text")
-        parser.add_argument("--type", choices=["STANDARD", "EXPRESS"], default="STANDARD")
+        """Take what ``stepyard lint`` takes."""
+        lint.add_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Check each file."""
         del args
-        tell = engine.LINT_FORMATS[options["format"]]
-        failed = False
-        for name in options["files"]:
-            diagnostics = engine.check(read_file(name), options["type"])
-            failed = failed or any(diagnostic.severity == "ERROR" for diagnostic in diagnostics)
-            report = tell(name, diagnostics)
-            if report:
-                self.stdout.write(report)
-        if failed:
-            sys.exit(1)
+        code = lint.run_command(argparse.Namespace(**options))
+        if code:
+            sys.exit(code)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
-from console.store.db import writer
+from console.store.db import recording, writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +29,7 @@ class Pending(Generic[T]):
         ``rescue``: called with why there was no commit, returns a result in its place or raises;
         it may take a while.
         """
+        self._recorded: recording.Recorded | None = None
         self._change = change
         self._then: Callable[[Any], T] = then or _same
         self._rescue = rescue
@@ -36,7 +37,11 @@ class Pending(Generic[T]):
     def then(self, fn: Callable[[T], S]) -> Pending[S]:
         """Return the same change with another result: ``fn`` of this one's."""
         made = self._then
-        return Pending(self._change, lambda result: fn(made(result)), self._rescue)
+        return Pending(
+            self._change,
+            lambda result: fn(made(result)),
+            self._rescue,
+        )
 
     def inside(self, fn: Callable[[Callable[[], T]], S]) -> Pending[S]:
         """Return a change that is ``fn``: it makes this one by calling what it is given.
@@ -55,6 +60,17 @@ class Pending(Generic[T]):
                 raise
             return self.rescued(error)
         return self._then(result)
+
+    def alone(self) -> T:
+        """Write it in a transaction of its own; return the result once it is committed."""
+        change = self._change
+        fn = change.fn if isinstance(change, recording.Mergeable) else change
+        return Pending(fn, self._then, self._rescue).now()
+
+    def recorded(self) -> bool:
+        """Record the change, if it can be; return whether it may be handed over."""
+        self._recorded = writer.record_change(self._change)
+        return self._recorded is not None
 
     @property
     def has_rescue(self) -> bool:
@@ -77,7 +93,7 @@ class Pending(Generic[T]):
         def tell(result: Any, failure: BaseException | None) -> None:
             callback(lambda: self._outcome(result, failure))
 
-        writer.hand_over(self._change, tell)
+        writer.hand_over(self._change, tell, self._recorded)
 
     def _outcome(self, result: Any, failure: BaseException | None) -> T:
         if failure is not None:
@@ -97,7 +113,9 @@ def immediate(ready: Callable[P, Pending[T]]) -> Callable[P, T]:
 
 def settled(answer: T) -> T | Any:
     """Write an answer that is pending, unless it can be handed over, and return what came of it."""
-    return answer.now() if isinstance(answer, Pending) and not writer.grouped() else answer
+    if not isinstance(answer, Pending) or writer.grouped() or answer.recorded():
+        return answer
+    return answer.alone()
 
 
 def _same(result: Any) -> Any:

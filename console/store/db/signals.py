@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from django.db import transaction
 
 from console.statuses import DueKind, Topic
+from console.store.db import recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,6 +37,9 @@ class Transport(Protocol):
 
     def send(self, channel: Channel, values: tuple[object, ...]) -> None:
         """Add a signal to the current transaction, or send it at once outside of one."""
+
+    def send_all(self, given: Sequence[tuple[Channel, tuple[object, ...]]]) -> None:
+        """Write signals into a transaction that Django does not know of."""
 
     def flush(self) -> None:
         """Write the signals that were added; the transaction commits next."""
@@ -96,11 +100,24 @@ def publish(channel: Channel, *values: object) -> None:
     What a listener raises is logged and goes no further: the commit stands, and the caller has to
     learn that it does.
     """
+    recorded = recording.current()
+    if recorded is not None:
+        recorded.signals.append((channel, values))
+        return
     if _transport is not None and _transport.takes(channel):
         _transport.send(channel, values)
         if not _transport.keeps(channel):
             return
     transaction.on_commit(lambda: deliver(channel, *values), robust=True)
+
+
+def after_commit(hook: Callable[[], None]) -> None:
+    """Call a hook after the current transaction's commit; what it raises is logged."""
+    recorded = recording.current()
+    if recorded is not None:
+        recorded.after.append(hook)
+    else:
+        transaction.on_commit(hook, robust=True)
 
 
 def deliver(channel: Channel, *values: object) -> None:

@@ -1,4 +1,8 @@
-"""Write changes to the database; on SQLite by one thread with group commit.
+"""Write changes to the database: by one thread with group commit, where they can be grouped.
+
+On SQLite that thread runs the functions, each in a savepoint. On PostgreSQL it writes what they
+would write, merged (``merged`` has the theory); a function that cannot be recorded is run in a
+transaction of its own, on the thread that called ``write``.
 
 ``write(fn)`` runs ``fn`` in a transaction and returns what it returned, after the commit is
 durable. Hooks that ``fn`` registers by ``transaction.on_commit`` run after that commit, and not at
@@ -14,7 +18,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from django.db import (
     DEFAULT_DB_ALIAS,
@@ -27,10 +31,13 @@ from django.db import (
     transaction,
 )
 
-from console.store.db import outages, signals
+from console.store.db import merged, outages, recording, signals
 
+J = TypeVar("J")
 T = TypeVar("T")
 _MAX_GROUP = 200
+_REST_S = 0.5
+"""After so long without a change the thread gives its connection back."""
 _RETRIES = 5
 # PostgreSQL: serialization failure, deadlock, and a row that somebody else inserted first. All say
 # that nothing was committed; whoever reads again finds what is there now.
@@ -42,10 +49,10 @@ _refused: tuple[float, str] | None = None
 
 def write(fn: Callable[[], T]) -> T:
     """Run ``fn`` in one transaction and return its result once it is committed."""
-    if connection.in_atomic_block:
+    if connection.in_atomic_block or recording.current() is not None:
         return fn()
     try:
-        result = _writer.run(fn) if is_embedded() else _write_here(fn)
+        result = _writer.run(fn) if is_embedded() else hand_in_recorded(fn, record_change(fn))()
     except Exception as error:
         _note(error)
         raise
@@ -74,8 +81,34 @@ def hand_in(fn: Callable[[], T]) -> Callable[[], T]:
     """Ask for ``write(fn)`` and return what waits for its result, once, where that saves time."""
     if grouped():
         return _writer.put(fn)
+    recorded = record_change(fn)
+    if recorded is not None:
+        return hand_in_recorded(fn, recorded)
     result = write(fn)
     return lambda: result
+
+
+def record_change(fn: Callable[[], Any]) -> recording.Recorded | None:
+    """Return what a function would write to PostgreSQL, None if it has to be run by itself."""
+    if is_embedded() or connection.in_atomic_block or not isinstance(fn, recording.Mergeable):
+        return None
+    return recording.record(fn.fn)
+
+
+def hand_in_recorded(fn: Callable[[], T], recorded: recording.Recorded | None) -> Callable[[], T]:
+    """Return what waits until a change is committed. ``recorded``: what ``fn`` would write."""
+    if recorded is None:
+        return lambda: _write_here(fn)
+    committed = _merger.put(recorded)
+
+    def wait() -> T:
+        try:
+            result: T = committed()
+        except merged.RunAlone:
+            return _write_here(fn)
+        return result
+
+    return wait
 
 
 def grouped() -> bool:
@@ -89,21 +122,30 @@ def is_embedded() -> bool:
     return str(connections.settings[DEFAULT_DB_ALIAS]["ENGINE"]).endswith("sqlite3")
 
 
-def hand_over(fn: Callable[[], Any], callback: Callable[[Any, BaseException | None], None]) -> None:
+def hand_over(
+    fn: Callable[[], Any],
+    callback: Callable[[Any, BaseException | None], None],
+    recorded: recording.Recorded | None = None,
+) -> None:
     """Let ``fn`` be written by the thread that commits, if ``grouped``, and return at once.
 
     ``callback``: called there after the commit with the result, or with why there is none; it must
-    be quick and not raise.
+    be quick and not raise. ``recorded``: what ``fn`` would write to PostgreSQL; ``RunAlone`` says
+    that it has to be run by itself.
     """
 
     def tell(ended: Future[Any]) -> None:
         failure = ended.exception()
-        _note(failure)
+        if not isinstance(failure, merged.RunAlone):
+            _note(failure)
         callback(None if failure else ended.result(), failure)
 
     future: Future[Any] = Future()
     future.add_done_callback(tell)
-    _writer.add(fn, future)
+    if recorded is not None:
+        _merger.add(recorded, future)
+    else:
+        _writer.add(fn, future)
 
 
 def drop_broken_connection() -> None:
@@ -162,16 +204,57 @@ def _with_signals(fn: Callable[[], T]) -> T:
     return result
 
 
+class _Grouping(Generic[J]):
+    """One thread that commits what many threads ask for, as many at a time as are waiting."""
+
+    def __init__(self, commit: Callable[[list[J]], list[J]], rest: Callable[[], None]) -> None:
+        """``commit``: takes what is waiting, and returns what has to wait for the next commit.
+
+        ``rest``: called when nothing has been asked for a while.
+        """
+        self._commit = commit
+        self._rest = rest
+        self._jobs: queue.SimpleQueue[J] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def put(self, job: J) -> None:
+        """Ask for a commit."""
+        self._jobs.put(job)
+        if self._thread is None or not self._thread.is_alive():
+            self._start()
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._loop, name="writer", daemon=True)
+                self._thread.start()
+
+    def _loop(self) -> None:
+        left: list[J] = []
+        while True:
+            group = left or [self._wait()]
+            with contextlib.suppress(queue.Empty):
+                while len(group) < _MAX_GROUP:
+                    group.append(self._jobs.get_nowait())
+            left = self._commit(group)
+
+    def _wait(self) -> J:
+        try:
+            return self._jobs.get(timeout=_REST_S)
+        except queue.Empty:
+            self._rest()
+            return self._jobs.get()
+
+
 _Job = tuple[Callable[[], Any], Future[Any]]
 
 
 class _Writer:
-    """One thread that commits what many threads ask for, as many at a time as are waiting."""
+    """Runs functions on the thread that commits (SQLite)."""
 
     def __init__(self) -> None:
-        self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
-        self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
+        self._grouping: _Grouping[_Job] = _Grouping(_commit_group, lambda: None)
 
     def run(self, fn: Callable[[], T]) -> T:
         """Hand ``fn`` to the thread and wait for its commit."""
@@ -185,26 +268,58 @@ class _Writer:
 
     def add(self, fn: Callable[[], Any], future: Future[Any]) -> None:
         """Hand ``fn`` to the thread; its outcome goes to ``future`` after the commit."""
-        self._jobs.put((fn, future))
-        if self._thread is None or not self._thread.is_alive():
-            self._start()
-
-    def _start(self) -> None:
-        with self._lock:
-            if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._loop, name="writer", daemon=True)
-                self._thread.start()
-
-    def _loop(self) -> None:
-        while True:
-            group = [self._jobs.get()]
-            with contextlib.suppress(queue.Empty):
-                while len(group) < _MAX_GROUP:
-                    group.append(self._jobs.get_nowait())
-            _commit_group(group)
+        self._grouping.put((fn, future))
 
 
-def _commit_group(group: list[_Job]) -> None:
+_Change = tuple[recording.Recorded, Future[Any]]
+
+
+class _Merger:
+    """Writes recorded changes on the thread that commits (PostgreSQL)."""
+
+    def __init__(self) -> None:
+        self._grouping: _Grouping[_Change] = _Grouping(_commit_changes, release_connection)
+
+    def put(self, recorded: recording.Recorded) -> Callable[[], Any]:
+        """Hand a change to the thread; return what waits for its commit."""
+        future: Future[Any] = Future()
+        self.add(recorded, future)
+        return future.result
+
+    def add(self, recorded: recording.Recorded, future: Future[Any]) -> None:
+        """Hand a change to the thread; its outcome goes to ``future`` after the commit."""
+        self._grouping.put((recorded, future))
+
+
+def _commit_changes(waiting: list[_Change]) -> list[_Change]:
+    """Commit the changes that may stand in one transaction; return the others."""
+    futures = {id(recorded): future for recorded, future in waiting}
+    group, left = merged.take_together([recorded for recorded, _ in waiting])
+    try:
+        failed = merged.commit(group)
+    except BaseException as error:  # noqa: BLE001 - it goes to those who asked
+        for recorded in group:
+            futures[id(recorded)].set_exception(error)
+        connection.close()
+    else:
+        for place, recorded in enumerate(group):
+            if place in failed:
+                futures[id(recorded)].set_exception(failed[place])
+            else:
+                _settle(recorded, futures[id(recorded)])
+    return [(recorded, futures[id(recorded)]) for recorded in left]
+
+
+def _settle(recorded: recording.Recorded, future: Future[Any]) -> None:
+    """Say that a change is committed: first to those who listen, as hooks of a commit are run."""
+    merged.publish(recorded)
+    result = recorded.result
+    if isinstance(result, recording.Late):
+        result = result.make(recorded.returned)
+    future.set_result(result)
+
+
+def _commit_group(group: list[_Job]) -> list[_Job]:
     """Run each function in a savepoint of one transaction; settle the futures after the commit."""
     outcomes: list[tuple[Future[Any], Any, BaseException | None]] = []
     try:
@@ -215,12 +330,13 @@ def _commit_group(group: list[_Job]) -> None:
         for _, future in group:
             future.set_exception(error)
         connection.close()
-        return
+        return []
     for future, result, failure in outcomes:
         if failure is None:
             future.set_result(result)
         else:
             future.set_exception(failure)
+    return []
 
 
 def _outcome(fn: Callable[[], Any]) -> tuple[Any, Exception | None]:
@@ -270,3 +386,4 @@ def _check_transaction(cause: Exception | None) -> None:
 
 
 _writer = _Writer()
+_merger = _Merger()

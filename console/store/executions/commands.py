@@ -8,23 +8,34 @@ from django.db.models import F
 
 import engine
 from console import arns, clock
-from console.fast_path import sql
+from console.fast_path import rows, sql
 from console.models import MapRun
 from console.statuses import DueKind, Topic
 from console.store.db import signals
+from console.store.db.recording import Statement
 from console.store.db.texts import storable
 from console.store.events import outbox
 from console.store.executions import redrive
 from console.store.state import timers
+from console.store.state.facts import Belongs
 from console.store.tasks import jobs, schedule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _BELONGS = "SELECT map_run_id, project_id, parent, parent_task FROM console_execution WHERE id = %s"
-_FINISH = (
+_FINISH = Statement(
+    40,
     "UPDATE console_execution SET status = %s, output = %s, error = %s, cause = %s, stop_ms = %s"
-    " WHERE id = %s AND status = 'RUNNING'"
+    " WHERE id = %s AND status = 'RUNNING'",
+    ("text", "text", "text", "text", "bigint", "bigint"),
+    key=(5,),
+    returning="id",
+    owns=True,
+)
+_LEFT = tuple(
+    Statement(order, f"DELETE FROM {table} WHERE execution_id = %s", ("bigint",))
+    for order, table in ((71, "console_timer"), (72, "console_inboxmessage"))
 )
 
 
@@ -32,8 +43,16 @@ class Fenced(Exception):
     """Somebody else committed a step of this execution first; nothing was written."""
 
 
-def apply_commands(execution_id: int, arn: str, commands: Sequence[engine.Command]) -> None:
-    """Write down what the engine asked for (inside a transaction)."""
+def apply_commands(
+    execution_id: int,
+    arn: str,
+    commands: Sequence[engine.Command],
+    belongs: Belongs | None = None,
+) -> None:
+    """Write down what the engine asked for (inside a transaction).
+
+    ``belongs``: of the execution; it is read if it is not given.
+    """
     now_ms = clock.now_ms()
     schedule.schedule_tasks(
         execution_id,
@@ -52,32 +71,35 @@ def apply_commands(execution_id: int, arn: str, commands: Sequence[engine.Comman
             case engine.RedriveMapRun(task=task):
                 redrive.reopen_map_run(execution_id, task)
             case engine.Finish():
-                _finish(execution_id, command, now_ms)
+                _finish(execution_id, command, belongs or _belongs_of(execution_id), now_ms)
                 if arns.is_express(arn):  # somebody may wait for it
                     signals.publish((Topic.ANSWERED, execution_id))
 
 
-def _finish(execution_id: int, finish: engine.Finish, now_ms: int) -> None:
+def _belongs_of(execution_id: int) -> Belongs:
+    with sql.cursor() as cursor:
+        cursor.execute(_BELONGS, [execution_id])
+        return Belongs(*cursor.fetchone())
+
+
+def _finish(execution_id: int, finish: engine.Finish, belongs: Belongs, now_ms: int) -> None:
     """Write the end once, and remove the timers and messages that are left."""
     texts = [None if text is None else storable(text) for text in (finish.error, finish.cause)]
-    with sql.cursor() as cursor:
-        ending = [finish.status, finish.output, *texts, finish.stop_ms, execution_id]
-        cursor.execute(_FINISH, ending)
-        if cursor.rowcount != 1:
-            raise Fenced
-        # The tasks come first: a thread that closes one now holds its row until its message is
-        # posted, and the messages are deleted below.
-        schedule.close_tasks(execution_id, now_ms)
-        for table in ("console_timer", "console_inboxmessage"):
-            cursor.execute(f"DELETE FROM {table} WHERE execution_id = %s", [execution_id])
-        cursor.execute(_BELONGS, [execution_id])
-        map_run, project, parent, task = cursor.fetchone()
-    outbox.put_execution_ended(execution_id, project)
+    ending = (finish.status, finish.output, *texts, finish.stop_ms, execution_id)
+    if rows.change(_FINISH, [ending]) != 1:
+        raise Fenced
+    # The tasks come first: a thread that closes one now holds its row until its message is
+    # posted, and the messages are deleted below.
+    schedule.close_tasks(execution_id, now_ms)
+    for statement in _LEFT:
+        rows.change(statement, [(execution_id,)])
+    outbox.put_execution_ended(execution_id, belongs.project)
     signals.publish((Topic.ENDED,), execution_id)
-    if map_run is not None:
-        _count_child(map_run, finish.status)
-    if task is not None:  # the parent waits for this execution: it looks now, not later
-        signals.publish_due(now_ms, DueKind.LOOK, parent, task)
+    if belongs.map_run is not None:
+        _count_child(belongs.map_run, finish.status)
+    if belongs.parent is not None and belongs.parent_task is not None:
+        # the parent waits for this execution: it looks now, not later
+        signals.publish_due(now_ms, DueKind.LOOK, belongs.parent, belongs.parent_task)
 
 
 def _count_child(map_run_id: int, status: str) -> None:

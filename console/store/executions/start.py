@@ -11,20 +11,19 @@ import time
 import uuid
 from dataclasses import dataclass
 
-from django.db import transaction
-
 import engine
 from console import arns, clock, execution_rights, quotas
 from console.errors import ErrorCode, ServiceError
 from console.fast_path import rows
 from console.models import Execution, RunRow, StateMachine, Version
 from console.statuses import ExecutionStatus, MachineType
-from console.store.db import audit, signals
+from console.store.db import audit, recording, signals
 from console.store.db.pending import Pending, immediate
 from console.store.events import outbox
 from console.store.executions import commands, step
 from console.store.machines import machines
 from console.store.state import caches, history, throttle, transition_rate
+from console.store.state.facts import Belongs
 from console.store.state.values import StoredValues, save_values
 
 EXPRESS_S = 300
@@ -117,22 +116,25 @@ def pending_start(
         execution, machine.name, sync=sync, ahead=ahead, timeout_s=timeout_s, replay=replay
     )
 
+    outbox.has_rules(machine.project_id)  # asked ahead, because a change that asks is not merged
+
     def store() -> Execution:
         if not machines.is_active(machine.pk):
             raise ServiceError(
                 ErrorCode.StateMachineDeleting, f"State Machine is being deleted: '{machine.arn}'"
             )
-        existing = _find_same_start(arn, None if replay else input) if is_idempotent else None
-        if existing is not None:
-            return existing
+        if is_idempotent and recording.current() is None:  # else a name that is taken fails later
+            existing = _find_same_start(arn, None if replay else input)
+            if existing is not None:
+                return existing
         if ahead:
-            transaction.on_commit(lambda: cache_run(execution, prepared), robust=True)
+            signals.after_commit(lambda: cache_run(execution, prepared))
         insert_execution(execution, machine.name, prepared)
         if actor.name:
             audit.record(machine.project, actor, "StartExecution", arn, _audit_reason(replay))
         return execution
 
-    return Pending(store)
+    return Pending(recording.Mergeable(store))
 
 
 start_execution = immediate(pending_start)
@@ -329,7 +331,10 @@ def insert_execution(
         values.apply(engine_step)
     save_values(values)
     issued = [command for engine_step in prepared.steps for command in engine_step.commands]
-    commands.apply_commands(execution.pk, execution.arn, issued)
+    belongs = Belongs(
+        execution.map_run_id, execution.project_id, execution.parent, execution.parent_task
+    )
+    commands.apply_commands(execution.pk, execution.arn, issued, belongs)
     if run.ready:
         signals.publish_created(execution.pk)
 

@@ -3,16 +3,16 @@
 The commit's guard is the run's version: a step from an older one writes nothing, raises ``Fenced``.
 So any number of threads and processes may try to step the same execution; one of them wins, nothing
 is doubled.
-
-(Above 300 lines: loading, advancing and committing share what was loaded.)
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import secrets
 import time
 from dataclasses import dataclass, field
+from dataclasses import replace as replace_fields
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -21,15 +21,19 @@ from structlog.contextvars import bound_contextvars
 
 import engine
 from console import clock
-from console.fast_path import sql
+from console.fast_path import rows, sql
 from console.integrations import parameters
 from console.statuses import ExecutionStatus, MachineStatus, Topic
 from console.store.db import epoch, signals
-from console.store.db.writer import hand_in, is_outage
+from console.store.db.recording import Mergeable, Statement
+from console.store.db.writer import hand_in, is_embedded, is_outage
+from console.store.events import outbox
 from console.store.executions.commands import Fenced, apply_commands
 from console.store.state import history, inbox, timers, transition_rate
 from console.store.state.caches import kept_runs, machines
+from console.store.state.facts import Belongs, ExecutionFacts, find_facts, keep_facts
 from console.store.state.values import StoredValues, save_values
+from console.store.tasks import schedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -37,7 +41,7 @@ if TYPE_CHECKING:
 
 _LOAD = (
     "SELECT r.version, r.snapshot, r.ready, r.parked, e.status, e.arn, e.definition_id, m.status,"
-    " e.map_run_id, e.state_machine_arn"
+    " e.map_run_id, e.state_machine_arn, e.project_id, e.parent, e.parent_task"
     " FROM console_runrow r JOIN console_execution e ON e.id = r.execution_id"
     " LEFT JOIN console_statemachine m ON m.id = e.state_machine_id"
     " WHERE r.execution_id = %s"
@@ -59,16 +63,40 @@ _INBOX = (
     "SELECT id, kind, body, created_ms FROM console_inboxmessage WHERE execution_id = %s"
     f" ORDER BY id LIMIT {_MESSAGES}"
 )
+_AT_ONCE = _LOAD.replace(
+    " FROM console_runrow",
+    ", (SELECT json_agg(json_build_array(i.id, i.kind, i.body, i.created_ms) ORDER BY i.id)::text"
+    " FROM (SELECT id, kind, body, created_ms FROM console_inboxmessage"
+    f" WHERE execution_id = r.execution_id ORDER BY id LIMIT {_MESSAGES}) i),"
+    " (SELECT array_agg(t.name::text ORDER BY t.due_ms) FROM console_timer t"
+    " WHERE t.execution_id = r.execution_id AND t.due_ms <= %s) FROM console_runrow",
+    1,
+)
+"""All three in one, where each would be a round trip (PostgreSQL)."""
 _DUE = "SELECT name FROM console_timer WHERE execution_id = %s AND due_ms <= %s ORDER BY due_ms"
 _IDLE = (
     "SELECT 1 FROM console_runrow r WHERE r.execution_id = %s AND (r.ready"
     " OR EXISTS (SELECT 1 FROM console_inboxmessage i WHERE i.execution_id = %s)"
     " OR EXISTS (SELECT 1 FROM console_timer t WHERE t.execution_id = %s AND t.due_ms <= %s))"
 )
-_GUARD = (
+_GUARD = Statement(
+    30,
     "UPDATE console_runrow SET version = version + 1, snapshot = %s, next_event = %s, ready = %s,"
-    f" failures = 0 WHERE execution_id = %s AND version = %s AND {epoch.GUARD}"
+    f" failures = 0 WHERE execution_id = %s AND version = %s AND {epoch.GUARD}",
+    ("text", "integer", "boolean", "bigint", "integer", "text"),
+    key=(3,),
+    returning="execution_id",
+    owns=True,
 )
+_GUARD_KEPT = replace_fields(
+    _GUARD,
+    text=f"{_GUARD.text} AND parked = '' AND NOT EXISTS"
+    " (SELECT 1 FROM console_statemachine m"
+    f" WHERE m.arn = %s AND m.status = '{MachineStatus.DELETING}')",
+    types=(*_GUARD.types, "text"),
+)
+"""Of a step whose run was not read anew: it may be parked, or its machine be deleted, by now."""
+_TAKEN = Statement(50, "DELETE FROM console_inboxmessage WHERE id = %s", ("bigint",))
 
 
 @dataclass
@@ -77,7 +105,9 @@ class Loaded:
 
     ``inbox``: row ids; ``timers``: names of due timers; ``came_ms``: index of a message -> when it
     came in; ``tokens``: timers that announce tokens; ``budget``: what it may spend;
-    ``deleting``: its state machine is being deleted.
+    ``deleting``: its state machine is being deleted; ``belongs``: to what it does.
+    ``closes``: the tasks whose outcomes the messages are, if no row has them; ``machine_arn``: of
+    the state machine, then.
     """
 
     execution_id: int
@@ -93,6 +123,9 @@ class Loaded:
     tokens: list[str] = field(default_factory=list)
     budget: transition_rate.TransitionBudget | None = None
     deleting: bool = False
+    belongs: Belongs | None = None
+    closes: list[int] = field(default_factory=list)
+    machine_arn: str = ""
 
     def leave(self, count: int) -> None:
         """Leave the last ``count`` messages where they are: rows first, then timers."""
@@ -126,10 +159,9 @@ def begin_step(execution_id: int) -> Callable[[], bool] | None:
     with bound_contextvars(execution=loaded.arn):
         with _unless_overtaken(execution_id, loaded.version), _watch(execution_id):
             steps = advance_run(loaded)
+        _ask_ahead(loaded)
         try:
-            committed = hand_in(
-                lambda: commit_step(loaded, steps)
-            )  # PostgreSQL: it is committed then
+            committed = hand_in(Mergeable(lambda: commit_step(loaded, steps)))
         except transition_rate.NoTokens:
             return lambda: True
 
@@ -147,6 +179,84 @@ def begin_step(execution_id: int) -> Callable[[], bool] | None:
     return end
 
 
+def _ask_ahead(loaded: Loaded) -> None:
+    """Ask for what a commit wants to know and this process remembers for a while.
+
+    A change that has to ask the database is not merged with others.
+    """
+    epoch.process_epoch()
+    clock.now_ms()
+    if loaded.belongs is not None and loaded.run.status != engine.ExecutionStatus.RUNNING:
+        outbox.has_rules(loaded.belongs.project)
+
+
+def begin_outcomes(
+    execution_id: int, outcomes: Sequence[engine.TaskSucceeded | engine.TaskFailed]
+) -> Callable[[], bool] | None:
+    """Compute a step of outcomes of tasks that are in no row yet, and hand it in with their ends.
+
+    So an outcome and what follows from it are one commit. Return as ``begin_step``; None if they
+    have to be recorded by themselves. What is returned raises ``Fenced`` if nothing was written:
+
+    1. A worker has the outcome of task 5, and computes the step from the version it committed last.
+    2. Meanwhile the execution is stopped, another process has stepped it, or the task timed out.
+    3. The commit asks for that version and for an open task 5; it finds one of them changed, and
+       writes nothing. The outcome is recorded by itself then, if its task is still open.
+    """
+    loaded = None if settings.STEPYARD_QUOTAS else _load_for(execution_id, outcomes)
+    if loaded is None:
+        return None
+    with bound_contextvars(execution=loaded.arn):
+        with _unless_overtaken(execution_id, loaded.version), _watch(execution_id):
+            steps = advance_run(loaded)
+        if len(steps) < len(outcomes):
+            return None
+        _ask_ahead(loaded)
+        committed = hand_in(Mergeable(lambda: commit_step(loaded, steps)))
+
+    def end() -> bool:
+        committed()
+        kept_runs.put(execution_id, loaded.version + 1, loaded.run)
+        return bool(loaded.run.ready)
+
+    return end
+
+
+def _load_for(
+    execution_id: int, outcomes: Sequence[engine.TaskSucceeded | engine.TaskFailed]
+) -> Loaded | None:
+    """Return a run as it was committed here last, or as it is, with outcomes as its messages."""
+    values = StoredValues(execution_id)
+    kept, facts = kept_runs.latest(execution_id), find_facts(execution_id)
+    if kept is not None and facts is not None:
+        version, run = kept[0], kept[1].reading(values)
+    else:
+        with sql.cursor() as cursor:
+            cursor.execute(_LOAD, [execution_id])
+            row = cursor.fetchone()
+        if row is None or row[4] != ExecutionStatus.RUNNING or row[3]:
+            return None
+        version, facts = row[0], _keep_facts(execution_id, row)
+        with _unless_overtaken(execution_id, version):
+            run = _loads(execution_id, row[1], values)
+    messages: list[engine.Message] = [inbox.storable_message(message) for message in outcomes]
+    loaded = Loaded(
+        *(execution_id, facts.arn, version, run, values),
+        *(machines.get(facts.definition), messages),
+        belongs=facts.belongs,
+    )
+    loaded.closes = [message.task for message in outcomes]
+    loaded.machine_arn = facts.machine_arn
+    return loaded
+
+
+def _keep_facts(execution_id: int, row: Sequence[Any]) -> ExecutionFacts:
+    """Keep and return what of a row of ``_LOAD`` never changes."""
+    belongs = Belongs(row[8], *row[10:13])
+    facts = ExecutionFacts(row[5], row[6], row[9].partition("/")[0], belongs)
+    return keep_facts(execution_id, facts)
+
+
 def set_crash_watch(watch: Callable[[int], AbstractContextManager[None]]) -> None:
     """Set who watches which execution the engine computes, in case that ends the process."""
     global _watch  # noqa: PLW0603 - one a process
@@ -160,16 +270,11 @@ def _loads(execution_id: int, snapshot: str, values: StoredValues) -> engine.Run
 
 def load_step(execution_id: int) -> Loaded | None:
     """Load a run with its messages and due timers; None if there is nothing to do."""
-    with sql.cursor() as cursor:
-        cursor.execute(_LOAD, [execution_id])
-        row = cursor.fetchone()
-        if row is None or row[4] != ExecutionStatus.RUNNING or row[3]:
-            return None
-        cursor.execute(_INBOX, [execution_id])
-        inbox_rows = cursor.fetchall()
-        cursor.execute(_DUE, [execution_id, clock.now_ms()])
-        names = [name for (name,) in cursor.fetchall()]
-    version, snapshot, ready, _, _, arn, definition, machine_status, map_run, machine_arn = row
+    row, inbox_rows, names = _read_step(execution_id)
+    if row is None:
+        return None
+    version, snapshot, ready, _, _, arn, definition, machine_status, map_run, machine_arn, *_ = row
+    facts = _keep_facts(execution_id, row)
     tokens = [name for name in names if transition_rate.is_token_timer(name)]
     due = [name for name in names if not transition_rate.is_token_timer(name)]
     ready = ready or bool(tokens)
@@ -203,7 +308,28 @@ def load_step(execution_id: int) -> Loaded | None:
         tokens,
         budget,
         machine_status == MachineStatus.DELETING,
+        facts.belongs,
     )
+
+
+def _read_step(execution_id: int) -> tuple[Any, Sequence[Any], Sequence[str]]:
+    """Return the row of a run that can go on, its messages, and the names of its due timers."""
+    now_ms = clock.now_ms()
+    with sql.cursor() as cursor:
+        if not is_embedded():
+            cursor.execute(_AT_ONCE, [now_ms, execution_id])
+            row = cursor.fetchone()
+            if row is None or row[4] != ExecutionStatus.RUNNING or row[3]:
+                return None, (), ()
+            return row, json.loads(row[-2] or "[]"), row[-1] or ()
+        cursor.execute(_LOAD, [execution_id])
+        row = cursor.fetchone()
+        if row is None or row[4] != ExecutionStatus.RUNNING or row[3]:
+            return None, (), ()
+        cursor.execute(_INBOX, [execution_id])
+        inbox_rows = cursor.fetchall()
+        cursor.execute(_DUE, [execution_id, now_ms])
+        return row, inbox_rows, [name for (name,) in cursor.fetchall()]
 
 
 def status_above(child_arn: str) -> str | None:
@@ -325,6 +451,7 @@ def commit_step(loaded: Loaded, steps: Sequence[engine.Step]) -> None:
     """
     number, run = loaded.execution_id, loaded.run
     ready, version = bool(run.ready), loaded.version
+    now_ms = clock.now_ms()
     timers.drop_timers(number, [*loaded.timers, *loaded.tokens])
     if loaded.budget is not None:
         left = len(run.ready) + len(loaded.messages) - len(steps)
@@ -334,24 +461,22 @@ def commit_step(loaded: Loaded, steps: Sequence[engine.Step]) -> None:
             )
             and ready
         )
-    with sql.cursor() as cursor:
-        guard: list[Any] = [
-            run.dumps(),
-            run.next_event,
-            ready,
-            number,
-            version,
-            epoch.process_epoch(),
-        ]
-        cursor.execute(_GUARD, guard)
-        if cursor.rowcount != 1:
-            raise Fenced
-        if loaded.inbox:
-            taken = [(message_id,) for message_id in loaded.inbox]
-            cursor.executemany("DELETE FROM console_inboxmessage WHERE id = %s", taken)
+    guard = (run.dumps(), run.next_event, ready, number, version, epoch.process_epoch())
+    guarded = (
+        rows.change(_GUARD_KEPT, [(*guard, loaded.machine_arn)])
+        if loaded.closes
+        else rows.change(_GUARD, [guard])
+    )
+    if guarded != 1:
+        raise Fenced
+    # after the run's row, as the end of an execution takes them, or two could wait for each other
+    if not all(schedule.close_task(number, task, now_ms) for task in loaded.closes):
+        raise Fenced
+    rows.change(_TAKEN, [(message_id,) for message_id in loaded.inbox])
     history.append_events(number, [event for step in steps for event in step.events])
     save_values(loaded.values)
-    apply_commands(number, loaded.arn, [command for step in steps for command in step.commands])
+    issued = [command for step in steps for command in step.commands]
+    apply_commands(number, loaded.arn, issued, loaded.belongs)
     if ready:
         signals.publish_runnable(number)
     signals.publish((Topic.EXECUTION, number))

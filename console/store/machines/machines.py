@@ -23,9 +23,10 @@ from console.errors import (
 from console.fast_path import rows, sql
 from console.models import Execution, StateMachine, Tag
 from console.statuses import ExecutionStatus, MachineStatus, MachineType
-from console.store.db import audit
+from console.store.db import audit, recording
+from console.store.db.recording import Statement
 from console.store.db.writer import write
-from console.store.machines import definitions, log_groups
+from console.store.machines import definitions, log_groups, revisions
 from console.store.machines.tags import put_tags
 
 if TYPE_CHECKING:
@@ -34,6 +35,15 @@ if TYPE_CHECKING:
     from console.models import Project
 
 _STATUS = "SELECT status FROM console_statemachine "
+_ACTIVE = Statement(
+    10,
+    "",
+    ("bigint",),
+    key=(0,),
+    merged="SELECT m.id FROM console_statemachine m JOIN {given} ON m.id = g.c0"
+    f" WHERE m.status = '{MachineStatus.ACTIVE}' FOR KEY SHARE OF m",
+)
+"""What ``is_active`` does, for the machines of many starts."""
 _MISSING = (
     "Either the definition, the role ARN, the LoggingConfiguration, or the TracingConfiguration "
     "must be specified"
@@ -52,11 +62,12 @@ def create_machine(
     tracing: str = "",
     encryption: str = "",
     tags: Mapping[str, str] | None = None,
+    note: str = "",
     actor: audit.Actor = audit.NOBODY,
 ) -> StateMachine:
     """Create a state machine, or return the one that is exactly the same.
 
-    ``tags``: of a new machine; one that is there keeps its own.
+    ``tags``: of a new machine; one that is there keeps its own. ``note``: of its first revision.
 
     Raises InvalidName, InvalidArn (role), InvalidDefinition, StateMachineAlreadyExists,
     StateMachineDeleting, StateMachineLimitExceeded.
@@ -92,6 +103,7 @@ def create_machine(
             edited_by=execution_rights.names_as_text(actor.people),
         )
         machine.save(force_insert=True)
+        revisions.add_revision(machine, actor, note)
         log_groups.route_logs(machine, now_ms)
         put_tags(arn, tags or {})
         audit.record(project, actor, "CreateStateMachine", arn)
@@ -128,11 +140,13 @@ def update_machine(
     tracing: str | None = None,
     encryption: str | None = None,
     revision: str | None = None,
+    note: str = "",
     actor: audit.Actor = audit.NOBODY,
 ) -> StateMachine:
     """Change what is given; running executions keep what they were started with.
 
-    The revision id changes when something did. ``revision``: what ``revision_of`` returned for the
+    The revision id changes when something did; a new definition or role is kept as a revision,
+    with ``note``. ``revision``: what ``revision_of`` returned for the
     machine that the change was made from; None to change it whatever it is now, as the API does.
     Raises ConflictException, MissingRequiredParameter if nothing is given, InvalidDefinition,
     InvalidArn (role), StateMachineDeleting, StateMachineDoesNotExist.
@@ -157,26 +171,42 @@ def update_machine(
         row = _current(machine)
         if revision is not None and revision != revision_of(row):
             raise ConflictException(f"State Machine Was Changed Since: '{row.arn}'")
-        if definition is not None:
-            definitions.keep_definition(definition)
-            row.edited_by = execution_rights.names_as_text(actor.people)
-        changed = {
-            name: value
-            for name, value in fields.items()
-            if value is not None and value != getattr(row, name)
-        }
-        row.updated_ms = clock.now_ms()
-        if changed:
-            row.revision_id = str(uuid.uuid4())
-        for name, value in changed.items():
-            setattr(row, name, value)
-        row.save()
-        if "logging" in changed:
-            log_groups.route_logs(row, row.updated_ms)
+        _save_changes(row, fields, definition, note, actor)
         audit.record(row.project, actor, "UpdateStateMachine", row.arn)
         return row
 
     return write(store)
+
+
+def _save_changes(
+    row: StateMachine,
+    fields: Mapping[str, Any],
+    definition: str | None,
+    note: str,
+    actor: audit.Actor,
+) -> None:
+    """Write those of the fields that change something, and the revision that they make."""
+    changed = {
+        name: value
+        for name, value in fields.items()
+        if value is not None and value != getattr(row, name)
+    }
+    kept = not changed.keys().isdisjoint(revisions.KEPT)
+    if kept:
+        revisions.add_first_revision(row)
+    if definition is not None:
+        definitions.keep_definition(definition)
+        row.edited_by = execution_rights.names_as_text(actor.people)
+    row.updated_ms = clock.now_ms()
+    if changed:
+        row.revision_id = str(uuid.uuid4())
+    for name, value in changed.items():
+        setattr(row, name, value)
+    row.save()
+    if kept:
+        revisions.add_revision(row, actor, note)
+    if "logging" in changed:
+        log_groups.route_logs(row, row.updated_ms)
 
 
 def revision_of(machine: StateMachine) -> str:
@@ -262,6 +292,10 @@ def get_machine(project: Project, arn: str) -> StateMachine:
 
 def is_active(machine: int) -> bool:
     """Tell whether a machine is there and not being deleted; it stays so as long as ours."""
+    recorded = recording.current()
+    if recorded is not None:
+        recorded.add(_ACTIVE, [(machine,)])
+        return True
     with sql.cursor() as cursor:
         cursor.execute(_STATUS + rows.kept("WHERE id = %s"), [machine])
         row = cursor.fetchone()

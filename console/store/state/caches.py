@@ -31,6 +31,12 @@ class Runs:
             return None
         return entry[1].reading(values)
 
+    def latest(self, execution_id: int) -> tuple[int, engine.Run] | None:
+        """Return version and run of an execution as it was committed here last, if it is kept."""
+        with self._lock:
+            entry = self._runs.get(execution_id)
+        return None if entry is None else entry[:2]
+
     def put(self, execution_id: int, version: int, run: engine.Run) -> None:
         """Keep a run that was just committed; one that ended is dropped."""
         kept = (version, run.reading(_NOTHING), _weight(run))  # the values go with their commit

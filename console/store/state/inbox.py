@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
 import engine
 from console import clock
-from console.fast_path import sql
+from console.fast_path import rows
 from console.models import InboxMessage
 from console.statuses import DueKind, ExecutionStatus
 from console.store.db import signals
@@ -19,6 +19,7 @@ from console.store.db.writer import write
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+M = TypeVar("M", bound=engine.Message)
 _KINDS = {
     kind.__name__: kind
     for kind in (
@@ -44,21 +45,25 @@ def post_message(
     ``soon``: nothing follows from it, so it may wait a moment for another one to come along with.
     ``at_ms``: when it happened, if not now.
     """
-    body = {
-        name: storable(value) if isinstance(value, str) else value
-        for name, value in _said(message).items()
-    }
+    body = _said(storable_message(message))
     created_ms = clock.now_ms() if at_ms is None else at_ms
-    with sql.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO console_inboxmessage (execution_id, kind, body, created_ms)"
-            " VALUES (%s, %s, %s, %s)",
-            [execution_id, type(message).__name__, json.dumps(body), created_ms],
-        )
+    row = (execution_id, type(message).__name__, json.dumps(body), created_ms)
+    rows.append("console_inboxmessage", "execution_id, kind, body, created_ms", [row])
     if soon:
         signals.publish_due(clock.now_ms() + _SOON_MS, DueKind.TIMER, execution_id)
     else:
         signals.publish_runnable(execution_id)
+
+
+def storable_message(message: M) -> M:
+    """Return a message as it is once it was stored."""
+    texts = {name: getattr(message, name) for name in message.__struct_fields__}
+    changed = {
+        name: storable(text)
+        for name, text in texts.items()
+        if isinstance(text, str) and storable(text) != text
+    }
+    return replace(message, **changed) if changed else message
 
 
 def _said(message: engine.Message) -> dict[str, Any]:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import engine
-from console.fast_path import rows, sql
+from console.fast_path import rows
 from console.statuses import DueKind
 from console.store.db import signals
+from console.store.db.recording import Statement
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+_DROP = Statement(
+    50, "DELETE FROM console_timer WHERE execution_id = %s AND name = %s", ("bigint", "text")
+)
 
 
 def set_timers(execution_id: int, commands: Sequence[engine.Command]) -> None:
@@ -29,9 +34,4 @@ def set_timers(execution_id: int, commands: Sequence[engine.Command]) -> None:
 
 def drop_timers(execution_id: int, names: Sequence[str]) -> None:
     """Forget timers (inside a transaction)."""
-    if names:
-        with sql.cursor() as cursor:
-            cursor.executemany(
-                "DELETE FROM console_timer WHERE execution_id = %s AND name = %s",
-                [(execution_id, name) for name in names],
-            )
+    rows.change(_DROP, [(execution_id, name) for name in names])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console.fast_path import rows, sql
+from console.store.db.recording import Statement
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,7 +14,11 @@ if TYPE_CHECKING:
 
 # A range, which the primary key finds at once (a LIKE would look at every value of the execution).
 # Keys compare byte by byte: SQLite does that anyway, on PostgreSQL migration 0002 sees to it.
-_DELETE = "DELETE FROM console_runvalue WHERE execution_id = %s AND key >= %s AND key < %s"
+_DELETE = Statement(
+    50,
+    "DELETE FROM console_runvalue WHERE execution_id = %s AND key >= %s AND key < %s",
+    ("bigint", "text", "text"),
+)
 _CHUNK = 500
 
 
@@ -57,9 +62,7 @@ class StoredValues:
 def save_values(values: StoredValues) -> None:
     """Write what was kept and delete what was dropped (inside a transaction)."""
     number = values.execution_id
-    if values.dropped:
-        with sql.cursor() as cursor:
-            cursor.executemany(_DELETE, [(number, key, _after(key)) for key in values.dropped])
+    rows.change(_DELETE, [(number, key, _after(key)) for key in values.dropped])
     fresh = [(number, key, text) for key, text in values.fresh.items()]
     rows.append("console_runvalue", "execution_id, key, text", fresh)
 

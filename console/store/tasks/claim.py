@@ -14,15 +14,16 @@ from console import clock
 from console.fast_path import sql
 from console.models import TaskRow
 from console.statuses import TaskClock, TaskKind, TaskStatus, Topic
-from console.store.db import signals
+from console.store.db import recording, signals
 from console.store.db.pending import Pending
+from console.store.db.recording import Mergeable, Statement
 from console.store.db.texts import storable
 from console.store.db.writer import write
 from console.store.state import inbox
 from console.store.tasks import schedule, timeouts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 
 BUILTIN_WORKER = "stepyard-builtin"
@@ -46,15 +47,31 @@ _STILL = (
     f" WHERE execution_id = %s AND task = %s AND status = '{TaskStatus.STARTED}'"
     " AND dispatches = %s"
 )
-_TAKEN = (
-    "SELECT e.arn, t.entered_event, t.attempt,"
+_COLUMNS = (
+    "e.arn, t.entered_event, t.attempt,"
     " e.redrive_ms IS NOT NULL AND t.scheduled_ms >= e.redrive_ms,"
     " t.kind, t.resource, t.service, t.action, t.pattern,"
     " t.input, t.timeout_s, t.heartbeat_s, t.dispatches, t.losses, t.state, e.test_case,"
     " e.role_arn, t.scheduled_ms, t.close_due_ms, t.started_ms, t.timeout_due_ms, t.clock,"
-    " t.heartbeat_due_ms FROM console_taskrow t JOIN console_execution e ON e.id = t.execution_id"
+    " t.heartbeat_due_ms"
+)
+_TAKEN = (
+    f"SELECT {_COLUMNS} FROM console_taskrow t JOIN console_execution e ON e.id = t.execution_id"
     " WHERE t.execution_id = %s AND t.task = %s"
 )
+_CLAIM = Statement(
+    30,
+    "",
+    ("bigint", "text", "bigint", "integer"),
+    key=(2, 3),
+    merged=f"UPDATE console_taskrow t SET status = '{TaskStatus.STARTED}', started_ms = g.c0,"
+    " dispatches = t.dispatches + 1, worker = g.c1 FROM {given}, console_execution e"
+    " WHERE t.execution_id = g.c2 AND t.task = g.c3 AND e.id = g.c2"
+    f" AND t.status = '{TaskStatus.SCHEDULED}' AND t.kind <> '{TaskKind.ACTIVITY}'"
+    f" RETURNING t.execution_id, t.task, {_COLUMNS}",
+    joins=True,
+)
+"""What ``_take`` does with tasks whose clocks run since they were scheduled."""
 _DISPATCHES = 8
 """Index of ``dispatches`` in the columns of ``_TAKEN`` behind the first four."""
 
@@ -92,7 +109,17 @@ class ClaimedTask:
 
 def claim_call(execution_id: int, task: int) -> ClaimedTask | None:
     """Take a scheduled task that this server works itself; None if it is taken or closed."""
-    return write(lambda: _take(execution_id, task, BUILTIN_WORKER, OWN + _me))
+
+    def take() -> Any:
+        recorded = recording.current()
+        if recorded is None:
+            return _take(execution_id, task, BUILTIN_WORKER, OWN + _me)
+        recorded.add(_CLAIM, [(clock.now_ms(), OWN + _me, execution_id, task)])
+        key = (_CLAIM, (execution_id, task))
+        return recording.Late(lambda returned: _as_claimed(execution_id, task, returned[key])[0])
+
+    work: ClaimedTask | None = write(Mergeable(take))
+    return work
 
 
 def claim_map(execution_id: int, task: int) -> ClaimedTask | None:
@@ -193,8 +220,13 @@ def _read(
     with sql.cursor() as cursor:
         cursor.execute(_TAKEN, [execution_id, task])
         row = cursor.fetchone()
-    if row is None:
-        return None
+    return None if row is None else _as_claimed(execution_id, task, row, taken_ms)
+
+
+def _as_claimed(
+    execution_id: int, task: int, row: Sequence[Any], taken_ms: int | None = None
+) -> tuple[ClaimedTask, list[Any]]:
+    """Return a task and its running clocks, of ``_COLUMNS``. ``taken_ms``: as ``_read`` has it."""
     arn, entered_event, attempt, redriven, *columns = row
     *columns, started_ms, timeout_ms, clock_name, heartbeat_ms = columns
     if taken_ms is not None:

@@ -16,6 +16,7 @@ from console.models import TaskRow
 from console.statuses import DueKind, TaskStatus
 from console.store.db import signals
 from console.store.db.pending import Pending, immediate
+from console.store.db.recording import Mergeable
 from console.store.db.writer import write
 from console.store.state import inbox
 from console.store.tasks import schedule, timeouts
@@ -38,7 +39,7 @@ def complete_call(execution_id: int, message: engine.TaskSucceeded | engine.Task
         inbox.post_message(execution_id, message)
         return True
 
-    return write(record)
+    return write(Mergeable(record))
 
 
 def pending_success(token: str, output: str, project: Project | None = None) -> Pending[None]:

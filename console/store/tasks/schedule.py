@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 
 import engine
-from console.fast_path import rows, sql
+from console.fast_path import rows
 from console.models import RunRow, TaskRow
 from console.statuses import DueKind, TaskClock, TaskKind, TaskStatus, Topic
 from console.store.db import signals
+from console.store.db.recording import Statement
 from console.store.db.texts import storable
 from console.store.machines import activity_limits, machine_options
 from console.store.tasks import timeouts
@@ -24,6 +25,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
+_CLOSED = (
+    f"UPDATE console_taskrow SET status = '{TaskStatus.CLOSED}', closed_ms = %s,"
+    " timeout_due_ms = NULL, heartbeat_due_ms = NULL, look_due_ms = NULL"
+)
+_CLOSE = Statement(
+    35,
+    f"{_CLOSED} WHERE execution_id = %s AND task = %s AND status <> '{TaskStatus.CLOSED}'",
+    ("bigint", "bigint", "integer"),
+    key=(1, 2),
+    returning="execution_id, task",
+    joins=True,
+)
+_CLOSE_ALL = Statement(
+    70,
+    f"{_CLOSED} WHERE execution_id = %s AND status <> '{TaskStatus.CLOSED}'",
+    ("bigint", "bigint"),
+)
 CALLED = (TaskKind.LAMBDA, TaskKind.SERVICE)  # kinds that this server calls itself
 NESTED = ("states", "aws-sdk:sfn")
 """Services whose startExecution starts a child."""
@@ -132,27 +150,12 @@ def publish_deadlines(
 
 def close_task(execution_id: int, task: int, now_ms: int) -> bool:
     """Close a task; return whether it was open."""
-    with sql.cursor() as cursor:
-        cursor.execute(
-            f"UPDATE console_taskrow SET status = '{TaskStatus.CLOSED}',"
-            " closed_ms = %s, timeout_due_ms = NULL,"
-            " heartbeat_due_ms = NULL, look_due_ms = NULL"
-            f" WHERE execution_id = %s AND task = %s AND status <> '{TaskStatus.CLOSED}'",
-            [now_ms, execution_id, task],
-        )
-        return bool(cursor.rowcount == 1)
+    return rows.change(_CLOSE, [(now_ms, execution_id, task)]) == 1
 
 
 def close_tasks(execution_id: int, now_ms: int) -> None:
     """Close every open task of an execution."""
-    with sql.cursor() as cursor:
-        cursor.execute(
-            f"UPDATE console_taskrow SET status = '{TaskStatus.CLOSED}',"
-            " closed_ms = %s, timeout_due_ms = NULL,"
-            " heartbeat_due_ms = NULL, look_due_ms = NULL"
-            f" WHERE execution_id = %s AND status <> '{TaskStatus.CLOSED}'",
-            [now_ms, execution_id],
-        )
+    rows.change(_CLOSE_ALL, [(now_ms, execution_id)])
 
 
 def closed_among(tasks: Iterable[Any]) -> list[tuple[int, int]]:

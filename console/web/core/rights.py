@@ -119,6 +119,9 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "new": {"GET": ("CreateStateMachine",), "POST": ("CreateStateMachine",)},
     "check": {"POST": (_EDIT,)},
     "edit": {"GET": (_EDIT,), "POST": (_EDIT,)},
+    "edit-graph": {"POST": (_EDIT,)},
+    "new-draft": {"POST": ("CreateStateMachine",)},
+    "draft": {"POST": (_EDIT,)},
     "delete": {"GET": ("DeleteStateMachine",), "POST": ("DeleteStateMachine",)},
     "test": {"GET": ("TestState",), "POST": ("TestState",)},
     "machine-settings": {"GET": (VIEW,), "POST": (_EDIT, "TagResource", "UntagResource")},
@@ -126,6 +129,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "versions": {
         "GET": (VIEW,),
         "POST": (
+            _EDIT,
             "PublishStateMachineVersion",
             "DeleteStateMachineVersion",
             "CreateStateMachineAlias",

@@ -216,6 +216,7 @@ _FILES = (
     "machine.css",
     "live.js",
     "graph.js",
+    "graph_tools.js",
     "panel.js",
     "history.js",
     "picture.js",
@@ -224,6 +225,9 @@ _FILES = (
     "palette.js",
     "selection.js",
     "editor.js",
+    "draft.js",
+    "graph-editor.js",
+    "completion.js",
 )
 
 

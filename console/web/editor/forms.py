@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from console.statuses import MachineType
 from console.web.core.forms import PageForm, PresenceField, TextField
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class OptionTextField(TextField):
+    """One of some words, "" for anything else."""
+
+    def __init__(self, options: Iterable[str]) -> None:
+        super().__init__()
+        self._options = frozenset(map(str, options))
+
+    def to_python(self, value: Any) -> str:
+        """Return the word."""
+        text = super().to_python(value)
+        return text if text in self._options else ""
 
 
 class DefinitionForm(PageForm):
     """A definition with its machine's name and role.
 
     ``revision``: of the machine that the text was made from; ``over``: of the one that the reader
-    has seen and replaces; ``check``: the text is only checked.
+    has seen and replaces; ``merge``: of the one that the reader has seen and merges with;
+    ``check``: the text is only checked; ``note``: of the revision that the save makes; ``type``:
+    of a new machine; ``run``: the reader goes on to start an execution.
     """
 
     # A browser sends the ends of lines as CR LF; the definition keeps those that were typed.
@@ -18,10 +39,42 @@ class DefinitionForm(PageForm):
     role = TextField()
     revision = TextField(strip=False)
     over = TextField(strip=False)
+    merge = TextField(strip=False)
+    note = TextField()
+    type = OptionTextField(MachineType)
+    run = PresenceField()
     check = PresenceField()
+
+
+class DraftForm(PageForm):
+    """A draft. ``discard``: it is forgotten."""
+
+    text = TextField(strip=False, lines=True)
+    revision = TextField(strip=False)
+    discard = PresenceField()
 
 
 class CheckForm(PageForm):
     """The text that the editor holds while a person types."""
 
-    text = TextField(strip=False)
+    text = TextField(strip=False, lines=True)
+    type = OptionTextField(MachineType)
+
+
+class GraphEditForm(PageForm):
+    """An edit of the graph: the text that the editor holds, the act, and what it is about.
+
+    ``state``: whose menu or form it is; ``source`` to ``index``: the edge. Every other field that
+    is sent belongs to the form of the state.
+    """
+
+    text = TextField(strip=False, lines=True)
+    act = TextField()
+    state = TextField(strip=False)
+    name = TextField()
+    piece = TextField()
+    source = TextField(strip=False)
+    target = TextField(strip=False)
+    occurrence = TextField()
+    owner = TextField(strip=False)
+    index = TextField()

@@ -24,17 +24,26 @@ class Problem:
         return "failed" if self.severe else "caught"
 
 
-def problems_in(text: str) -> list[Problem]:
-    """Return every error and warning, errors first."""
+def problems_in(text: str, type: str = engine.MachineType.STANDARD) -> list[Problem]:  # noqa: A002
+    """Return every error and warning of a definition for a type of machine, errors first."""
     problems = [
         Problem(
             diagnostic.severity == "ERROR",
             diagnostic.code,
-            diagnostic.message,
-            diagnostic.location,
+            _short_message(diagnostic),
+            _short_location(diagnostic),
             diagnostic.line or 0,
             diagnostic.column or 0,
         )
-        for diagnostic in engine.check(text)
+        for diagnostic in engine.check(text, type)
     ]
     return sorted(problems, key=lambda problem: not problem.severe)
+
+
+def _short_message(diagnostic: engine.Diagnostic) -> str:
+    """Return a message without the definition, which AWS's parser repeats in its own."""
+    return diagnostic.message.partition("\n at [Source:")[0]
+
+
+def _short_location(diagnostic: engine.Diagnostic) -> str:
+    return "" if diagnostic.location.startswith("[Source:") else diagnostic.location

@@ -5,10 +5,13 @@ from __future__ import annotations
 from django.urls import path
 
 from console.web.core.addresses import MACHINE
-from console.web.editor import views
+from console.web.editor import draft_views, graph_views, views
 
 urlpatterns = [
     path("machines/new/", views.new_machine, name="new"),
     path("machines/new/_check", views.check_definition, name="check"),
+    path("machines/new/_edit", graph_views.edit_graph, name="edit-graph"),
+    path("machines/new/_draft", draft_views.keep_new_draft, name="new-draft"),
+    path(f"{MACHINE}edit/_draft", draft_views.keep_draft, name="draft"),
     path(f"{MACHINE}edit/", views.edit_machine, name="edit"),
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.shortcuts import redirect
@@ -11,18 +10,26 @@ from django.views.decorators.http import require_http_methods, require_POST
 import engine
 from console import arns
 from console.errors import ConflictException, InvalidDefinition, ServiceError
-from console.store.db import audit
+from console.statuses import MachineType
+from console.store.machines import drafts
 from console.store.machines import machines as store
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
+from console.web.editor.conflicts import (
+    DefinitionConflict,
+    definition_conflict,
+    merge_definitions,
+)
 from console.web.editor.forms import CheckForm, DefinitionForm
+from console.web.editor.places import state_places
 from console.web.editor.problems import problems_in
+from console.web.editor.suggestions import suggestions_for
+from console.web.editor.templates import TEMPLATES, find_template, opened_text
 from console.web.graph import svg
-from console.web.machines import definition_source
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
-    from console.models import StateMachine
+    from console.models import DefinitionDraft
 
 STARTER = """{
   "Comment": "A new state machine",
@@ -46,7 +53,11 @@ def new_machine(request: HttpRequest) -> HttpResponse:
     scope = scope_of(request)
     require(scope, "CreateStateMachine")
     if request.method == "GET":
-        return _render_form(request, text=STARTER, name="", role=_default_role(scope))
+        template = find_template(request.GET.get("template", ""))
+        text = template.text if template else STARTER
+        draft = None if template else _draft(request, scope, "", STARTER)
+        role = _default_role(scope)
+        return _render_form(request, text=text, name="", role=role, draft=draft)
     sent = DefinitionForm(request.POST).values
     typed = _typed_fields(scope, sent)
     if sent["check"]:
@@ -58,27 +69,14 @@ def new_machine(request: HttpRequest) -> HttpResponse:
             name=typed["name"],
             definition=typed["text"],
             role_arn=typed["role"],
+            type=typed["type"],
+            note=sent["note"],
             actor=actor_of(scope),
         )
     except ServiceError as error:
         return _render_refusal(request, error, **typed)
-    return redirect("machine", made.name)
-
-
-@dataclass(frozen=True, slots=True)
-class DefinitionConflict:
-    """What somebody else saved since the page of the editor was opened.
-
-    ``saved_by``: "" if nobody knows; ``rows``: from their definition to the one in the editor, None
-    if it is too long to compare; ``revision``: what ``Save over it`` may replace.
-    """
-
-    revision: str
-    saved_by: str
-    saved_ms: int
-    text: str
-    role: str
-    rows: list[definition_source.DiffRow] | None
+    drafts.remove_draft(scope.project, scope.principal.user, "")
+    return redirect("start" if sent["run"] else "machine", made.name)
 
 
 @require_http_methods(["GET", "POST"])
@@ -91,75 +89,89 @@ def edit_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
     scope = scope_of(request)
     require(scope, "UpdateStateMachine")
     machine = scope.machine(machine_name)
+    shown = opened_text(machine.definition.text)
     if request.method == "GET":
         now = store.revision_of(machine)
         return _render_form(
             request,
             machine=machine,
-            text=machine.definition.text,
+            text=shown,
+            formatted=shown != machine.definition.text,
             role=machine.role_arn,
             revision=now,
+            draft=_draft(request, scope, machine.arn, shown),
         )
     sent = DefinitionForm(request.POST).values
     typed = _typed_fields(scope, sent) | {"machine": machine, "name": machine.name}
     typed["revision"] = sent["revision"]
     if sent["check"]:
         return _render_form(request, **typed)
-    before = {"definition": machine.definition.text, "role_arn": machine.role_arn}
-    after = {"definition": typed["text"], "role_arn": typed["role"]}
+    if sent["merge"]:
+        return _merge(request, scope, typed, sent["merge"])
+    stored = machine.definition.text
+    before = {"definition": stored, "role_arn": machine.role_arn}
+    definition = stored if typed["text"] == shown else typed["text"]
+    after = {"definition": definition, "role_arn": typed["role"]}
     changed = {field: value for field, value in after.items() if value != before[field]}
     over = sent["over"] or typed["revision"]
     try:
         if changed:
-            store.update_machine(machine, actor=actor_of(scope), revision=over, **changed)
+            note, actor = sent["note"], actor_of(scope)
+            store.update_machine(machine, actor=actor, revision=over, note=note, **changed)
     except ConflictException:
-        return _render_conflict(request, scope, typed)
+        theirs = scope.machine(machine.name)
+        conflict = definition_conflict(theirs, typed["text"], typed["revision"])
+        return _render_conflict(request, scope, typed, conflict)
     except ServiceError as error:
         return _render_refusal(request, error, **typed)
-    return redirect("definition", machine.name)
+    drafts.remove_draft(scope.project, scope.principal.user, machine.arn)
+    return redirect("start" if sent["run"] else "definition", machine.name)
 
 
-def _render_conflict(request: HttpRequest, scope: Scope, typed: dict[str, Any]) -> HttpResponse:
+def _render_conflict(
+    request: HttpRequest, scope: Scope, typed: dict[str, Any], conflict: DefinitionConflict
+) -> HttpResponse:
     """Show what was typed and what somebody else saved; nothing of either is lost."""
     theirs = scope.machine(typed["name"])
-    conflict = DefinitionConflict(
-        revision=store.revision_of(theirs),
-        saved_by=_saved_by(theirs),
-        saved_ms=theirs.updated_ms,
-        text=definition_source.readable_text(theirs.definition.text),
-        role=theirs.role_arn,
-        rows=definition_source.diff_rows(theirs.definition.text, typed["text"]),
-    )
     return _render_form(request, status=409, **typed | {"machine": theirs, "conflict": conflict})
 
 
-def _saved_by(machine: StateMachine) -> str:
-    entry = audit.find_latest(
-        machine.project, machine.arn, "CreateStateMachine", "UpdateStateMachine"
-    )
-    return entry.actor if entry else ""
+def _merge(request: HttpRequest, scope: Scope, typed: dict[str, Any], seen: str) -> HttpResponse:
+    """Put the merged text into the editor, or show the conflict again if it is another one now.
+
+    ``seen``: the revision of theirs that the reader chose from.
+    """
+    conflict = definition_conflict(typed["machine"], typed["text"], typed["revision"])
+    merged = merge_definitions(conflict, request.POST)
+    if merged is None or conflict.revision != seen:
+        return _render_conflict(request, scope, typed, conflict)
+    merged_form = typed | {"text": merged, "revision": seen, "merged": True, "unsaved": True}
+    return _render_form(request, **merged_form)
 
 
 @require_POST
 def check_definition(request: HttpRequest) -> HttpResponse:
     """Answer what is typed with its problems and, if it can be drawn, its graph; for editors."""
     require(scope_of(request), "CreateStateMachine")
+    sent = CheckForm(request.POST).values
     return render(
         request,
         "editor/_check_result.html",
-        _checked_context(CheckForm(request.POST).values["text"]),
+        _checked_context(sent["text"], sent["type"] or MachineType.STANDARD),
     )
 
 
-def _checked_context(text: str) -> dict[str, Any]:
-    problems = problems_in(text)
+def _checked_context(text: str, kind: str) -> dict[str, Any]:
+    """Return problems and picture. ``kind``: the type of the machine, STANDARD or EXPRESS."""
+    problems = problems_in(text, kind)
     drawn = None
     if not any(problem.severe for problem in problems):
         try:
-            drawn = svg.definition_picture(text)
+            drawn = svg.definition_picture(text, kind)
         except engine.DefinitionError:
             drawn = None
     return {
+        "state_places": state_places(text, drawn) if drawn else [],
         "problems": problems[:MOST_PROBLEMS],
         "problem_count": len(problems),
         "picture": drawn,
@@ -167,11 +179,24 @@ def _checked_context(text: str) -> dict[str, Any]:
     }
 
 
+def _draft(
+    request: HttpRequest, scope: Scope, machine_arn: str, saved: str
+) -> DefinitionDraft | None:
+    """Return the reader's draft, None if it is what is saved or the reader discards it."""
+    if "fresh" in request.GET:
+        return None
+    draft = drafts.find_draft(scope.project, scope.principal.user, machine_arn)
+    return None if draft is None or draft.text == saved else draft
+
+
 def _typed_fields(scope: Scope, sent: dict[str, Any]) -> dict[str, Any]:
     return {
         "name": sent["name"],
         "role": sent["role"] or _default_role(scope),
         "text": sent["text"],
+        "type": sent["type"] or MachineType.STANDARD,
+        "note": sent["note"],
+        "unsaved": True,
     }
 
 
@@ -190,5 +215,13 @@ def _render_refusal(request: HttpRequest, error: ServiceError, **typed: Any) -> 
 
 
 def _render_form(request: HttpRequest, *, status: int = 200, **typed: Any) -> HttpResponse:
-    context = {"section": "machines", **_checked_context(typed["text"]), **typed}
+    machine = typed.get("machine")
+    kind = machine.type if machine else typed.get("type", MachineType.STANDARD)
+    context = {
+        "section": "machines",
+        "templates": TEMPLATES,
+        "suggestions": suggestions_for(scope_of(request)),
+        **_checked_context(typed["text"], kind),
+        **typed,
+    }
     return render(request, "editor/page.html", context, status=status)

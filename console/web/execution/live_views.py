@@ -192,6 +192,7 @@ def _paint_values(summaries: dict[str, steps.StepSummary], taken: set[str]) -> d
             "tone": summary.status.tone,
             "word": summary.status.word,
             "under": summary.under,
+            "badge": summary.badge,
             "label": summary.label,
             "spent": summary.duration,
             "since": summary.running_since,

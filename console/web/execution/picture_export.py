@@ -16,7 +16,7 @@ from console.web.execution import map_progress, steps
 from console.web.execution.page_parts import ending_context
 from console.web.execution.time_machine import open_trace_at
 from console.web.graph import svg
-from console.web.graph.shapes import CHAR, text_columns
+from console.web.graph.font_metrics import text_width_px
 
 if TYPE_CHECKING:
     from console.models import Execution, StateMachine
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _NO_XML = re.compile("[\ufffe\uffff]")
 _HEAD = 40  # pixels: what the caption takes
+_SIZE = 13  # pixels
 _LINE = 20  # pixels: what a notice takes
 TONES = {
     "succeeded": ("#187a34", "#e6f4ea"),
@@ -56,7 +57,9 @@ class PictureFrame:
 def picture_frame(picture: Picture, caption: str = "") -> PictureFrame:
     """Return the frame of a picture, wide enough for its caption and notices."""
     texts = (caption, *picture.notices)
-    width = max(picture.width, *(text_columns(text) * CHAR + 32 for text in texts if text), 0)
+    width = max(
+        picture.width, *(text_width_px(text, _SIZE, bold=True) + 32 for text in texts if text), 0
+    )
     head = _HEAD if caption else 0
     notices = tuple(
         (picture.height + _LINE * place, text) for place, text in enumerate(picture.notices, 1)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class StepSummary:
     """A state's line. ``note``: ``1.2 s``, ``3 of 5``; ``depth``: how many boxes it stands in.
 
-    ``in_children``: it runs in the child executions of a distributed Map.
+    ``in_children``: it runs in the child executions of a distributed Map. ``done``: how far a Map
+    is.
     """
 
     node: Node
@@ -36,6 +37,14 @@ class StepSummary:
     retries: int = 0
     note: str = ""
     in_children: bool = False
+    done: str = ""
+
+    @property
+    def badge(self) -> str:
+        """Return how often its work was repeated, else how often it was visited, "" for once."""
+        if self.retries:
+            return f"↻ {self.retries}"
+        return f"×{self.visits}" if 1 < self.visits < _WIDE else ""  # noqa: RUF001
 
     @property
     def label(self) -> str:
@@ -54,9 +63,9 @@ class StepSummary:
         """Return the small line under the name in the graph."""
         if self.in_children:
             return self.note or self.status.word
-        if not self.visits:
-            return f"{self.node.type} · {self.node.detail}" if self.node.detail else self.node.type
-        return f"{self.status.word} · {self.note}" if self.note else self.status.word
+        if self.status is formatting.STEP[""]:
+            return self.note or self.status.word
+        return " · ".join(part for part in (self.status.word, self.done, self.duration) if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +162,7 @@ def _visited_summary(
         visits=visits,
         retries=retries,
         note=_note_text(done, spent, retries, visits),
+        done=done,
     )
 
 

@@ -1,6 +1,6 @@
 """Define the shapes of a workflow's picture, and measure the room their words need.
 
-Sizes are pixels. Widths of words are estimates from average characters: nothing here knows a font.
+Sizes are pixels; ``font_metrics`` says how wide words are.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from unicodedata import east_asian_width
+
+from console.web.graph.font_metrics import text_width_px
 
 if TYPE_CHECKING:
     from engine import Node
@@ -17,9 +18,12 @@ Point = tuple[float, float]
 
 # Pixels: line of text, padding, head of a group, way from it to its first state and from its last
 # one out, gap of branches.
-LINE, PAD, HEAD, ENTRY, EXIT, GAP = 17, 16, 50, 26, 28, 20
-MIN_WIDTH, MAX_WORDS, CHAR = 184, 30, 7.4
-LABEL_WORDS, LABEL_CHAR, LABEL_HEIGHT = 30, 6.3, 18
+LINE, PAD, HEAD, ENTRY, EXIT, GAP = 17, 16, 67, 26, 28, 20
+MIN_WIDTH, MAX_NAME, MAX_DETAIL = 208, 270, 250
+NAME_SIZE, DETAIL_SIZE = 13, 12
+SIGNS = 52
+"""What stands beside the words: the sign on their left, and padding."""
+LABEL_WORDS, LABEL_HEIGHT = 30, 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +45,39 @@ class Box:
         return [(top + LINE * place, line) for place, line in enumerate(self.lines)]
 
     def _middle(self) -> float:
-        return (self.height - LINE * (len(self.lines) + 1)) / 2 + 13
+        return (self.height - LINE * (len(self.lines) + 2)) / 2 + 13
 
     @property
     def below(self) -> float:
-        """Return the baseline of the small line under the name, from the top of the box."""
+        """Return the baseline of the line under the name, its type, from the top of the box."""
         return self.rows[-1][0] + LINE - 1
+
+    @property
+    def last(self) -> float:
+        """Return the baseline of the last line, its status, from the top of the box."""
+        return self.below + LINE - 1
+
+    @property
+    def kind(self) -> str:
+        """Return what the state is, and what it calls: ``Task · lambda: ShipItem``."""
+        words = " ".join(self.node.detail.split())
+        text = f"{self.node.type} · {words}" if words else self.node.type
+        return fit_text(text, self.width - SIGNS, DETAIL_SIZE)
+
+    @property
+    def icon(self) -> str:
+        """Return the name of the icon of its type, or of the service that it calls."""
+        return state_icon(self.node.type, self.node.detail)
+
+    @property
+    def kind_y(self) -> float:
+        """Return where the icon of the type begins."""
+        return self.y + self.below - 11
+
+    @property
+    def right(self) -> float:
+        """Return the right edge."""
+        return self.x + self.width
 
     @property
     def rule_y(self) -> float:
@@ -100,37 +131,72 @@ class Picture:
     notices: tuple[str, ...] = ()
 
     @property
+    def icons(self) -> list[str]:
+        """Return the names of the icons in it, each once."""
+        return sorted({box.icon for box in self.boxes})
+
+    @property
     def weight(self) -> int:
         """Return how many things are drawn."""
         return len(self.boxes) + len(self.lines)
 
 
 def text_width(node: Node) -> float:
-    """Return how wide a state's box must be for its words."""
-    name = max(text_columns(line) for line in wrap_text(node.name)) * CHAR
-    detail = min(text_columns(node.detail) + len(node.type) + 3, MAX_WORDS + 8) * LABEL_CHAR
-    return max(MIN_WIDTH, name + 52, detail + 52)
+    """Return how wide a state's box must be for its words: its name is never cut."""
+    name = max(text_width_px(line, NAME_SIZE, bold=True) for line in wrap_text(node.name))
+    detail = text_width_px(f"{node.type} · {node.detail}" if node.detail else "", DETAIL_SIZE)
+    return max(MIN_WIDTH, name + SIGNS, min(detail, MAX_DETAIL) + SIGNS)
 
 
-def text_columns(text: str) -> float:
-    """Return how many average characters wide a text is."""
-    return sum(_char_columns(char) for char in text)
-
-
-def _char_columns(char: str) -> float:
-    if char.isascii():
-        return 1.35 if char.isupper() or char in "mw@%" else 1
-    return 2 if east_asian_width(char) in "WF" else 1.3
+def fit_text(text: str, room: float, size: float) -> str:
+    """Shorten a text to the room there is, in pixels."""
+    if text_width_px(text, size) <= room:
+        return text
+    while text and text_width_px(f"{text}…", size) > room:
+        text = text[:-1]
+    return f"{text.rstrip()}…"
 
 
 def wrap_text(name: str) -> list[str]:
     """Break a name into lines at blanks, or anywhere in a long word; nothing is left out."""
     lines = [""]
     for word in re.findall(r"\S{1,30}\s*", name) or [name]:
-        if lines[-1] and text_columns(lines[-1] + word.rstrip()) > MAX_WORDS:
+        if lines[-1] and text_width_px(lines[-1] + word.rstrip(), NAME_SIZE, bold=True) > MAX_NAME:
             lines.append("")
         lines[-1] += word
     return [line.rstrip() or " " for line in lines]
+
+
+_TYPES = {
+    "Task": "square-function",
+    "Choice": "split",
+    "Wait": "timer",
+    "Map": "layers",
+    "Parallel": "columns-3",
+    "Pass": "arrow-right",
+    "Succeed": "circle-check",
+    "Fail": "circle-x",
+}
+_SERVICES = {
+    "lambda": "square-function",
+    "activity": "user",
+    "dynamodb": "database",
+    "sqs": "inbox",
+    "sns": "megaphone",
+    "events": "radio",
+    "states": "workflow",
+    "ecs": "container",
+    "batch": "cpu",
+    "s3": "archive",
+    "http": "globe",
+}
+"""Service -> our picture of what it does; of any other one that of its type."""
+
+
+def state_icon(kind: str, detail: str) -> str:
+    """Return the name of a state's icon."""
+    service = re.split(r"\W", detail, maxsplit=1)[0].lower() if kind == "Task" else ""
+    return _SERVICES.get(service, _TYPES.get(kind, "square"))
 
 
 def cut_text(label: str) -> str:
@@ -140,4 +206,4 @@ def cut_text(label: str) -> str:
 
 def label_width(label: str) -> float:
     """Return how wide the plate behind a label must be."""
-    return text_columns(label) * LABEL_CHAR + 10
+    return text_width_px(label, DETAIL_SIZE) + 10

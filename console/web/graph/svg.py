@@ -371,5 +371,5 @@ _PAIR = re.compile(r"(-?[\d.]+),(-?[\d.]+)")
 def _picture_size(node: Node, inside: Picture | None) -> Point:
     rows = len(wrap_text(node.name))
     if inside is None:
-        return text_width(node), 14 + LINE * (rows + 1) + 8
+        return text_width(node), 14 + LINE * (rows + 2) + 8
     return inside.width + 2 * PAD, inside.height + HEAD + ENTRY + LINE * (rows - 1) + PAD + EXIT

@@ -61,7 +61,7 @@ def text_page(text: str, ids: Mapping[str, str], number: int = 1, chosen: str = 
     ``ids``: of the states that are marked, by name; ``number``: from 1, what is beyond is the last;
     ``chosen``: the id of a state, whose page is wanted instead.
     """
-    places = [place for place in _states(text) if place[0] in ids] if ids else []
+    places = [place for place in state_places(text) if place[0] in ids] if ids else []
     starts = [0, *(match.end() for match in re.finditer("\n", text))][::PAGE_LINES]
     at = next((start for name, start, _ in places if ids[name] == chosen), None)
     if at is not None:
@@ -82,7 +82,7 @@ def text_page(text: str, ids: Mapping[str, str], number: int = 1, chosen: str = 
     return TextPage(html, number, len(starts))
 
 
-def _states(text: str) -> Iterator[tuple[str, int, int]]:
+def state_places(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield (name, start of its key, end of its value) of every state of a valid text."""
     for path, start, end in _objects(text):
         if _is_state(path):

@@ -147,6 +147,20 @@ class DeleteVersionForm(PageForm):
         return number
 
 
+class RestoreForm(PageForm):
+    """The number of a revision to restore, and the revision of the machine that the reader saw."""
+
+    number = TextField(strip=False)
+    revision = TextField(strip=False)
+
+    def clean_number(self) -> int:
+        """Return the number of a revision."""
+        number: str = self.cleaned_data["number"]
+        if not re.fullmatch(r"\d{1,9}", number, re.ASCII):
+            raise ValidationError(f"The revision: got “{number}”, wanted its number.")
+        return int(number)
+
+
 class AliasForm(PageForm):
     """An alias for one or two versions. ``share``: percent that the second one gets."""
 

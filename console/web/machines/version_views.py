@@ -9,13 +9,21 @@ from typing import TYPE_CHECKING, Any
 from django.http import Http404
 from django.views.decorators.http import require_http_methods, require_safe
 
+from console.errors import ServiceError
 from console.models import Alias, Version
+from console.store.machines import machines, revisions
 from console.store.machines import versions as store
 from console.web.core import form_actions
 from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, scope_of
 from console.web.machines import definition_source
-from console.web.machines.forms import AliasForm, DeleteAliasForm, DeleteVersionForm, PublishForm
+from console.web.machines.forms import (
+    AliasForm,
+    DeleteAliasForm,
+    DeleteVersionForm,
+    PublishForm,
+    RestoreForm,
+)
 from console.web.machines.machine_views import machine_context
 
 if TYPE_CHECKING:
@@ -55,8 +63,12 @@ def _render_page(
     before = whole_number(request.GET.get("before", "")) or 0
     rows = store.list_versions(machine, before=before, limit=_PAGE + 1)
     newest = store.list_versions(machine, limit=1)
+    before_revision = whole_number(request.GET.get("before_revision", "")[:9]) or 0
+    saves = revisions.list_revisions(machine, before=before_revision, limit=_PAGE + 1)
     context = machine_context(machine) | {
         "tab": "versions",
+        "revisions": saves[:_PAGE],
+        "older_revisions": saves[_PAGE - 1].number if len(saves) > _PAGE else None,
         "versions": rows[:_PAGE],
         "older": rows[_PAGE - 1].number if len(rows) > _PAGE else None,
         "aliases": [
@@ -64,6 +76,7 @@ def _render_page(
             for each in store.list_aliases(store.Target(machine))
         ],
         "choices": [each.number for each in store.list_versions(machine, limit=_CHOICES)],
+        "revision": machines.revision_of(machine),
         "unpublished": not newest or newest[0].revision_id != machine.revision_id,
     }
     return render(request, "machines/versions.html", context | more, status=status)
@@ -114,7 +127,24 @@ def _delete_alias(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> 
     return f"{name} was deleted."
 
 
+def _restore(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
+    row = revisions.get_revision(machine, sent["number"])
+    now = (machine.definition_id, machine.role_arn)
+    if now == (row.definition_id, row.role_arn):
+        return f"The state machine is already as revision {row.number}."
+    machines.update_machine(
+        machine,
+        definition=row.definition.text,
+        role_arn=row.role_arn,
+        revision=sent["revision"],
+        note=f"Restored revision {row.number}",
+        actor=actor_of(scope),
+    )
+    return f"Revision {row.number} was restored."
+
+
 _ACTIONS: FormActions = {
+    "restore": ("UpdateStateMachine", RestoreForm, _restore),
     "publish": ("PublishStateMachineVersion", PublishForm, _publish),
     "delete-version": ("DeleteStateMachineVersion", DeleteVersionForm, _delete_version),
     "create": ("CreateStateMachineAlias", AliasForm, _put_alias),
@@ -138,7 +168,10 @@ class DiffSide:
 
 @require_safe
 def definition_diff(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Answer ``/machines/<name>/diff/?from=…&to=…``: versions, executions (``run:…``) or now."""
+    """Answer ``/machines/<name>/diff/?from=…&to=…``.
+
+    Both name a version, a revision (``rev:…``), an execution (``run:…``) or, by "", now.
+    """
     scope = scope_of(request)
     machine = scope.machine(machine_name)
     before = _diff_side(scope, machine, request.GET.get("from", ""))
@@ -162,6 +195,14 @@ def _diff_side(scope: Scope, machine: StateMachine, key: str) -> DiffSide:
         if version is None:
             raise Http404(f"“{machine.name}” has no version {key}.")
         return DiffSide(key, f"Version {key}", version.definition.text, version.role_arn)
+    if key.startswith("rev:"):
+        number = whole_number(key.removeprefix("rev:")[:9]) or 0
+        try:
+            revision = revisions.get_revision(machine, number)
+        except ServiceError as error:
+            raise Http404(error.message) from None
+        label = f"Revision {number}"
+        return DiffSide(key, label, revision.definition.text, revision.role_arn)
     if key.startswith("run:"):
         name = key.removeprefix("run:")
         run = scope.execution(machine.name, name)

@@ -73,7 +73,7 @@ def test_state_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     subject = _subject_of(scope, scope.machine(machine_name), SubjectForm(sent).values)
     graph = _graph_of(subject)
     if graph is None or "state" not in request.POST:
-        state = SubjectForm(sent).values["state"]
+        state = SubjectForm(sent).values["state"] or request.GET.get("state", "")
         first = _first_request(scope, subject, state, graph)
         return _render_form(request, subject, graph, first)
     test = TestRequest(**TestStateForm(request.POST).values)

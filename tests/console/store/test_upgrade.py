@@ -9,6 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
 
 from console import execution_rights
 from console.errors import InvalidDefinition
@@ -19,7 +20,8 @@ from tests.console.store.helpers import create, drain, one
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-BEFORE, AFTER = "0033_invitations", "0038_execution_note"
+BEFORE = "0033_invitations"
+AFTER = MigrationLoader(None).graph.leaf_nodes("console")[0][1]
 
 
 def migrate(name: str) -> Any:

@@ -16,7 +16,7 @@ from console.store.tasks import claim, workers
 from tests.console.store.helpers import PASS, WAIT, create, drain, one, start
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 LAMBDA = "arn:aws:lambda:us-east-1:123456789012:function:f"
 
@@ -166,6 +166,10 @@ class RecordingTransport:
     def send(self, channel: signals.Channel, values: tuple[object, ...]) -> None:
         """Remember the signal."""
         self.added.append((*channel, *values))
+
+    def send_all(self, given: Sequence[tuple[signals.Channel, tuple[object, ...]]]) -> None:
+        """Write the signals of a transaction of several changes."""
+        self.written += [(*channel, *values) for channel, values in given]
 
     def flush(self) -> None:
         """Write."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -172,3 +173,28 @@ def test_x10_nothing_but_idle_time_is_one_fold() -> None:
 def test_x10_a_fold_says_one_unit(milliseconds: int, said: str) -> None:
     """There is little room."""
     assert rough_duration(milliseconds) == said
+
+
+@pytest.mark.parametrize(
+    ("length", "texts"),
+    [
+        (3, ["1 ms", "2 ms"]),
+        (4_006, ["1.0 s", "2.0 s", "3.0 s"]),
+        (90 * 60_000, ["15 min 00 s", "30 min 00 s", "45 min 00 s", "1 h 00 min", "1 h 15 min"]),
+    ],
+)
+def test_the_axis_has_ticks_at_round_times(length: int, texts: list[str]) -> None:
+    """A few of them, in order, none where the words of the end stand."""
+    ticks = AxisSpan(1_000, 1_000 + length, 1_000 + length).ticks
+    assert [tick.text for tick in ticks] == texts
+    assert all(before.x < after.x for before, after in pairwise(ticks))
+
+
+def test_no_tick_is_in_a_fold() -> None:
+    """Idle time has words of its own."""
+    span = fold_idle_time(
+        AxisSpan(0, 3 * 24 * HOUR, 0), [(0, 60_000), (3 * 24 * HOUR - 9, 3 * 24 * HOUR)]
+    )
+    fold = span.folds[0]
+    assert span.ticks
+    assert not [tick for tick in span.ticks if fold.x <= tick.x <= fold.x + fold.width]

@@ -105,14 +105,15 @@ def die_at(monkeypatch: pytest.MonkeyPatch, commit: int, moment: str) -> list[in
                 return write(fn)
             if moment == "after":
                 done = write(fn)
-                if write is put:
+                if write in (put, merge):
                     done()
             raise Death
 
         return dying
 
-    put = writer._writer.put
+    put, merge = writer._writer.put, writer._merger.put
     monkeypatch.setattr(writer._writer, "put", deadly(put))
+    monkeypatch.setattr(writer._merger, "put", deadly(merge))
     monkeypatch.setattr(writer, "_write_here", deadly(writer._write_here))
     return count
 

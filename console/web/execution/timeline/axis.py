@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from console.models import HistoryEvent
 from console.statuses import ExecutionStatus
 from console.web.core import formatting
-from console.web.core.formatting import MINUTE
+from console.web.core.formatting import DAY, HOUR, MINUTE, SECOND
 from engine import event_types
 
 if TYPE_CHECKING:
@@ -33,6 +33,20 @@ SHORTEST = MINUTE
 MOST_LANES = 6
 MOST_WORDS = 6
 """Of more folds only the longest says how long it is: the others have a tooltip."""
+MOST_TICKS = 6
+_TICK_ROOM = 90
+"""Units: what the words of a tick take."""
+_STEPS = tuple(
+    count * unit
+    for unit, counts in (
+        (1, (1, 2, 5, 10, 20, 50, 100, 200, 500)),
+        (SECOND, (1, 2, 5, 10, 15, 30)),
+        (MINUTE, (1, 2, 5, 10, 15, 30)),
+        (HOUR, (1, 2, 3, 6, 12)),
+        (DAY, (1, 2, 7, 14, 30, 90)),
+    )
+    for count in counts
+)
 _FOLD = 60
 _MOST_FOLDED = 500  # units that all folds together may take
 _SHARE = 10  # idle time is folded if it is more than this part of the time something worked
@@ -91,6 +105,24 @@ class IdleFold:
 
 
 @dataclass(frozen=True, slots=True)
+class AxisTick:
+    """A mark on the axis: how long after its beginning, and where, in units."""
+
+    after_ms: int
+    x: float
+
+    @property
+    def text(self) -> str:
+        """Return how long after the beginning it is."""
+        return formatting.duration_text(self.after_ms)
+
+    @property
+    def share(self) -> str:
+        """Return where it stands, as a share of the width."""
+        return f"{self.x / WIDTH:.1%}"
+
+
+@dataclass(frozen=True, slots=True)
 class AxisSpan:
     """What the whole width stands for, in epoch milliseconds. ``now``: where what runs ends."""
 
@@ -110,6 +142,31 @@ class AxisSpan:
         if len(self.folds) <= MOST_WORDS:
             return self.folds
         return (max(self.folds, key=lambda fold: fold.until - fold.since),)
+
+    @property
+    def ticks(self) -> tuple[AxisTick, ...]:
+        """Return round times between the beginning and the end, none of them in a fold."""
+        idle = sum(fold.until - fold.since for fold in self.folds)
+        step = next((step for step in _STEPS if (self.length - idle) / step <= MOST_TICKS), 0)
+        if not step:
+            return ()
+        edges = [self.begin, *(edge for fold in self.folds for edge in (fold.since, fold.until))]
+        ticks: list[AxisTick] = []
+        for since, until in zip(edges[::2], [*edges[1::2], self.end], strict=True):
+            first = (since - self.begin) // step + 1
+            for after in range(first * step, until - self.begin, step):
+                x = self._x(self.begin + after)
+                if self._has_room(x, ticks[-1].x if ticks else 0):
+                    ticks.append(AxisTick(after, round(x, 1)))
+        return tuple(ticks)
+
+    def _has_room(self, x: float, last: float) -> bool:
+        """Tell whether the words of a tick fit: after the last ones, beside folds and the end."""
+        if x - last < _TICK_ROOM or x > WIDTH - _TICK_ROOM:
+            return False
+        return not any(
+            fold.x - _TICK_ROOM < x < fold.x + fold.width + _TICK_ROOM for fold in self.folds
+        )
 
     def place(self, since: int, until: int) -> tuple[float, float]:
         """Return x and width of a stretch of time."""

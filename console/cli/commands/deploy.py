@@ -1,0 +1,143 @@
+"""``stepyard deploy``: brings the state machines of a project onto a server."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from console.cli.connection import ConnectionRefused, add_connection_arguments, connect
+from console.cli.deployment import DeploymentChange, DeploymentRefused, plan_deployment
+from console.cli.discovery import read_paths
+from console.cli.documents import READ_FILES, SourceError
+from console.cli.output import write_error, write_line
+from console.cli.parameters import parse_parameters
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterator
+
+    from console.cli.connection import Connection
+    from console.cli.deployment import PlannedChange
+
+SUMMARY = "bring the state machines of files and projects onto a server"
+_MARKS = {
+    DeploymentChange.CREATE: "+",
+    DeploymentChange.UPDATE: "~",
+    DeploymentChange.UNCHANGED: "=",
+    DeploymentChange.DELETE: "-",
+}
+_LOOK_S = 0.5
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Take the paths, the parameters, and how to go about it."""
+    parser.add_argument(
+        "paths",
+        nargs="+",
+        metavar="PATH",
+        type=Path,
+        help="NAME.asl.json or .yaml, a folder of them, a template of SAM or CloudFormation, "
+        "cdk.out, serverless.yml, or what `terraform show -json` printed",
+    )
+    parser.add_argument(
+        "--param", action="append", default=[], metavar="NAME=VALUE", help="a parameter; repeatable"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only show what would change")
+    parser.add_argument("--diff", action="store_true", help="show what changes")
+    parser.add_argument("--watch", action="store_true", help="again whenever a file changes")
+    parser.add_argument("--stack", default="", help="mark state machines as parts of this stack")
+    parser.add_argument(
+        "--prune", action="store_true", help="delete those of --stack that are in no file any more"
+    )
+    add_connection_arguments(parser)
+
+
+def run_command(options: Namespace) -> int:
+    """Deploy once, or until Ctrl-C."""
+    try:
+        given = parse_parameters(options.param)
+        _check_options(options)
+        connection = connect(options)
+        if options.watch:
+            return _watch(options, connection, given)
+    except (SourceError, ConnectionRefused) as error:
+        write_error(str(error))
+        return 2
+    return _deploy(options, connection, given)
+
+
+def _check_options(options: Namespace) -> None:
+    if options.prune and not options.stack:
+        raise SourceError("--prune: got no --stack, wanted the one whose rest may go")
+
+
+def _deploy(options: Namespace, connection: Connection, given: dict[str, str]) -> int:
+    """Deploy once; return the exit code."""
+    try:
+        project = read_paths(options.paths, connection.account, given)
+        changes = plan_deployment(project, connection, stack=options.stack, prune=options.prune)
+        failed = _apply(options, changes)
+    except (SourceError, ConnectionRefused, DeploymentRefused, BotoCoreError, ClientError) as error:
+        write_error(str(error))
+        return 1
+    for note in project.notes:
+        write_error(f"left out: {note}")
+    return 1 if failed else 0
+
+
+def _apply(options: Namespace, changes: Iterator[PlannedChange]) -> int:
+    """Make the changes, each by itself; return how many the server refused."""
+    failed = 0
+    for planned in changes:
+        if not options.dry_run and planned.change is not DeploymentChange.UNCHANGED:
+            try:
+                planned.apply()
+            except (ClientError, DeploymentRefused) as error:
+                failed += 1
+                write_error(f"{planned.place}: {planned.kind} {planned.name}: {_reason(error)}")
+                continue
+        _show_change(planned, dry_run=options.dry_run)
+        if options.dry_run or options.diff:
+            for line in planned.diff:
+                write_line(f"  {line}")
+    return failed
+
+
+def _show_change(planned: PlannedChange, *, dry_run: bool) -> None:
+    done = f"would {planned.change}" if dry_run else f"{planned.change}d"
+    if planned.change is DeploymentChange.UNCHANGED:
+        done = "unchanged"
+    write_line(f"{_MARKS[planned.change]} {planned.kind} {planned.name}: {done}")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ClientError):
+        said = error.response["Error"]
+        return " ".join(f"{said['Code']}: {said['Message']}".split())
+    return str(error)
+
+
+def _watch(options: Namespace, connection: Connection, given: dict[str, str]) -> int:
+    """Deploy again whenever a file changes that was read; what is wrong is said, and mended."""
+    try:
+        while True:
+            present = _definitions(options.paths)
+            _deploy(options, connection, given)
+            # times are those of before each file was read: a change meanwhile is not missed
+            read = dict(READ_FILES)
+            while _definitions(options.paths) == present and not _has_changed(read):
+                time.sleep(_LOOK_S)
+    except KeyboardInterrupt:
+        return 0
+
+
+def _definitions(paths: list[Path]) -> set[Path]:
+    """Return the definitions in the folders that are watched: one may be new."""
+    return {file for path in paths if path.is_dir() for file in path.rglob("*.asl.*")}
+
+
+def _has_changed(read: dict[Path, int]) -> bool:
+    return any(not file.exists() or file.stat().st_mtime_ns != at for file, at in read.items())

@@ -1,0 +1,119 @@
+"""``stepyard pull``: writes state machines of a server, AWS included, and executions to files."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from console.cli.connection import ConnectionRefused, add_connection_arguments, connect
+from console.cli.output import write_error, write_line
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+SUMMARY = "write state machines and their last executions to files"
+_LISTED = ("name", "type", "roleArn", "stateMachineArn", "description")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Take which state machines, where to, and how many executions."""
+    parser.add_argument("machines", nargs="*", metavar="NAME", help="which ones (default: all)")
+    parser.add_argument("--to", type=Path, default=Path(), metavar="FOLDER", help="default: here")
+    parser.add_argument(
+        "--executions",
+        type=int,
+        default=0,
+        metavar="N",
+        help="also the last N executions of each",
+    )
+    add_connection_arguments(parser)
+
+
+def run_command(options: Namespace) -> int:
+    """Write them; only actions that read are called."""
+    try:
+        states = connect(options).states
+        arns = _machine_arns(states)
+        missing = set(options.machines) - arns.keys()
+        for name in options.machines or arns:
+            if name in arns:
+                _pull_machine(states, arns[name], options.to)
+                _pull_executions(states, arns[name], options.to / "executions", options.executions)
+                write_line(f"{options.to / _file_name(name)}.asl.json")
+    except (ConnectionRefused, BotoCoreError, ClientError, OSError) as error:
+        write_error(str(error))
+        return 1
+    for name in sorted(missing):
+        write_error(f"there is no state machine {name}")
+    return 1 if missing else 0
+
+
+def _machine_arns(states: Any) -> dict[str, str]:
+    pages = states.get_paginator("list_state_machines").paginate()
+    every = [machine for page in pages for machine in page["stateMachines"]]
+    return {machine["name"]: machine["stateMachineArn"] for machine in every}
+
+
+def _pull_machine(states: Any, arn: str, folder: Path) -> None:
+    """Write the definition as it is, and beside it what else is known of the machine."""
+    machine = states.describe_state_machine(stateMachineArn=arn)
+    aliases = states.list_state_machine_aliases(stateMachineArn=arn)["stateMachineAliases"]
+    versions = states.list_state_machine_versions(stateMachineArn=arn)["stateMachineVersions"]
+    about = {key: machine[key] for key in _LISTED if key in machine}
+    about["tags"] = states.list_tags_for_resource(resourceArn=arn)["tags"]
+    about["versions"] = [version["stateMachineVersionArn"] for version in versions]
+    about["aliases"] = [
+        _plain(
+            states.describe_state_machine_alias(stateMachineAliasArn=alias["stateMachineAliasArn"])
+        )
+        for alias in aliases
+    ]
+    folder.mkdir(parents=True, exist_ok=True)
+    name = _file_name(machine["name"])
+    (folder / f"{name}.asl.json").write_text(machine["definition"], encoding="utf-8")
+    _write_json(folder / f"{name}.machine.json", about)
+
+
+def _pull_executions(states: Any, arn: str, folder: Path, number: int) -> None:
+    """Write the last executions in three files each, as the AWS CLI prints them."""
+    if number < 1 or ":express:" in arn:
+        return
+    try:
+        listed = states.list_executions(stateMachineArn=arn, maxResults=min(number, 1000))
+    except states.exceptions.StateMachineTypeNotSupported:  # of an Express machine
+        return
+    for row in listed["executions"]:
+        execution = row["executionArn"]
+        inside = folder / _file_name(arn.rpartition(":")[2])
+        inside.mkdir(parents=True, exist_ok=True)
+        name = _file_name(row["name"])
+        pages = states.get_paginator("get_execution_history").paginate(executionArn=execution)
+        events = [event for page in pages for event in page["events"]]
+        machine = states.describe_state_machine_for_execution(executionArn=execution)
+        described = states.describe_execution(executionArn=execution)
+        _write_json(inside / f"{name}.history.json", {"events": events})
+        _write_json(inside / f"{name}.machine.json", _plain(machine))
+        _write_json(inside / f"{name}.execution.json", _plain(described))
+
+
+def _plain(answer: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in answer.items() if key != "ResponseMetadata"}
+
+
+def _write_json(path: Path, value: Any) -> None:
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=_as_iso)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def _as_iso(value: Any) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def _file_name(name: str) -> str:
+    """Return a name as that of a file: it leads out of no folder, whatever a server says."""
+    return re.sub(r"[^\w.-]", "_", name).lstrip(".") or "_"

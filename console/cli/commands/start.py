@@ -1,0 +1,154 @@
+"""``stepyard start``: starts an execution, and shows how it goes if asked to wait."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from console.cli.connection import ConnectionRefused, add_connection_arguments, connect
+from console.cli.documents import SourceError, load_document
+from console.cli.output import write_error, write_line
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterator
+
+    from console.cli.connection import Connection
+
+SUMMARY = "start an execution; --wait shows its states and returns its output"
+_LOOK_S = 0.3
+_TIMED_OUT = 3
+_WRONG_USE = 2
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Take the state machine, the input, and whether to wait."""
+    parser.add_argument("machine", metavar="NAME", help="name or ARN, also of a version or alias")
+    parser.add_argument(
+        "--input", default="{}", metavar="FILE", help="a file, - for stdin, or JSON"
+    )
+    parser.add_argument("--name", help="name of the execution")
+    parser.add_argument("--wait", action="store_true", help="until it has ended")
+    parser.add_argument(
+        "--timeout", type=float, default=3600, metavar="SECONDS", help="of --wait (default: 3600)"
+    )
+    add_connection_arguments(parser)
+
+
+def run_command(options: Namespace) -> int:
+    """Start it. Return 0 if it succeeded, 1 if not, 2 for wrong use, 3 if it runs on."""
+    try:
+        given = _read_input(options.input)
+        connection = connect(options)
+        arn = _machine_arn(connection, options.machine)
+        return _start(connection, arn, given, options)
+    except (SourceError, ConnectionRefused) as error:
+        write_error(str(error))
+        return _WRONG_USE
+    except (BotoCoreError, ClientError) as error:
+        write_error(str(error))
+        return 1
+
+
+def _read_input(word: str) -> str:
+    """Return the input as JSON text: from a file, from stdin, or as it is typed."""
+    if word == "-":
+        return sys.stdin.read()
+    path = Path(word)
+    if not word.lstrip().startswith(("{", "[", '"')) and path.suffix:
+        document = load_document(path)
+        return json.dumps(document, ensure_ascii=False)
+    try:
+        json.loads(word)
+    except ValueError:
+        raise SourceError(f"--input: got {word[:60]!r}, wanted a file, - or JSON") from None
+    return word
+
+
+def _machine_arn(connection: Connection, name: str) -> str:
+    if name.startswith("arn:"):
+        return name
+    return connection.account.arn("states", f"stateMachine:{name}")
+
+
+def _start(connection: Connection, arn: str, given: str, options: Namespace) -> int:
+    states = connection.states
+    request = {"stateMachineArn": arn, "input": given}
+    if options.name:
+        request["name"] = options.name
+    machine_arn = ":".join(arn.split(":")[:7])
+    kind = states.describe_state_machine(stateMachineArn=machine_arn)["type"]
+    if kind == "EXPRESS" and options.wait:
+        return _report(states.start_sync_execution(**request))
+    execution = states.start_execution(**request)["executionArn"]
+    if not options.wait:
+        write_line(execution)
+        return 0
+    write_state(execution)
+    return _wait(states, execution, options.timeout)
+
+
+def _wait(states: Any, execution: str, timeout_s: float) -> int:
+    """Show the states that are entered until the execution has ended; Ctrl-C leaves it running."""
+    deadline = time.monotonic() + timeout_s
+    last = 0
+    try:
+        while True:
+            found = states.describe_execution(executionArn=execution)
+            for event in _news(states, execution, last):
+                last = event["id"]
+                _show(event)
+            if found["status"] not in ("RUNNING", "PENDING_REDRIVE"):
+                return _report(found)
+            if time.monotonic() > deadline:
+                write_error(f"{execution} still runs after {timeout_s:g} s")
+                return _TIMED_OUT
+            time.sleep(_LOOK_S)
+    except KeyboardInterrupt:
+        write_error(f"{execution} runs on")
+        return _TIMED_OUT
+
+
+def _news(states: Any, execution: str, last: int) -> Iterator[dict[str, Any]]:
+    """Yield the events after the last one that was seen, in their order."""
+    request: dict[str, Any] = {"executionArn": execution, "reverseOrder": True}
+    fresh: list[dict[str, Any]] = []
+    while True:
+        page = states.get_execution_history(**request, includeExecutionData=False)
+        fresh += [event for event in page["events"] if event["id"] > last]
+        if "nextToken" not in page or page["events"][-1]["id"] <= last + 1:
+            break
+        request["nextToken"] = page["nextToken"]
+    yield from reversed(fresh)
+
+
+def _show(event: dict[str, Any]) -> None:
+    """Write a line for a state that is entered or left, and for what has an error."""
+    moment = event["timestamp"].strftime("%H:%M:%S")
+    for key, verb in (("stateEnteredEventDetails", "entered"), ("stateExitedEventDetails", "left")):
+        if key in event:
+            write_state(f"{moment}  {event[key]['name']}  {verb}")
+    for details in event.values():
+        if isinstance(details, dict) and details.get("error"):
+            write_state(f"{moment}  {event['type']}  {details['error']}")
+
+
+def write_state(text: str) -> None:
+    """Write a line of progress, which is no result: to stderr."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def _report(found: dict[str, Any]) -> int:
+    """Write the output, or what went wrong; return the exit code."""
+    if found["status"] == "SUCCEEDED":
+        write_line(found.get("output", ""))
+        return 0
+    reason = ": ".join(found[key] for key in ("error", "cause") if found.get(key))
+    write_error(f"{found['status']}{': ' if reason else ''}{reason}")
+    return 1

@@ -1,0 +1,250 @@
+"""Compare a project with a server, and make the difference."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from console.cli.connection import Connection
+    from console.cli.sources import MachineSource, RuleSource, SourceProject
+
+STACK = "stepyard:stack"
+"""Key of the tag that says which stack a state machine belongs to: only ``--prune`` reads it."""
+_ROLE = "stepyard"
+_TARGETS_AT_ONCE = 10
+
+
+class DeploymentChange(StrEnum):
+    """What a deployment does with a thing."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    UNCHANGED = "unchanged"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedChange:
+    """One thing of a plan. ``diff``: lines, as diff writes them; ``apply`` makes the change."""
+
+    change: DeploymentChange
+    kind: str
+    name: str
+    place: str
+    apply: Callable[[], Any]
+    diff: list[str] = field(default_factory=list)
+
+
+def plan_deployment(
+    project: SourceProject, connection: Connection, *, stack: str = "", prune: bool = False
+) -> Iterator[PlannedChange]:
+    """Yield what has to be done. With ``prune`` also what the stack had and the files have not."""
+    deployed = {}
+    for machine in project.machines:
+        arn = connection.account.arn("states", f"stateMachine:{machine.name}")
+        deployed[arn] = machine
+        yield _plan_machine(connection, machine, arn, stack)
+    for name in project.activities:
+        yield _plan_activity(connection, name)
+    for rule in project.rules:
+        yield _plan_rule(connection, rule)
+    if prune:
+        yield from _plan_pruning(connection, stack, set(deployed))
+
+
+# -- state machines --------------------------------------------------------------------------------
+
+
+def _plan_machine(
+    connection: Connection, machine: MachineSource, arn: str, stack: str
+) -> PlannedChange:
+    states = connection.states
+    tags = machine.tags | ({STACK: stack} if stack else {})
+    role = machine.role or connection.account.role(_ROLE)
+    wanted: dict[str, Any] = {"definition": machine.definition, "roleArn": role}
+    if machine.tracing is not None:
+        wanted["tracingConfiguration"] = {"enabled": machine.tracing}
+    present = _unless_missing(lambda: states.describe_state_machine(stateMachineArn=arn))
+
+    def create() -> None:
+        listed = [{"key": key, "value": value} for key, value in tags.items()]
+        states.create_state_machine(name=machine.name, type=machine.type, tags=listed, **wanted)
+
+    if present is None:
+        diff = _diff("", _pretty(machine.definition), machine.name)
+        return PlannedChange(
+            DeploymentChange.CREATE, "state machine", machine.name, machine.place, create, diff
+        )
+    if present["type"] != machine.type:
+        raise DeploymentRefused(
+            f"{machine.place}: Type: got {machine.type}, wanted {present['type']}, which the state "
+            "machine on the server has: its type cannot change"
+        )
+    if not machine.role:
+        wanted["roleArn"] = present["roleArn"]
+    diff = _machine_diff(machine.name, present, wanted)
+    missing = _missing_tags(states, arn, tags)
+
+    def update() -> None:
+        if diff:
+            states.update_state_machine(stateMachineArn=arn, **wanted)
+        if missing:
+            states.tag_resource(resourceArn=arn, tags=missing)
+
+    diff = diff + [f"+tag {tag['key']}={tag['value']}" for tag in missing]
+    change = DeploymentChange.UPDATE if diff else DeploymentChange.UNCHANGED
+    return PlannedChange(change, "state machine", machine.name, machine.place, update, diff)
+
+
+class DeploymentRefused(Exception):
+    """The server cannot take what a file has. The message is one line."""
+
+
+def _machine_diff(name: str, present: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
+    """Return the lines in which two state machines differ; the same JSON is the same."""
+    lines = []
+    if _parsed(present["definition"]) != _parsed(wanted["definition"]):
+        lines = _diff(_pretty(present["definition"]), _pretty(wanted["definition"]), name)
+    tracing = wanted.get("tracingConfiguration")
+    if tracing and tracing != (present.get("tracingConfiguration") or {"enabled": False}):
+        lines.append(f"+tracing {tracing['enabled']}")
+    if present["roleArn"] != wanted["roleArn"]:
+        lines += [f"-role {present['roleArn']}", f"+role {wanted['roleArn']}"]
+    return lines
+
+
+def _missing_tags(states: Any, arn: str, tags: dict[str, str]) -> list[dict[str, str]]:
+    if not tags:
+        return []
+    listed = states.list_tags_for_resource(resourceArn=arn)["tags"]
+    present = {tag["key"]: tag["value"] for tag in listed}
+    return [{"key": key, "value": tags[key]} for key in tags if present.get(key) != tags[key]]
+
+
+def _plan_pruning(connection: Connection, stack: str, kept: set[str]) -> Iterator[PlannedChange]:
+    states = connection.states
+    pages = states.get_paginator("list_state_machines").paginate()
+    for machine in [machine for page in pages for machine in page["stateMachines"]]:
+        arn = machine["stateMachineArn"]
+        if arn in kept:
+            continue
+        listed = states.list_tags_for_resource(resourceArn=arn)["tags"]
+        if {"key": STACK, "value": stack} in listed:
+            yield PlannedChange(
+                DeploymentChange.DELETE,
+                "state machine",
+                machine["name"],
+                f"stack {stack}",
+                partial(states.delete_state_machine, stateMachineArn=arn),
+            )
+
+
+def _plan_activity(connection: Connection, name: str) -> PlannedChange:
+    states = connection.states
+    arn = connection.account.arn("states", f"activity:{name}")
+    present = _unless_missing(lambda: states.describe_activity(activityArn=arn))
+    change = DeploymentChange.CREATE if present is None else DeploymentChange.UNCHANGED
+    return PlannedChange(change, "activity", name, "", lambda: states.create_activity(name=name))
+
+
+# -- rules -----------------------------------------------------------------------------------------
+
+
+def _plan_rule(connection: Connection, rule: RuleSource) -> PlannedChange:
+    events = connection.client("events")
+    wanted = {
+        "Name": rule.name,
+        "EventPattern": rule.pattern,
+        "ScheduleExpression": rule.schedule,
+        "State": "ENABLED" if rule.enabled else "DISABLED",
+        "Description": rule.description,
+    }
+    wanted = {key: value for key, value in wanted.items() if value}
+    present = _unless_missing(lambda: events.describe_rule(Name=rule.name)) or {}
+    targets = _targets(events, rule.name) if present else []
+    before = {key: present[key] for key in wanted if key in present}
+    gone = [target["Id"] for target in targets if target["Id"] not in _target_ids(rule)]
+
+    def put() -> None:
+        events.put_rule(**wanted)
+        for first in range(0, len(rule.targets), _TARGETS_AT_ONCE):
+            some = list(rule.targets[first : first + _TARGETS_AT_ONCE])
+            _check_entries(rule, events.put_targets(Rule=rule.name, Targets=some))
+        if gone:
+            events.remove_targets(Rule=rule.name, Ids=gone)
+
+    old = {"rule": _with_pattern(before), "targets": _sorted(targets)}
+    new = {"rule": _with_pattern(wanted), "targets": _sorted(rule.targets)}
+    diff = [] if old == new else _diff(_lines(old) if present else [], _lines(new), rule.name)
+    change = DeploymentChange.UPDATE if diff else DeploymentChange.UNCHANGED
+    return PlannedChange(
+        change if present else DeploymentChange.CREATE, "rule", rule.name, rule.place, put, diff
+    )
+
+
+def _targets(events: Any, name: str) -> list[dict[str, Any]]:
+    return list(events.list_targets_by_rule(Rule=name)["Targets"])
+
+
+def _target_ids(rule: RuleSource) -> set[str]:
+    return {target["Id"] for target in rule.targets}
+
+
+def _sorted(targets: Any) -> list[dict[str, Any]]:
+    return sorted(targets, key=lambda target: str(target["Id"]))
+
+
+def _with_pattern(rule: dict[str, Any]) -> dict[str, Any]:
+    """Return a rule with its pattern parsed: the same JSON is the same pattern."""
+    pattern = rule.get("EventPattern")
+    return {**rule, "EventPattern": _parsed(pattern)} if pattern else rule
+
+
+def _check_entries(rule: RuleSource, answer: dict[str, Any]) -> None:
+    for entry in answer.get("FailedEntries", ()):
+        raise DeploymentRefused(
+            f"{rule.place}: target {entry['TargetId']}: {entry['ErrorMessage']}"
+        )
+
+
+# -- comparing -------------------------------------------------------------------------------------
+
+
+def _unless_missing(describe: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
+    try:
+        return describe()
+    except ClientError as error:
+        code = error.response["Error"]["Code"]
+        if code.endswith(("DoesNotExist", "ResourceNotFoundException")):
+            return None
+        raise
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _pretty(text: str) -> list[str]:
+    parsed = _parsed(text)
+    return text.splitlines() if isinstance(parsed, str) else _lines(parsed)
+
+
+def _lines(value: Any) -> list[str]:
+    return json.dumps(value, indent=2, ensure_ascii=False).splitlines()
+
+
+def _diff(before: list[str] | str, after: list[str], name: str) -> list[str]:
+    lines = difflib.unified_diff(list(before), after, f"{name} (server)", name, lineterm="", n=2)
+    return list(lines)

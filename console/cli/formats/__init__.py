@@ -1,0 +1,1 @@
+"""Read state machines from files of other tools: one module a format."""

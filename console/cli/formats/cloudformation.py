@@ -1,0 +1,207 @@
+"""Templates of CloudFormation and of the Serverless Application Model (SAM)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from console.cli.documents import SourceError, load_document, substitute_placeholders
+from console.cli.formats.asl import definition_of_file
+from console.cli.intrinsics import Template
+from console.cli.sources import MachineSource, RuleSource, SourceProject, definition_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from console.cli.sources import Account
+
+MACHINES = ("AWS::StepFunctions::StateMachine", "AWS::Serverless::StateMachine")
+_SCHEDULED = ("Schedule", "ScheduleV2")
+_MATCHED = ("EventBridgeRule", "CloudWatchEvent")
+
+
+def is_template(document: Any) -> bool:
+    """Tell whether a document is a template."""
+    resources = document.get("Resources") if isinstance(document, dict) else None
+    return isinstance(resources, dict) and any(
+        isinstance(resource, dict) and "::" in str(resource.get("Type"))
+        for resource in resources.values()
+    )
+
+
+def read_template(
+    path: Path,
+    account: Account,
+    given: Mapping[str, str],
+    find_asset: Callable[[str], Path | None] = lambda _: None,
+    construct_paths: Mapping[str, str] | None = None,
+) -> SourceProject:
+    """Return what a template has.
+
+    ``find_asset``: key of an object in S3 -> the file it is from. ``construct_paths``: logical id
+    -> the path of a construct of the CDK, which names its resource.
+    """
+    body = load_document(path)
+    for logical_id, construct in (construct_paths or {}).items():
+        if logical_id in body.get("Resources", {}):
+            metadata = body["Resources"][logical_id].setdefault("Metadata", {})
+            metadata.setdefault("aws:cdk:path", construct)
+    template = Template(body, str(path), account, given)
+    reader = _Reader(template, path, account, find_asset)
+    project = SourceProject()
+    for logical_id, resource in template.resources.items():
+        reader.read(logical_id, resource, project)
+    return project
+
+
+class _Reader:
+    """Reads the resources of one template."""
+
+    def __init__(
+        self,
+        template: Template,
+        path: Path,
+        account: Account,
+        find_asset: Callable[[str], Path | None],
+    ) -> None:
+        self._template, self._path, self._account = template, path, account
+        self._find_asset = find_asset
+
+    def read(self, logical_id: str, resource: dict[str, Any], project: SourceProject) -> None:
+        """Add a resource to a project if it is one that a server knows."""
+        kind, properties = resource.get("Type"), resource.get("Properties") or {}
+        if kind in MACHINES:
+            project.machines.append(self._machine(logical_id, properties))
+            self._events(logical_id, properties.get("Events") or {}, project)
+        elif kind == "AWS::StepFunctions::Activity":
+            project.activities.append(self._template.physical_name(logical_id))
+        elif kind in ("AWS::Events::Rule", "AWS::Scheduler::Schedule"):
+            self._rule(logical_id, properties, project)
+
+    def _machine(self, logical_id: str, properties: dict[str, Any]) -> MachineSource:
+        kind = properties.get("StateMachineType") or properties.get("Type") or "STANDARD"
+        tracing = self._template.resolve(
+            properties.get("TracingConfiguration") or properties.get("Tracing") or {}
+        )
+        return MachineSource(
+            name=self._template.physical_name(logical_id),
+            definition=self._definition(logical_id, properties),
+            place=f"{self._path}: {logical_id}",
+            type=str(self._template.resolve(kind)),
+            role=self._role(properties),
+            tracing=_as_switch(tracing.get("Enabled")),
+            tags=_tags(self._template.resolve(properties.get("Tags") or {})),
+        )
+
+    def _role(self, properties: dict[str, Any]) -> str:
+        """Return the ARN of the role, "" if only AWS knows it: it is not judged here."""
+        try:
+            role = self._template.resolve(properties.get("RoleArn") or properties.get("Role"))
+        except SourceError:
+            return ""
+        return role if isinstance(role, str) and role.startswith("arn:") else ""
+
+    def _definition(self, logical_id: str, properties: dict[str, Any]) -> str:
+        given = self._template.resolve(properties.get("DefinitionSubstitutions") or {})
+        values = {name: _as_text(value) for name, value in given.items()}
+        if "DefinitionString" in properties:
+            text = self._template.resolve(properties["DefinitionString"])
+            return substitute_placeholders(definition_text(text), values)
+        if "Definition" in properties:
+            text = definition_text(self._template.resolve(properties["Definition"]))
+            return substitute_placeholders(text, values)
+        place = properties.get("DefinitionUri") or properties.get("DefinitionS3Location")
+        file = self._file(self._template.resolve(place))
+        if file is None:
+            raise SourceError(
+                f"{self._path}: {logical_id}: got no definition, wanted Definition, "
+                "DefinitionString, DefinitionUri or an asset that is here"
+            )
+        return definition_of_file(file, values)
+
+    def _file(self, place: Any) -> Path | None:
+        if isinstance(place, str):
+            return self._path.parent / place
+        if isinstance(place, dict) and "Key" in place:
+            return self._find_asset(str(place["Key"]))
+        return None
+
+    # -- events ------------------------------------------------------------------------------------
+
+    def _events(self, machine: str, events: dict[str, Any], project: SourceProject) -> None:
+        """Add the rules that SAM makes of the Events of a state machine."""
+        arn = self._template.arn_of(machine)
+        for name, event in events.items():
+            kind = event.get("Type")
+            said = self._template.resolve(event.get("Properties") or {})
+            if kind not in (*_SCHEDULED, *_MATCHED):
+                project.notes.append(f"{self._path}: {machine}: event {name} of type {kind}")
+                continue
+            target = {"Id": "machine", "Arn": arn}
+            target |= {key: said[key] for key in ("Input", "InputPath") if key in said}
+            pattern = said.get("Pattern") if kind in _MATCHED else None
+            rule = RuleSource(
+                name=said.get("Name") or f"{self._template.physical_name(machine)}-{name}",
+                place=f"{self._path}: {machine}: {name}",
+                pattern=json.dumps(pattern) if pattern else "",
+                schedule=said.get("Schedule") or said.get("ScheduleExpression") or "",
+                enabled=_is_enabled(said),
+                description=said.get("Description", ""),
+                targets=(target,),
+            )
+            project.rules.append(rule)
+
+    def _rule(self, logical_id: str, properties: dict[str, Any], project: SourceProject) -> None:
+        """Add a rule or a schedule of the template, if state machines are among its targets."""
+        try:
+            said = self._template.resolve(properties)
+        except SourceError as error:
+            project.notes.append(str(error))
+            return
+        listed = said.get("Targets") or ([said["Target"]] if "Target" in said else [])
+        targets = tuple(
+            {"Id": target.get("Id", "machine"), **_target_members(target)}
+            for target in listed
+            if ":states:" in str(target.get("Arn"))
+        )
+        if not targets:
+            project.notes.append(f"{self._path}: {logical_id}: a rule without a state machine")
+            return
+        pattern = said.get("EventPattern")
+        rule = RuleSource(
+            name=said.get("Name") or self._template.physical_name(logical_id),
+            place=f"{self._path}: {logical_id}",
+            pattern=json.dumps(pattern) if pattern else "",
+            schedule=said.get("ScheduleExpression", ""),
+            enabled=_is_enabled(said),
+            description=said.get("Description", ""),
+            targets=targets,
+        )
+        project.rules.append(rule)
+
+
+def _target_members(target: dict[str, Any]) -> dict[str, Any]:
+    known = ("Arn", "Input", "InputPath", "InputTransformer", "RetryPolicy")
+    return {key: target[key] for key in known if key in target}
+
+
+def _is_enabled(said: dict[str, Any]) -> bool:
+    return (
+        said.get("State", "ENABLED") != "DISABLED" and _as_switch(said.get("Enabled")) is not False
+    )
+
+
+def _as_switch(value: Any) -> bool | None:
+    return None if value is None else str(value).lower() == "true"
+
+
+def _as_text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _tags(value: Any) -> dict[str, str]:
+    """Return tags as an object: SAM has one, CloudFormation a list."""
+    if isinstance(value, list):
+        return {str(tag["Key"]): _as_text(tag["Value"]) for tag in value}
+    return {str(key): _as_text(tag) for key, tag in value.items()}

@@ -1,0 +1,159 @@
+"""Check the definitions of files, with their placeholders known."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+import engine
+from console.cli.discovery import definition_files, is_definition, read_paths
+from console.cli.documents import (
+    YAML_ENDS,
+    SourceError,
+    compose_yaml,
+    parse_document,
+    read_text,
+    substitute_placeholders,
+)
+from console.cli.formats import asl
+from console.cli.sources import Account, definition_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+_PLACEHOLDER = re.compile(r"\$\{[\w.:]+\}")
+_BARE = re.compile(r'"(?:[^"\\]|\\.)*"|\$\{[\w.:]+\}')
+
+
+def lint_path(
+    path: Path, kind: str, given: Mapping[str, str]
+) -> Iterator[tuple[str, Sequence[Any]]]:
+    """Yield a name and the problems of each definition that a file or folder has.
+
+    Raise ``SourceError`` for a file that cannot be read.
+    """
+    if path.is_dir() and not _is_project(path):
+        for file in definition_files(path):
+            if file.name.endswith(asl.ENDS):
+                yield from lint_path(file, kind, given)
+        return
+    if path.is_file() and _is_alone(path):
+        yield str(path), lint_text(read_text(path), str(path), kind, given)
+        return
+    for machine in read_paths([path], Account(), given).machines:
+        text = _without_bare_placeholders(machine.definition)
+        yield machine.place, _known(engine.check(text, machine.type), _parsed(text))
+
+
+def lint_text(text: str, name: str, kind: str, given: Mapping[str, str]) -> Sequence[Any]:
+    """Return the problems of a definition. ``name``: tells YAML, whose lines are found again."""
+    text = substitute_placeholders(text, dict(given))
+    if not name.endswith(YAML_ENDS):
+        text = _without_bare_placeholders(text)
+        return _known(engine.check(text, kind), _parsed(text))
+    document = parse_document(text, name)
+    root = compose_yaml(text)
+    problems = _known(engine.check(definition_text(document), kind), document)
+    return [_at_yaml(problem, root, document) for problem in problems]
+
+
+def _is_project(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in ("manifest.json", "template.yaml",
+        "template.yml", "template.json", "serverless.yml", "serverless.yaml"))  # fmt: skip
+
+
+def _is_alone(path: Path) -> bool:
+    """Tell whether a file is a definition, or no document at all, which the check then says."""
+    if path.name.endswith(asl.ENDS):
+        return True
+    try:
+        document = parse_document(read_text(path), str(path))
+    except SourceError:
+        return not path.name.endswith(YAML_ENDS)
+    return (
+        is_definition(document)
+        or not isinstance(document, dict)
+        or not ({"Resources", "stepFunctions", "format_version"} & document.keys())
+    )
+
+
+def _without_bare_placeholders(text: str) -> str:
+    """Put a number of the same length where a placeholder stands outside of a text."""
+    return _BARE.sub(
+        lambda match: match[0] if match[0].startswith('"') else "1".ljust(len(match[0])), text
+    )
+
+
+def _known(problems: Sequence[Any], document: Any) -> list[Any]:
+    """Leave out what is wrong with a value that a placeholder stands for."""
+    return [
+        problem
+        for problem in problems
+        if not _is_placeholder(_value_at(document, _keys(problem.location, document)))
+    ]
+
+
+def _is_placeholder(value: Any) -> bool:
+    return isinstance(value, str) and _PLACEHOLDER.search(value) is not None
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _keys(location: str, document: Any) -> list[Any]:
+    """Return the keys and numbers of a location such as ``/States/A/Branches[0]/StartAt``."""
+    keys: list[Any] = []
+    rest = location
+    while rest:
+        number = re.match(r"\[(\d+)\]", rest)
+        if number:
+            key: Any = int(number[1])
+            rest = rest[number.end() :]
+        else:
+            inside = [name for name in _names(document) if _begins(rest, name)]
+            if not inside:
+                break
+            key = max(inside, key=len)
+            rest = rest[len(key) + 1 :]
+        keys.append(key)
+        document = _value_at(document, [key])
+    return keys
+
+
+def _begins(rest: str, name: str) -> bool:
+    return rest.startswith("/" + name) and rest[len(name) + 1 : len(name) + 2] in ("", "/", "[")
+
+
+def _names(document: Any) -> list[str]:
+    return [str(name) for name in document] if isinstance(document, dict) else []
+
+
+def _value_at(document: Any, keys: Sequence[Any]) -> Any:
+    for key in keys:
+        try:
+            document = document[key]
+        except (LookupError, TypeError):
+            return None
+    return document
+
+
+def _at_yaml(problem: Any, root: yaml.Node | None, document: Any) -> Any:
+    """Return a problem with its line in the YAML file instead of that in the JSON made of it."""
+    node: Any = root
+    for key in _keys(problem.location, document):
+        if isinstance(node, yaml.SequenceNode) and isinstance(key, int):
+            node = node.value[key]
+        elif isinstance(node, yaml.MappingNode):
+            node = next((value for name, value in node.value if name.value == key), node)
+    if node is None:
+        return replace(problem, line=None, column=None)
+    return replace(problem, line=node.start_mark.line + 1, column=node.start_mark.column + 1)

@@ -1,0 +1,75 @@
+"""What a project of any tool has for a server: state machines, activities, rules, schedules."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+ACTIVITY_END = ":activity:"
+MACHINE_MARK = ":stateMachine:"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The account that a server serves, and the region that is deployed to."""
+
+    number: str = "123456789012"
+    region: str = "us-east-1"
+    partition: str = "aws"
+
+    def arn(self, service: str, resource: str) -> str:
+        """Return the ARN of a resource of this account and region."""
+        return f"arn:{self.partition}:{service}:{self.region}:{self.number}:{resource}"
+
+    def role(self, name: str) -> str:
+        """Return the ARN of a role."""
+        return f"arn:{self.partition}:iam::{self.number}:role/{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class MachineSource:
+    """A state machine of a file. ``role``: its ARN, "" if the file names none."""
+
+    name: str
+    definition: str
+    place: str
+    type: str = "STANDARD"
+    role: str = ""
+    tracing: bool | None = None
+    tags: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSource:
+    """A rule of EventBridge: a pattern or a schedule, and targets as PutTargets takes them."""
+
+    name: str
+    place: str
+    pattern: str = ""
+    schedule: str = ""
+    enabled: bool = True
+    description: str = ""
+    targets: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(slots=True)
+class SourceProject:
+    """All that was found. ``notes``: what a server does not take, one line each."""
+
+    machines: list[MachineSource] = field(default_factory=list)
+    activities: list[str] = field(default_factory=list)
+    rules: list[RuleSource] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, other: SourceProject) -> None:
+        """Add what another file has."""
+        self.machines += other.machines
+        self.activities += other.activities
+        self.rules += other.rules
+        self.notes += other.notes
+
+
+def definition_text(value: Any) -> str:
+    """Return a definition as text: an object is written as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)

@@ -1,0 +1,338 @@
+"""Write recorded changes to PostgreSQL, many in one transaction, by one statement a table.
+
+Theory of operation
+===================
+
+``write`` hands what it recorded (``recording``) to one thread of the process. That thread takes
+what is waiting, and sends it in two round trips, by psycopg's pipeline:
+
+    first trip    BEGIN, then each statement that must find its row: the version of a run, a task
+                  that is still open, a machine that is not being deleted, a name that is free
+    second trip   inserts, deletes, the queue's jobs, COMMIT
+
+Statements are merged over the changes: the rows of all stand in arrays, which ``unnest`` turns into
+a table. A statement returns the keys of the rows that it changed.
+
+**One of them fails.** A change whose row was not there has failed, and the others have not:
+
+    1. A, B and C are in one transaction. The first trip returns the keys of A and C only.
+    2. ROLLBACK. B is given back to the thread that wrote it, which runs its function alone, in a
+       transaction of its own: that finds out what is the matter (``Fenced``, a closed task, a name
+       that is taken), as if there were no merging.
+    3. A and C are sent again, without B.
+
+If a statement raises, nobody knows whose row it was: after ROLLBACK each change is run alone.
+
+**Two of one execution.** A task's outcome and a step of the same execution do not stand in one
+transaction, for a step deletes messages that the other inserts. The later one waits for the next:
+
+    1. The outcome of task 5 is waiting, and behind it a step that ends the execution.
+    2. The first transaction closes the task and inserts the message.
+    3. The second one ends the execution, and deletes the message.
+
+Outcomes of different tasks do stand in one transaction, and no row has two changes in it.
+
+**Locks.** Nobody waits for long, because all wait with it (``lock_timeout``):
+
+    1. A worker is stopped in the middle of a transaction, and holds the row of a run.
+    2. Another one takes the execution over. Its step waits for a quarter of a second.
+    3. ROLLBACK; each change is run alone, and only that step waits on, on its own thread.
+
+Two processes that lock each other's rows end in the same way, before the deadlock is detected.
+Nobody holds a row for long either, because the second trip follows the first at once
+(``idle_in_transaction_session_timeout``):
+
+    1. The network falls silent between the trips of a web process, which is killed then.
+    2. The server hears nothing of that, and its session holds the names of new executions.
+    3. After five seconds it ends the session. A client that starts one of the names again waits
+       for so long, and not for the five minutes of other transactions.
+
+**The connection dies.** Before COMMIT was sent nothing is committed, so the changes are sent again
+on a new connection, once. After that nobody knows, and each caller gets the outage:
+
+    1. COMMIT is sent, the server commits, and the connection breaks before its answer.
+    2. A step: the sweep finds the execution, and goes on from the version that is there.
+       An outcome: it is recorded again, and finds its task closed, which is what it wanted.
+       A claim: the sweep finds a task that is started here and in nobody's hands, and offers it.
+       A start: its client gets an error and calls again; its name finds the execution.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict, deque
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import structlog
+from django.apps import apps
+from django.db import connection
+from django.db.utils import InterfaceError, OperationalError
+
+from console.store.db import signals
+from console.store.db.recording import Recorded, Statement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from console.store.db.recording import Key, Row
+
+log = structlog.get_logger(__name__)
+_BEGIN = (
+    "BEGIN",
+    (
+        "SELECT set_config('lock_timeout', '250ms', true),"
+        " set_config('idle_in_transaction_session_timeout', '5s', true)"
+    ),
+)
+KEYED_ORDER, INSERT_ORDER = 20, 60
+_KEYS, _KEYS_S = 20, 0.3
+_keys_until: dict[str, float] = {}
+_keys: dict[str, deque[int]] = defaultdict(deque)
+_keys_lock = threading.Lock()
+_statements: dict[tuple[str, str], Statement] = {}
+
+
+class RunAlone(Exception):
+    """A change was not written with the others: its function has to be run by itself."""
+
+
+def inserting(table: str, columns: str) -> Statement:
+    """Return the statement that inserts rows of a table."""
+    statement = _statements.get((table, columns))
+    if statement is None:
+        types = column_types(table)
+        text = f"INSERT INTO {table} ({columns}) SELECT * FROM {{given}}"
+        own = tuple(types[name] for name in columns.split(", "))
+        statement = Statement(INSERT_ORDER, text, own, merged=text)
+        _statements[table, columns] = statement
+    return statement
+
+
+def inserting_keyed(table: str, columns: str, key: str) -> Statement:
+    """Return the statement that inserts rows with their keys, if nothing unique is taken."""
+    statement = _statements.get((table, key))
+    if statement is None:
+        types = column_types(table)
+        names = f"{key}, {columns}"
+        text = f"INSERT INTO {table} ({names}) SELECT * FROM {{given}}"
+        text += f" ON CONFLICT DO NOTHING RETURNING {key}"
+        own = tuple(types[name] for name in names.split(", "))
+        statement = Statement(KEYED_ORDER, text, own, key=(0,), merged=text)
+        _statements[table, key] = statement
+    return statement
+
+
+def next_key(table: str, key: str) -> int:
+    """Return a key that nobody else gets: the process takes some at a time.
+
+    It keeps them for a moment only, for pages tell by its key what is newer than what they show.
+    """
+    with _keys_lock:
+        if not _keys[table] or time.monotonic() > _keys_until[table]:
+            _keys[table].clear()
+            _keys_until[table] = time.monotonic() + _KEYS_S
+            connection.ensure_connection()
+            statement = "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)"
+            with connection.wrap_database_errors:
+                rows = connection.connection.execute(statement, [table, key, _KEYS]).fetchall()
+            _keys[table].extend(number for (number,) in rows)
+        return _keys[table].popleft()
+
+
+def column_types(table: str) -> dict[str, str]:
+    """Return column -> type, without lengths: a cast to a length would cut a text off."""
+    model = next(model for model in apps.get_models() if model._meta.db_table == table)  # noqa: SLF001
+    fields = model._meta.concrete_fields  # noqa: SLF001 - Django's documented API
+    return {
+        str(field.column): str(field.db_type(connection)).partition("(")[0]
+        for field in fields
+        if field.column
+    }
+
+
+# -- a group ---------------------------------------------------------------------------------------
+
+
+def take_together(waiting: Iterable[Recorded]) -> tuple[list[Recorded], list[Recorded]]:
+    """Return the changes that may stand in one transaction, and those that have to wait for it."""
+    group: list[Recorded] = []
+    left: list[Recorded] = []
+    owned: dict[Any, bool] = {}
+    keys: set[tuple[Statement, Key]] = set()
+    for change in waiting:
+        touched = _touched(change)
+        clash = any(
+            number in owned and (owned[number] or owns) for number, owns in touched.items()
+        ) or any(key in keys for key in change.keys if key[0].owns or key[0].joins)
+        (left if clash else group).append(change)
+        for number, owns in touched.items():
+            owned[number] = owns or clash or owned.get(number, False)
+        if not clash:
+            keys.update(change.keys)
+    return group, left
+
+
+def _touched(change: Recorded) -> dict[Any, bool]:
+    """Return execution -> whether the change wants it for itself."""
+    touched: dict[Any, bool] = {}
+    for statement, key in change.keys:
+        if statement.owns or statement.joins:
+            touched[key[0]] = statement.owns or touched.get(key[0], False)
+    return touched
+
+
+def commit(group: Sequence[Recorded]) -> dict[int, BaseException]:
+    """Commit changes together; return place -> why one was not written, of those that were not.
+
+    Raise an outage of the database: it is not known whether they were written.
+    """
+    failed: dict[int, BaseException] = {}
+    places = list(range(len(group)))
+    while places:
+        try:
+            missing = _try_commit([group[place] for place in places])
+        except (InterfaceError, OperationalError) as error:
+            if _is_broken():
+                raise
+            missing = dict.fromkeys(range(len(places)), error)
+        except Exception as error:  # noqa: BLE001 - nobody knows whose row it was
+            missing = dict.fromkeys(range(len(places)), error)
+        if not missing:
+            break
+        failed |= {places[place]: RunAlone() for place in missing}
+        places = [place for index, place in enumerate(places) if index not in missing]
+    return failed
+
+
+def _is_broken() -> bool:
+    own = connection.connection
+    return own is None or own.closed or own.broken
+
+
+def _try_commit(changes: Sequence[Recorded]) -> dict[int, BaseException | None]:
+    """Commit changes; return the places of those whose rows were not there: then none is written.
+
+    Raise what the database raises, after ROLLBACK.
+    """
+    merged: dict[Statement, list[Row]] = defaultdict(list)
+    for change in changes:
+        for statement, rows in change.rows.items():
+            merged[statement].extend(rows)
+    statements = sorted(merged, key=lambda statement: statement.order)
+    needed = [statement for statement in statements if statement.key]
+    others = [statement for statement in statements if not statement.key]
+    returned = _begin(needed, merged)
+    missing: dict[int, BaseException | None] = {
+        place: None
+        for place, change in enumerate(changes)
+        if any(key not in returned for key in change.keys)
+    }
+    own = connection.connection
+    if missing:
+        with connection.wrap_database_errors:
+            own.execute("ROLLBACK")
+        return missing
+    try:
+        with connection.wrap_database_errors, own.pipeline():
+            for statement in others:
+                _execute(statement, merged[statement])
+            _send_signals(changes)
+            own.execute("COMMIT")
+    except BaseException:
+        _roll_back()
+        raise
+    for change in changes:
+        change.returned = {key: returned[key] for key in change.keys}
+    return {}
+
+
+def _begin(
+    needed: Sequence[Statement], rows: dict[Statement, list[Row]]
+) -> dict[tuple[Statement, Key], Row]:
+    """Begin, run the statements that must find their rows, and return what they found.
+
+    Nothing is committed yet, so a connection that has died meanwhile is replaced, once.
+    """
+    for last in (False, True):
+        connection.ensure_connection()
+        own = connection.connection
+        try:
+            with connection.wrap_database_errors, own.pipeline():
+                for text in _BEGIN:
+                    own.execute(text, prepare=True)
+                cursors = [(each, _execute(each, rows[each])) for each in needed]
+            returned: dict[tuple[Statement, Key], Row] = {}
+            for statement, cursor in cursors:
+                size = len(statement.key)
+                for row in cursor.fetchall():
+                    returned[statement, tuple(row[:size])] = row[size:]
+        except (InterfaceError, OperationalError):
+            if last or not _is_broken():
+                _roll_back()
+                raise
+            connection.close()
+        except BaseException:
+            _roll_back()
+            raise
+        else:
+            return returned
+    raise AssertionError  # the loop returns or raises
+
+
+def _roll_back() -> None:
+    """Leave the connection as it was, or closed if it does not answer."""
+    own = connection.connection
+    if own is None or own.closed or own.broken:
+        return
+    try:
+        own.execute("ROLLBACK")
+    except psycopg.Error:
+        own.close()
+
+
+def _execute(statement: Statement, rows: Sequence[Row]) -> psycopg.Cursor[Any]:
+    arrays = [_array(column) for column in zip(*rows, strict=True)]
+    cursor: psycopg.Cursor[Any] = connection.connection.cursor()
+    return cursor.execute(statement.for_many, arrays, prepare=True)
+
+
+def _array(values: Sequence[Any]) -> str:
+    """Return values as the text of an array: psycopg takes several times as long for a list."""
+    first = next((value for value in values if value is not None), None)
+    if isinstance(first, str):
+        return (
+            "{" + ",".join(["NULL" if value is None else _quoted(value) for value in values]) + "}"
+        )
+    if isinstance(first, bool):
+        return "{" + ",".join(["NULL" if value is None else "ft"[value] for value in values]) + "}"
+    return "{" + ",".join(["NULL" if value is None else str(value) for value in values]) + "}"
+
+
+def _quoted(text: str) -> str:
+    if "\\" in text:
+        text = text.replace("\\", "\\\\")
+    return '"' + text.replace('"', '\\"') + '"'
+
+
+def _send_signals(changes: Sequence[Recorded]) -> None:
+    transport = signals.get_transport()
+    if transport is not None:
+        given = [signal for change in changes for signal in change.signals]
+        transport.send_all([signal for signal in given if transport.takes(signal[0])])
+
+
+def publish(change: Recorded) -> None:
+    """Do after the commit what the change asked for, and tell this process of it."""
+    transport = signals.get_transport()
+    hooks = list(change.after)
+    for channel, values in change.signals:
+        if transport is None or not transport.takes(channel) or transport.keeps(channel):
+            hooks.append(partial(signals.deliver, channel, *values))
+    for hook in hooks:
+        try:
+            hook()
+        except Exception:  # the commit stands, and the others have to hear of it
+            log.exception("a listener failed after a commit")

@@ -1,0 +1,79 @@
+"""Store what a machine was after each save: definition, role, who, when, and a note.
+
+AWS has versions, which somebody publishes. A revision is written by every save, in its transaction,
+whether a page, an SDK or an import saves.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from console.errors import ErrorCode, ServiceError
+from console.models import MachineRevision
+from console.store.db.texts import storable
+
+if TYPE_CHECKING:
+    from console.models import StateMachine
+    from console.store.db.audit import Actor
+
+KEPT = frozenset({"definition_id", "role_arn"})
+"""The columns of a machine whose change makes a revision."""
+LONGEST_NOTE = 500
+
+
+def add_revision(machine: StateMachine, actor: Actor, note: str) -> None:
+    """Keep a machine as it is now, inside the transaction that changed it and holds its row."""
+    _insert(machine, actor.name, storable(" ".join(note.split()))[:LONGEST_NOTE])
+
+
+def add_first_revision(machine: StateMachine) -> None:
+    """Keep a machine as it is before a change, if it is older than the table of revisions."""
+    if not machine.revisions.exists():
+        _insert(machine, _last_editor(machine), "")
+
+
+def _last_editor(machine: StateMachine) -> str:
+    names = json.loads(machine.edited_by) if machine.edited_by else []
+    return str(names[0]) if len(names) == 1 else ""
+
+
+def _insert(machine: StateMachine, saved_by: str, note: str) -> None:
+    newest = machine.revisions.order_by("-number").first()
+    MachineRevision(
+        state_machine=machine,
+        number=newest.number + 1 if newest else 1,
+        revision_id=machine.revision_id,
+        definition_id=machine.definition_id,
+        role_arn=machine.role_arn,
+        note=note,
+        saved_by=saved_by,
+        saved_ms=machine.updated_ms,
+    ).save(force_insert=True)
+
+
+def list_revisions(
+    machine: StateMachine, *, before: int = 0, limit: int = 50
+) -> list[MachineRevision]:
+    """Return up to ``limit`` revisions, newest first, from the one before number ``before``."""
+    rows = MachineRevision.objects.filter(state_machine=machine)
+    if before:
+        rows = rows.filter(number__lt=before)
+    return list(rows.order_by("-number")[:limit])
+
+
+def get_revision(machine: StateMachine, number: int) -> MachineRevision:
+    """Return a revision with its definition; raise ResourceNotFound."""
+    rows = MachineRevision.objects.select_related("definition")
+    row = rows.filter(state_machine=machine, number=number).first()
+    if row is None:
+        message = f"State machine {machine.name} has no revision {number}."
+        raise ServiceError(ErrorCode.ResourceNotFound, message)
+    return row
+
+
+def find_revision(machine: StateMachine, revision_id: str) -> MachineRevision | None:
+    """Return the revision that a machine was at when it had this id, None if it was not kept."""
+    rows = MachineRevision.objects.select_related("definition")
+    rows = rows.filter(state_machine=machine, revision_id=revision_id)
+    return rows.order_by("-number").first()

@@ -1,0 +1,457 @@
+"""The edits of a graph: each takes a definition's tree, changes it, and returns what to select.
+
+Every function raises ``EditRefused`` for an edit that cannot be made, and has changed nothing then:
+the caller throws the tree away.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from console.web.editor.edits.definition_tree import (
+    FIELD_ORDER,
+    LONGEST_NAME,
+    EditRefused,
+    StateBlock,
+    StatePlace,
+    inner_blocks,
+    put_field,
+    reachable,
+    transitions_of,
+    transitions_to,
+)
+from console.web.editor.edits.json_tree import (
+    JsonContainer,
+    JsonEntry,
+    JsonScalar,
+    as_container,
+    fresh_value,
+    move_indent,
+    rename_key,
+)
+from console.web.editor.edits.palette import (
+    EXIT,
+    PIECES,
+    Piece,
+    States,
+    branch,
+    catcher,
+    choice_rule,
+    default_retrier,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from console.web.editor.edits.definition_tree import DefinitionTree
+
+END = ""
+"""As the target of a transition: the state ends its block."""
+_RECOVERING = ("Task", "Parallel", "Map")
+
+
+@dataclass(frozen=True, slots=True)
+class EditDone:
+    """The state to select after an edit, "" for none, and what happened, in words."""
+
+    selected: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class GraphEdge:
+    """An edge of the graph. ``source``: "" for the start of a block; ``target``: "" for its end.
+
+    ``occurrence``: which of the edges between the two, from 0. ``owner`` and ``index``: the block
+    whose start it is.
+    """
+
+    source: str = ""
+    target: str = ""
+    occurrence: int = 0
+    owner: str = ""
+    index: int = 0
+
+
+# -- inserting -------------------------------------------------------------------------------------
+
+
+def insert_piece(tree: DefinitionTree, edge: GraphEdge, key: str) -> EditDone:
+    """Insert a piece of the palette in an edge."""
+    piece = PIECES.get(key)
+    if piece is None:
+        raise EditRefused(f"The palette has no “{key}”.")
+    block = tree.place(edge.source).block if edge.source else tree.block(edge.owner, edge.index)
+    target = edge.target or (block.start if not edge.source else END)
+    position = tree.place(edge.source).position + 1 if edge.source else 0
+    states = _named_states(tree, piece)
+    first = next(iter(states))
+    _check_still_reached(block, edge, target, piece)
+    _lead_edge(block, edge, target, first)
+    exit_to = target
+    if target == END and _needs_a_state(states):
+        exit_to = tree.free_name("Done")
+        states[exit_to] = {"Type": "Succeed"}
+    _insert_states(block, states, position, exit_to)
+    return EditDone(first, f"Inserted {first}.")
+
+
+def _named_states(tree: DefinitionTree, piece: Piece) -> States:
+    """Return the states of a piece under names that are free, also in their branches."""
+    states = piece.make(tree.language(""))
+    names = {name: tree.free_name(name) for name in _all_names(states)}
+    renamed: States = _renamed(states, names)
+    return renamed
+
+
+def _all_names(states: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
+    for name, state in states.items():
+        yield name
+        blocks = [*state.get("Branches", ()), state.get("ItemProcessor"), state.get("Iterator")]
+        for block in blocks:
+            yield from _all_names(block["States"]) if block else ()
+
+
+def _renamed(states: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    def state(value: Any, key: str = "") -> Any:
+        if isinstance(value, str):
+            is_name = key in ("Next", "Default", "StartAt")
+            return names.get(value, value) if is_name else value
+        if isinstance(value, list):
+            return [state(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        return {
+            name: _renamed(inner, names) if name == "States" else state(inner, name)
+            for name, inner in value.items()
+        }
+
+    return {names.get(name, name): state(value) for name, value in states.items()}
+
+
+def _check_still_reached(block: StateBlock, edge: GraphEdge, target: str, piece: Piece) -> None:
+    if piece.goes_on or target == END:
+        return
+    others = [each for each in transitions_to(block, target) if each.key != "StartAt"]
+    if len(others) <= (1 if edge.source else 0):
+        raise EditRefused(
+            f"After {piece.label} nothing would lead to “{target}” any more. Insert it in the edge "
+            "to End, or where a Choice branches."
+        )
+
+
+def _lead_edge(block: StateBlock, edge: GraphEdge, target: str, name: str) -> None:
+    """Let an edge lead to a state."""
+    if not edge.source:
+        block.node.put("StartAt", name)
+        return
+    state = block.state(edge.source)
+    if state is None:
+        raise EditRefused(f"The text has no state “{edge.source}” any more.")
+    if target == END:
+        if state.text("Type") in ("Succeed", "Fail", "Choice"):
+            raise EditRefused(f"Nothing follows “{edge.source}”: it is a {state.text('Type')}.")
+        lead_to(state, name)
+        return
+    edges = [each for each in transitions_of(state) if each.target == target]
+    if edge.occurrence >= len(edges):
+        raise EditRefused(f"“{edge.source}” does not lead to “{target}” any more.")
+    edges[edge.occurrence].lead_to(name)
+
+
+def lead_to(state: JsonContainer, target: str) -> None:
+    """Set ``Next`` of a state, or ``End``; the field keeps its place."""
+    old, new = ("Next", "End") if target == END else ("End", "Next")
+    value: Any = True if target == END else target
+    entry = state.find(old)
+    if entry is not None and state.find(new) is None:
+        rename_key(entry, new)
+        entry.value = fresh_value(value)
+        return
+    state.drop(old)
+    put_field(state, new, value)
+
+
+def _needs_a_state(states: States) -> bool:
+    """Tell whether a Choice leads to the exit: it cannot end a block by itself."""
+    return any(
+        EXIT in [state.get("Default"), *(rule["Next"] for rule in state["Choices"])]
+        for state in states.values()
+        if state["Type"] == "Choice"
+    )
+
+
+def _insert_states(block: StateBlock, states: States, position: int, exit_to: str) -> None:
+    for place, (name, state) in enumerate(states.items()):
+        resolved = _with_exit(state, exit_to)
+        block.states.put(name, resolved, at=position + place)
+
+
+def _with_exit(state: dict[str, Any], exit_to: str) -> dict[str, Any]:
+    """Return a state whose transitions to ``EXIT`` lead where the edge led, or end."""
+    made: dict[str, Any] = {}
+    for key, value in state.items():
+        if key == "Next" and value == EXIT:
+            made |= {"Next": exit_to} if exit_to else {"End": True}
+        elif key in ("Choices", "Catch"):
+            made[key] = [
+                {**rule, "Next": exit_to if rule["Next"] == EXIT else rule["Next"]}
+                for rule in value
+            ]
+        else:
+            made[key] = exit_to if value == EXIT else value
+    return dict(sorted(made.items(), key=lambda field: FIELD_ORDER.index(field[0])))
+
+
+# -- the menu of a node ----------------------------------------------------------------------------
+
+
+def delete_state(tree: DefinitionTree, name: str) -> EditDone:
+    """Take a state out and let what led to it lead to what followed it."""
+    place = tree.place(name)
+    block = place.block
+    after = _follower(place)
+    if after is END or block.state(after) is None:
+        _end_here(block, place)
+    else:
+        for transition in transitions_to(block, name):
+            transition.lead_to(after)
+    before = reachable_with(block, place)
+    block.states.remove(place.entry)
+    lost = [gone for gone in before - reachable(block) if gone != name and block.state(gone)]
+    for gone in lost:
+        entry = block.states.find(gone)
+        if entry is not None:
+            block.states.remove(entry)
+    also = f" Nothing led to {', '.join(sorted(lost))} any more: gone, too." if lost else ""
+    return EditDone(END, f"Deleted {name}.{also}")
+
+
+def reachable_with(block: StateBlock, place: StatePlace) -> set[str]:
+    """Return what a block reaches together with what a state of it leads to."""
+    seen = reachable(block)
+    waiting = [each.target for each in transitions_of(place.node)]
+    while waiting:
+        name = waiting.pop()
+        state = block.state(name)
+        if name not in seen and state is not None:
+            seen.add(name)
+            waiting += [each.target for each in transitions_of(state)]
+    return seen
+
+
+def _follower(place: StatePlace) -> str:
+    """Return the state that follows: ``Next``, or the ``Default`` or first rule of a Choice."""
+    for key in ("Next", "Default"):
+        if place.node.text(key) not in ("", place.name):
+            return place.node.text(key)
+    rules = [] if place.type != "Choice" else transitions_of(place.node)
+    return next((rule.target for rule in rules if rule.target != place.name), END)
+
+
+def _end_here(block: StateBlock, place: StatePlace) -> None:
+    """Let what led to a state that ends the block end it instead."""
+    name = place.name
+    if block.start == name:
+        others = [entry.key for entry in block.states.entries if entry.key != name]
+        if not others:
+            raise EditRefused(f"“{name}” is the only state here. Insert another one first.")
+        block.node.put("StartAt", others[0])
+    for transition in transitions_to(block, name):
+        if transition.rules is None:
+            if transition.key == "Default":
+                transition.holder.drop("Default")
+            else:
+                lead_to(transition.holder, END)
+            continue
+        entries = transition.rules.entries
+        if len(entries) == 1 and _is_choice_rule(block, transition.rules):
+            raise EditRefused(
+                f"The only rule of a Choice leads to “{name}”. Delete the Choice, or give the rule "
+                "another target first."
+            )
+        transition.rules.remove(next(each for each in entries if each.value is transition.holder))
+    for entry in block.states.entries:
+        state = entry.value
+        catchers = state.child("Catch") if isinstance(state, JsonContainer) else None
+        if isinstance(state, JsonContainer) and catchers is not None and not catchers.entries:
+            state.drop("Catch")
+
+
+def _is_choice_rule(block: StateBlock, rules: JsonContainer) -> bool:
+    states = [entry.value for entry in block.states.entries]
+    return any(
+        isinstance(state, JsonContainer) and state.child("Choices") is rules for state in states
+    )
+
+
+def rename_state(tree: DefinitionTree, name: str, wish: str) -> EditDone:
+    """Give a state another name, wherever it is named."""
+    wish = wish.strip()
+    if wish == name:
+        return EditDone(name, "")
+    place = tree.place(name)
+    if not wish or len(wish) > LONGEST_NAME:
+        raise EditRefused(f"A name: got {len(wish)} characters, wanted 1 to {LONGEST_NAME}.")
+    if any(other.name == wish for other in tree.places()):
+        raise EditRefused(f"There is a state “{wish}” already.")
+    for transition in transitions_to(place.block, name):
+        transition.lead_to(wish)
+    rename_key(place.entry, wish)
+    return EditDone(wish, f"Renamed {name} to {wish}.")
+
+
+def duplicate_state(tree: DefinitionTree, name: str) -> EditDone:
+    """Insert a copy of a state behind it."""
+    place = tree.place(name)
+    if place.type in ("Succeed", "Fail"):
+        raise EditRefused(f"Nothing follows “{name}”, so nothing would lead to its copy.")
+    value = place.block.states.value(name)
+    names = {each: tree.free_name(each) for each in _all_names({name: value})}
+    copy = names[name]
+    made = dict(_renamed({name: value}, names)[copy])
+    kept = {"Next": value.get("Next"), "Default": value.get("Default")}
+    made |= {key: target for key, target in kept.items() if target is not None}
+    for key in ("Choices", "Catch"):
+        if key in value:
+            made[key] = value[key]
+    place.block.states.put(copy, made, at=place.position + 1)
+    if place.type == "Choice":
+        put_field(place.node, "Default", copy)
+    else:
+        lead_to(place.node, copy)
+    return EditDone(copy, f"Duplicated {name} as {copy}.")
+
+
+def wrap_state(tree: DefinitionTree, name: str, wrapper: str) -> EditDone:
+    """Put a state into a new Parallel or Map, which gets its transitions and its Catch."""
+    place = tree.place(name)
+    if place.type == "Choice":
+        raise EditRefused(f"“{name}” is a Choice: its targets would be outside of the {wrapper}.")
+    outer = tree.free_name(wrapper)
+    block = place.block
+    following = place.node.text("Next")
+    catchers = place.node.value("Catch")
+    moved = _inner_copy(place)
+    shell: dict[str, Any] = {"Type": wrapper}
+    states = {"StartAt": name, "States": {name: {}}}
+    if wrapper == "Parallel":
+        shell["Branches"] = [states]
+    else:
+        shell["ItemProcessor"] = {"ProcessorConfig": {"Mode": "INLINE"}, **states}
+    shell |= {"Catch": catchers} if catchers else {}
+    shell |= {"Next": following} if following else {"End": True}
+    for transition in transitions_to(block, name):
+        transition.lead_to(outer)
+    indent = place.entry.lead.rpartition("\n")[2]
+    rename_key(place.entry, outer)
+    place.entry.value = node = as_container(fresh_value(shell, indent))
+    target = as_container(
+        next(entry.value for entry in inner_blocks(node)[0].entries if entry.key == "States")
+    ).entries[0]
+    target.value = move_indent(moved, indent, target.lead.rpartition("\n")[2])
+    return EditDone(outer, f"Wrapped {name} in {outer}.")
+
+
+def _inner_copy(place: StatePlace) -> JsonContainer:
+    moved = place.node
+    moved.drop("Catch")
+    if place.type not in ("Succeed", "Fail"):
+        lead_to(moved, END)
+    return moved
+
+
+def _recovering(tree: DefinitionTree, name: str, field: str) -> StatePlace:
+    place = tree.place(name)
+    if place.type not in _RECOVERING:
+        raise EditRefused(f"{field} is for Task, Parallel and Map; “{name}” is a {place.type}.")
+    return place
+
+
+def add_retry(tree: DefinitionTree, name: str) -> EditDone:
+    """Add a retrier with backoff, before one that takes every error."""
+    place = _recovering(tree, name, "Retry")
+    _add_rule(place.node, "Retry", default_retrier())
+    return EditDone(name, f"{name} is retried.")
+
+
+def add_catch(tree: DefinitionTree, name: str, target: str = "") -> EditDone:
+    """Add a catcher of every error. ``target``: a state of the block; "" makes a Fail."""
+    place = _recovering(tree, name, "Catch")
+    catchers = place.node.child("Catch")
+    if any("States.ALL" in (each.value("ErrorEquals") or ()) for each in _items(catchers)):
+        raise EditRefused(f"“{name}” catches every error already.")
+    if target and place.block.state(target) is None:
+        raise EditRefused(f"“{target}” does not stand beside “{name}”.")
+    goal = target or tree.free_name(f"{name} failed"[:LONGEST_NAME])
+    _add_rule(place.node, "Catch", catcher(tree.language(name), goal))
+    if not target:
+        fail = {"Type": "Fail", "Error": "Failed", "Cause": f"{name} failed"}
+        place.block.states.put(goal, fail, at=place.position + 1)
+    return EditDone(goal if not target else name, f"Errors of {name} lead to {goal}.")
+
+
+def _items(array: JsonContainer | None) -> list[JsonContainer]:
+    return array.items() if array is not None else []
+
+
+def _add_rule(state: JsonContainer, field: str, rule: dict[str, Any]) -> None:
+    rules = state.child(field)
+    if rules is None or not rules.entries:
+        put_field(state, field, [rule])
+        return
+    last = rules.items()[-1] if rules.items() else None
+    if last is not None and "States.ALL" in (last.value("ErrorEquals") or ()):
+        entry = JsonEntry(JsonScalar("null"))
+        rules.insert(entry, len(rules.entries) - 1)
+        entry.value = fresh_value(rule, entry.lead.rpartition("\n")[2])
+    else:
+        rules.append(rule)
+
+
+def add_branch(tree: DefinitionTree, name: str) -> EditDone:
+    """Add a branch with one state to a Parallel."""
+    place = tree.place(name)
+    branches = place.node.child("Branches")
+    if place.type != "Parallel" or branches is None:
+        raise EditRefused(f"Only a Parallel has branches; “{name}” is a {place.type}.")
+    wish = f"Branch {chr(ord('A') + len(branches.entries) % 26)}"
+    first = tree.free_name(wish)
+    branches.append(branch(first), place.node.indent)
+    return EditDone(first, f"Added a branch to {name}.")
+
+
+def add_rule(tree: DefinitionTree, name: str) -> EditDone:
+    """Add a rule with a new state to a Choice."""
+    place = tree.place(name)
+    if place.type != "Choice":
+        raise EditRefused(f"Only a Choice has rules; “{name}” is a {place.type}.")
+    exits = transitions_of(place.node)
+    rule = choice_rule(tree.language(name))
+    goal = tree.free_name("Pass")
+    after = exits[-1].target if exits else END
+    step = {"Type": "Pass", "Next": after} if after else {"Type": "Pass", "End": True}
+    rules = place.node.child("Choices")
+    if rules is None:
+        put_field(place.node, "Choices", [{**rule, "Next": goal}])
+    else:
+        rules.append({**rule, "Next": goal}, place.node.indent)
+    place.block.states.put(goal, step, at=place.position + 1)
+    return EditDone(name, f"Added a rule to {name}, which leads to {goal}.")
+
+
+# -- the form of a state ---------------------------------------------------------------------------
+
+
+def put_fields(tree: DefinitionTree, name: str, fields: Mapping[str, Any]) -> EditDone:
+    """Set fields of a state; None takes one out. ``Next``: "" ends the block."""
+    place = tree.place(name)
+    for key, value in fields.items():
+        if key == "Next":
+            lead_to(place.node, value or END)
+        elif value is None:
+            place.node.drop(key)
+        else:
+            put_field(place.node, key, value)
+    return EditDone(name, f"Changed {name}.")

@@ -1,0 +1,105 @@
+"""Answer the presses in the graph of the editor: the form of a state, the palette, every edit.
+
+A request carries the whole text of the editor. The answer carries the changed text, which the
+page's script puts into the editor as one step of its undo history, and the panel to show.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.views.decorators.http import require_POST
+
+from console.web.core.numbers import whole_number
+from console.web.core.scope import render, require, scope_of
+from console.web.editor.edits import operations
+from console.web.editor.edits.definition_tree import DefinitionTree, EditRefused
+from console.web.editor.edits.operations import EditDone, GraphEdge
+from console.web.editor.edits.palette import PIECES, PieceGroup
+from console.web.editor.forms import GraphEditForm
+from console.web.editor.state_form import read_fields, state_form
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from django.http import HttpRequest, HttpResponse
+
+    Act = Callable[[DefinitionTree, Mapping[str, str]], EditDone]
+
+
+def _edge(sent: Mapping[str, str]) -> GraphEdge:
+    return GraphEdge(
+        source=sent["source"],
+        target=sent["target"],
+        occurrence=whole_number(sent["occurrence"]) or 0,
+        owner=sent["owner"],
+        index=whole_number(sent["index"]) or 0,
+    )
+
+
+def _save_form(tree: DefinitionTree, sent: Mapping[str, str]) -> EditDone:
+    state = sent["state"]
+    changed = read_fields(tree, state, sent)
+    if changed:
+        operations.put_fields(tree, state, changed)
+    renamed = operations.rename_state(tree, state, sent["name"] or state)
+    if not changed and not renamed.message:
+        return EditDone(state, "Nothing was changed.")
+    return EditDone(renamed.selected, renamed.message or f"Changed {state}.")
+
+
+_ACTS: dict[str, Act] = {
+    "show": lambda _, sent: EditDone(sent["state"], ""),
+    "insert": lambda tree, sent: operations.insert_piece(tree, _edge(sent), sent["piece"]),
+    "save": _save_form,
+    "delete": lambda tree, sent: operations.delete_state(tree, sent["state"]),
+    "duplicate": lambda tree, sent: operations.duplicate_state(tree, sent["state"]),
+    "wrap-parallel": lambda tree, sent: operations.wrap_state(tree, sent["state"], "Parallel"),
+    "wrap-map": lambda tree, sent: operations.wrap_state(tree, sent["state"], "Map"),
+    "add-catch": lambda tree, sent: operations.add_catch(tree, sent["state"]),
+    "add-retry": lambda tree, sent: operations.add_retry(tree, sent["state"]),
+    "add-branch": lambda tree, sent: operations.add_branch(tree, sent["state"]),
+    "add-rule": lambda tree, sent: operations.add_rule(tree, sent["state"]),
+}
+
+
+@require_POST
+def edit_graph(request: HttpRequest) -> HttpResponse:
+    """Make an edit of the graph; answer 422 with the reason if it cannot be made."""
+    scope = scope_of(request)
+    require(scope, "UpdateStateMachine")
+    sent = {**request.POST.dict(), **GraphEditForm(request.POST).values}
+    if sent["act"] == "palette":
+        groups = [
+            (group.value, [piece for piece in PIECES.values() if piece.group is group])
+            for group in PieceGroup
+        ]
+        return render(request, "editor/_palette.html", {"groups": groups, "edge": _edge(sent)})
+    try:
+        done, tree = _edited(sent)
+    except EditRefused as refused:
+        return _render_panel(request, sent["text"], sent["state"], refused=str(refused))
+    text = tree.text()
+    changed = {"new_text": text} if text != sent["text"] else {}
+    return _render_panel(request, text, done.selected, message=done.message, **changed)
+
+
+def _edited(sent: Mapping[str, str]) -> tuple[EditDone, DefinitionTree]:
+    act = _ACTS.get(sent["act"])
+    if act is None:
+        raise EditRefused(f"The graph has no edit “{sent['act']}”.")
+    tree = DefinitionTree(sent["text"])
+    done = act(tree, sent)
+    return done, tree
+
+
+def _render_panel(
+    request: HttpRequest, text: str, selected: str, *, refused: str = "", **more: Any
+) -> HttpResponse:
+    context: dict[str, Any] = {"refused": refused, **more}
+    try:
+        if selected:
+            context["form"] = state_form(DefinitionTree(text), selected)
+    except EditRefused as error:
+        context["refused"] = refused or str(error)
+    return render(request, "editor/_state_panel.html", context, 422 if refused else 200)

@@ -1,0 +1,127 @@
+"""Merge two definitions that were made from one, line by line, as the tool diff3 does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from enum import StrEnum
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+MOST_LINES = 20_000
+_CONTEXT = 3
+
+
+class MergeSide(StrEnum):
+    """Which lines of a difference go into the merged text."""
+
+    MINE = "mine"  # those in the reader's editor
+    THEIRS = "theirs"  # those that somebody else saved
+    BOTH = "both"  # theirs, then mine
+
+
+@dataclass(frozen=True, slots=True)
+class MergeChunk:
+    """Lines that are the same in both texts, or a difference.
+
+    ``number``: of the difference, from 1, 0 for lines that are the same. ``proposed``: the side
+    that changed them; ``conflict``: both did, or nobody knows what they were made from.
+    """
+
+    number: int
+    mine: tuple[str, ...]
+    theirs: tuple[str, ...]
+    proposed: MergeSide = MergeSide.MINE
+    conflict: bool = False
+
+    def lines(self, side: MergeSide) -> tuple[str, ...]:
+        """Return the lines of one side, or of both."""
+        if side is MergeSide.BOTH:
+            return self.theirs + self.mine
+        return self.mine if side is MergeSide.MINE else self.theirs
+
+    @property
+    def rows(self) -> list[tuple[str | None, str | None]]:
+        """Return (theirs, mine) line by line; equal lines far from a difference are left out."""
+        if self.number == 0 and len(self.mine) > 2 * _CONTEXT + 1:
+            head, tail = self.mine[:_CONTEXT], self.mine[-_CONTEXT:]
+            return [*((line, line) for line in head), ("…", "…"), *((line, line) for line in tail)]
+        size = max(len(self.mine), len(self.theirs))
+        return list(zip(_padded(self.theirs, size), _padded(self.mine, size), strict=True))
+
+
+def _padded(lines: tuple[str, ...], size: int) -> list[str | None]:
+    return [*lines, *[None] * (size - len(lines))]
+
+
+def merge_chunks(base: str | None, mine: str, theirs: str) -> list[MergeChunk] | None:
+    """Return both texts cut at their differences, None if they are too long to compare.
+
+    ``base``: the text that both were made from, None if it is not known.
+    """
+    own, other = mine.splitlines(), theirs.splitlines()
+    if len(own) + len(other) > MOST_LINES:
+        return None
+    chunks: list[MergeChunk] = []
+    regions = _regions(own if base is None else base.splitlines(), own, other)
+    for before, left, right in regions:
+        if left == right:
+            chunks.append(MergeChunk(0, tuple(left), tuple(right)))
+            continue
+        number = 1 + sum(chunk.number > 0 for chunk in chunks)
+        conflict = base is None or before not in (left, right)
+        proposed = MergeSide.THEIRS if left == before and not conflict else MergeSide.MINE
+        chunks.append(MergeChunk(number, tuple(left), tuple(right), proposed, conflict))
+    return chunks
+
+
+def _regions(
+    base: Sequence[str], mine: Sequence[str], theirs: Sequence[str]
+) -> Iterator[tuple[Sequence[str], Sequence[str], Sequence[str]]]:
+    """Yield (base, mine, theirs) in turns: what all three have, and what stands between."""
+    anchors = [(0, 0, 0, 0), *_common(base, mine, theirs), (len(base), len(mine), len(theirs), 0)]
+    for (at, left, right, size), (next_at, next_left, next_right, _) in pairwise(anchors):
+        if size:
+            yield (base[at : at + size], mine[left : left + size], theirs[right : right + size])
+        between = (
+            base[at + size : next_at],
+            mine[left + size : next_left],
+            theirs[right + size : next_right],
+        )
+        if any(between):
+            yield between
+
+
+def _common(
+    base: Sequence[str], mine: Sequence[str], theirs: Sequence[str]
+) -> Iterator[tuple[int, int, int, int]]:
+    """Yield (place in base, in mine, in theirs, size) of the runs that all three have."""
+    left = SequenceMatcher(None, base, mine, autojunk=False).get_matching_blocks()
+    right = SequenceMatcher(None, base, theirs, autojunk=False).get_matching_blocks()
+    first = second = 0
+    while first < len(left) and second < len(right):
+        one_end = left[first].a + left[first].size
+        other_end = right[second].a + right[second].size
+        start, end = max(left[first].a, right[second].a), min(one_end, other_end)
+        if start < end:
+            yield (
+                start,
+                left[first].b + start - left[first].a,
+                right[second].b + start - right[second].a,
+                end - start,
+            )
+        if one_end < other_end:
+            first += 1
+        else:
+            second += 1
+
+
+def merged_text(chunks: Sequence[MergeChunk], choices: Mapping[int, MergeSide]) -> str:
+    """Return the text that the choices make; a difference without one is as proposed."""
+    lines: list[str] = []
+    for chunk in chunks:
+        lines += chunk.lines(choices.get(chunk.number, chunk.proposed))
+    return "\n".join(lines)

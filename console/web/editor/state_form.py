@@ -1,0 +1,284 @@
+"""The form of one state: its fields by type and query language, and what is read back from it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import engine
+from console.web.editor.edits.definition_tree import EditRefused, transitions_of
+from console.web.editor.state_rules import (
+    StateRuleRow,
+    read_catchers,
+    read_retriers,
+    read_rules,
+    rule_rows,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from console.web.editor.edits.definition_tree import DefinitionTree, StatePlace
+    from console.web.editor.edits.json_tree import JsonContainer
+
+END_OPTION = "@end"
+_OWN = {"Type", "End", "Branches", "ItemProcessor", "Iterator", "Choices", "Retry", "Catch"}
+_TEXT = {"Comment", "InputPath", "OutputPath", "ResultPath", "ItemsPath", "Label", "Resource"} | {
+    *("SecondsPath", "Timestamp", "TimestampPath", "TimeoutSecondsPath", "HeartbeatSecondsPath"),
+    *("Error", "ErrorPath", "Cause", "CausePath", "MaxConcurrencyPath"),
+    *("ToleratedFailureCountPath", "ToleratedFailurePercentagePath"),
+}
+_NUMBER = {"Seconds", "TimeoutSeconds", "HeartbeatSeconds", "MaxConcurrency"} | {
+    *("ToleratedFailureCount", "ToleratedFailurePercentage"),
+}
+_FIRST = {
+    "Task": ("Resource", "Parameters", "Arguments"),
+    "Wait": ("Seconds",),
+    "Pass": ("Result", "Output", "Parameters"),
+    "Fail": ("Error", "Cause"),
+    "Map": ("ItemsPath", "Items", "MaxConcurrency"),
+    "Parallel": (),
+    "Choice": (),
+    "Succeed": (),
+}
+"""The fields that a form shows even if the state does not have them."""
+_TARGETS = {"lambda:invoke": "FunctionName", "states:startExecution": "StateMachineArn"}
+_LABELS = {"FunctionName": "Function", "StateMachineArn": "State machine"}
+
+
+class FieldKind(StrEnum):
+    """How a field is shown; templates use the values."""
+
+    TEXT = "text"  # one line
+    NUMBER = "number"  # one line: a number, or a JSONata expression
+    JSON = "json"  # several lines of JSON, or a JSONata expression
+    STATE = "state"  # a choice of states
+    CHOICE = "choice"  # a choice of fixed values
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """One input. ``options``: (value, label) of a choice; ``suggestions``: id of a list of them."""
+
+    name: str
+    label: str
+    kind: FieldKind
+    value: str
+    options: tuple[tuple[str, str], ...] = ()
+    suggestions: str = ""
+    shown: bool = True
+
+    @property
+    def input_name(self) -> str:
+        """Return under which name it is sent."""
+        return f"f-{self.name}"
+
+    @property
+    def rows(self) -> int:
+        """Return how many lines its input shows."""
+        return min(max(self.value.count("\n") + 1, 2), 14)
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeChoice:
+    """A transition out of a state, to insert something in. ``label``: for people."""
+
+    source: str
+    target: str
+    occurrence: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class StateForm:
+    """What the panel shows of a state. ``siblings``: the names of the states beside it."""
+
+    name: str
+    type: str
+    language: str
+    fields: list[FormField]
+    rules: list[StateRuleRow] = field(default_factory=list)
+    siblings: tuple[str, ...] = ()
+    edges: tuple[EdgeChoice, ...] = ()
+    branches: tuple[int, ...] = ()
+
+    @property
+    def recovers(self) -> bool:
+        """Tell whether it may have Retry and Catch."""
+        return self.type in ("Task", "Parallel", "Map")
+
+    @property
+    def main_fields(self) -> list[FormField]:
+        """Return the inputs that are always in sight."""
+        return [each for each in self.fields if each.shown]
+
+    @property
+    def more_fields(self) -> list[FormField]:
+        """Return the inputs of fields that the state does not have and seldom needs."""
+        return [each for each in self.fields if not each.shown]
+
+
+# -- showing ---------------------------------------------------------------------------------------
+
+
+def state_form(tree: DefinitionTree, name: str) -> StateForm:
+    """Return the form of a state; raise ``EditRefused`` if there is none of this name."""
+    place = tree.place(name)
+    language = tree.language(name)
+    siblings = tuple(entry.key for entry in place.block.states.entries)
+    fields = [
+        _form_field(place, each, siblings)
+        for each in engine.fields_of(place.type, engine.QueryLanguage(language))
+        if each not in _OWN
+    ]
+    fields.sort(key=lambda each: _rank(place.type, each))
+    branches = place.node.child("Branches")
+    return StateForm(
+        name=name,
+        type=place.type,
+        language=language,
+        fields=_special_fields(place) + fields,
+        rules=rule_rows(place.node, language),
+        siblings=siblings,
+        edges=_edges(place),
+        branches=tuple(range(len(branches.entries))) if branches else (),
+    )
+
+
+def _rank(kind: str, shown: FormField) -> tuple[int, int]:
+    first = _FIRST.get(kind, ())
+    if shown.name in first:
+        return 0, first.index(shown.name)
+    return (2, 0) if shown.name in ("Next", "Default") else (1, 0)
+
+
+def _form_field(place: StatePlace, name: str, siblings: tuple[str, ...]) -> FormField:
+    shown = place.node.find(name) is not None or name in _FIRST.get(place.type, ())
+    value = place.node.value(name)
+    if name in ("Next", "Default"):
+        last = (END_OPTION, "End") if name == "Next" else (END_OPTION, "(none)")
+        options = (*((each, each) for each in siblings if each != place.name), last)
+        chosen = value if isinstance(value, str) else END_OPTION
+        if chosen not in {option for option, _ in options}:
+            options = ((chosen, f"{chosen} (missing)"), *options)
+        return FormField(name, name, FieldKind.STATE, chosen, options)
+    if name == "QueryLanguage":
+        options = (("", "As the state machine"), ("JSONPath", "JSONPath"), ("JSONata", "JSONata"))
+        return FormField(name, name, FieldKind.CHOICE, value or "", options, shown=shown)
+    kind = FieldKind.JSON
+    if name in _TEXT or name in _NUMBER:
+        kind = FieldKind.TEXT if name in _TEXT else FieldKind.NUMBER
+    suggestions = "resources" if name == "Resource" else ""
+    return FormField(name, name, kind, _shown_value(value), suggestions=suggestions, shown=shown)
+
+
+def _shown_value(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _special_fields(place: StatePlace) -> list[FormField]:
+    """Return the inputs of values that stand deeper: the called function, the mode of a Map."""
+    arguments = place.node.child("Parameters") or place.node.child("Arguments")
+    action = place.node.text("Resource").partition(":::")[2]
+    inputs: list[FormField] = []
+    for start, key in _TARGETS.items():
+        if arguments is not None and action.startswith(start):
+            text = _shown_value(arguments.value(key))
+            inputs.append(FormField(f"@{key}", _LABELS[key], FieldKind.TEXT, text, suggestions=key))
+    processor = place.node.child("ItemProcessor")
+    if processor is not None:
+        config = processor.child("ProcessorConfig")
+        mode = (config.text("Mode") if config else "") or "INLINE"
+        options = (("INLINE", "Inline"), ("DISTRIBUTED", "Distributed"))
+        inputs.append(FormField("@Mode", "Mode", FieldKind.CHOICE, mode, options))
+    return inputs
+
+
+def _edges(place: StatePlace) -> tuple[EdgeChoice, ...]:
+    seen: dict[str, int] = {}
+    made: list[EdgeChoice] = []
+    rules = catchers = 0
+    for each in transitions_of(place.node):
+        occurrence = seen.get(each.target, 0)
+        seen[each.target] = occurrence + 1
+        label = "behind it"
+        if each.key == "Default":
+            label = "in the default"
+        elif each.rules is not None and place.type == "Choice":
+            rules += 1
+            label = f"in rule {rules}"
+        elif each.rules is not None:
+            catchers += 1
+            label = f"in catch {catchers}"
+        made.append(EdgeChoice(place.name, each.target, occurrence, label))
+    if place.node.find("End") is not None:
+        made.append(EdgeChoice(place.name, "", 0, "behind it"))
+    return tuple(made)
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def read_fields(tree: DefinitionTree, name: str, sent: Mapping[str, str]) -> dict[str, Any]:
+    """Return field -> value of those that the form changed, None for one to take out.
+
+    Raise ``EditRefused`` for a text that is no JSON where JSON is wanted.
+    """
+    form = state_form(tree, name)
+    node = tree.place(name).node
+    changed: dict[str, Any] = {}
+    for each in form.fields:
+        text = sent.get(each.input_name, each.value).replace("\r\n", "\n")
+        if text.strip() == each.value.strip():
+            continue
+        if each.name.startswith("@"):
+            changed |= _special_value(node, each.name[1:], text)
+        else:
+            changed[each.name] = _value(each, text)
+    changed |= read_retriers(node, sent) | read_catchers(node, sent)
+    return changed | read_rules(node, form.language, sent)
+
+
+def _value(shown: FormField, text: str) -> Any:
+    if shown.kind is FieldKind.STATE and text == END_OPTION:
+        return "" if shown.name == "Next" else None
+    if not text.strip():
+        return None
+    match shown.kind:
+        case FieldKind.NUMBER:
+            return int(text) if text.strip().isdecimal() else text.strip()
+        case FieldKind.JSON:
+            return json_value(shown.label, text)
+        case _:
+            return text
+
+
+def json_value(label: str, text: str) -> Any:
+    """Return the value of a JSON text, or a JSONata expression as it is; raise ``EditRefused``."""
+    if text.strip().startswith("{%"):
+        return text.strip()
+    try:
+        return engine.loads(text)
+    except engine.JsonTextError as error:
+        place = f" at line {error.line}, column {error.column}" if error.line else ""
+        raise EditRefused(f"{label}: this is not JSON{place}.") from None
+
+
+def _special_value(node: JsonContainer, key: str, text: str) -> dict[str, Any]:
+    if key == "Mode":
+        processor = node.value("ItemProcessor")
+        config = {**processor.get("ProcessorConfig", {}), "Mode": text}
+        if text == "DISTRIBUTED":
+            config.setdefault("ExecutionType", "STANDARD")
+        else:
+            config.pop("ExecutionType", None)
+        rest = {name: value for name, value in processor.items() if name != "ProcessorConfig"}
+        return {"ItemProcessor": {"ProcessorConfig": config, **rest}}
+    holder = "Arguments" if node.child("Arguments") else "Parameters"
+    return {holder: {**node.value(holder), key: text}}

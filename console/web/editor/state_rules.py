@@ -1,0 +1,219 @@
+"""The rows of a state's form: the rules of a Choice, retriers and catchers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import engine
+from console.web.editor.edits.definition_tree import EditRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from console.web.editor.edits.json_tree import JsonContainer
+
+OPERATORS = (
+    *("StringEquals", "StringMatches", "NumericEquals", "NumericLessThan"),
+    *("NumericLessThanEquals", "NumericGreaterThan", "NumericGreaterThanEquals", "BooleanEquals"),
+    *("TimestampEquals", "TimestampLessThan", "TimestampGreaterThan"),
+    *("IsPresent", "IsNull", "IsString", "IsNumeric", "IsBoolean", "IsTimestamp"),
+)
+_NUMBERS = {
+    "IntervalSeconds": "interval",
+    "MaxAttempts": "attempts",
+    "BackoffRate": "backoff",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StateRuleRow:
+    """A row: ``kind`` is ``rule``, ``retry`` or ``catch``; ``values``: input -> what it shows.
+
+    ``operators``: of a rule of one comparison; ``raw``: a condition that only JSON can show.
+    """
+
+    kind: str
+    index: int
+    values: Mapping[str, str]
+    operators: tuple[str, ...] = ()
+    raw: bool = False
+
+    @property
+    def prefix(self) -> str:
+        """Return what the names of its inputs begin with."""
+        return f"{self.kind}-{self.index}"
+
+    @property
+    def rows(self) -> int:
+        """Return how many lines the input of its condition shows."""
+        return min(max(self.values.get("condition", "").count("\n") + 1, 2), 10)
+
+
+def rule_rows(state: JsonContainer, language: str) -> list[StateRuleRow]:
+    """Return the rows of a state."""
+    rows = [
+        _choice_row(index, rule, language)
+        for index, rule in enumerate(_list(state, "Choices"))
+        if isinstance(rule, dict)
+    ]
+    for index, retrier in enumerate(_list(state, "Retry")):
+        values = {"errors": _errors(retrier)}
+        values |= {name: _shown(retrier.get(key)) for key, name in _NUMBERS.items()}
+        rows.append(StateRuleRow("retry", index, values))
+    for index, catcher in enumerate(_list(state, "Catch")):
+        values = {"errors": _errors(catcher), "next": str(catcher.get("Next", ""))}
+        rows.append(StateRuleRow("catch", index, values))
+    return rows
+
+
+def _list(state: JsonContainer, key: str) -> list[Any]:
+    value = state.value(key)
+    return value if isinstance(value, list) else []
+
+
+def _errors(rule: Mapping[str, Any]) -> str:
+    errors = rule.get("ErrorEquals")
+    return ", ".join(map(str, errors)) if isinstance(errors, list) else ""
+
+
+def _shown(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _choice_row(index: int, rule: dict[str, Any], language: str) -> StateRuleRow:
+    values = {"next": str(rule.get("Next", ""))}
+    condition = {key: value for key, value in rule.items() if key != "Next"}
+    if language == "JSONata":
+        return StateRuleRow("rule", index, values | {"condition": str(rule.get("Condition", ""))})
+    operators = [key for key in condition if key not in ("Variable", "Comment", "Assign")]
+    if len(operators) != 1 or "Variable" not in condition:
+        text = json.dumps(condition, indent=2, ensure_ascii=False)
+        return StateRuleRow("rule", index, values | {"condition": text}, raw=True)
+    operator = operators[0]
+    known = OPERATORS if operator in OPERATORS else (operator, *OPERATORS)
+    literal = condition[operator]
+    text = literal if isinstance(literal, str) else json.dumps(literal)
+    values |= {"variable": str(condition["Variable"]), "operator": operator, "value": text}
+    return StateRuleRow("rule", index, values, operators=known)
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def read_rules(state: JsonContainer, language: str, sent: Mapping[str, str]) -> dict[str, Any]:
+    """Return ``Choices`` if the form changed them; raise ``EditRefused``."""
+    rules = _list(state, "Choices")
+    rows = {row.index: row for row in rule_rows(state, language) if row.kind == "rule"}
+    made = [
+        _read_rule(rows[index], rule, sent) if index in rows else rule
+        for index, rule in enumerate(rules)
+        if f"rule-{index}-delete" not in sent
+    ]
+    if rules and not made:
+        raise EditRefused("A Choice needs a rule: delete the Choice instead.")
+    return {} if made == rules else {"Choices": made}
+
+
+def _read_rule(row: StateRuleRow, rule: dict[str, Any], sent: Mapping[str, str]) -> dict[str, Any]:
+    values = {name: sent.get(f"{row.prefix}-{name}", shown) for name, shown in row.values.items()}
+    if values == row.values:
+        return rule
+    made: dict[str, Any]
+    if row.raw:
+        made = _condition(values["condition"])
+    elif "condition" in values:
+        made = {**rule, "Condition": values["condition"].strip()}
+    else:
+        old = row.values["operator"]
+        literal = _literal(values["operator"], values["value"].strip())
+        made = {
+            (values["operator"] if key == old else key): (
+                literal if key == old else values["variable"].strip() if key == "Variable" else kept
+            )
+            for key, kept in rule.items()
+        }
+    made.pop("Next", None)
+    return {**made, "Next": values["next"]}
+
+
+def _condition(text: str) -> dict[str, Any]:
+    try:
+        value = engine.loads(text)
+    except engine.JsonTextError:
+        value = None
+    if not isinstance(value, dict):
+        raise EditRefused("The condition of a rule: this is not a JSON object.")
+    return value
+
+
+def _literal(operator: str, text: str) -> Any:
+    """Return the value that a comparison wants: a number, true or false, or text."""
+    if operator.endswith("Path") or operator.startswith(("String", "Timestamp")):
+        return text
+    if operator.startswith(("Is", "Boolean")):
+        if text not in ("true", "false"):
+            raise EditRefused(f"{operator}: got “{text}”, wanted true or false.")
+        return text == "true"
+    return number_value(operator, text)
+
+
+def number_value(label: str, text: str) -> int | float:
+    """Return a number; raise ``EditRefused``."""
+    try:
+        value = engine.loads(text)
+    except engine.JsonTextError:
+        value = None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise EditRefused(f"{label}: got “{text}”, wanted a number.")
+    return value
+
+
+def read_retriers(state: JsonContainer, sent: Mapping[str, str]) -> dict[str, Any]:
+    """Return ``Retry`` if the form changed it, None for none; raise ``EditRefused``."""
+
+    def read(index: int, retrier: dict[str, Any]) -> dict[str, Any]:
+        made = _with_errors(retrier, sent, f"retry-{index}")
+        for key, name in _NUMBERS.items():
+            text = sent.get(f"retry-{index}-{name}", _shown(retrier.get(key))).strip()
+            if text == _shown(retrier.get(key)):
+                continue
+            made.pop(key, None)
+            made |= {key: number_value(key, text)} if text else {}
+        return made
+
+    return _read_list(state, "Retry", "retry", sent, read)
+
+
+def read_catchers(state: JsonContainer, sent: Mapping[str, str]) -> dict[str, Any]:
+    """Return ``Catch`` if the form changed it, None for none; raise ``EditRefused``."""
+
+    def read(index: int, catcher: dict[str, Any]) -> dict[str, Any]:
+        made = _with_errors(catcher, sent, f"catch-{index}")
+        target = sent.get(f"catch-{index}-next", str(catcher.get("Next", "")))
+        return {**made, "Next": target} if target != catcher.get("Next") else made
+
+    return _read_list(state, "Catch", "catch", sent, read)
+
+
+def _with_errors(rule: dict[str, Any], sent: Mapping[str, str], prefix: str) -> dict[str, Any]:
+    text = sent.get(f"{prefix}-errors", _errors(rule))
+    if text == _errors(rule):
+        return dict(rule)
+    errors = [name.strip() for name in text.split(",") if name.strip()]
+    if not errors:
+        raise EditRefused("Name at least one error, such as States.ALL.")
+    return {**rule, "ErrorEquals": errors}
+
+
+def _read_list(
+    state: JsonContainer, key: str, prefix: str, sent: Mapping[str, str], read: Any
+) -> dict[str, Any]:
+    rules = _list(state, key)
+    made = [
+        read(index, rule)
+        for index, rule in enumerate(rules)
+        if f"{prefix}-{index}-delete" not in sent
+    ]
+    return {} if made == rules else {key: made or None}

@@ -1,0 +1,145 @@
+// Tools of a large graph: find a state, full screen, keys, and a small map of the whole.
+"use strict";
+(() => {
+  const MAP_WIDTH = 180;
+  const MAP_HEIGHT = 140;
+  const graph = () => document.querySelector("[data-graph]");
+  const flow = () => graph()?.querySelector("svg.flow");
+
+  // -- find a state -----------------------------------------------------------------------------
+
+  let matches = [];
+  let current = -1;
+
+  function find(text) {
+    for (const node of matches) node.classList.remove("found");
+    const wanted = text.trim().toLowerCase();
+    const nodes = wanted ? [...document.querySelectorAll("[data-node]")] : [];
+    matches = nodes.filter((node) => node.dataset.step.toLowerCase().includes(wanted));
+    for (const node of matches) node.classList.add("found");
+    current = -1;
+    const count = matches.length === 1 ? "1 state" : `${matches.length} states`;
+    document.querySelector("[data-found-states]").textContent = wanted ? count : "";
+    document.querySelector("[data-find-state]").setAttribute("aria-invalid", String(Boolean(wanted) && !matches.length));
+    if (matches.length) next(1);
+  }
+
+  function next(by) {
+    current = (current + by + matches.length) % matches.length;
+    const box = matches[current].querySelector(".box").getBoundingClientRect();
+    const room = graph().getBoundingClientRect();
+    graph().scrollBy({
+      left: box.left + box.width / 2 - room.left - room.width / 2,
+      top: box.top + Math.min(box.height, room.height) / 2 - room.top - room.height / 2,
+    });
+  }
+
+  document.addEventListener("input", (event) => {
+    if (event.target.matches("[data-find-state]")) find(event.target.value);
+  });
+  document.addEventListener("keydown", (event) => {
+    if (!event.target.matches?.("[data-find-state]")) return;
+    if (event.key === "Enter" && matches.length) {
+      event.preventDefault();
+      // Enter opens the only match; of several it goes from one to the next
+      if (matches.length === 1) matches[0].dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }));
+      else next(event.shiftKey ? -1 : 1);
+    }
+    if (event.key === "Escape") {
+      event.target.value = "";
+      find("");
+    }
+  });
+
+  // -- full screen ------------------------------------------------------------------------------
+
+  document.addEventListener("click", async (event) => {
+    if (!event.target.closest("[data-full-screen]")) return;
+    if (document.fullscreenElement) await document.exitFullscreen();
+    else await document.getElementById("workflow").requestFullscreen();
+  });
+  document.addEventListener("fullscreenchange", () => {
+    const button = document.querySelector("[data-full-screen]");
+    button?.setAttribute("aria-pressed", String(Boolean(document.fullscreenElement)));
+    drawMap();
+  });
+
+  // -- keys: the graph scrolls with the arrows by itself, as any region that has the focus --------
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || !event.target.matches?.("[data-graph]")) return;
+    const by = { "+": "1", "=": "1", "-": "-1", 0: "0" }[event.key];
+    if (by === undefined) return;
+    event.preventDefault();
+    document.querySelector(`[data-zoom-by="${by}"]`)?.click();
+  });
+
+  // -- the small map ----------------------------------------------------------------------------
+
+  let map = null;
+
+  function createMap() {
+    map = document.createElement("canvas");
+    map.className = "mini-map";
+    map.setAttribute("aria-hidden", "true"); // the same as the graph, which can be scrolled
+    graph().after(map);
+    map.addEventListener("pointerdown", (event) => {
+      event.preventDefault();
+      map.setPointerCapture(event.pointerId);
+      scrollTo(event);
+    });
+    map.addEventListener("pointermove", (event) => event.buttons === 1 && scrollTo(event));
+  }
+
+  function scrollTo(event) {
+    const { left, top, width, height } = map.getBoundingClientRect();
+    const room = graph();
+    room.scrollLeft = ((event.clientX - left) / width) * room.scrollWidth - room.clientWidth / 2;
+    room.scrollTop = ((event.clientY - top) / height) * room.scrollHeight - room.clientHeight / 2;
+  }
+
+  function drawMap() {
+    const [room, svg] = [graph(), flow()];
+    if (!room || !svg) return;
+    if (!map) createMap();
+    const larger = room.scrollWidth > room.clientWidth + 4 || room.scrollHeight > room.clientHeight + 4;
+    map.hidden = !larger;
+    if (!larger) return;
+    const ratio = Math.min(MAP_WIDTH / room.scrollWidth, MAP_HEIGHT / room.scrollHeight);
+    map.width = Math.max(24, Math.round(room.scrollWidth * ratio));
+    map.height = Math.max(24, Math.round(room.scrollHeight * ratio));
+    const pen = map.getContext("2d");
+    const scale = svg.clientWidth / svg.viewBox.baseVal.width;
+    const shift = Math.max(0, (room.scrollWidth - svg.clientWidth) / 2);
+    const [x, y] = [map.width / room.scrollWidth, map.height / room.scrollHeight];
+    for (const node of svg.querySelectorAll(".node")) {
+      const box = node.querySelector(".box");
+      const tone = getComputedStyle(box).stroke;
+      const place = ["x", "y", "width", "height"].map((name) => box[name].baseVal.value * scale);
+      const rectangle = [(place[0] + shift) * x, place[1] * y, Math.max(2, place[2] * x), Math.max(2, place[3] * y)];
+      pen.fillStyle = pen.strokeStyle = tone;
+      if (node.classList.contains("container")) pen.strokeRect(...rectangle);
+      else pen.fillRect(...rectangle);
+    }
+    pen.strokeStyle = getComputedStyle(map).color;
+    pen.lineWidth = 2;
+    pen.strokeRect(room.scrollLeft * x + 1, room.scrollTop * y + 1, room.clientWidth * x - 2, room.clientHeight * y - 2);
+  }
+
+  let waiting = 0;
+  const drawSoon = () => {
+    cancelAnimationFrame(waiting);
+    waiting = requestAnimationFrame(drawMap);
+  };
+
+  document.addEventListener("DOMContentLoaded", () => {
+    const room = graph();
+    if (!room || !document.querySelector("[data-picture]")) return;
+    drawSoon();
+    room.addEventListener("scroll", drawSoon, { passive: true });
+    new ResizeObserver(drawSoon).observe(room);
+    new ResizeObserver(drawSoon).observe(flow());
+    document.addEventListener("paint", drawSoon);
+    document.addEventListener("theme", drawSoon);
+  });
+})();

@@ -1,0 +1,253 @@
+"""Small projects of each tool, as people have them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CHOICE = {
+    "StartAt": "Price",
+    "States": {
+        "Price": {"Type": "Task", "Resource": "${PriceFunctionArn}", "Next": "Pause"},
+        "Pause": {"Type": "Wait", "Seconds": 0, "End": True},
+    },
+}
+SAM_TEMPLATE = """
+AWSTemplateFormatVersion: "2010-09-09"
+Transform: AWS::Serverless-2016-10-31
+Parameters:
+  Stage:
+    Type: String
+    Default: dev
+  TableName:
+    Type: String
+Conditions:
+  InProduction: !Equals [!Ref Stage, prod]
+Resources:
+  PriceFunction:
+    Type: AWS::Serverless::Function
+    Properties:
+      FunctionName: !Sub "price-${Stage}"
+      Handler: app.handler
+  Orders:
+    Type: AWS::Serverless::StateMachine
+    Properties:
+      DefinitionUri: statemachine/orders.asl.yaml
+      DefinitionSubstitutions:
+        PriceFunctionArn: !GetAtt PriceFunction.Arn
+        Table: !Ref TableName
+      Role: !GetAtt OrdersRole.Arn
+      Tracing:
+        Enabled: true
+      Tags:
+        team: shop
+      Events:
+        Nightly:
+          Type: Schedule
+          Properties:
+            Schedule: rate(1 day)
+            Enabled: false
+            Input: '{"nightly": true}'
+        Placed:
+          Type: EventBridgeRule
+          Properties:
+            Pattern:
+              source: [shop]
+              detail-type: [placed]
+        Web:
+          Type: Api
+          Properties: {Path: /orders, Method: post}
+  Quick:
+    Type: AWS::Serverless::StateMachine
+    Properties:
+      Name: !Join ["-", [quick, !Ref Stage]]
+      Type: EXPRESS
+      Definition:
+        StartAt: Hello
+        States:
+          Hello: {Type: Pass, Result: !If [InProduction, careful, fast], End: true}
+  OnlyProduction:
+    Type: AWS::StepFunctions::StateMachine
+    Condition: InProduction
+    Properties:
+      DefinitionString: "{}"
+  OrdersRole:
+    Type: AWS::IAM::Role
+    Properties: {}
+"""
+SAM_DEFINITION = """
+# a comment, which JSON has none of
+StartAt: Price
+States:
+  Price:
+    Type: Task
+    Resource: ${PriceFunctionArn}
+    ResultPath: $.price
+    Next: "On"
+  "On":
+    Type: Pass
+    Parameters: {table: "${Table}", day: 2026-01-02}
+    End: true
+"""
+SERVERLESS = """
+service: shop
+custom:
+  names: {machine: "orders-${sls:stage}"}
+  rate: ${opt:rate, 'rate(1 hour)'}
+provider:
+  name: aws
+  stage: ${opt:stage, 'test'}
+functions:
+  price:
+    handler: app.price
+stepFunctions:
+  stateMachines:
+    orders:
+      name: ${self:custom.names.machine}
+      definition: ${file(orders.asl.yml)}
+      tags: {team: shop}
+      events:
+        - schedule:
+            rate: ${self:custom.rate}
+            input: {hourly: true}
+        - eventBridge:
+            event: {source: [shop]}
+        - http: {path: orders, method: post}
+  activities:
+    - approve
+"""
+SERVERLESS_DEFINITION = """
+StartAt: Price
+States:
+  Price:
+    Type: Task
+    Resource: {"Fn::GetAtt": [price, Arn]}
+    End: true
+"""
+
+
+def sam_project(folder: Path) -> Path:
+    """Write a project of SAM; return its folder."""
+    (folder / "statemachine").mkdir(parents=True)
+    (folder / "template.yaml").write_text(SAM_TEMPLATE, encoding="utf-8")
+    (folder / "statemachine/orders.asl.yaml").write_text(SAM_DEFINITION, encoding="utf-8")
+    return folder
+
+
+def serverless_project(folder: Path) -> Path:
+    """Write a service of the Serverless Framework; return its folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "serverless.yml").write_text(SERVERLESS, encoding="utf-8")
+    (folder / "orders.asl.yml").write_text(SERVERLESS_DEFINITION, encoding="utf-8")
+    return folder
+
+
+def cdk_project(folder: Path) -> Path:
+    """Write what ``cdk synth`` writes of a stack with two state machines and a rule."""
+    folder.mkdir(parents=True)
+    price = {
+        "Type": "AWS::Lambda::Function",
+        "Properties": {"Handler": "index.handler"},
+        "Metadata": {"aws:cdk:path": "Shop/Price/Resource"},
+    }
+    definition = [
+        '{"StartAt":"Price","States":{"Price":{"End":true,"Type":"Task","Resource":"',
+        {"Fn::GetAtt": ["Price1A2B", "Arn"]},
+        '"}}}',
+    ]
+    orders = {
+        "Type": "AWS::StepFunctions::StateMachine",
+        "Properties": {
+            "DefinitionString": {"Fn::Join": ["", definition]},
+            "RoleArn": {"Fn::GetAtt": ["OrdersRole3C4D", "Arn"]},
+        },
+        "Metadata": {"aws:cdk:path": "Shop/Orders/Resource"},
+    }
+    from_asset = {
+        "Type": "AWS::StepFunctions::StateMachine",
+        "Properties": {
+            "StateMachineName": "from-asset",
+            "DefinitionS3Location": {"Bucket": {"Fn::Sub": "b-${AWS::Region}"}, "Key": "abc.json"},
+        },
+    }
+    rule = {
+        "Type": "AWS::Events::Rule",
+        "Properties": {
+            "ScheduleExpression": "rate(1 day)",
+            "State": "ENABLED",
+            "Targets": [{"Id": "Target0", "Arn": {"Ref": "Orders5E6F"}, "Input": "{}"}],
+        },
+    }
+    resources = {
+        "Price1A2B": price,
+        "Orders5E6F": orders,
+        "FromAsset": from_asset,
+        "Nightly7A8B": rule,
+        "OrdersRole3C4D": {"Type": "AWS::IAM::Role"},
+        "CDKMetadata": {"Type": "AWS::CDK::Metadata", "Properties": {"Analytics": "x"}},
+    }
+    stack = {
+        "type": "aws:cloudformation:stack",
+        "properties": {"templateFile": "Shop.template.json"},
+        "additionalMetadataFile": "Shop.metadata.json",
+    }
+    named = {"/Shop/Nightly/Resource": [{"type": "aws:cdk:logicalId", "data": "Nightly7A8B"}]}
+    _write(folder / "Shop.metadata.json", named)
+    asset = {
+        "source": {"path": "asset.abc.json", "packaging": "file"},
+        "destinations": {"current": {"bucketName": "b", "objectKey": "abc.json"}},
+    }
+    _write(folder / "manifest.json", {"version": "38.0.0", "artifacts": {"Shop": stack}})
+    _write(folder / "Shop.template.json", {"Resources": resources})
+    _write(folder / "Shop.assets.json", {"version": "38.0.0", "files": {"abc": asset}})
+    passes = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
+    _write(folder / "asset.abc.json", passes)
+    return folder
+
+
+def terraform_state(path: Path) -> Path:
+    """Write what ``terraform show -json`` prints of a state with modules; return the file."""
+    definition = {
+        "StartAt": "P",
+        "States": {"P": {"Type": "Pass", "Result": "from terraform", "End": True}},
+    }
+    machine = {
+        "address": "module.shop.aws_sfn_state_machine.orders",
+        "mode": "managed",
+        "type": "aws_sfn_state_machine",
+        "name": "orders",
+        "values": {
+            "name": "orders",
+            "definition": json.dumps(definition),
+            "role_arn": "arn:aws:iam::999999999999:role/orders",
+            "type": "STANDARD",
+            "tags_all": {"team": "shop"},
+        },
+    }
+    rule = {
+        "address": "aws_cloudwatch_event_rule.nightly",
+        "mode": "managed",
+        "type": "aws_cloudwatch_event_rule",
+        "values": {"name": "nightly", "schedule_expression": "rate(1 day)", "is_enabled": True},
+    }
+    target = {
+        "address": "aws_cloudwatch_event_target.nightly",
+        "mode": "managed",
+        "type": "aws_cloudwatch_event_target",
+        "values": {
+            "rule": "nightly",
+            "target_id": "orders",
+            "arn": "arn:aws:states:eu-west-1:999999999999:stateMachine:orders",
+        },
+    }
+    module = {"address": "module.shop", "resources": [machine]}
+    root = {"resources": [rule, target], "child_modules": [module]}
+    _write(path, {"format_version": "1.0", "values": {"root_module": root}})
+    return path
+
+
+def _write(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, indent=1), encoding="utf-8")

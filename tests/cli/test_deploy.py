@@ -1,0 +1,323 @@
+"""Projects of every tool reach a real server by one command, and run there."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.acceptance.server import ROOT, Server, wait_for_end
+from tests.cli import projects
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.acceptance
+ARN = "arn:aws:states:us-east-1:123456789012:stateMachine:{}"
+FUNCTIONS = json.dumps(
+    dict.fromkeys(("price-dev", "shop-test-price", "Price"), "tests.cli.test_deploy:price")
+)
+PASSES = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
+
+
+def price(event: Any, _: Any) -> Any:
+    """Return a price, as a function of the project would."""
+    return {"price": 42, "of": event}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A throw-away server, which knows the projects' functions."""
+    data = tmp_path_factory.mktemp("deploy") / "data"
+    options = ("--empty", "--allow-reset")
+    made = Server(data, options=options, STEPYARD_FUNCTIONS=FUNCTIONS).start()
+    yield made
+    made.stop()
+
+
+def run(server: Server, *words: object, code: int = 0) -> str:
+    """Run a command beside the server, without any setting of AWS; return what it printed."""
+    done = subprocess.run(
+        command(server, *words),
+        cwd=ROOT,
+        env=clean(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def command(server: Server, *words: object) -> list[str]:
+    """Return the command line."""
+    given = ["--data", str(server.data)]
+    return [sys.executable, "-m", "console.command_line", *map(str, words), *given]
+
+
+def clean() -> dict[str, str]:
+    """Return an environment without settings of AWS."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+
+
+@pytest.fixture
+def empty(server: Server) -> Any:
+    """Empty the server; return a client of it."""
+    assert "is empty" in run(server, "reset")
+    client = server.client()
+    assert client.list_state_machines()["stateMachines"] == []
+    return client
+
+
+def outcome(client: Any, name: str, given: str = "{}") -> Any:
+    """Start a state machine; return its output."""
+    started = client.start_execution(stateMachineArn=ARN.format(name), input=given)
+    ended = wait_for_end(client, started["executionArn"])
+    assert ended["status"] == "SUCCEEDED", ended
+    return json.loads(ended["output"])
+
+
+def test_a_project_of_sam(server: Server, empty: Any, tmp_path: Path) -> None:
+    """Definitions, parameters, tags and events arrive; a second time nothing changes."""
+    folder = projects.sam_project(tmp_path / "shop")
+    words = ("deploy", folder, "--param", "TableName=orders-table")
+    shown = run(server, *words)
+    assert "+ state machine Orders: created" in shown
+    assert "+ state machine quick-dev: created" in shown
+    assert "left out: " in shown
+    assert "event Web of type Api" in shown
+    assert "OnlyProduction" not in shown
+    assert outcome(empty, "Orders") == {"table": "orders-table", "day": "2026-01-02"}
+    found = empty.describe_state_machine(stateMachineArn=ARN.format("Orders"))
+    assert found["tracingConfiguration"] == {"enabled": True}
+    assert found["roleArn"].endswith(":role/OrdersRole")
+    tags = empty.list_tags_for_resource(resourceArn=ARN.format("Orders"))["tags"]
+    assert tags == [{"key": "team", "value": "shop"}]
+    quick = empty.start_sync_execution(stateMachineArn=ARN.format("quick-dev"))
+    assert quick["output"] == '"fast"'
+    events = server.client("events")
+    nightly = events.describe_rule(Name="Orders-Nightly")
+    assert (nightly["ScheduleExpression"], nightly["State"]) == ("rate(1 day)", "DISABLED")
+    (target,) = events.list_targets_by_rule(Rule="Orders-Nightly")["Targets"]
+    assert (target["Arn"], target["Input"]) == (ARN.format("Orders"), '{"nightly": true}')
+    assert "Orders-Placed" in {rule["Name"] for rule in events.list_rules()["Rules"]}
+    again = run(server, *words)
+    assert {line[0] for line in again.splitlines() if "left out" not in line} == {"="}
+
+
+def test_a_parameter_without_a_value_is_named(server: Server, tmp_path: Path) -> None:
+    """Nothing is deployed, and the line says what to add."""
+    folder = projects.sam_project(tmp_path / "shop")
+    assert "--param TableName=VALUE" in run(server, "deploy", folder, code=1)
+
+
+def test_an_assembly_of_the_cdk(server: Server, empty: Any, tmp_path: Path) -> None:
+    """Joined definitions, assets and rules; names are those of the constructs."""
+    run(server, "deploy", projects.cdk_project(tmp_path / "cdk.out"))
+    assert outcome(empty, "Orders", "[1]") == {"price": 42, "of": [1]}
+    assert outcome(empty, "from-asset", "[2]") == [2]
+    events = server.client("events")
+    (target,) = events.list_targets_by_rule(Rule="Nightly")["Targets"]
+    assert target["Arn"] == ARN.format("Orders")
+
+
+def test_a_service_of_serverless(server: Server, empty: Any, tmp_path: Path) -> None:
+    """Variables, files, functions by their key, activities and events."""
+    shown = run(server, "deploy", projects.serverless_project(tmp_path / "shop"))
+    assert outcome(empty, "orders-test", "[1]") == {"price": 42, "of": [1]}
+    assert empty.list_activities()["activities"][0]["name"] == "approve"
+    assert "event 3 of type http" in shown
+    events = server.client("events")
+    assert events.describe_rule(Name="orders-test-1")["ScheduleExpression"] == "rate(1 hour)"
+    (target,) = events.list_targets_by_rule(Rule="orders-test-1")["Targets"]
+    assert json.loads(target["Input"]) == {"hourly": True}
+
+
+def test_a_state_of_terraform(server: Server, empty: Any, tmp_path: Path) -> None:
+    """Modules are searched; ARNs of another account become those of the server."""
+    run(server, "deploy", projects.terraform_state(tmp_path / "state.json"))
+    assert outcome(empty, "orders") == "from terraform"
+    (target,) = server.client("events").list_targets_by_rule(Rule="nightly")["Targets"]
+    assert target["Arn"] == ARN.format("orders")
+
+
+def test_a_plan_that_knows_no_definition_yet_is_refused(server: Server, tmp_path: Path) -> None:
+    """The line says which value is missing and what to show instead."""
+    path = projects.terraform_state(tmp_path / "plan.json")
+    text = path.read_text("utf-8").replace('"definition":', '"was":').replace('"values": {\n  "root', '"planned_values": {\n  "root')  # fmt: skip  # noqa: E501
+    path.write_text(text, "utf-8")
+    assert "known after apply" in run(server, "deploy", path, code=1)
+
+
+def test_a_dry_run_shows_the_difference_and_changes_nothing(
+    server: Server, empty: Any, tmp_path: Path
+) -> None:
+    """Created, unchanged but for spaces, changed: the diff has the lines."""
+    path = tmp_path / "hello.asl.json"
+    path.write_text(json.dumps(PASSES), "utf-8")
+    assert "+ state machine hello: would create" in run(server, "deploy", path, "--dry-run")
+    assert empty.list_state_machines()["stateMachines"] == []
+    assert "created" in run(server, "deploy", path)
+    path.write_text(json.dumps(PASSES, indent=4), "utf-8")
+    assert run(server, "deploy", path) == "= state machine hello: unchanged\n"
+    path.write_text(json.dumps(PASSES).replace("Pass", "Succeed").replace(', "End": true', ""))
+    shown = run(server, "deploy", tmp_path, "--dry-run")
+    assert "~ state machine hello: would update" in shown
+    assert '-      "Type": "Pass",' in shown
+    assert '+      "Type": "Succeed"' in shown
+    assert "updated" in run(server, "deploy", tmp_path)
+    found = empty.describe_state_machine(stateMachineArn=ARN.format("hello"))
+    assert "Succeed" in found["definition"]
+
+
+def test_only_what_a_stack_had_is_pruned_and_only_when_asked(
+    server: Server, empty: Any, tmp_path: Path
+) -> None:
+    """A state machine of somebody else stays, and so does the rest of the stack without --prune."""
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.asl.json").write_text(json.dumps(PASSES), "utf-8")
+    empty.create_state_machine(
+        name="theirs", definition=json.dumps(PASSES), roleArn="arn:aws:iam::123456789012:role/r"
+    )
+    run(server, "deploy", tmp_path, "--stack", "shop")
+    (tmp_path / "two.asl.json").unlink()
+    names = lambda: {one["name"] for one in empty.list_state_machines()["stateMachines"]}  # noqa: E731
+    run(server, "deploy", tmp_path, "--stack", "shop")
+    assert names() == {"one", "two", "theirs"}
+    assert "wanted the one" in run(server, "deploy", tmp_path, "--prune", code=2)
+    assert "- state machine two: deleted" in run(
+        server, "deploy", tmp_path, "--stack", "shop", "--prune"
+    )
+    deadline = time.monotonic() + 30
+    while names() != {"one", "theirs"}:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_one_that_the_server_refuses_does_not_keep_the_others(
+    server: Server, empty: Any, tmp_path: Path
+) -> None:
+    """The exit code is 1 and the reason names file and state."""
+    (tmp_path / "a-bad.asl.json").write_text('{"StartAt": "X", "States": {}}', "utf-8")
+    (tmp_path / "good.asl.json").write_text(json.dumps(PASSES), "utf-8")
+    shown = run(server, "deploy", tmp_path, code=1)
+    assert "a-bad.asl.json: state machine a-bad: InvalidDefinition" in shown
+    assert "+ state machine good: created" in shown
+    assert outcome(empty, "good", "[1]") == [1]
+
+
+def test_aws_itself_is_refused_unless_it_is_meant(server: Server, tmp_path: Path) -> None:
+    """Whoever forgot the endpoint deploys to nobody's account."""
+    (tmp_path / "hello.asl.json").write_text(json.dumps(PASSES), "utf-8")
+    shown = run(
+        server,
+        *("deploy", tmp_path, "--endpoint-url", "https://states.us-east-1.amazonaws.com"),
+        code=1,
+    )
+    assert "is AWS itself; --aws says that this is meant" in shown
+
+
+def test_watch_deploys_again_when_a_file_changes(
+    server: Server, empty: Any, tmp_path: Path
+) -> None:
+    """Also after a file was wrong for a while, and for a file that is new."""
+    path = tmp_path / "hello.asl.json"
+    path.write_text(json.dumps(PASSES), "utf-8")
+    limited = ["timeout", "120", *command(server, "deploy", tmp_path, "--watch")]
+    with subprocess.Popen(
+        limited,
+        cwd=ROOT,
+        env=clean(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as watching:
+        lines = iter(watching.stdout or ())
+        assert next(lines) == "+ state machine hello: created\n"
+        path.write_text("{", "utf-8")
+        while "hello" not in (line := next(lines)):
+            pass
+        assert "InvalidDefinition" in line
+        path.write_text(json.dumps(PASSES | {"Comment": "mended"}), "utf-8")
+        assert next(lines) == "~ state machine hello: updated\n"
+        (tmp_path / "new.asl.json").write_text(json.dumps(PASSES), "utf-8")
+        while "new" not in (line := next(lines)):
+            pass
+        assert line == "+ state machine new: created\n"
+        watching.terminate()
+    assert len(empty.list_state_machines()["stateMachines"]) == 2
+
+
+def test_start_waits_and_says_how_it_ended(server: Server, empty: Any, tmp_path: Path) -> None:
+    """States go to stderr, the output to stdout; the exit code tells success from failure."""
+    (tmp_path / "hello.asl.json").write_text(json.dumps(PASSES), "utf-8")
+    fails = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "Odd", "Cause": "why"}}}
+    (tmp_path / "fails.asl.json").write_text(json.dumps(fails), "utf-8")
+    run(server, "deploy", tmp_path)
+    given = tmp_path / "input.json"
+    given.write_text('{"n": 1}', "utf-8")
+    done = subprocess.run(
+        command(server, "start", "hello", "--input", given, "--wait"),
+        cwd=ROOT,
+        env=clean(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout) == {"n": 1}
+    assert "P  entered" in done.stderr
+    assert "P  left" in done.stderr
+    assert "FAILED: Odd: why" in run(server, "start", "fails", "--wait", code=1)
+    arn = run(server, "start", "hello", "--input", "[1]").strip()
+    assert wait_for_end(empty, arn)["output"] == "[1]"
+    assert "wanted a file, - or JSON" in run(server, "start", "hello", "--input", "x", code=2)
+
+
+@pytest.mark.parametrize("tool", ["asl", "sam", "cloudformation"])
+def test_what_is_exported_can_be_deployed(
+    server: Server, empty: Any, tmp_path: Path, tool: str
+) -> None:
+    """Out and in again: nothing has changed."""
+    (tmp_path / "hello.asl.json").write_text(json.dumps(PASSES), "utf-8")
+    run(server, "deploy", tmp_path)
+    out = tmp_path / "out"
+    out.mkdir()
+    file = out / ("hello.asl.json" if tool == "asl" else "template.yaml")
+    file.write_text(run(server, "export", "hello", "--as", tool), "utf-8")
+    assert run(server, "deploy", out) == "= state machine hello: unchanged\n"
+    assert len(empty.list_state_machines()["stateMachines"]) == 1
+
+
+def test_what_is_pulled_can_be_deployed_and_imported(
+    server: Server, empty: Any, tmp_path: Path
+) -> None:
+    """Definition, tags, versions and aliases are in files; executions have their histories."""
+    (tmp_path / "hello.asl.json").write_text(json.dumps(PASSES), "utf-8")
+    run(server, "deploy", tmp_path)
+    arn = ARN.format("hello")
+    empty.tag_resource(resourceArn=arn, tags=[{"key": "team", "value": "shop"}])
+    version = empty.publish_state_machine_version(stateMachineArn=arn)["stateMachineVersionArn"]
+    route = {"stateMachineVersionArn": version, "weight": 100}
+    empty.create_state_machine_alias(name="live", routingConfiguration=[route])
+    started = empty.start_execution(stateMachineArn=arn, name="first", input="[1]")
+    wait_for_end(empty, started["executionArn"])
+    out = tmp_path / "out"
+    assert run(server, "pull", "--to", out, "--executions", 5) == f"{out}/hello.asl.json\n"
+    assert json.loads((out / "hello.asl.json").read_text("utf-8")) == PASSES
+    about = json.loads((out / "hello.machine.json").read_text("utf-8"))
+    assert about["tags"] == [{"key": "team", "value": "shop"}]
+    assert about["versions"] == [version]
+    assert about["aliases"][0]["routingConfiguration"] == [route]
+    files = {path.name for path in (out / "executions/hello").iterdir()}
+    assert files == {f"first.{part}.json" for part in ("history", "machine", "execution")}
+    history = json.loads((out / "executions/hello/first.history.json").read_text("utf-8"))
+    assert history["events"][0]["type"] == "ExecutionStarted"
+    assert run(server, "deploy", out) == "= state machine hello: unchanged\n"
+    assert "there is no state machine nobody" in run(server, "pull", "nobody", "--to", out, code=1)

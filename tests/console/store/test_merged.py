@@ -1,0 +1,199 @@
+"""Changes of many threads that PostgreSQL writes in one transaction fail one by one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+from django.db import OperationalError, connection
+
+from console.errors import ServiceError
+from console.models import Execution, HistoryEvent, InboxMessage, RunRow
+from console.store.db import merged, recording, writer
+from console.store.executions import start as start_module
+from console.store.executions import step
+from tests.console.store.helpers import (
+    PASS,
+    WAIT,
+    assert_nothing_wrong,
+    create,
+    drain,
+    function,
+    one,
+    start,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from console.models import Project
+
+pytestmark = pytest.mark.postgres_only
+AWKWARD = '{"a": "\\"quoted\\" \\\\ {braces}, NULL \\n \u00fc \U0001f600"}'
+
+
+@pytest.fixture(autouse=True)
+def own_connection() -> Iterator[None]:
+    """Leave no connection in a state of its own behind."""
+    yield
+    connection.close()
+
+
+def recorded_step(execution: Execution) -> recording.Recorded:
+    """Return what the next step of an execution would write."""
+    loaded = step.load_step(execution.pk)
+    assert loaded is not None
+    steps = step.advance_run(loaded)
+    step._ask_ahead(loaded)
+    change = recording.record(lambda: step.commit_step(loaded, steps))
+    assert change is not None
+    return change
+
+
+def recorded_start(project: Project, machine: Any, name: str) -> recording.Recorded:
+    """Return what a start would write."""
+    del project
+    change = recording.record(start_module.pending_start(machine, name=name, ahead=True)._change)
+    assert change is not None
+    return change
+
+
+def test_one_that_is_fenced_leaves_the_others(project: Project) -> None:
+    """The others are committed whole; the fenced one is run by itself, and writes nothing."""
+    machine = create(project, PASS)
+    executions = [start(machine) for _ in range(3)]
+    changes = [recorded_step(execution) for execution in executions]
+    drain(executions[1])
+    before = HistoryEvent.objects.filter(execution=executions[1]).count()
+    failed = merged.commit(changes)
+    assert list(failed) == [1]
+    assert isinstance(failed[1], merged.RunAlone)
+    assert set(Execution.objects.values_list("status", flat=True)) == {"SUCCEEDED"}
+    assert HistoryEvent.objects.filter(execution=executions[1]).count() == before
+    assert_nothing_wrong()
+
+
+def test_a_statement_that_fails_writes_nothing_of_any(project: Project) -> None:
+    """Nobody knows whose row it was, so each is run by itself."""
+    machine = create(project, PASS)
+    executions = [start(machine) for _ in range(2)]
+    changes = [recorded_step(execution) for execution in executions]
+    doubled = merged.inserting("console_timer", "execution_id, name, due_ms")
+    changes[0].add(doubled, [(executions[0].pk, "t", 1), (executions[0].pk, "t", 1)])
+    failed = merged.commit(changes)
+    assert sorted(failed) == [0, 1]
+    assert set(Execution.objects.values_list("status", flat=True)) == {"RUNNING"}
+    assert merged.commit([recorded_step(executions[1])]) == {}
+
+
+def test_one_name_starts_once(project: Project) -> None:
+    """Of two starts of a name in one transaction one is written; the other one finds it."""
+    machine = create(project, WAIT)
+    failed = merged.commit([recorded_start(project, machine, name) for name in ("a", "b", "a")])
+    assert list(failed) in ([0], [2])
+    assert sorted(Execution.objects.values_list("name", flat=True)) == ["a", "b"]
+    assert_nothing_wrong()
+
+
+def test_nothing_starts_while_its_machine_is_deleted(project: Project) -> None:
+    """The start is run by itself, and says why it is refused."""
+    machine = create(project, PASS)
+    change = recorded_start(project, machine, "late")
+    type(machine).objects.update(status="DELETING")
+    assert list(merged.commit([change])) == [0]
+    with pytest.raises(ServiceError, match="is being deleted"):
+        start_module.start_execution(machine, name="late")
+    assert not Execution.objects.exists()
+
+
+def test_two_changes_of_an_execution_wait_for_each_other(project: Project) -> None:
+    """Claims of its tasks go together; a step goes by itself, and what comes later behind it."""
+    execution = start(create(project, PASS))
+    other = start(create(project, PASS, "other"))
+    first, second = recorded_step(execution), recorded_step(execution)
+    third, stranger = recorded_step(execution), recorded_step(other)
+    group, left = merged.take_together([first, second, stranger, third])
+    assert group == [first, stranger]
+    assert [id(change) for change in left] == [id(second), id(third)]
+
+
+def test_nobody_waits_for_a_row_that_another_holds(project: Project) -> None:
+    """A step whose row is locked is run by itself, and the writer goes on."""
+    execution = start(create(project, PASS))
+    change = recorded_step(execution)
+    with psycopg.connect(**_address()) as holder:
+        holder.execute(
+            "SELECT 1 FROM console_runrow WHERE execution_id = %s FOR UPDATE", [execution.pk]
+        )
+        assert list(merged.commit([change])) == [0]
+        holder.rollback()
+    assert merged.commit([recorded_step(execution)]) == {}
+
+
+def test_a_connection_that_died_before_is_replaced(project: Project) -> None:
+    """Nothing had been committed on it, so the changes are written on a new one."""
+    execution = start(create(project, PASS))
+    change = recorded_step(execution)
+    connection.ensure_connection()
+    pid = connection.connection.info.backend_pid
+    with psycopg.connect(**_address(), autocommit=True) as other:
+        other.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+    assert merged.commit([change]) == {}
+    execution.refresh_from_db()
+    assert execution.status == "SUCCEEDED"
+
+
+def test_a_connection_that_dies_at_the_commit_is_an_outage(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows what became of it: the callers hear so, and the sweep looks at the rows."""
+    execution = start(create(project, PASS))
+    change = recorded_step(execution)
+    send = merged._send_signals
+
+    def cut(changes: Any) -> None:
+        send(changes)
+        pid = connection.connection.info.backend_pid
+        with psycopg.connect(**_address(), autocommit=True) as other:
+            other.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(merged, "_send_signals", cut)
+        with pytest.raises(OperationalError) as caught:
+            merged.commit([change])
+    assert writer.is_outage(caught.value)
+    connection.close()
+    drain(execution)
+    assert_nothing_wrong()
+
+
+def test_texts_come_back_as_they_were(project: Project) -> None:
+    """Quotes, backslashes, braces, NULL and what is outside of ASCII."""
+    execution = start(create(project, one("T", **function("f"))))
+    execution.input = AWKWARD
+    rows = [(execution.pk, "Stop", AWKWARD, 1), (execution.pk, "Stop", "", 2)]
+    change = recording.Recorded()
+    statement = merged.inserting("console_inboxmessage", "execution_id, kind, body, created_ms")
+    change.add(statement, rows)
+    assert merged.commit([change]) == {}
+    stored = InboxMessage.objects.order_by("created_ms").values_list("body", flat=True)
+    assert list(stored) == [AWKWARD, ""]
+
+
+def test_what_asks_the_database_is_not_recorded(project: Project) -> None:
+    """Neither by a query of the ORM, nor by a row lock, nor by a cursor."""
+    start(create(project, WAIT))
+    assert recording.record(RunRow.objects.count) is None
+    assert recording.record(lambda: RunRow.objects.select_for_update().first()) is None
+    assert recording.record(lambda: RunRow.objects.update(failures=7)) is None
+    assert set(RunRow.objects.values_list("failures", flat=True)) == {0}
+
+
+def _address() -> dict[str, Any]:
+    settings = connection.settings_dict
+    return {
+        "host": settings["HOST"],
+        "user": settings["USER"],
+        "dbname": settings["NAME"],
+    }

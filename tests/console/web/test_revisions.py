@@ -1,0 +1,178 @@
+"""Every save is a revision, every unsaved text a draft."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from console.models import DefinitionDraft, MachineRevision, StateMachine
+from console.store.db.audit import Actor
+from console.store.machines import drafts, machines
+from tests.console.store.helpers import PASS, ROLE, WAIT, create
+from tests.console.web.helpers import text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.test import Client
+
+    from console.models import Project
+
+ANA = Actor("ana")
+
+
+def saved(name: str = "machine") -> list[tuple[int, str, str]]:
+    """Return number, person and note of the revisions of a machine."""
+    rows = MachineRevision.objects.filter(state_machine__name=name).order_by("number")
+    return [(row.number, row.saved_by, row.note) for row in rows]
+
+
+def test_each_save_of_definition_or_role_is_a_revision(project: Project) -> None:
+    """Creating, updating by whomever; not what leaves both as they are."""
+    machine = create(project, PASS)
+    machines.update_machine(machine, definition=json.dumps(WAIT), note=" longer\nwait ", actor=ANA)
+    machines.update_machine(machine, definition=json.dumps(WAIT), note="again", actor=ANA)
+    machines.update_machine(machine, tracing='{"enabled":true}', actor=ANA)
+    machines.update_machine(machine, role_arn=f"{ROLE}2", actor=ANA)
+    assert saved() == [(1, "", ""), (2, "ana", "longer wait"), (3, "ana", "")]
+    newest = MachineRevision.objects.get(number=3)
+    machine.refresh_from_db()
+    assert (newest.revision_id, newest.role_arn) == (machine.revision_id, f"{ROLE}2")
+    assert newest.definition.text == json.dumps(WAIT)
+
+
+def test_a_machine_older_than_revisions_keeps_what_it_was(project: Project) -> None:
+    """Its next save writes two rows: what was there, and what is."""
+    machine = create(project, PASS)
+    MachineRevision.objects.all().delete()
+    StateMachine.objects.update(edited_by='["ben"]')
+    machines.update_machine(machine, definition=json.dumps(WAIT), actor=ANA)
+    assert saved() == [(1, "ben", ""), (2, "ana", "")]
+    assert MachineRevision.objects.get(number=1).definition.text == json.dumps(PASS)
+
+
+def test_the_page_lists_compares_and_restores(project: Project, client: Client) -> None:
+    """A restored revision is a new one; nothing of the history goes."""
+    machine = create(project, PASS)
+    form = {"text": json.dumps(WAIT), "role": ROLE, "note": "wait for <b>us</b>"}
+    form["revision"] = machines.revision_of(machine)
+    assert client.post("/machines/machine/edit/", form).status_code == 302
+    raw = client.get("/machines/machine/versions/").content.decode()
+    assert "wait for &lt;b&gt;us&lt;/b&gt;" in raw
+    changes = text(client.get("/machines/machine/diff/?from=rev:1&to=rev:2"))
+    assert "Revision 1" in changes
+    assert '"Seconds"' in changes
+    machine.refresh_from_db()
+    restore = {"act": "restore", "number": "1", "revision": machines.revision_of(machine)}
+    assert client.post("/machines/machine/versions/", restore).status_code == 302
+    machine = StateMachine.objects.select_related("definition").get()
+    assert machine.definition.text == json.dumps(PASS)
+    assert saved()[1:] == [
+        (2, "editor", "wait for <b>us</b>"),
+        (3, "editor", "Restored revision 1"),
+    ]
+
+
+def test_a_stale_page_restores_nothing(project: Project, client: Client) -> None:
+    """Somebody saved after the page was opened: the reader is told, and looks again."""
+    machine = create(project, PASS)
+    seen = machines.revision_of(machine)
+    machines.update_machine(machine, definition=json.dumps(WAIT), actor=ANA)
+    restore = {"act": "restore", "number": "1", "revision": seen}
+    assert "Changed Since" in text(client.post("/machines/machine/versions/", restore), 422)
+    assert len(saved()) == 2
+
+
+@pytest.mark.parametrize("number", ["", "x", "-1", "٣", "99", "9" * 30])
+def test_a_revision_that_is_not_there(project: Project, client: Client, number: str) -> None:
+    """The answer says so; nothing fails."""
+    create(project, PASS)
+    assert client.get(f"/machines/machine/diff/?from=rev:{number}").status_code == 404
+    sent = {"act": "restore", "number": number, "revision": ""}
+    assert client.post("/machines/machine/versions/", sent).status_code == 422
+
+
+# -- two people ------------------------------------------------------------------------------------
+
+
+def lines(**changed: Any) -> str:
+    """Return a definition of several lines."""
+    states = {
+        "First": {"Type": "Wait", "Seconds": 1, "Next": "Last"},
+        "Last": {"Type": "Wait", "Seconds": 2, "End": True},
+    }
+    for name, seconds in changed.items():
+        states[name]["Seconds"] = seconds
+    return json.dumps({"StartAt": "First", "States": states}, indent=2)
+
+
+def test_who_loses_a_race_can_merge(project: Project, client: Client) -> None:
+    """The base is the revision both were made from; each side's change is in the merged text."""
+    made = machines.create_machine(
+        project, "us-east-1", name="machine", definition=lines(), role_arn=ROLE
+    )
+    form = {"text": lines(Last=20), "role": ROLE, "revision": machines.revision_of(made)}
+    machines.update_machine(made, definition=lines(First=10), note="slower", actor=ANA)
+    conflict = text(client.post("/machines/machine/edit/", form), 409)
+    assert "with the note “<bdi>slower</bdi>”" in conflict
+    assert "2 differences" in conflict
+    made.refresh_from_db()
+    form["merge"] = machines.revision_of(made)
+    merged = text(client.post("/machines/machine/edit/", form))
+    assert lines(First=10, Last=20) in merged
+    assert f'name="revision" value="{form["merge"]}"' in merged
+    assert StateMachine.objects.select_related("definition").get().definition.text == lines(
+        First=10
+    )
+
+
+def test_a_third_save_is_merged_with_nothing_unseen(project: Project, client: Client) -> None:
+    """The choices were made beside another text: the conflict is shown anew."""
+    made = machines.create_machine(
+        project, "us-east-1", name="machine", definition=lines(), role_arn=ROLE
+    )
+    form = {"text": lines(Last=20), "role": ROLE, "revision": machines.revision_of(made)}
+    made = machines.update_machine(made, definition=lines(First=10), actor=ANA)
+    form["merge"] = machines.revision_of(made)
+    machines.update_machine(made, definition=lines(First=11), actor=ANA)
+    assert '"Seconds": 11' in text(client.post("/machines/machine/edit/", form), 409)
+
+
+# -- drafts ----------------------------------------------------------------------------------------
+
+
+def test_a_draft_is_the_persons_own(
+    project: Project, client: Client, signed_in: Callable[[str], Client]
+) -> None:
+    """It is offered to its writer on the next visit, and to nobody else."""
+    machine = create(project, PASS)
+    draft = {"text": '{"Half": ', "revision": machines.revision_of(machine)}
+    assert client.post("/machines/machine/edit/_draft", draft).status_code == 204
+    assert '{"Half": ' in text(client.get("/machines/machine/edit/"))
+    assert '{"Half": ' not in text(client.get("/machines/machine/edit/?fresh=1"))
+    assert '{"Half": ' not in text(client.get("/machines/new/"))
+    assert '{"Half": ' not in text(signed_in("owner").get("/machines/machine/edit/"))
+    client.post("/machines/machine/edit/_draft", {"discard": "1"})
+    assert '{"Half": ' not in text(client.get("/machines/machine/edit/"))
+
+
+def test_saving_forgets_the_draft(project: Project, client: Client) -> None:
+    """Creating and updating both; a refused save keeps it."""
+    for address in ("/machines/new/", "/machines/machine/edit/"):
+        machine = StateMachine.objects.filter(name="machine").first()
+        form = {"name": "machine", "text": json.dumps(WAIT if machine else PASS), "role": ROLE}
+        form["revision"] = machines.revision_of(machine) if machine else ""
+        client.post(f"{address}_draft", form)
+        assert client.post(address, form | {"text": "{"}).status_code == 422
+        assert DefinitionDraft.objects.count() == 1
+        assert client.post(address, form).status_code == 302
+        assert not DefinitionDraft.objects.exists()
+
+
+def test_a_draft_that_is_too_long_is_refused_with_the_reason(client: Client) -> None:
+    """The page then says that it is not kept."""
+    answer = client.post("/machines/new/_draft", {"text": "x" * (drafts.LONGEST + 1)})
+    assert answer.status_code == 422
+    assert b"at most" in answer.content
