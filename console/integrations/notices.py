@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass, field
 from smtplib import SMTPException
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import httpx
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
@@ -20,6 +21,7 @@ from django.conf import settings
 from django.core.mail import EmailMessage
 
 from console.events import addresses
+from console.events.body import DETAIL_TYPE, SOURCE
 from console.integrations import invoke, targets, web
 from console.integrations.outcome import Failed, TaskAttempt
 from console.integrations.redaction import without_url_secrets
@@ -50,7 +52,8 @@ class Notice:
     """What is sent. ``event``: the whole event; ``body``: what the target gets of it.
 
     ``secret``: what a web request is signed with; ``settings``: EventBridge's of the target;
-    ``project``: name of the rule's, whose entries of ``targets.json`` count.
+    ``project``: name of the rule's, whose entries of ``targets.json`` count. ``state``: where the
+    execution failed that the event tells of, "" if it did not or nobody looked.
     """
 
     event_id: str
@@ -61,6 +64,7 @@ class Notice:
     secret: str
     project: str = ""
     settings: dict[str, Any] = field(default_factory=dict)
+    state: str = ""
 
 
 def target_secret(rule_arn: str, target_id: str) -> str:
@@ -125,7 +129,7 @@ def _mail(notice: Notice) -> None:
         raise Undelivered("No mail server is configured: set STEPYARD_MAIL", final=True)
     message = EmailMessage(
         subject=_subject(notice.event),
-        body=_readable(notice.body),
+        body=_mail_text(notice),
         to=[notice.address.removeprefix("mailto:")],
         headers={"Message-ID": f"<{notice.event_id}@stepyard>", EVENT_ID: notice.event_id},
     )
@@ -136,13 +140,54 @@ def _mail(notice: Notice) -> None:
 
 
 def _subject(event: str) -> str:
-    """Name what happened in one line."""
+    """Name what happened in one line: ``orders failed: OrderRejected``."""
     told = json.loads(event)
-    detail = told.get("detail")
-    words = [str(told.get("detail-type", "Event"))]
-    if isinstance(detail, dict) and told.get("source") == "aws.states":
-        words = [f"{detail.get('name')} is {detail.get('status')}"]
-    return " ".join(" ".join(words).split())[:_SUBJECT]
+    change = _status_change(told)
+    words = str(told.get("detail-type", "Event"))
+    if change:
+        verb = _VERBS.get(str(change.get("status")), f"is {change.get('status')}")
+        words = f"{_machine_of(change)} {verb}: {change.get('error') or change.get('name')}"
+    return " ".join(words.split())[:_SUBJECT]
+
+
+_VERBS = {
+    "RUNNING": "started",
+    "SUCCEEDED": "succeeded",
+    "FAILED": "failed",
+    "TIMED_OUT": "timed out",
+    "ABORTED": "was aborted",
+}
+
+
+def _status_change(event: dict[str, Any]) -> dict[str, Any]:
+    """Return the detail of an event that tells of an execution, {} for any other event."""
+    detail = event.get("detail")
+    of_execution = event.get("source") == SOURCE and event.get("detail-type") == DETAIL_TYPE
+    return detail if of_execution and isinstance(detail, dict) else {}
+
+
+def _machine_of(change: dict[str, Any]) -> str:
+    return str(change.get("stateMachineArn") or "").rpartition(":")[2] or "An execution"
+
+
+def _mail_text(notice: Notice) -> str:
+    """Return the facts of a status change and its event; what a target asked for as it is."""
+    change = _status_change(json.loads(notice.event)) if notice.body == notice.event else {}
+    if not change:
+        return _readable(notice.body)
+    arn = str(change.get("executionArn") or "")
+    address = settings.STEPYARD_URL
+    facts = {
+        "State machine": _machine_of(change),
+        "Execution": change.get("name"),
+        "Status": change.get("status"),
+        "Error": change.get("error"),
+        "Failed state": notice.state,
+        "Cause": change.get("cause"),
+        "Page": f"{address}/arn/{quote(arn, safe=':/')}" if address and arn else "",
+    }
+    lines = [f"{name}: {value}" for name, value in facts.items() if value]
+    return "\n".join([*lines, "", "The event:", "", _readable(notice.body)])
 
 
 def _readable(body: str) -> str:

@@ -18,7 +18,7 @@ from console.models import Execution, HistoryEvent, Price, TaskRow
 from engine import event_types
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from console.models import StateMachine
 
@@ -26,6 +26,10 @@ MB = 1024 * 1024
 BASE_MB = 50
 MOST = 1000
 """So many executions of a machine are looked at for its estimate."""
+FREE_TRANSITIONS = 4_000
+"""State transitions of Standard executions that AWS charges no account for, in each month."""
+_MONTH_MS = 30 * 24 * 3_600_000
+_EXPRESS_MS = 5 * 60_000
 _BLOCK_MB = 64
 _BLOCK_MS = 100
 _AS_OF = "2026-01-01"
@@ -62,6 +66,23 @@ class Cost:
         return f"${self.dollars:.6f}" if self.dollars < 1 else f"${self.dollars:.2f}"
 
 
+@dataclass(frozen=True, slots=True)
+class MonthCost:
+    """What a month costs at some pace. ``count``: of transitions or requests in 30 days.
+
+    ``free``: how many of them are in the free tier, which an account has once, not each machine.
+    ``express_dollars``: what the same executions cost as Express, None of a machine that is;
+    ``too_long``: the share of them, in percent, that Express would end after five minutes.
+    """
+
+    dollars: Decimal
+    count: int
+    unit: str
+    free: int
+    express_dollars: Decimal | None = None
+    too_long: int = 0
+
+
 def read_rates() -> dict[str, PriceRate]:
     """Return every price: that of the table, or the built-in one where the table has none."""
     rates = {name: PriceRate(dollars, _AS_OF, _SOURCE) for name, dollars in _BUILT_IN.items()}
@@ -92,8 +113,8 @@ def cost_of_execution(execution: Execution, made: int) -> Cost:
     if machine is not None and machine.type == "EXPRESS":
         took = 0 if execution.stop_ms is None else execution.stop_ms - execution.start_ms
         size = len(execution.definition.text) + len(execution.input) + len(execution.output or "")
-        return _express(1, _gb_seconds(took, BASE_MB * MB + size))
-    return _standard(transitions_of(execution, made))
+        return _express(1, _gb_seconds(took, BASE_MB * MB + size), read_rates())
+    return _standard(transitions_of(execution, made), read_rates())
 
 
 def cost_of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost, int]:
@@ -102,6 +123,12 @@ def cost_of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost
     Returned with the number of executions looked at: beyond ``MOST`` the rest is taken to be like
     the newest.
     """
+    cost, _, looked_at = costs_of_machine(machine, since, until)
+    return cost, looked_at
+
+
+def costs_of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost, MonthCost, int]:
+    """Return as ``cost_of_machine``, with what 30 days cost at this pace between the two."""
     executions = Execution.objects.filter(state_machine=machine, start_ms__range=(since, until - 1))
     has_ended = ~Q(status="RUNNING") | Q(redrive_count__gt=0)
     sums = executions.aggregate(
@@ -109,15 +136,34 @@ def cost_of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost
     )
     runs, redrives = sums["runs"], sums["redrives"] or 0
     newest = list(executions.order_by("-start_ms").values_list("pk", "start_ms", "stop_ms")[:MOST])
+    spans = [stop - start for _, start, stop in newest if stop is not None]
+    rates = read_rates()
     share = Decimal(runs) / len(newest) if newest else Decimal(0)
+    months = Decimal(_MONTH_MS) / max(until - since, 1)
+    memory = BASE_MB * MB + len(machine.definition.text)
+    held = sum((_gb_seconds(span, memory) for span in spans), Decimal()) * share
+    express = _express(runs, held, rates)
     if machine.type == "EXPRESS":
-        memory = BASE_MB * MB + len(machine.definition.text)
-        spans = (stop - start for _, start, stop in newest if stop is not None)
-        held = sum((_gb_seconds(span, memory) for span in spans), Decimal())
-        return _express(runs, held * share), len(newest)
-    numbers = [pk for pk, _, _ in newest]
-    made = round(_made(numbers) * share)
-    return _standard(count_transitions(made, redrives, sums["ends"])), len(newest)
+        month = MonthCost(express.dollars * months, round(runs * months), express.unit, 0)
+        return express, month, len(newest)
+    made = round(_made([pk for pk, _, _ in newest]) * share)
+    cost = _standard(count_transitions(made, redrives, sums["ends"]), rates)
+    return cost, _month_of_standard(cost, express, spans, months), len(newest)
+
+
+def _month_of_standard(
+    cost: Cost, express: Cost, spans: Sequence[int], months: Decimal
+) -> MonthCost:
+    count = round(cost.count * months)
+    long = sum(span > _EXPRESS_MS for span in spans)
+    return MonthCost(
+        cost.rate.dollars * max(count - FREE_TRANSITIONS, 0),
+        count,
+        cost.unit,
+        min(count, FREE_TRANSITIONS),
+        express.dollars * months,
+        math.ceil(100 * long / len(spans)) if spans else 0,
+    )
 
 
 def billed_ms(milliseconds: int) -> int:
@@ -158,13 +204,12 @@ def _made(executions: Sequence[int]) -> int:
     return entered + tasks.exclude(kind="map").count() + groups
 
 
-def _standard(transitions: int) -> Cost:
-    rate = read_rates()["standard_transition"]
+def _standard(transitions: int, rates: Mapping[str, PriceRate]) -> Cost:
+    rate = rates["standard_transition"]
     return Cost(rate.dollars * transitions, transitions, "state transitions", None, rate)
 
 
-def _express(requests: int, held: Decimal) -> Cost:
-    known = read_rates()
-    dollars = known["express_request"].dollars * requests
-    dollars += known["express_gb_second"].dollars * held
-    return Cost(dollars, requests, "requests", held, known["express_gb_second"])
+def _express(requests: int, held: Decimal, rates: Mapping[str, PriceRate]) -> Cost:
+    dollars = rates["express_request"].dollars * requests
+    dollars += rates["express_gb_second"].dollars * held
+    return Cost(dollars, requests, "requests", held, rates["express_gb_second"])

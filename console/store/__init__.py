@@ -103,7 +103,8 @@ PUBLIC = {
     ),
     "events": ("deliveries", "outbox", "rules", "scheduler", "start_links"),
     "executions": (
-        *("bulk", "children", "engine_failures", "find", "imports", "max_duration"),
+        *("bulk", "children", "engine_failures", "failed_states", "find", "imports"),
+        "max_duration",
         *("redrive", "replay", "retention", "start", "step", "stop"),
     ),
     "map_runs": ("map_counts", "map_items", "map_runs", "map_tasks"),

@@ -13,8 +13,10 @@ from console.events import addresses, inputs
 from console.integrations import notices
 from console.integrations.redaction import without_secrets, without_url_secrets
 from console.models import Execution
+from console.statuses import ExecutionStatus
 from console.store.db.audit import Actor
 from console.store.events import deliveries, outbox
+from console.store.executions.failed_states import failed_states
 from console.store.executions.start import start_execution
 from console.store.machines import versions
 from console.worker.call_pool import CallPool
@@ -27,6 +29,7 @@ THREADS = 8
 _NAME = 80
 _ROUND = "This rule started the execution it tells of: it would go round. Narrow its pattern"
 _TWICE = "ExecutionAlreadyExists"
+_FAILED = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
 _FULL = ("ThrottlingException", "ExecutionLimitExceeded")
 
 
@@ -170,7 +173,19 @@ def _notice(delivery: Delivery, body: str, settings: dict[str, Any]) -> notices.
         secret=notices.target_secret(target.rule.arn, target.target_id),
         project=target.rule.project.name,
         settings=settings,
+        state=_failed_state(delivery),
     )
+
+
+def _failed_state(delivery: Delivery) -> str:
+    """Return in which state the execution failed that a mail tells of, "" where there is none."""
+    detail = json.loads(delivery.event.body).get("detail")
+    arn = detail.get("executionArn") if isinstance(detail, dict) else None
+    if not isinstance(arn, str) or addresses.address_kind(delivery.target.address) != "email":
+        return ""
+    rows = Execution.objects.filter(project=delivery.target.rule.project, arn=arn)
+    numbers = list(rows.filter(status__in=_FAILED).values_list("pk", flat=True))
+    return failed_states(numbers).get(numbers[0], "") if numbers else ""
 
 
 # -- state machines --------------------------------------------------------------------------------

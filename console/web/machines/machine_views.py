@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 import engine
 from console.integrations import mocks
-from console.samples import MACHINES
+from console.samples import MACHINES, PROJECT
 from console.statuses import ExecutionStatus
 from console.store.machines import machines as store
 from console.web.core.scope import actor_of, render, require, scope_of
@@ -32,10 +32,30 @@ if TYPE_CHECKING:
 @require_safe
 def machine_list(request: HttpRequest) -> HttpResponse:
     """Answer ``/machines/``: all of them, by name."""
+    scope = scope_of(request)
     search, after = request.GET.get("q", "")[:80], request.GET.get("after", "")[:80]
-    page = lists.list_machines(scope_of(request), search=search, after=after)
+    asked = request.GET.get("sort", "")
+    sort = asked if asked in lists.SORTS else "name"
+    # those that somebody keeps among state machines of their own
+    apart = False if scope.project.name != PROJECT else None
+    page = lists.list_machines(
+        scope, search=search, after=after, sort=sort, samples=apart, recent=True
+    )
     context = {"section": "machines", "machines": page, "search": search, "after": after}
+    context |= {
+        "sort": sort,
+        "sorts": _next_sorts(sort),
+    }
+    if apart is not None and not after:
+        context["samples"] = lists.list_machines(scope, search=search, samples=True, recent=True)
     return render(request, "machines/machine_list.html", context)
+
+
+def _next_sorts(sort: str) -> dict[str, str]:
+    """Return what each heading sorts by next: times begin with the newest, a second press turns."""
+    first = {"name": "name", "started": "-started", "created": "-created"}
+    turned = {"name": "-name", "started": "started", "created": "created"}
+    return {key: turned[key] if sort == order else order for key, order in first.items()}
 
 
 @require_safe

@@ -44,7 +44,9 @@ def machine_charts(request: HttpRequest, machine_name: str) -> HttpResponse:
         | charts.charts_context(scope, request.GET, machine)
     )
     chosen: span.ChartSpan = context["span"]
-    context["cost"], looked_at = cost.cost_of_machine(machine, chosen.since, chosen.until)
+    context["cost"], context["month"], looked_at = cost.costs_of_machine(
+        machine, chosen.since, chosen.until
+    )
     context["sampled"] = looked_at if looked_at == cost.MOST else 0
     return render(request, "metrics/machine.html", context)
 

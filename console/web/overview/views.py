@@ -50,18 +50,16 @@ def overview_changes(request: HttpRequest) -> HttpResponse:
 def _page_context(scope: Scope) -> dict[str, Any]:
     machines = lists.list_machines(scope, most=MOST)
     running = lists.latest_executions(scope, (ExecutionStatus.RUNNING,), MOST)
-    failed = lists.latest_executions(scope, lists.FAILURES, MOST)
     tally = lists.status_counts(scope)
     parts = [
         sorted(tally.items()),
-        [execution.pk for execution in (*running, *failed)],
+        [execution.pk for execution in running],
         [(row.machine.pk, row.running, row.failed, row.last_ms) for row in machines.rows],
     ]
     return {
         "section": "overview",
         "machines": machines,
         "running": running,
-        "failed": failed,
         "tally": {
             "running": tally.get(ExecutionStatus.RUNNING, 0),
             "succeeded": tally.get(ExecutionStatus.SUCCEEDED, 0),

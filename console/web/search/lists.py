@@ -5,16 +5,19 @@ Pages are cut by key, not by number, so nothing repeats or is skipped while new 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from django.db.models import Count, OuterRef, Q, Subquery, Window
+from django.db import connection
+from django.db.models import Count, F, OuterRef, Q, Subquery, Window
 
 from console import clock
 from console.masking import masked_execution
 from console.models import Execution, StateMachine
+from console.samples import ROLE_END
 from console.statuses import ExecutionStatus, MachineStatus
-from console.web.core.formatting import DAY
+from console.web.core.formatting import DAY, EXECUTION
 from console.web.execution.note_stamp import note_stamp
 from console.web.search.scan import BARE, PAGE
 
@@ -26,19 +29,37 @@ if TYPE_CHECKING:
     from console.web.core.scope import Scope
 
 _OFFERED = 200
+RECENT = 20
+"""How many of its newest executions the success rate of a state machine looks at."""
 FAILURES: tuple[str, ...] = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
 _BARE_BUT_ERROR = ("input", "output", "cause", "definition")
 
 
 @dataclass(frozen=True, slots=True)
 class MachineRow:
-    """One machine with what a list says of it; ``last`` is its newest execution's status."""
+    """One machine with what a list says of it; ``last`` is its newest execution's status.
+
+    ``recent``: the statuses of its newest executions, oldest first, where the list asked for them.
+    """
 
     machine: StateMachine
     running: int
     failed: int
     last: str | None
     last_ms: int | None
+    recent: tuple[str, ...] = ()
+
+    @property
+    def success_percent(self) -> int | None:
+        """Return how many of the recent executions that have ended succeeded, None if none has."""
+        ended = [status for status in self.recent if status != ExecutionStatus.RUNNING]
+        return 100 * ended.count(ExecutionStatus.SUCCEEDED) // len(ended) if ended else None
+
+    @property
+    def bars(self) -> list[tuple[int, str]]:
+        """Return place and tone of a bar for each recent execution, in a picture 100 wide."""
+        first = RECENT - len(self.recent)
+        return [(5 * (first + at), EXECUTION[status].tone) for at, status in enumerate(self.recent)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,31 +71,93 @@ class MachinePage:
     after: str
 
 
+_OWN_SAMPLES = Q(role_arn__endswith=ROLE_END)
+SORTS: dict[str, tuple[Any, ...]] = {
+    "name": ("name",),
+    "-name": ("-name",),
+    "started": (F("last_ms").asc(nulls_last=True), "name"),
+    "-started": (F("last_ms").desc(nulls_last=True), "name"),
+    "created": ("created_ms", "name"),
+    "-created": ("-created_ms", "name"),
+}
+"""How a list of state machines can be sorted -> its order."""
+
+
 def list_machines(
-    scope: Scope, *, search: str = "", after: str = "", most: int = PAGE
+    scope: Scope,
+    *,
+    search: str = "",
+    after: str = "",
+    most: int = PAGE,
+    sort: str = "name",
+    samples: bool | None = None,
+    recent: bool = False,
 ) -> MachinePage:
-    """Return machines by name. ``search``: a part of the name."""
+    """Return machines in an order of ``SORTS``.
+
+    ``search``: a part of the name. ``after``: where the page begins: a name, and in any other order
+    how many come before. ``samples``: only them, or none of them. ``recent``: with the statuses of
+    the newest executions.
+    """
     every = StateMachine.objects.filter(project=scope.project, region=scope.region)
     matching = every.filter(name__icontains=search) if search else every
+    if samples is not None:
+        matching = matching.filter(_OWN_SAMPLES if samples else ~_OWN_SAMPLES)
     newest = Execution.objects.filter(state_machine=OuterRef("pk")).order_by("-start_ms", "-id")
+    skipped = int(after) if sort != "name" and re.fullmatch(r"\d{1,9}", after) else 0
     rows = list(
-        matching.filter(name__gt=after)
+        (matching.filter(name__gt=after) if sort == "name" else matching)
         .defer("definition", "logging", "tracing", "encryption")
         .annotate(
             last=Subquery(newest.values("status")[:1]),
             last_ms=Subquery(newest.values("start_ms")[:1]),
             total=Window(Count("*")),
         )
-        .order_by("name")[: most + 1]
+        .order_by(*SORTS[sort])[skipped : skipped + most + 1]
     )
+    shown = _machine_rows(rows[:most], recent=recent)
+    total = rows[0].total if rows and (not after or sort != "name") else matching.count()
+    next_key = shown[-1].machine.name if shown and sort == "name" else str(skipped + most)
+    return MachinePage(shown, total, next_key if len(rows) > most else "")
+
+
+def _machine_rows(rows: Sequence[Any], *, recent: bool) -> tuple[MachineRow, ...]:
     running = _counts(rows, Q(status=ExecutionStatus.RUNNING))
     failed = _counts(rows, Q(status__in=FAILURES, start_ms__gte=clock.now_ms() - DAY))
-    shown = tuple(
-        MachineRow(row, running.get(row.pk, 0), failed.get(row.pk, 0), row.last, row.last_ms)
-        for row in rows[:most]
+    statuses = _recent_statuses([row.pk for row in rows]) if recent else {}
+    return tuple(
+        MachineRow(
+            row,
+            running.get(row.pk, 0),
+            failed.get(row.pk, 0),
+            row.last,
+            row.last_ms,
+            tuple(reversed(statuses.get(row.pk, ()))),
+        )
+        for row in rows
     )
-    total = rows[0].total if rows and not after else matching.count()
-    return MachinePage(shown, total, shown[-1].machine.name if len(rows) > most else "")
+
+
+def _recent_statuses(machines: Sequence[int]) -> dict[int, list[str]]:
+    """Return machine number -> the statuses of its newest executions, the newest first."""
+    parts: list[str] = []
+    values: list[Any] = []
+    for place, machine in enumerate(machines):
+        rows = Execution.objects.filter(state_machine=machine, map_run=None)
+        rows = rows.order_by("-start_ms", "-id")
+        sql, params = rows.values_list("start_ms", "id", "status")[:RECENT].query.sql_with_params()
+        parts.append(f"SELECT {int(machine)}, part{place}.* FROM ({sql}) AS part{place}")
+        values += params
+    statuses: dict[int, list[tuple[int, int, str]]] = {}
+    if parts:
+        with connection.cursor() as cursor:
+            cursor.execute(" UNION ALL ".join(parts), values)
+            for machine, start, number, status in cursor.fetchall():
+                statuses.setdefault(machine, []).append((start, number, status))
+    return {
+        machine: [status for _, _, status in sorted(rows, reverse=True)]
+        for machine, rows in statuses.items()
+    }
 
 
 def machine_names(scope: Scope) -> list[str]:

@@ -13,6 +13,7 @@ from django.db.models import OuterRef, Subquery
 from console.masking import masked_execution
 from console.models import Execution, HistoryEvent
 from console.statuses import ExecutionStatus
+from console.store.executions.failed_states import failed_states
 from console.web.search import failure_groups
 from engine import event_types
 
@@ -40,9 +41,10 @@ def read_row_facts(project: Project, executions: Sequence[Execution]) -> dict[in
     failed = [each.pk for each in executions if each.status in failure_groups.STATUSES]
     errors = Execution.stored.filter(pk__in=failed, error__isnull=False)
     masks = masked_execution.masks_of(project, failed)
-    states = failure_groups.failed_states(failed)
+    states = failed_states(failed)
     error_by_number = {
-        number: masks[number].words(error) for number, error in errors.values_list("pk", "error")
+        number: masks[number].words(error or "")
+        for number, error in errors.values_list("pk", "error")
     }
     facts = {
         number: RowFacts(error_by_number.get(number, ""), states.get(number, ""))

@@ -39,6 +39,30 @@ def test_the_end_of_a_run_is_a_transition(project: Project) -> None:
     assert got.text == "$0.000050"
 
 
+def test_a_month_has_the_free_tier_and_what_express_would_cost(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """300,000 transitions are 7.40 dollars: 4,000 of them are free, as in AWS's own example."""
+    machine = create(project, PASS)
+    execution = drain(start(machine))
+    Execution.objects.filter(pk=execution.pk).update(stop_ms=execution.start_ms + 1_000)
+    half_minute = execution.start_ms - 1, execution.start_ms - 1 + 17_280
+    month = cost.costs_of_machine(machine, *half_minute)[
+        1
+    ]  # two transitions in 1/150,000 of a month
+    assert (month.count, month.free) == (300_000, 4_000)
+    assert month.dollars == Decimal("7.40")
+    assert month.express_dollars is not None
+    requests = 150_000 * Decimal("0.000001")
+    held = 150_000 * Decimal("0.0625") * Decimal("0.00001667")
+    assert round(month.express_dollars, 4) == round(requests + held, 4)
+    assert month.too_long == 0
+    Execution.objects.filter(pk=execution.pk).update(stop_ms=execution.start_ms + 300_001)
+    assert cost.costs_of_machine(machine, *half_minute)[1].too_long == 100
+    monkeypatch.setattr(cost, "FREE_TRANSITIONS", 400_000)
+    assert cost.costs_of_machine(machine, *half_minute)[1].dollars == 0
+
+
 def test_each_retry_is_a_transition(project: Project, worker: Any) -> None:
     """A call tried three times in one state: state, two retries, end; the machine sums the same."""
     del worker

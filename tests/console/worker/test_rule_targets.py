@@ -33,9 +33,46 @@ def test_an_e_mail_names_what_happened(project: Project, settings: Any) -> None:
     carry_all()
     (message,) = mail.outbox
     assert message.to == ["ops@example.com"]
-    assert message.subject == "x is SUCCEEDED"
+    assert message.subject == "machine succeeded: x"
     assert message.extra_headers["Message-ID"] == f"<{event_id}@stepyard>"
     assert '"status": "SUCCEEDED"' in message.body
+
+
+def test_an_e_mail_of_a_failure_says_what_one_needs_to_know(
+    project: Project, settings: Any
+) -> None:
+    """Machine and error in its subject; failed state, cause and the page's address in its text."""
+    settings.STEPYARD_MAIL = "smtp://mail.example.com"
+    settings.STEPYARD_URL = "http://yard.example.com:8083"
+    rule_to(project, "mailto:ops@example.com", pattern='{"source": ["aws.states"]}')
+    rejects = {"Type": "Fail", "Error": "OrderRejected", "Cause": "The card is too old"}
+    first = {"Type": "Pass", "Next": "Check the order"}
+    definition = {"StartAt": "First", "States": {"First": first, "Check the order": rejects}}
+    execution = drain(start(create(project, definition, "orders"), name="order-17"))
+    outbox.route_events()
+    carry_all()
+    message = mail.outbox[-1]
+    assert message.subject == "orders failed: OrderRejected"
+    for line in (
+        "State machine: orders",
+        "Execution: order-17",
+        "Status: FAILED",
+        "Error: OrderRejected",
+        "Failed state: Check the order",
+        "Cause: The card is too old",
+        f"Page: http://yard.example.com:8083/arn/{execution.arn}",
+    ):
+        assert line in message.body.splitlines()
+    assert '"status": "FAILED"' in message.body
+
+
+def test_an_e_mail_with_a_text_of_its_own_has_nothing_else(project: Project, settings: Any) -> None:
+    """What ``InputPath`` chose is all that is sent."""
+    settings.STEPYARD_MAIL = "smtp://mail.example.com"
+    rule_to(project, "mailto:ops@example.com", InputPath="$.detail.status")
+    happened(project)
+    carry_all()
+    assert mail.outbox[-1].body == '"SUCCEEDED"'
 
 
 def test_without_a_mail_server_an_e_mail_is_a_dead_letter(project: Project) -> None:

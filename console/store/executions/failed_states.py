@@ -1,0 +1,42 @@
+"""Tell in which state executions failed, by the last events of their histories."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db import connection
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_OUTER = ("ParallelStateFailed", "MapStateFailed", "MapIterationFailed", "MapRunFailed")
+# The event that ended an execution, and the three before it on its line of control.
+_WHERE = """
+SELECT r.execution_id, a.type, a.state, b.type, b.state, c.type, c.state
+FROM console_runrow r
+JOIN console_historyevent e ON e.execution_id = r.execution_id AND e.event_id = r.next_event - 1
+LEFT JOIN console_historyevent a ON a.execution_id = e.execution_id AND a.event_id = e.previous
+LEFT JOIN console_historyevent b ON b.execution_id = e.execution_id AND b.event_id = a.previous
+LEFT JOIN console_historyevent c ON c.execution_id = e.execution_id AND c.event_id = b.previous
+WHERE r.execution_id IN ({})
+"""
+
+
+def failed_states(numbers: Sequence[int]) -> dict[int, str]:
+    """Return in which state each failed: the innermost that its last events tell of."""
+    if not numbers:
+        return {}
+    marks = ", ".join(["%s"] * len(numbers))
+    with connection.cursor() as cursor:
+        cursor.execute(_WHERE.format(marks), list(numbers))
+        return {row[0]: _innermost(row[1:]) for row in cursor.fetchall()}
+
+
+def _innermost(events: Sequence[str | None]) -> str:
+    """Return the state of the first event that is not the failure of what surrounds it."""
+    state = ""
+    for kind, name in zip(events[::2], events[1::2], strict=True):
+        state = name or state
+        if kind not in _OUTER:
+            break
+    return state
