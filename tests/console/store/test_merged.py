@@ -8,11 +8,13 @@ import psycopg
 import pytest
 from django.db import OperationalError, connection
 
+import engine
 from console.errors import ServiceError
-from console.models import Execution, HistoryEvent, InboxMessage, RunRow
+from console.models import Execution, HistoryEvent, InboxMessage, RunRow, Timer
 from console.store.db import merged, recording, writer
 from console.store.executions import start as start_module
 from console.store.executions import step
+from console.store.state import inbox
 from tests.console.store.helpers import (
     PASS,
     WAIT,
@@ -30,6 +32,13 @@ if TYPE_CHECKING:
     from console.models import Project
 
 pytestmark = pytest.mark.postgres_only
+TWO_WAITS = {
+    "StartAt": "First",
+    "States": {
+        "First": {"Type": "Wait", "Seconds": 60, "Next": "Second"},
+        "Second": {"Type": "Wait", "Seconds": 3600, "End": True},
+    },
+}
 AWKWARD = '{"a": "\\"quoted\\" \\\\ {braces}, NULL \\n \u00fc \U0001f600"}'
 
 
@@ -71,6 +80,29 @@ def test_one_that_is_fenced_leaves_the_others(project: Project) -> None:
     assert isinstance(failed[1], merged.RunAlone)
     assert set(Execution.objects.values_list("status", flat=True)) == {"SUCCEEDED"}
     assert HistoryEvent.objects.filter(execution=executions[1]).count() == before
+    assert_nothing_wrong()
+
+
+def test_a_late_step_without_events_takes_nothing_back(project: Project) -> None:
+    """Only the version refuses it: no event stands twice, and no execution ends a second time.
+
+    1. A reads version 1 in the first state, and a message that changes nothing.
+    2. B commits version 2: the execution is in its second state.
+    3. A's commit would put the run back into the first state.
+    """
+    execution = start(create(project, TWO_WAITS))
+    drain(execution)
+    writer.write(lambda: inbox.post_message(execution.pk, engine.TaskStarted(1000)))
+    late = recorded_step(execution)
+    Timer.objects.update(due_ms=1)
+    drain(execution)
+    in_second_state = RunRow.objects.get().snapshot
+    other = start(create(project, PASS, "other"))
+    assert list(merged.commit([late, recorded_step(other)])) == [0]
+    assert RunRow.objects.get(pk=execution.pk).snapshot == in_second_state
+    assert Execution.objects.get(pk=other.pk).status == "SUCCEEDED"
+    Timer.objects.update(due_ms=1)
+    assert drain(execution).status == "SUCCEEDED"
     assert_nothing_wrong()
 
 

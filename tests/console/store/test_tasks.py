@@ -22,10 +22,10 @@ from console.errors import ErrorCode, ServiceError
 from console.fast_path.threads import Threads
 from console.models import Execution, HistoryEvent, Project, TaskRow
 from console.statuses import Topic
-from console.store.db import signals
+from console.store.db import audit, signals
 from console.store.db.writer import write
 from console.store.executions.stop import _post_stop, stop_execution
-from console.store.tasks import activities, claim, complete, expiry
+from console.store.tasks import activities, claim, complete, expiry, manual
 from tests.console.store.helpers import (
     ACTIVITY,
     REGION,
@@ -213,6 +213,17 @@ def test_called_tasks_of_a_lost_process_are_offered_again(project: Project) -> N
     assert complete.complete_call(execution.pk, engine.TaskSucceeded(number, "1"))
     assert not complete.complete_call(execution.pk, engine.TaskSucceeded(number, "2"))
     assert drain(execution).output == "1"
+
+
+def test_a_task_that_a_worker_has_is_not_taken_by_hand(execution: Execution) -> None:
+    """A person who keeps it alive does not become its worker, and starts it no second time."""
+    work = taken("w1")
+    assert write(lambda: claim.claim_by_hand(execution.pk, work.task, "ben")) is None
+    manual.heartbeat(execution, work.task, audit.Actor("ben"))
+    row = TaskRow.objects.get()
+    assert (row.worker, row.dispatches) == ("w1", 1)
+    drain(execution)
+    assert types(execution).count("ActivityStarted") == 1
 
 
 def test_the_clock_of_a_lost_activity_task_goes_on(project: Project) -> None:
