@@ -25,9 +25,12 @@ from urllib.parse import parse_qsl, unquote
 from console import environment, logging_setup, postgres, quotas, setting_shapes
 from console.data_folder import data_folder, derive_key, derive_text, master_secret
 from console.environment import SettingError
+from console.functions_file import FunctionsFile
 from console.samples.functions import FUNCTIONS as SAMPLE_FUNCTIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pydantic import TypeAdapter
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -236,14 +239,14 @@ def _kept(name: str, shape: TypeAdapter[Any]) -> dict[str, Any]:
     return environment.read_json_file(DATA_DIR / name, shape)
 
 
-def _functions() -> dict[str, str]:
-    """Functions of ``DATA/functions.json`` and of the environment, which wins."""
+def _functions() -> FunctionsFile:
+    """Functions of ``DATA/functions.json``, read again when it changes; the environment wins."""
     shape = setting_shapes.FUNCTIONS
     given = environment.read_json_variable("STEPYARD_FUNCTIONS", shape)
-    return _kept("functions.json", shape) | given
+    return FunctionsFile(DATA_DIR / "functions.json", shape, given)
 
 
-STEPYARD_FUNCTIONS = _functions()
+STEPYARD_FUNCTIONS: Mapping[str, Any] = _functions()
 STEPYARD_SAMPLE_FUNCTIONS = SAMPLE_FUNCTIONS  # for sample machines only; ``up --empty``: none
 
 

@@ -79,7 +79,7 @@ from engine.runtime.commands import (
 )
 from engine.runtime.context import iso_text
 from engine.runtime.events import Event
-from engine.runtime.memory import Result, run
+from engine.runtime.memory import FunctionCall, Result, run
 from engine.runtime.messages import (
     Continue,
     Message,
@@ -135,6 +135,7 @@ __all__ = [
     "Family",
     "Finish",
     "Frame",
+    "FunctionCall",
     "Graph",
     "GroupAttempt",
     "IntegrationPattern",

@@ -65,8 +65,9 @@ def test_the_examples_of_quotas_are_accepted() -> None:
 
 
 def test_the_examples_of_the_engine_alone_run() -> None:
-    """The page of CI has a whole example; the README's is the same without the definition."""
-    (whole,) = [one for one in blocks(ROOT / "docs/how-to/ci.md", "python") if "engine.run" in one]
+    """The page of CI has a whole example; the two others are the same without the definition."""
+    page = blocks(ROOT / "docs/how-to/ci.md", "python")
+    whole, path = [one for one in page if "engine.run" in one]
     (short,) = [one for one in blocks(ROOT / "README.md", "python") if "engine.run" in one]
     names: dict[str, Any] = {}
     exec(whole, names)  # noqa: S102 - our own documentation
@@ -74,3 +75,5 @@ def test_the_examples_of_the_engine_alone_run() -> None:
     del names["result"]
     exec(short, names)  # noqa: S102 - our own documentation
     assert names["result"].output == {"n": 2}
+    exec(path, names)  # noqa: S102 - our own documentation
+    assert names["result"].path

@@ -123,7 +123,8 @@ def _activity(arn: str, project: str, *, sample: bool) -> CallPlan:
     name = arn.rpartition(":")[2]
     found = targets.find_activity(name, project, sample=sample)
     if found is not None:
-        return CallPlan(f"activity {name}", f"{_HERE}: {found[0]}", entry=found[1])
+        problem = function.find_problem(found[0])
+        return CallPlan(f"activity {name}", f"{_HERE}: {found[0]}", entry=found[1], problem=problem)
     return CallPlan(f"activity {name}", "whoever polls it with GetActivityTask")
 
 
@@ -133,7 +134,7 @@ def _function(name: str, arn: str, machine: targets.MachineKey, *, sample: bool)
     if found is not None:
         target, where = found
         shown = without_secrets(target) if function.is_url(target) else f"{_HERE}: {target}"
-        return CallPlan(what, shown, entry=where)
+        return CallPlan(what, shown, entry=where, problem=function.find_problem(target))
     remote = targets.find_entry("lambda", machine)
     if remote is None:
         return CallPlan(what, problem="No function of this name is registered in functions.json.")

@@ -1,44 +1,32 @@
 """Call a Lambda function by what the operator registered under its name.
 
 ``http(s)://...``: the Lambda invoke protocol (what the runtime interface emulator speaks).
-``module:callable``: called as ``callable(event, context)`` in this process. Registered in settings,
-never from a page.
+``module:callable``: called as ``callable(event, context)`` in this process (``lambda_runtime``).
+Registered in settings, never from a page.
 """
 
 from __future__ import annotations
 
-import importlib
-import traceback
 import uuid
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import httpx
 
 import engine
-from console.integrations import outbound, targets
+from console import lambda_runtime
+from console.integrations import handlers, outbound, targets
 from console.integrations.outcome import Failed, Outcome, Succeeded, TaskAttempt
 from console.integrations.redaction import without_url_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
 NAME_AT = 6  # arn:aws:lambda:region:account:function:NAME[:qualifier]
 _MAX_ANSWER = 6 * 1024 * 1024  # AWS: the largest answer of a synchronous invocation
 MAX_LOSSES = 3
 """A callable that was lost so often with its process is what ends the processes (G14)."""
 _DEFAULT_TIMEOUT_S = 900  # AWS: no function runs longer
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What a Python callable gets as its second argument, named as Lambda names it."""
-
-    function_name: str
-    invoked_function_arn: str
-    aws_request_id: str
-    idempotency_key: str
 
 
 def call(task: TaskAttempt) -> Outcome:
@@ -65,6 +53,19 @@ def is_url(target: str) -> bool:
     return target.startswith(("http://", "https://"))
 
 
+def find_problem(target: str) -> str:
+    """Return why a registered callable cannot be called, "" if nothing is known against it."""
+    return "" if is_url(target) else handlers.find_problem(target)
+
+
+def broken_registrations() -> Iterator[tuple[str, str, str]]:
+    """Yield entry, target and problem of each callable that cannot be called."""
+    for entry, target in targets.list_registrations():
+        problem = find_problem(target)
+        if problem:
+            yield entry, target, problem
+
+
 def runs_here(task: TaskAttempt) -> bool:
     """Tell whether a task is a Python callable: it can take this process with it."""
     if task.kind != "lambda":
@@ -83,41 +84,17 @@ def function_name(arn: str) -> str:
 
 
 def call_python(target: str, name: str, task: TaskAttempt) -> Outcome:
-    """Call a registered Python callable; an exception becomes the error Lambda would report."""
+    """Call a registered Python callable, but not one that has taken its process with it."""
     if task.losses >= MAX_LOSSES:
         cause = f"{target} was called {task.losses} times, and each time its process ended"
         return Failed("States.Runtime", cause)
-    request = str(uuid.uuid4())
-    context = Context(name, task.resource, request, task.idempotency_key)
+    context = lambda_runtime.make_context(name, task.resource, task.idempotency_key, task.timeout_s)
     try:
-        result = _resolve(target)(engine.loads(task.input), context)
-        return Succeeded(engine.dumps(result))
-    except Exception as error:  # noqa: BLE001 - whatever the function raises is its error
-        return Failed(type(error).__name__, _report(error, request))
-
-
-@lru_cache(maxsize=512)
-def _resolve(target: str) -> Callable[[Any, Context], Any]:
-    module, _, attribute = target.partition(":")
-    found: Callable[[Any, Context], Any] = getattr(importlib.import_module(module), attribute)
-    return found
-
-
-def _report(error: Exception, request: str) -> str:
-    """Return the JSON text of a failed function, as the Python runtime of Lambda writes it."""
-    frames = traceback.extract_tb(error.__traceback__)[1:]
-    return engine.dumps(
-        {
-            "errorMessage": str(error),
-            "errorType": type(error).__name__,
-            "requestId": request,
-            "stackTrace": [
-                f'  File "{frame.filename.rsplit("/", 1)[-1]}", line {frame.lineno}, '
-                f"in {frame.name}\n    {frame.line}\n"
-                for frame in frames
-            ],
-        }
-    )
+        return Succeeded(
+            lambda_runtime.run_handler(lambda: handlers.load_handler(target), task.input, context)
+        )
+    except lambda_runtime.InvocationError as error:
+        return Failed(error.name, error.cause)
 
 
 # -- HTTP ------------------------------------------------------------------------------------------

@@ -157,6 +157,26 @@ def functions_of(project: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     yield "functions: ", settings.STEPYARD_FUNCTIONS
 
 
+def list_registrations() -> Iterator[tuple[str, str]]:
+    """Yield where each function is registered, in either file and for whomever, and what it is."""
+    functions, general = settings.STEPYARD_FUNCTIONS, settings.STEPYARD_TARGETS
+    yield from _registrations("functions: ", functions)
+    for project, said in _section(functions, PROJECTS).items():
+        yield from _registrations(f"functions: {PROJECTS}: {project}: ", said)
+    owners = [("", general)]
+    owners += [(f"{PROJECTS}: {name}: ", own) for name, own in _section(general, PROJECTS).items()]
+    for place, owner in owners:
+        for name, said in _section(owner, MACHINES).items():
+            where = f"{place}{MACHINES}: {name}: {FUNCTIONS}: "
+            yield from _registrations(where, _section(said, FUNCTIONS))
+
+
+def _registrations(place: str, said: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, target in said.items():
+        if isinstance(target, str):
+            yield f"{place}{name}", target
+
+
 def sections_of(project: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield what ``targets.json`` says for a project: of all state machines (""), then of each."""
     own = _project_section(settings.STEPYARD_TARGETS, project)

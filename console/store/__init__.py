@@ -94,7 +94,8 @@ PUBLIC = {
     ),
     "state": (*("health", "history", "history_columns", "inbox", "transition_rate", "values"),),
     "machines": (
-        *("activity_limits", "log_groups", "machine_options", "machines", "tags", "versions"),
+        *("activity_limits", "drafts", "log_groups", "machine_options", "machines"),
+        *("revisions", "tags", "versions"),
     ),
     "tasks": (
         *("activities", "claim", "complete", "expiry", "handover", "jobs", "lost_calls"),

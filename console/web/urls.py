@@ -14,6 +14,7 @@ from console.web.core.numbers import NumberConverter
 register_converter(NumberConverter, "number")
 _ROOMS = (
     "overview",
+    "palette",
     "bulk",
     "people",
     "rules",

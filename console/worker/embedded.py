@@ -65,7 +65,6 @@ class Embedded:
         self._offered: set[tuple[int, int]] = set()
         self._waits = Waits(self._calls.submit, self._forget)
         self._looking: dict[tuple[str, int, int], bool] = {}  # and whether to look once more
-        self._activities, self._sample_activities = task_delivery.builtin_activities()
         self._timers = TimerQueue(self._due)
         self._threads: list[threading.Thread] = []
         self._listeners: list[Callable[[], None]] = []
@@ -79,6 +78,7 @@ class Embedded:
         """
         identity.claim_database()
         epoch.forget_epoch()
+        task_delivery.warn_of_broken_functions()
         JOURNAL.begin()
         step.set_crash_watch(JOURNAL.of)
         self._take_over()
@@ -189,9 +189,9 @@ class Embedded:
 
     def _activity_offered(self, execution_id: int, task: int, arn: str) -> None:
         name = task_delivery.activity_name(arn)
-        if name in self._activities and task_delivery.works_activity(arn):
+        if name in task_delivery.registered_activities() and task_delivery.works_activity(arn):
             self._offer(execution_id, task)
-        elif name in self._sample_activities:
+        elif name in task_delivery.sample_activities():
             self._offer(execution_id, task, task_delivery.deliver_sample_activity)
 
     # -- jobs that go on elsewhere -----------------------------------------------------------------
@@ -287,8 +287,8 @@ class Embedded:
             if not held:
                 again = lost_calls.recover_call(execution_id, task)
                 log.warning("a task was lost", execution_id=execution_id, called_again=again)
-        named = Activity.objects.filter(name__in=self._activities).values_list("arn", flat=True)
-        arns = [arn for arn in named if task_delivery.works_activity(arn)]
+        named = Activity.objects.filter(name__in=task_delivery.registered_activities())
+        arns = list(filter(task_delivery.works_activity, named.values_list("arn", flat=True)))
         worked = Q(kind__in=schedule.CALLED) | Q(kind=TaskKind.ACTIVITY, resource__in=arns)
         for condition in (worked, self._of_samples()):
             scheduled = share.part(TaskRow.objects.filter(condition, status=TaskStatus.SCHEDULED))
@@ -297,7 +297,7 @@ class Embedded:
 
     def _of_samples(self) -> Q:
         """Return which tasks of activities are worked here for sample machines alone."""
-        named = Activity.objects.filter(name__in=self._sample_activities)
+        named = Activity.objects.filter(name__in=task_delivery.sample_activities())
         arns = list(named.values_list("arn", flat=True))
         return Q(kind=TaskKind.ACTIVITY, resource__in=arns, execution__role_arn__endswith=ROLE_END)
 

@@ -148,16 +148,25 @@ def _record(work: claim.ClaimedTask, outcome: integrations.Outcome) -> None:
         _cancel(work, outcome.job)  # it began after its task had ended, and nobody knew of it then
 
 
-def builtin_activities() -> tuple[frozenset[str], frozenset[str]]:
-    """Return the names of the activities that callables work, for any project.
+def warn_of_broken_functions() -> None:
+    """Log each registered callable that is known to fail, without importing anything."""
+    for entry, target, problem in function.broken_registrations():
+        log.warning(
+            "a registered function cannot be called", entry=entry, target=target, problem=problem
+        )
 
-    The first are those of registered callables, the second those of the samples'.
-    """
+
+def registered_activities() -> frozenset[str]:
+    """Return the names of the activities that registered callables work, for any project."""
     sections = settings.STEPYARD_FUNCTIONS.get(targets.PROJECTS)
     registries = [settings.STEPYARD_FUNCTIONS]
     registries += sections.values() if isinstance(sections, dict) else ()
-    registered = _activities(name for registry in registries for name in registry)
-    return registered, _activities(settings.STEPYARD_SAMPLE_FUNCTIONS)
+    return _activities(name for registry in registries for name in registry)
+
+
+def sample_activities() -> frozenset[str]:
+    """Return the names of the activities that callables work for sample machines alone."""
+    return _activities(settings.STEPYARD_SAMPLE_FUNCTIONS)
 
 
 def _activities(functions: Iterable[str]) -> frozenset[str]:

@@ -2,8 +2,9 @@
 
 An example::
 
-    result = engine.run(definition, '{"n": 1}', tasks={"AddOne": lambda n: {"n": n["n"] + 1}})
+    result = engine.run(definition, {"n": 1}, tasks={"AddOne": lambda n: {"n": n["n"] + 1}})
     assert result.status == "SUCCEEDED"
+    assert result.path == ("AddOne",)
 
 Time does not pass: waits and retry pauses are skipped by moving the clock to the next timer.
 """
@@ -17,7 +18,9 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from engine import jsontext
 from engine.errors import EngineBug, StatesError
+from engine.history.event_types import STATE_ENTRIES
 from engine.language import parse
+from engine.language.model import IntegrationPattern, TaskKind
 from engine.runtime import commands, messages
 from engine.runtime.advance import advance
 from engine.runtime.run import NEW_RUN, DictValues, Moment, Run
@@ -29,6 +32,21 @@ if TYPE_CHECKING:
     from engine.runtime.events import Event
 
 _START_MS = 1_700_000_000_000
+_FUNCTION_AT = 6  # arn:aws:lambda:region:account:function:NAME[:qualifier]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall:
+    """A call of one of the ``tasks``: by which state, under which name, with what result.
+
+    ``input``, ``output``: JSON values. ``error``: the name of the error, None if there was none.
+    """
+
+    state: str
+    name: str
+    input: Any
+    output: Any = None
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +54,8 @@ class Result:
     """The result of a run in memory.
 
     ``output``: a JSON value, None without one. ``events``: the whole history. ``slept``: how many
-    seconds were skipped.
+    seconds were skipped. ``path``: the names of the states in the order they were entered.
+    ``calls``: of the ``tasks``, in the order they were made.
     """
 
     status: str
@@ -45,6 +64,8 @@ class Result:
     cause: str | None
     events: tuple[Event, ...]
     slept: float
+    path: tuple[str, ...] = ()
+    calls: tuple[FunctionCall, ...] = ()
 
 
 def run(
@@ -61,9 +82,11 @@ def run(
     ``definition``: ASL as text or as the parsed object. ``data``: the input as a JSON value.
     ``tasks``: the functions that do the work of Task states, by the name of the state, of the
     function or activity, or by the whole Resource. A function gets the effective input and returns
-    the result as a JSON value. If it raises a ``StatesError``, that is the task's error; any other
-    exception becomes an error with the name of its class and its text. ``seed``: of everything
-    random. ``start_ms``: the time at the start, in epoch milliseconds.
+    the result as a JSON value. With ``lambda:invoke`` a function that is found by the name in
+    ``FunctionName`` gets the ``Payload`` and returns that of the answer; with a task token it
+    returns what is sent back with the token. If it raises a ``StatesError``, that is the task's
+    error; any other exception becomes an error with the name of its class and its text. ``seed``:
+    of everything random. ``start_ms``: the time at the start, in epoch milliseconds.
 
     Raise ``DefinitionError`` for a bad definition, ``KeyError`` naming the Resource of a task that
     is not in ``tasks``, and ``EngineBug`` if the execution has not ended after ``max_steps``.
@@ -108,6 +131,7 @@ class _Runner:
     inbox: deque[messages.Message] = field(default_factory=deque)
     timers: list[tuple[int, str]] = field(default_factory=list)
     steps: int = 0
+    calls: list[FunctionCall] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.now_ms = self.start_ms
@@ -142,7 +166,9 @@ class _Runner:
         output = None if finish.output is None else jsontext.loads(finish.output)
         slept = (self.now_ms - self.start_ms) / 1000
         events = tuple(self.events)
-        return Result(finish.status, output, finish.error, finish.cause, events, slept)
+        path = tuple(event.state for event in events if event.type in STATE_ENTRIES)
+        calls = tuple(self.calls)
+        return Result(finish.status, output, finish.error, finish.cause, events, slept, path, calls)
 
     def _apply(self, command: commands.Command) -> None:
         match command:
@@ -165,15 +191,49 @@ class _Runner:
                 assert_never(command)
 
     def _call(self, task: commands.RunTask) -> messages.Message:
-        names = (task.state, task.resource.rsplit(":", 1)[-1], task.resource)
-        found = next((self.tasks[name] for name in names if name in self.tasks), None)
-        if found is None:
-            msg = f"task {task.resource} of state {task.state}: not among {sorted(self.tasks)}"
-            raise KeyError(msg)
+        data = jsontext.loads(task.input)
+        invoked = _invoked_function(task, data)
+        name = next((name for name in _names(task, invoked) if name in self.tasks), None)
+        if name is None:
+            msg = f"task {invoked or task.resource} of state {task.state}: not among "
+            raise KeyError(f"{msg}{sorted(self.tasks)}")
+        by_function = bool(invoked) and name == invoked
+        given = data.get("Payload", {}) if by_function else data
         try:
-            value = found(jsontext.loads(task.input))
+            value = self.tasks[name](given)
         except StatesError as error:
-            return messages.TaskFailed(task.task, error.name, error.cause)
+            return self._failed(task, name, given, error.name, error.cause)
         except Exception as error:  # noqa: BLE001 - a function's own error is the task's error
-            return messages.TaskFailed(task.task, type(error).__name__, str(error))
+            return self._failed(task, name, given, type(error).__name__, str(error))
+        self.calls.append(FunctionCall(task.state, name, given, value))
+        if by_function and task.pattern != IntegrationPattern.WAIT_FOR_TASK_TOKEN:
+            value = {"ExecutedVersion": "$LATEST", "Payload": value, "StatusCode": 200}
         return messages.TaskSucceeded(task.task, jsontext.dumps(value))
+
+    def _failed(
+        self, task: commands.RunTask, name: str, given: Any, error: str | None, cause: str | None
+    ) -> messages.Message:
+        self.calls.append(FunctionCall(task.state, name, given, error=error))
+        return messages.TaskFailed(task.task, error, cause)
+
+
+def _names(task: commands.RunTask, invoked: str) -> list[str]:
+    """Return under which names the function of a task is looked for, in this order."""
+    names = [task.state, invoked, task.resource.rsplit(":", 1)[-1], task.resource]
+    if task.kind == TaskKind.LAMBDA:
+        names.insert(1, _function_name(task.resource))
+    return [name for name in names if name]
+
+
+def _invoked_function(task: commands.RunTask, data: Any) -> str:
+    """Return the name of the function that ``lambda:invoke`` calls, "" for all else."""
+    if (task.service, task.action) != ("lambda", "invoke") or not isinstance(data, dict):
+        return ""
+    named = data.get("FunctionName")
+    return _function_name(named) if isinstance(named, str) else ""
+
+
+def _function_name(named: str) -> str:
+    """Return a function's name without version or alias, also of an ARN."""
+    parts = named.split(":")
+    return parts[_FUNCTION_AT] if named.startswith("arn:") else parts[0]

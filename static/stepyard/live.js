@@ -88,6 +88,22 @@
     showTimes(row);
   }
 
+  // As in graph/_node.html, at the upper right corner of the box.
+  function createBadge(box, words) {
+    const right = box.x.baseVal.value + box.width.baseVal.value;
+    const top = box.y.baseVal.value;
+    const create = (name, attributes) => {
+      const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+      for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+      return element;
+    };
+    const badge = create("g", { class: "visit-badge" });
+    const text = create("text", { x: right - 29, y: top + 4 });
+    text.textContent = words;
+    badge.append(create("rect", { x: right - 50, y: top - 9, width: 42, height: 18, rx: 9 }), text);
+    return badge;
+  }
+
   function paintSpent(row, node) {
     const since = document.createElement("span");
     if (node.since) since.dataset.since = node.since;
@@ -104,11 +120,8 @@
       span.dataset.since = node.since;
       detail.append(" · ", span);
     }
-    const badge = box.querySelector(".visit-badge");
-    if (!badge) return;
-    badge.querySelector("text").textContent = node.badge;
-    if (node.badge) badge.removeAttribute("display");
-    else badge.setAttribute("display", "none");
+    box.querySelector(":scope > .visit-badge")?.remove();
+    if (node.badge) box.append(createBadge(box.querySelector(".box"), node.badge));
   }
 
   function moment(milliseconds) {
@@ -183,6 +196,8 @@
     if (kind === "list") {
       const rows = [...document.querySelectorAll("[data-running]")];
       event.detail.parameters.running = rows.map((row) => row.dataset.running).join(",");
+      const entered = rows.filter((row) => row.dataset.entered);
+      event.detail.parameters.entered = entered.map((row) => `${row.dataset.running}:${row.dataset.entered}`).join(",");
       const noted = [...document.querySelectorAll("tr[data-note-stamp]")];
       event.detail.parameters.notes = noted.map((row) => `${row.id.slice(1)}:${row.dataset.noteStamp}`).join(",");
     }

@@ -102,7 +102,8 @@ PAGE = {
         execution-export execution-scenario execution-svg executions executions-updates
         failures grid insights machine machine-logs machine-mermaid machine-metrics
         machine-svg machine-updates machines map-run-delta moment outline overview
-        overview-updates payload ran-definition ran-text schedule step targets tasks view-count
+        overview-updates palette payload ran-definition ran-text schedule step targets tasks
+        view-count
     """,
     ("viewer", "viewer"): "keys password",
     (None, "viewer"): "key columns",
@@ -115,8 +116,8 @@ PAGE = {
     """,
     ("editor", "editor"): "new edit delete rule-delete schedule-delete",
     (None, "editor"): """
-        check draft edit-graph new-draft start-link-revoke rule-switch schedule-switch target-add
-        target-remove
+        check draft edit-graph new-draft sample-start start-link-revoke rule-switch
+        schedule-switch target-add target-remove
     """,
     ("viewer", "owner"): "team",
     ("owner", "owner"): "invite",

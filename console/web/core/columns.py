@@ -41,6 +41,8 @@ TABLES = {
         {
             "machine": "State machine",
             "status": "Status",
+            "state": "State",
+            "error": "Error",
             "started": "Started",
             "ended": "Ended",
             "duration": "Duration",
@@ -48,7 +50,7 @@ TABLES = {
             "version": "Version or alias",
             "redrives": "Redrives",
         },
-        ("machine", "status", "started", "ended", "duration", "by"),
+        ("machine", "status", "state", "error", "started", "duration", "by"),
     ),
 }
 

@@ -88,6 +88,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "outline",
             "overview",
             "overview-updates",
+            "palette",
             "payload",
             "ran-definition",
             "ran-text",
@@ -114,6 +115,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "import-delete": {"POST": ("ImportExecution",)},
     "views": {"POST": ("PutView", "DeleteView")},
     # -- machines and activities
+    "sample-start": {"POST": ("CreateStateMachine",)},
     "new": {"GET": ("CreateStateMachine",), "POST": ("CreateStateMachine",)},
     "check": {"POST": (_EDIT,)},
     "edit": {"GET": (_EDIT,), "POST": (_EDIT,)},

@@ -222,6 +222,8 @@ _FILES = (
     "picture.js",
     "time.js",
     "keys.js",
+    "palette.js",
+    "selection.js",
     "editor.js",
     "draft.js",
     "graph-editor.js",

@@ -26,7 +26,7 @@ MOST = 1_000
 """Of how many Map Runs, the newest ones, an execution's page shows the counts."""
 _COLUMNS = (
     *("task", "arn", "status", "reading", "total", "started", "succeeded", "failed"),
-    *("timed_out", "aborted", "pending_redrive"),
+    *("timed_out", "aborted", "pending_redrive", "stop_ms", "redrive_count"),
 )
 
 

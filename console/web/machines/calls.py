@@ -10,6 +10,7 @@ from django.conf import settings
 
 import engine
 from console import arns
+from console.functions_file import FunctionsFile
 from console.integrations import explain, function, targets
 from console.integrations.redaction import without_secrets
 from console.models import StateMachine
@@ -41,7 +42,8 @@ class ServiceTarget:
 class FunctionTarget:
     """A registered function or activity. ``where``: a URL, or a Python callable in this server.
 
-    ``sample``: it serves sample machines only.
+    ``sample``: it serves sample machines only. ``problem``: why a call would fail, "" if nothing is
+    known against it.
     """
 
     machine: str
@@ -50,6 +52,7 @@ class FunctionTarget:
     where: str
     python: bool
     sample: bool = False
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,15 @@ def list_functions(project: Project) -> list[FunctionTarget]:
     ]
 
 
+def functions_problem() -> str:
+    """Return why ``functions.json`` cannot be used as it is now, "" if it can."""
+    file = settings.STEPYARD_FUNCTIONS
+    if not isinstance(file, FunctionsFile):
+        return ""
+    file.entries()
+    return file.problem.replace(str(file.path), file.path.name)
+
+
 def list_sample_functions(project: Project) -> list[FunctionTarget]:
     """Return the functions of the samples that a sample machine of a project calls."""
     machines = StateMachine.objects.filter(project=project, role_arn__endswith=ROLE_END)
@@ -142,6 +154,7 @@ def _function(machine: str, name: str, target: str, *, sample: bool = False) -> 
         without_secrets(target) if url else target,
         python=not url,
         sample=sample,
+        problem=function.find_problem(target),
     )
 
 

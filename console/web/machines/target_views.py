@@ -25,6 +25,9 @@ _LABELS = {
     machine_options.ON_WORKER_LOSS: "A call whose worker died, so that nobody knows its outcome",
 }
 
+_BROKEN = formatting.StatusLabel("failed", "Broken")
+"""A registered function that cannot be called."""
+
 
 @require_safe
 def target_list(request: HttpRequest) -> HttpResponse:
@@ -35,6 +38,8 @@ def target_list(request: HttpRequest) -> HttpResponse:
         "tab": "targets",
         "services": calls.list_services(project),
         "functions": calls.list_functions(project) + calls.list_sample_functions(project),
+        "functions_problem": calls.functions_problem(),
+        "broken": _BROKEN,
         "origins": calls.list_origins(project),
     }
     return render(request, "machines/target_list.html", context)
@@ -68,6 +73,7 @@ def calls_page(request: HttpRequest, machine_name: str) -> HttpResponse:
         "tab": "calls",
         "calls": task_calls,
         "nothing": formatting.StatusLabel("caught", "Nothing"),
+        "broken": _BROKEN,
         "switches": [
             (key, _LABELS[key], value, machine_options.VALUES[key])
             for key, value in machine_options.of_machine(machine.arn).items()

@@ -10,6 +10,7 @@ from console.web.machines import (
     insight_views,
     log_views,
     machine_views,
+    sample_views,
     settings_views,
     start_views,
     target_views,
@@ -17,6 +18,7 @@ from console.web.machines import (
 )
 
 urlpatterns = [
+    path("samples/start/", sample_views.start_sample, name="sample-start"),
     path("machines/", machine_views.machine_list, name="machines"),
     path(MACHINE, machine_views.machine_page, name="machine"),
     path(f"{MACHINE}_new", machine_views.machine_execution_changes, name="machine-updates"),

@@ -12,9 +12,12 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from console.statuses import ExecutionStatus
+from console.web.core.cli_commands import CliCommand
 from console.web.core.scope import Scope, render, scope_of
+from console.web.machines import sample_views
 from console.web.map_runs import map_run_display
 from console.web.metrics import charts
+from console.web.overview import failure_kinds
 from console.web.search import lists
 
 if TYPE_CHECKING:
@@ -27,17 +30,21 @@ MOST = 8
 def overview_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/``."""
     scope = scope_of(request)
-    context = _page_context(scope) | charts.charts_context(scope, request.GET, None)
+    context = _page_context(scope) | _failure_context(scope)
+    context |= charts.charts_context(scope, request.GET, None)
+    context["first_sample"] = sample_views.first_sample()
+    context["first_calls"] = () if context["machines"].rows else _first_calls(request, scope)
     return render(request, "overview/page.html", context)
 
 
 @require_safe
 def overview_changes(request: HttpRequest) -> HttpResponse:
     """Answer the page's poll: nothing while nothing changed, else the lists anew."""
-    context = _page_context(scope_of(request))
+    scope = scope_of(request)
+    context = _page_context(scope)
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
-    return render(request, "overview/_live_lists.html", context)
+    return render(request, "overview/_live_lists.html", context | _failure_context(scope))
 
 
 def _page_context(scope: Scope) -> dict[str, Any]:
@@ -64,6 +71,38 @@ def _page_context(scope: Scope) -> dict[str, Any]:
         },
         "seen": hashlib.sha256(repr(parts).encode()).hexdigest()[:16],
     }
+
+
+def _first_calls(request: HttpRequest, scope: Scope) -> list[CliCommand]:
+    """Return what somebody without a state machine copies into a shell."""
+    address = f"{request.scheme}://{request.get_host()}"
+    role = f"arn:aws:iam::{scope.project.account_id}:role/stepyard"
+    create = [
+        "aws stepfunctions create-state-machine",
+        "--name HelloWorld",
+        f"--role-arn {role}",
+        "--definition file://definition.asl.json",
+    ]
+    start = [
+        "aws stepfunctions start-execution",
+        f"--state-machine-arn {scope.arn('stateMachine', 'HelloWorld')}",
+        "--input '{}'",
+    ]
+    place = [
+        f"AWS_ENDPOINT_URL={address}",
+        f"AWS_DEFAULT_REGION={scope.region}",
+        "AWS_PROFILE=stepyard",
+    ]
+    return [
+        CliCommand("Say where the server is", "\n".join(f"export {each}" for each in place)),
+        CliCommand("Create a state machine", " \\\n  ".join(create)),
+        CliCommand("Start it", " \\\n  ".join(start)),
+    ]
+
+
+def _failure_context(scope: Scope) -> dict[str, Any]:
+    kinds, count = failure_kinds.failure_kinds(scope)
+    return {"kinds": kinds, "kind_count": count}
 
 
 _ARN = re.compile(

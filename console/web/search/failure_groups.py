@@ -114,7 +114,7 @@ def list_failures(project: Project, numbers: Sequence[int]) -> list[Failure]:
         "error",
         "cause",
     )
-    states = _states(numbers)
+    states = failed_states(numbers)
     masks = masked_execution.masks_of(project, numbers)
     return [
         Failure(
@@ -154,7 +154,7 @@ def normalized_text(text: str | None) -> str:
     return message.strip()[:_LONGEST]
 
 
-def _states(numbers: Sequence[int]) -> dict[int, str]:
+def failed_states(numbers: Sequence[int]) -> dict[int, str]:
     """Return in which state each failed: the innermost that its last events tell of."""
     if not numbers:
         return {}

@@ -10,8 +10,9 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from console.models import Execution
 from console.web.core.scope import Scope, render, scope_of
-from console.web.search import lists, saved_view_list, scan
+from console.web.search import filter_words, lists, row_facts, saved_view_list, scan
 from console.web.search.filters import ExecutionFilters
 
 if TYPE_CHECKING:
@@ -46,6 +47,11 @@ def render_execution_list(
 ) -> HttpResponse:
     """Answer with a page of ``executions``; a script's browser shows its address without blanks."""
     filters: ExecutionFilters = context["executions"].filters
+    context |= {
+        "facts": row_facts.read_row_facts(scope_of(request).project, context["executions"].rows),
+        "chips": filter_words.filter_chips(filters),
+        "understood": filter_words.search_words(filters),
+    }
     response = render(request, template, context, status=422 if filters.problems else 200)
     if request.headers.get("HX-Request"):
         region = scope_of(request).region if scope_of(request).elsewhere else ""
@@ -73,15 +79,30 @@ def render_list_changes(
     pairs = re.findall(r"(\d{1,15}):([\d-]{0,40})", request.GET.get("notes", ""))
     stamps = {int(number): stamp for number, stamp in pairs}
     done = lists.changed_executions(scope, running, stamps) if running or stamps else []
+    done += _moved_on(scope, request.GET.get("entered", ""), {execution.pk for execution in done})
     if not done and str(count) == request.GET.get("count", "0"):
         return HttpResponse(status=204)
     context = {
         "rows": done,
+        "facts": row_facts.read_row_facts(scope.project, done),
         "count": count,
         "newest": _number(request.GET.get("newest", "")),
         "with_machine": machine is None,
     }
     return render(request, "search/_new_executions.html", context)
+
+
+def _moved_on(scope: Scope, shown: str, known: set[int]) -> list[Execution]:
+    """Return the running executions that have left the state a list shows, but for known ones.
+
+    ``shown``: execution number and number of the event that entered its state, ``7:12,8:3``.
+    """
+    pairs = re.findall(r"(\d{1,15}):(\d{1,15})", shown)[: scan.PAGE]
+    entered = {int(number): int(event) for number, event in pairs if int(number) not in known}
+    current = row_facts.current_states(list(entered))
+    moved = [number for number, (_, event) in current.items() if event != entered[number]]
+    rows = Execution.objects.filter(project=scope.project, pk__in=moved)
+    return list(rows.select_related("note").defer(*scan.BARE)) if moved else []
 
 
 def _number(text: str) -> int:

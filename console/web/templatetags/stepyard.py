@@ -12,7 +12,7 @@ import lucide
 from django import template
 from django.conf import settings
 from django.urls import reverse
-from django.utils.html import escape, format_html
+from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from console import clock
@@ -53,7 +53,7 @@ _PASSING = frozenset(
             "running",
             "seen",
         ),
-        *("note", "notes"),
+        *("note", "notes", "entered"),
     }
 )
 
@@ -172,6 +172,18 @@ def duration_so_far(context: Context, milliseconds: int) -> SafeString:
 def name_html(text: str) -> SafeString:
     """Show a name as it was typed: isolated, control characters made visible."""
     return format_html("<bdi>{}</bdi>", formatting.visible_text(text))
+
+
+_WORD_ENDS = re.compile(r"(?<=[._:/])(?=\w)|(?<=[a-z0-9])(?=[A-Z])")
+
+
+@register.filter(name="breakable")
+def breakable_name_html(text: str) -> SafeString:
+    """Show a name that breaks between its words: ``Orders.<wbr>Too<wbr>Late``."""
+    words = _WORD_ENDS.split(formatting.visible_text(text))
+    return format_html(
+        "<bdi>{}</bdi>", format_html_join(mark_safe("<wbr>"), "{}", ([w] for w in words))
+    )
 
 
 @register.filter(name="exact")

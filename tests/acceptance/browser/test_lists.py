@@ -281,3 +281,28 @@ def test_x15_who_looks_is_seen_by_others_within_a_tick(
     found = Axe().run(watching).response["violations"]
     assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
     colleague.close()
+
+
+def test_rows_are_selected_one_by_one_as_a_range_and_all_at_once(
+    server: Server, page: Page
+) -> None:
+    """The bar says how many, and stays in view while the rows scroll away."""
+    machine = create(server, waits(600))
+    for number in range(24):
+        start(server, machine, name=f"row-{number:02}")
+    page.set_viewport_size({"width": 1440, "height": 600})
+    page.goto(f"/machines/{machine}/")
+    rows = page.locator("#executions tbody input[type=checkbox]")
+    count = page.locator("#selected-count")
+    rows.nth(1).check()
+    expect(count).to_have_text("1 selected row")
+    expect(count).to_be_in_viewport()
+    rows.nth(5).click(modifiers=["Shift"])
+    expect(count).to_have_text("5 selected rows")
+    every = page.locator("[data-select-all]")
+    assert every.evaluate("box => box.indeterminate")
+    every.check()
+    expect(count).to_have_text("24 selected rows")
+    page.get_by_role("button", name="Select none").click()
+    expect(count).to_have_text("0 selected rows")
+    expect(every).not_to_be_checked()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.db import connection, transaction
+from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
 from console.models import Execution
@@ -68,6 +69,26 @@ def test_the_overview_shows_running_and_failed(project: Project, client: Client)
     assert "still-running" in shown
     assert "went-wrong" in shown
     assert "Oops" in shown
+
+
+def test_the_overview_groups_failures_by_kind_with_their_trend(
+    project: Project, client: Client
+) -> None:
+    """Equal failures are one row: how many, when, where the newest is, and whether they rise."""
+    fails = {"StartAt": "Pay", "States": {"Pay": {"Type": "Fail", "Error": "Declined"}}}
+    first = start(create(project, fails, "Orders"), name="declined")
+    drain(first)
+    first.refresh_from_db()
+    copies(first, 4)
+    for hours, execution in zip((0, 1, 2, 20), Execution.objects.order_by("-pk"), strict=False):
+        Execution.objects.filter(pk=execution.pk).update(start_ms=F("start_ms") - hours * 3_600_000)
+    response = client.get("/")
+    kind = response.context["kinds"][0]  # the copies, which have no history
+    assert (kind.count, sum(kind.bars), len(kind.bars)) == (4, 4, 12)
+    assert kind.trend == "Rising"
+    assert "Declined" in text(response)
+    assert kind.newest.name in text(response)
+    assert client.get(f"/executions/?{kind.address}").status_code == 200
 
 
 def test_the_overviews_poll_is_silent_until_something_changes(

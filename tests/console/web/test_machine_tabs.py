@@ -184,7 +184,7 @@ def test_settings_are_changed_one_by_one(project: Project, client: Client) -> No
     post(client, "settings", act="logging", level="ERROR", group="/aws/vendedlogs/states/mine")
     post(client, "settings", act="tracing", tracing="on")
     post(client, "settings", act="role", role="arn:aws:iam::123456789012:role/other")
-    post(client, "settings", act="tag", key="team", value=MARKUP)
+    post(client, "settings", act="tag", key="team", value="R+D @ home")
     machine = StateMachine.objects.get()
     assert json.loads(machine.logging)["level"] == "ERROR"
     assert json.loads(machine.tracing) == {"enabled": True}
@@ -207,6 +207,7 @@ def test_settings_are_changed_one_by_one(project: Project, client: Client) -> No
         ({"act": "role", "role": "me"}, "Invalid Role Arn"),
         ({"act": "tag", "key": "", "value": "x"}, "A tag has a key"),
         ({"act": "tag", "key": "aws:x", "value": "x"}, "must not begin with aws:"),
+        ({"act": "tag", "key": "x", "value": MARKUP}, "Tags may only contain Unicode letters"),
     ],
 )
 def test_a_wrong_setting_is_told_beside_its_field(

@@ -124,7 +124,6 @@ def test_an_activity_is_worked_for_its_own_project_only(
     settings.STEPYARD_FUNCTIONS = {
         "projects": {"other": {"activity:work": f"{__name__}:say", "f": f"{__name__}:say"}}
     }
-    worker._activities = frozenset({"work"})
     other = other_project()
     for where in (project, other):
         activities.create_activity(where, REGION, "work")

@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from console.functions_file import FunctionsFile
 from console.integrations import targets
 from console.models import AuditEntry, Project, StateMachine
 from console.samples import ROLE_END
+from console.setting_shapes import FUNCTIONS
 from console.store.machines import machine_options, tags
 from tests.console.store.helpers import create, function
 from tests.console.web.helpers import MARKUP, markup, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from django.test import Client
     from pytest_django.fixtures import Settings
@@ -213,3 +216,36 @@ def test_the_page_says_which_functions_of_a_machine_are_called(
         assert target in shown
     assert "far:add" not in shown
     assert "far:one" not in shown
+
+
+def test_what_cannot_be_called_is_shown_as_broken(
+    project: Project, client: Client, settings: Settings
+) -> None:
+    """On both pages, with Lambda's name of the error; what can be called is not."""
+    settings.STEPYARD_FUNCTIONS = {"add": "nowhere_at_all:add", "activity:work": "json:loads"}
+    create(project, CALLS)
+    shown = text(client.get("/targets/"))
+    assert shown.count("Broken") == 1
+    problem = "Unable to import module 'nowhere_at_all': No module named 'nowhere_at_all'"
+    assert f"Runtime.ImportModuleError: {problem}" in shown
+    settings.STEPYARD_TARGETS = {}
+    called = text(client.get("/machines/machine/calls/"))
+    assert called.count("Broken") == 1
+    assert "this server: nowhere_at_all:add" in called
+    assert problem in called
+
+
+def test_a_file_of_functions_that_cannot_be_used_is_told(
+    project: Project, client: Client, settings: Settings, tmp_path: Path
+) -> None:
+    """With the place in the file, without the folder; what it said before counts."""
+    path = tmp_path / "functions.json"
+    path.write_text('{"add": "json:loads"}', encoding="utf-8")
+    settings.STEPYARD_FUNCTIONS = FunctionsFile(path, FUNCTIONS, {})
+    assert "still counts" not in text(client.get("/targets/"))
+    path.write_text('{"add": \n', encoding="utf-8")
+    shown = text(client.get("/targets/"))
+    assert "still counts" in shown
+    assert "functions.json: line 2, column 1: got no JSON" in shown
+    assert "json:loads" in shown
+    assert str(tmp_path) not in shown

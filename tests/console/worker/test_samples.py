@@ -109,7 +109,7 @@ M = targets.MachineKey("default", "M")
         ({"lambda": {"endpoint_url": "http://x"}}, {}, True, ""),
         ({}, OWN, True, "functions: NotifyCustomer"),
         ({"lambda": {"endpoint_url": "http://x"}}, OWN, True, "functions: NotifyCustomer"),
-        ({}, {"Notify*": "m:f"}, True, "functions: Notify*"),
+        ({}, {"Notify*": "json:loads"}, True, "functions: Notify*"),
         ({}, {}, False, ""),
         ({"*": {"endpoint_url": "http://x"}}, {}, False, ""),
         ({"machines": {"M": {"lambda": {"endpoint_url": "http://x"}}}}, {}, True, ""),

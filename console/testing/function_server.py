@@ -1,0 +1,110 @@
+"""Offer callables of a test to a server, by the invoke protocol of Lambda."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import threading
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
+
+from console import lambda_runtime
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_ARN = "arn:aws:lambda:us-east-1:123456789012:function:"
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """An invocation of a function of a test. ``event``: the JSON value it got."""
+
+    function: str
+    event: Any
+
+
+class FunctionServer:
+    """Answers on a free port of the loopback address until it is closed.
+
+    A callable takes the event, or the event and a context, as a handler of Lambda does.
+    """
+
+    def __init__(self) -> None:
+        self.functions: dict[str, Callable[..., Any]] = {}
+        self.invocations: list[Invocation] = []
+        self._server = _Listener(("127.0.0.1", 0), _handler_class(self))
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    def address(self, name: str) -> str:
+        """Return where a function is called."""
+        return f"http://127.0.0.1:{self._server.server_port}/{quote(name, safe='')}"
+
+    def close(self) -> None:
+        """Stop answering."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def invoke(self, name: str, event: str, key: str) -> tuple[bool, str]:
+        """Call a function; return whether it went well, and the JSON text to answer with."""
+        handler = self.functions[name]
+        self.invocations.append(Invocation(name, json.loads(event)))
+        context = lambda_runtime.make_context(name, _ARN + name, key, None)
+        try:
+            return True, lambda_runtime.run_handler(lambda: _of_two(handler), event, context)
+        except lambda_runtime.InvocationError as error:
+            return False, error.cause
+
+
+class _Listener(ThreadingHTTPServer):
+    """Has room for all calls that a Map makes at once: a full queue costs a call a second."""
+
+    request_queue_size = 512
+
+
+def _of_two(handler: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """Return a callable that takes event and context, whichever of them the handler takes."""
+    try:
+        inspect.signature(handler).bind(None, None)
+    except TypeError:
+        return lambda event, _: handler(event)
+    except ValueError:  # a builtin that does not say what it takes
+        return lambda event, _: handler(event)
+    return handler
+
+
+def _handler_class(functions: FunctionServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        """Answers POST /NAME."""
+
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            """Invoke the function that the path names."""
+            length = int(self.headers.get("Content-Length", 0))
+            event = self.rfile.read(length).decode() or "{}"
+            name = unquote(self.path.lstrip("/"))
+            if name not in functions.functions:
+                self.send_error(404)
+                return
+            key = self.headers.get("Stepyard-Idempotency-Key", "")
+            good, text = functions.invoke(name, event, key)
+            self._answer(text.encode(), good=good)
+
+        def _answer(self, body: bytes, *, good: bool) -> None:
+            self.send_response(200)
+            if not good:
+                self.send_header("X-Amz-Function-Error", "Unhandled")
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing: the output is the test's."""
+
+    return Handler

@@ -1,0 +1,30 @@
+"""The plugin of pytest: fixtures that are there wherever Stepyard is installed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from console.testing.server import StepyardServer
+
+
+@pytest.fixture(scope="session")
+def stepyard_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The server's data folder. Override it to put ``targets.json`` or other files there."""
+    return tmp_path_factory.mktemp("stepyard")
+
+
+@pytest.fixture(scope="session")
+def stepyard(stepyard_data: Path) -> Iterator[StepyardServer]:
+    """A server on a free port, for all tests of a session (of a worker, with pytest-xdist)."""
+    from console.testing.server import StepyardServer
+
+    server = StepyardServer(stepyard_data)
+    server.start()
+    yield server
+    server.stop()

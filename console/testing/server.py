@@ -1,0 +1,243 @@
+"""Start a server for tests on a free port, run state machines in it, and end it."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from console.testing.function_server import FunctionServer
+from console.testing.machine_run import MachineRun
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_PACKAGES = Path(__file__).resolve().parents[2]
+_START_S = 180.0
+_STOP_S = 20.0
+_ROLE = "arn:aws:iam::123456789012:role/tests"
+_direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+"""Asks no proxy: the server is on this machine."""
+_CODE = """
+import sys
+sys.path.append(sys.argv.pop(1))
+from console.command_line import main
+main()
+"""
+"""Finds this very package, also where it is not installed, and nothing of the current folder."""
+
+
+class StepyardServer:
+    """A server of its own with an empty data folder: ``stepyard up --empty --port 0``.
+
+    ``data``: its folder, which may have ``targets.json``, ``functions.json`` and others. The
+    variables ``STEPYARD_...`` of the tests' environment do not reach it.
+    """
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+        self.region = "us-east-1"
+        self._functions = FunctionServer()
+        self._log = data / "server.log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._client: Any = None
+        self.url = ""
+
+    # -- life --------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start the process and wait until it answers; raise RuntimeError with its log."""
+        (self.data / "address").unlink(missing_ok=True)
+        words = ["up", "--empty", "--port", "0", "--data", str(self.data)]
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(  # noqa: S603 - our own command
+                [sys.executable, "-P", "-c", _CODE, str(_PACKAGES), *words],
+                env=_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        deadline = time.monotonic() + _START_S
+        while not self._is_ready():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.stop()
+                raise RuntimeError(f"the server did not start:\n{self.log()[-3000:]}")
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """End the process, by force if it does not end by itself."""
+        self._functions.close()
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def log(self) -> str:
+        """Return what the server has printed."""
+        return self._log.read_text(encoding="utf-8", errors="replace")
+
+    def _is_ready(self) -> bool:
+        address = self.data / "address"
+        self.url = address.read_text(encoding="utf-8").strip() if address.exists() else ""
+        if not self.url:
+            return False
+        try:
+            with _direct.open(f"{self.url}/readyz", timeout=5):
+                return True
+        except OSError:
+            return False
+
+    # -- clients -----------------------------------------------------------------------------------
+
+    def client(self, service: str = "stepfunctions", **more: Any) -> Any:
+        """Return a client of boto3 with the key of the server's owner."""
+        import boto3
+        from botocore.config import Config
+
+        profile = self._profile()
+        given = {
+            "endpoint_url": self.url,
+            "region_name": self.region,
+            "aws_access_key_id": profile["aws_access_key_id"],
+            "aws_secret_access_key": profile["aws_secret_access_key"],
+            "config": Config(inject_host_prefix=False, proxies={}),
+        }
+        return boto3.client(service, **(given | more))
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables with which programs and other clients of AWS reach this server."""
+        return {
+            "AWS_SHARED_CREDENTIALS_FILE": str(self.data / "credentials"),
+            "AWS_PROFILE": "stepyard",
+            "AWS_ENDPOINT_URL_SFN": self.url,
+            "AWS_REGION": self.region,
+        }
+
+    def _profile(self) -> Mapping[str, str]:
+        parser = configparser.ConfigParser(interpolation=None)
+        parser.read(self.data / "credentials", encoding="utf-8")
+        return parser["stepyard"]
+
+    @property
+    def _api(self) -> Any:
+        if self._client is None:
+            self._client = self.client()
+        return self._client
+
+    # -- state machines ----------------------------------------------------------------------------
+
+    def register(self, functions: Mapping[str, Callable[..., Any] | str]) -> None:
+        """Let Tasks call these functions from now on, by their names.
+
+        A callable runs in the process of the tests. A text is what ``functions.json`` may have: an
+        address, or ``module:callable`` for a callable in the server.
+        """
+        path = self.data / "functions.json"
+        known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        for name, function in functions.items():
+            if isinstance(function, str):
+                known[name] = function
+            else:
+                self._functions.functions[name] = function
+                known[name] = self._functions.address(name)
+        new = path.with_suffix(".new")
+        new.write_text(json.dumps(known, indent=2), encoding="utf-8")
+        new.replace(path)  # the server reads the old file or the new one, never half of one
+
+    def create_machine(
+        self, definition: str | Mapping[str, Any], *, name: str = "", machine_type: str = "STANDARD"
+    ) -> str:
+        """Create a state machine, with a new name if none is given, and return its ARN."""
+        text = definition if isinstance(definition, str) else json.dumps(definition)
+        made = self._api.create_state_machine(
+            name=name or f"test-{uuid.uuid4().hex[:12]}",
+            definition=text,
+            roleArn=_ROLE,
+            type=machine_type,
+        )
+        return str(made["stateMachineArn"])
+
+    def run_machine(
+        self,
+        definition: str | Mapping[str, Any],
+        data: Any = None,
+        *,
+        functions: Mapping[str, Callable[..., Any] | str] | None = None,
+        machine_type: str = "STANDARD",
+        timeout_s: float = 60,
+    ) -> MachineRun:
+        """Run a definition with ``data`` as its input, and return what came of it.
+
+        ``functions``: as ``register`` takes them. ``machine_type``: EXPRESS runs it as
+        StartSyncExecution does, without a history. Raise TimeoutError if it has not ended after
+        ``timeout_s``.
+        """
+        self.register(functions or {})
+        machine = self.create_machine(definition, machine_type=machine_type)
+        text = json.dumps({} if data is None else data)
+        since = len(self._functions.invocations)
+        if machine_type == "EXPRESS":
+            ended = self._api.start_sync_execution(stateMachineArn=machine, input=text)
+            return self._run(ended, (), since)
+        started = self._api.start_execution(stateMachineArn=machine, input=text)
+        return self._ended(started["executionArn"], timeout_s, since)
+
+    def wait(self, arn: str, timeout_s: float = 60) -> MachineRun:
+        """Wait for the end of an execution that anybody started; raise TimeoutError.
+
+        ``invocations`` of the result are all that there were.
+        """
+        return self._ended(arn, timeout_s, 0)
+
+    def _ended(self, arn: str, timeout_s: float, since: int) -> MachineRun:
+        deadline, pause = time.monotonic() + timeout_s, 0.02
+        while True:
+            execution = self._api.describe_execution(executionArn=arn)
+            ended = execution["status"] not in ("RUNNING", "PENDING_REDRIVE")
+            if ended or time.monotonic() > deadline:
+                break
+            time.sleep(pause)
+            pause = min(pause * 1.5, 0.5)
+        pages = self._api.get_paginator("get_execution_history").paginate(executionArn=arn)
+        run = self._run(
+            execution, tuple(event for page in pages for event in page["events"]), since
+        )
+        if not ended:
+            raise TimeoutError(f"not ended after {timeout_s:g} seconds\n{run.describe()}")
+        return run
+
+    def _run(
+        self, execution: dict[str, Any], history: tuple[dict[str, Any], ...], since: int
+    ) -> MachineRun:
+        output = execution.get("output")
+        return MachineRun(
+            arn=execution["executionArn"],
+            status=execution["status"],
+            output=None if output is None else json.loads(output),
+            error=execution.get("error"),
+            cause=execution.get("cause"),
+            history=history,
+            invocations=tuple(self._functions.invocations[since:]),
+        )
+
+
+def _environment() -> dict[str, str]:
+    """Return the server's environment: the settings of the tests are not its own."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("STEPYARD_", "DJANGO_")) and name != "SFN_MOCK_CONFIG"
+    }
+    return kept | {"DJANGO_SETTINGS_MODULE": "console.settings"}

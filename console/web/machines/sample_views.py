@@ -1,0 +1,56 @@
+"""Start a sample in one press, for a reader who has no state machine yet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import Http404
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from console.errors import ServiceError
+from console.samples import MACHINES, sample_role
+from console.store.executions.start import start_execution
+from console.store.machines import machines
+from console.web.core.scope import actor_of, require, scope_of
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+
+@require_POST
+def start_sample(request: HttpRequest) -> HttpResponse:
+    """Make a sample's state machine in the reader's project, start it, and lead to the execution.
+
+    A state machine of this name and definition is used again; another one of this name is left
+    alone, and the answer says so.
+    """
+    scope = scope_of(request)
+    require(scope, "CreateStateMachine")
+    require(scope, "StartExecution")
+    name = request.POST.get("sample", "")
+    sample = next((sample for sample in MACHINES if sample.name == name), None)
+    if sample is None:
+        raise Http404(f"There is no sample “{name}”.")
+    actor = actor_of(scope)
+    try:
+        machine = machines.create_machine(
+            scope.project,
+            scope.region,
+            name=sample.name,
+            definition=sample.definition,
+            role_arn=sample_role(scope.project.account_id),
+            actor=actor,
+        )
+        execution = start_execution(machine, input=sample.input, ahead=True, actor=actor)
+    except ServiceError as error:
+        messages.error(request, f"The sample was not started: {error.message}")
+        return redirect("machines")
+    return redirect("execution", machine.name, execution.name)
+
+
+def first_sample() -> str:
+    """Return the sample with most to see that can run: it may need the functions of the samples."""
+    return "OrderProcessing" if settings.STEPYARD_SAMPLE_FUNCTIONS else "HelloWorld"

@@ -1,0 +1,1 @@
+"""The command palette: one field that finds machines, executions, states, people, pages."""

@@ -1,0 +1,211 @@
+"""Find what a reader may mean by a text: machines, executions, states, people, pages, actions.
+
+Every search has a bound, so that each key pressed costs the same in a large project: executions by
+name are looked for among the newest ``scan.WINDOW``, by their whole name among all of them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from console.models import Execution, Membership, StateMachine
+from console.statuses import MachineStatus
+from console.web.core import formatting
+from console.web.palette.destinations import ACTIONS, PAGES
+from console.web.search import lists, scan
+from console.web.search.filters import ExecutionFilters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from console.web.core.scope import Scope
+    from console.web.palette.destinations import Destination
+
+MOST = 6
+"""How many matches of each kind are offered."""
+LONGEST = 512
+"""How much of a text is looked for: an ARN has no more."""
+_DEFINITIONS = 40
+"""In how many definitions, the newest machines' that hold the text, states are looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What a text may mean. ``note``: what it belongs to; ``status``: an execution's."""
+
+    title: str
+    address: str
+    icon: str
+    note: str = ""
+    status: formatting.StatusLabel | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MatchGroup:
+    """Matches of one kind, the best first."""
+
+    title: str
+    matches: tuple[Match, ...]
+
+
+def find_matches(scope: Scope, text: str) -> list[MatchGroup]:
+    """Return the groups that have matches, that with the best one first.
+
+    An empty text means the newest executions, and every page and action of the reader.
+    """
+    groups = [
+        MatchGroup("State machines", tuple(_machines(scope, text))),
+        MatchGroup("Executions", tuple(_executions(scope, text))),
+        MatchGroup("States", tuple(_states(scope, text))),
+        MatchGroup("Pages", tuple(_destinations(scope, PAGES, text))),
+        MatchGroup("Actions", tuple(_actions(scope, text))),
+        MatchGroup("People", tuple(_people(scope, text))),
+    ]
+    return sorted(
+        (group for group in groups if group.matches),
+        key=lambda group: min(_rank(match.title, text) for match in group.matches),
+    )
+
+
+def _rank(title: str, text: str) -> int:
+    """Return 0 for the very name, 1 for its beginning, 2 for another part of it."""
+    name, sought = title.casefold(), text.casefold()
+    return 0 if name == sought else 1 if name.startswith(sought) else 2
+
+
+def _best(titles: Iterable[str], text: str) -> list[str]:
+    return sorted(set(titles), key=lambda title: (_rank(title, text), title))
+
+
+def _address(scope: Scope, view: str, *names: str, **query: str) -> str:
+    if scope.elsewhere:
+        query["region"] = scope.region
+    return reverse(view, args=names) + (f"?{urlencode(query)}" if query else "")
+
+
+# -- machines and their states ---------------------------------------------------------------------
+
+
+def _machine_names(scope: Scope, text: str) -> list[str]:
+    rows = StateMachine.objects.filter(project=scope.project, status=MachineStatus.ACTIVE)
+    if text.startswith("arn:"):
+        return list(rows.filter(arn=text).values_list("name", flat=True))
+    rows = rows.filter(region=scope.region, name__icontains=text)
+    starting = rows.filter(name__istartswith=text).order_by("name")[:MOST]
+    containing = rows.order_by("name")[:MOST]
+    names = [row.name for row in (*starting, *containing)]
+    return _best(names, text)[:MOST]
+
+
+def _machines(scope: Scope, text: str) -> Iterator[Match]:
+    for name in _machine_names(scope, text) if text else ():
+        address = reverse("arn", args=[text]) if text.startswith("arn:") else ""
+        yield Match(name, address or _address(scope, "machine", name), "workflow")
+
+
+def _states(scope: Scope, text: str) -> Iterator[Match]:
+    if not text or text.startswith("arn:"):
+        return
+    written = json.dumps(text)[1:-1]
+    rows = StateMachine.objects.filter(
+        project=scope.project,
+        region=scope.region,
+        status=MachineStatus.ACTIVE,
+        definition__text__icontains=written,
+    ).order_by("-pk")
+    pairs = [
+        (state, machine)
+        for machine, definition in rows.values_list("name", "definition__text")[:_DEFINITIONS]
+        for state in set(_state_names(json.loads(definition)))
+        if text.casefold() in state.casefold()
+    ]
+    pairs.sort(key=lambda pair: (_rank(pair[0], text), *pair))
+    for state, machine in pairs[:MOST]:
+        yield Match(
+            state, _address(scope, "definition", machine, state=state), "square-dot", machine
+        )
+
+
+def _state_names(value: Any) -> Iterator[str]:
+    """Return the names of all states of a definition, also those of Maps and Parallels."""
+    states = value.get("States") if isinstance(value, dict) else None
+    for name, state in states.items() if isinstance(states, dict) else ():
+        yield name
+        if isinstance(state, dict):
+            inner = (state.get("ItemProcessor"), state.get("Iterator"))
+            for part in (*inner, *(state.get("Branches") or ())):
+                yield from _state_names(part)
+
+
+# -- executions ------------------------------------------------------------------------------------
+
+
+def _executions(scope: Scope, text: str) -> Iterator[Match]:
+    for execution in _found_executions(scope, text)[:MOST]:
+        machine = execution.state_machine_arn.rpartition(":")[2]
+        if text == execution.arn:
+            address = reverse("arn", args=[text])
+        else:
+            address = _address(scope, "execution", machine.replace("/", "~"), execution.name)
+        status = formatting.EXECUTION[execution.status]
+        yield Match(execution.name, address, "play", machine, status)
+
+
+def _found_executions(scope: Scope, text: str) -> list[Execution]:
+    rows = Execution.objects.filter(project=scope.project).defer(*scan.BARE)
+    if text.startswith("arn:"):
+        return list(rows.filter(arn=text))
+    exact: list[Execution] = []
+    if text:  # an index knows every ARN: also an old execution is found by its whole name
+        names = lists.machine_names(scope)
+        exact = list(rows.filter(arn__in=[scope.arn("execution", name, text) for name in names]))
+    known = {execution.pk for execution in exact}
+    page = scan.find_executions(scope, None, ExecutionFilters(search=text))
+    newest = [execution for execution in page.rows if execution.pk not in known]
+    return [*exact, *sorted(newest, key=lambda execution: _rank(execution.name, text))]
+
+
+# -- pages, actions, people ------------------------------------------------------------------------
+
+
+def _destinations(scope: Scope, destinations: Iterable[Destination], text: str) -> Iterator[Match]:
+    words = text.casefold().split()
+    shown = [
+        destination
+        for destination in destinations
+        if scope.may(destination.action)
+        and all(word in f"{destination.title} {destination.keywords}".casefold() for word in words)
+    ]
+    for destination in sorted(shown, key=lambda each: _rank(each.title, text)):
+        yield Match(destination.title, _address(scope, destination.view), destination.icon)
+
+
+def _actions(scope: Scope, text: str) -> Iterator[Match]:
+    yield from _destinations(scope, ACTIONS, text)
+    if not text or text.startswith("arn:"):
+        return
+    verb, _, name = text.partition(" ")
+    named = name.strip() if verb.casefold() in ("start", "edit") else text
+    offered = (
+        ("Start", "start", "play", "StartExecution"),
+        ("Edit", "edit", "pencil", "UpdateStateMachine"),
+    )
+    for machine in _machine_names(scope, named)[:3]:
+        for word, view, icon, action in offered:
+            asked = named == text or verb.casefold() == word.casefold()
+            if asked and scope.may(action):
+                yield Match(f"{word} {machine}", _address(scope, view, machine), icon)
+
+
+def _people(scope: Scope, text: str) -> Iterator[Match]:
+    if not text or text.startswith("arn:"):
+        return
+    members = Membership.objects.filter(project=scope.project, user__username__icontains=text)
+    roles = dict(members.order_by("user__username").values_list("user__username", "role")[:MOST])
+    for name in _best(roles, text):
+        yield Match(name, _address(scope, "executions", by=name), "user", roles[name])

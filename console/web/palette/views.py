@@ -1,0 +1,22 @@
+"""Answer the palette: as a page of its own, and as the list below the field of its dialog."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.views.decorators.http import require_safe
+
+from console.web.core.scope import render, scope_of
+from console.web.palette import matches
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+
+@require_safe
+def palette_page(request: HttpRequest) -> HttpResponse:
+    """Answer ``/palette/``: what the text in ``q`` may mean; to htmx only the list."""
+    text = request.GET.get("q", "").replace("\0", "").strip()[: matches.LONGEST]
+    context = {"text": text, "groups": matches.find_matches(scope_of(request), text)}
+    part = request.headers.get("HX-Request")
+    return render(request, "palette/_matches.html" if part else "palette/page.html", context)

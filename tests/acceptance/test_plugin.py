@@ -1,0 +1,175 @@
+"""The pytest plugin serves the tests of another project, as its author would write them."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.acceptance
+
+ROOT = Path(__file__).parent.parent.parent
+CONFTEST = """
+import json
+import pytest
+
+
+@pytest.fixture(scope="session")
+def stepyard_data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("yard")
+    (folder / "functions.json").write_text(json.dumps({"double": "shop_handlers:double"}))
+    return folder
+"""
+HANDLERS = """
+from decimal import Decimal
+
+
+def double(event, context):
+    return {"n": Decimal(event["n"]) * 2, "by": context.function_name}
+"""
+TESTS = '''
+import pytest
+
+ARN = "arn:aws:lambda:us-east-1:123456789012:function:"
+
+
+def machine(name, **more):
+    task = {"Type": "Task", "Resource": ARN + name, "Next": "Done", **more}
+    return {"StartAt": "Ask", "States": {"Ask": task, "Done": {"Type": "Pass", "End": True}}}
+
+
+def test_a_module_beside_the_tests(stepyard):
+    run = stepyard.run_machine(machine("double"), {"n": 4})
+    run.assert_succeeded({"n": 8, "by": "double"}).assert_path("Ask", "Done")
+    assert run.invocations == ()
+
+
+def test_a_callable_of_the_test(stepyard):
+    factor = 3
+    functions = {"triple": lambda event: event["n"] * factor}
+    run = stepyard.run_machine(machine("triple"), {"n": 4}, functions=functions)
+    run.assert_succeeded(12)
+    assert [(call.function, call.event) for call in run.invocations] == [("triple", {"n": 4})]
+
+
+def test_it_takes_the_place_of_an_earlier_one(stepyard):
+    def triple(event, context):
+        return context.get_remaining_time_in_millis() > 0
+
+    stepyard.run_machine(machine("triple"), functions={"triple": triple}).assert_succeeded(True)
+
+
+class OutOfStockError(Exception):
+    """There is nothing left."""
+
+
+def sell(event):
+    raise OutOfStockError("no red shoes")
+
+
+def test_an_error_of_a_callable(stepyard):
+    run = stepyard.run_machine(machine("sell"), functions={"sell": sell})
+    run.assert_failed("OutOfStockError", "no red shoes").assert_path("Ask")
+
+
+def test_one_that_fails_and_prints_the_path(stepyard):
+    stepyard.run_machine(machine("sell"), {"n": 1}, functions={"sell": sell}).assert_succeeded()
+
+
+def test_many_calls_at_once(stepyard):
+    task = {"Type": "Task", "Resource": ARN + "square", "End": True}
+    processor = {"StartAt": "Square", "States": {"Square": task}}
+    squares = {"Type": "Map", "ItemProcessor": processor, "End": True}
+    functions = {"square": lambda n: n * n}
+    machine = {"StartAt": "All", "States": {"All": squares}}
+    run = stepyard.run_machine(machine, list(range(100)), functions=functions)
+    run.assert_succeeded([n * n for n in range(100)])
+    assert sorted(call.event for call in run.invocations) == list(range(100))
+
+
+def test_an_express_machine(stepyard):
+    run = stepyard.run_machine(machine("double"), {"n": 1}, machine_type="EXPRESS")
+    run.assert_succeeded({"n": 2, "by": "double"})
+    assert run.path == ()
+
+
+def test_an_end_that_does_not_come(stepyard):
+    waiting = {"StartAt": "Rest", "States": {"Rest": {"Type": "Wait", "Seconds": 900, "End": True}}}
+    with pytest.raises(TimeoutError, match="RUNNING(.|\\n)*Rest"):
+        stepyard.run_machine(waiting, timeout_s=0.1)
+
+
+def test_clients_of_ones_own(stepyard):
+    arn = stepyard.create_machine(machine("double"), name="orders")
+    client = stepyard.client()
+    listed = client.list_state_machines()["stateMachines"]
+    assert arn in [each["stateMachineArn"] for each in listed]
+    started = client.start_execution(stateMachineArn=arn, input='{"n": 2}')
+    assert stepyard.wait(started["executionArn"]).output == {"n": 4, "by": "double"}
+    assert stepyard.environment["AWS_ENDPOINT_URL_SFN"] == stepyard.url
+    print("pid", stepyard._process.pid)
+'''
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Run pytest in a project with settings of its own; return what it prints."""
+    folder = tmp_path_factory.mktemp("project")
+    page = (ROOT / "docs/how-to/testing.md").read_text(encoding="utf-8")
+    texts = {
+        "conftest.py": CONFTEST,
+        "shop_handlers.py": HANDLERS,
+        "test_shop.py": TESTS,
+        "test_page.py": page.split("```python\n")[1].split("```")[0],
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    env = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "DJANGO_SETTINGS_MODULE": "shop.settings",
+        "STEPYARD_DATABASE_URL": "postgres://nobody@127.0.0.1:1/shop",
+    }
+    for name in ("PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_CURRENT_TEST"):
+        env.pop(name, None)
+    options = ["-p", "no:django", "-p", "no:cacheprovider", "-p", "console.testing.plugin", "-rA"]
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "pytest", "-n", "0", "--rootdir", ".", *options],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=400,
+    )
+    return done.stdout + done.stderr
+
+
+def test_the_tests_of_another_project_pass(printed: str) -> None:
+    """All but the one that shall not, and the page's; their one server has ended with them."""
+    assert "1 failed, 9 passed" in printed, printed
+    assert "PASSED test_page.py" in printed
+    pid = re.search(r"^pid (\d+)$", printed, re.MULTILINE)
+    assert pid is not None
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid[1]), 0)
+
+
+def test_a_failed_assertion_prints_the_path(printed: str) -> None:
+    """With the input of each state, the error and its cause; without the helper's own lines."""
+    assert "wanted status SUCCEEDED, got FAILED" in printed
+    path = r'path:\n\S*\s+Ask  \{"n": ?1\}\n\S*\s+! LambdaFunctionFailed  OutOf'
+    assert re.search(path, printed)
+    assert "no red shoes" in printed
+    assert "def _check" not in printed
+
+
+def test_the_wheel_registers_the_plugin() -> None:
+    """Pytest finds it by this entry point wherever Stepyard is installed."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["entry-points"]["pytest11"] == {"stepyard": "console.testing.plugin"}

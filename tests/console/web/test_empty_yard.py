@@ -1,0 +1,56 @@
+"""The first page of an empty yard: a sample in one press, and the lines to copy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from console.models import Execution
+from tests.console.store.helpers import PASS, create
+from tests.console.web.helpers import text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.test import Client
+
+    from console.models import Project
+
+SAMPLE = {"sample": "OrderProcessing"}
+
+
+def test_an_empty_yard_starts_a_sample_in_one_press(
+    project: Project, signed_in: Callable[[str], Client]
+) -> None:
+    """The press makes the state machine, starts it and leads to the execution; twice is fine."""
+    editor, viewer = signed_in("editor"), signed_in("viewer")
+    assert "Start a sample" in text(editor.get("/"))
+    assert "/samples/start/" not in text(viewer.get("/"))
+    assert viewer.post("/samples/start/", SAMPLE).status_code == 403
+    for count in (1, 2):
+        response = editor.post("/samples/start/", SAMPLE)
+        execution = Execution.objects.latest("pk")
+        name = execution.name
+        assert response["Location"] == f"/machines/OrderProcessing/executions/{name}/"
+        assert Execution.objects.filter(project=project).count() == count
+    assert "No state machines yet" not in text(editor.get("/"))
+    assert editor.post("/samples/start/", {"sample": "Nothing"}).status_code == 404
+
+
+def test_a_sample_leaves_a_state_machine_of_its_name_alone(
+    project: Project, client: Client
+) -> None:
+    """Whoever has such a state machine is told; nothing is started."""
+    create(project, PASS, "OrderProcessing")
+    shown = text(client.post("/samples/start/", SAMPLE, follow=True))
+    assert "The sample was not started" in shown
+    assert not Execution.objects.exists()
+
+
+def test_an_empty_yard_has_the_lines_to_copy(client: Client) -> None:
+    """Address, key and commands stand on the first page, each with its button."""
+    shown = text(client.get("/"))
+    assert "export AWS_ENDPOINT_URL=http://testserver" in shown
+    assert "aws stepfunctions create-state-machine" in shown
+    assert shown.count("data-copy-text=") == 3
+    assert "Create access key" in shown
+    assert 'href="/import/"' in shown
