@@ -22,6 +22,7 @@ from console.fast_path.threads import threads
 from console.store.db import outages
 from console.store.db.audit import Actor
 from console.store.db.pending import settled
+from console.store.db.texts import storable
 from console.store.db.writer import drop_broken_connection, is_outage, release_connection
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ def _read_params(
     operation: OperationModel, labels: dict[str, str], query: str, body: bytes
 ) -> dict[str, Any]:
     """Return the members of a request, from wherever the model says they stand."""
-    params = _read_body(body)
+    params: dict[str, Any] = _storable_value(_read_body(body))
     members = operation.input_shape.members if operation.input_shape is not None else {}
     fields = parse_qs(query, keep_blank_values=True)
     for name, member in members.items():
@@ -172,6 +173,17 @@ def _read_params(
         elif location == "querystring" and wire_name in fields:
             params[name] = _query_value(member, fields[wire_name], name)
     return params
+
+
+def _storable_value(value: Any) -> Any:
+    """Return a JSON value whose texts every database takes."""
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, list):
+        return [_storable_value(item) for item in value]
+    if isinstance(value, dict):
+        return {storable(name): _storable_value(item) for name, item in value.items()}
+    return value
 
 
 def _query_value(member: Any, texts: list[str], name: str) -> Any:

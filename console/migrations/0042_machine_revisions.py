@@ -70,7 +70,9 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "state_machine",
+                    # The release before deletes machines and knows of no revisions.
                     models.ForeignKey(
+                        db_constraint=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="revisions",
                         to="console.statemachine",

@@ -80,7 +80,7 @@ class MachineRevision(models.Model):
     """
 
     state_machine = models.ForeignKey(
-        StateMachine, on_delete=models.CASCADE, related_name="revisions"
+        StateMachine, on_delete=models.CASCADE, related_name="revisions", db_constraint=False
     )
     number = models.IntegerField()
     revision_id = models.CharField(max_length=36, default="")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from io import StringIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.management import call_command
@@ -13,6 +13,10 @@ from django.db.migrations.loader import MigrationLoader
 
 from console.migrations import READABLE_SINCE
 from console.store.db.indexes import AddIndexConcurrently
+from tests.console.store.helpers import PASS, create
+
+if TYPE_CHECKING:
+    from console.models import Project
 
 _COPIED_UNTIL = "0033_invitations"
 """Migrations up to here were released, or came before anybody thought of it."""
@@ -86,6 +90,16 @@ def test_postgresql_indexes_large_tables_while_others_write() -> None:
         and (migration.atomic or not isinstance(operation, AddIndexConcurrently))
     ]
     assert wrong == []
+
+
+@pytest.mark.django_db
+def test_the_release_before_deletes_a_machine_that_has_revisions(project: Project) -> None:
+    """It knows nothing of their table, and a constraint would refuse its commit."""
+    machine = create(project, PASS)
+    assert machine.revisions.exists()
+    before = MigrationLoader(None).project_state([("console", "0041_version_settings")]).apps
+    before.get_model("console", "StateMachine").objects.get(pk=machine.pk).delete()
+    connection.check_constraints()
 
 
 @pytest.mark.postgres_only

@@ -131,15 +131,23 @@ def next_key(table: str, key: str) -> int:
     It keeps them for a moment only, for pages tell by its key what is newer than what they show.
     """
     with _keys_lock:
-        if not _keys[table] or time.monotonic() > _keys_until[table]:
-            _keys[table].clear()
-            _keys_until[table] = time.monotonic() + _KEYS_S
-            connection.ensure_connection()
-            statement = "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)"
-            with connection.wrap_database_errors:
-                rows = connection.connection.execute(statement, [table, key, _KEYS]).fetchall()
-            _keys[table].extend(number for (number,) in rows)
-        return _keys[table].popleft()
+        if _keys[table] and time.monotonic() <= _keys_until[table]:
+            return _keys[table].popleft()
+    # Without the lock: if the database is silent, each caller waits for as long as it would anyway,
+    # and not for all those before it.
+    first, *others = _take_keys(table, key)
+    with _keys_lock:
+        _keys[table] = deque(others)
+        _keys_until[table] = time.monotonic() + _KEYS_S
+    return first
+
+
+def _take_keys(table: str, key: str) -> list[int]:
+    connection.ensure_connection()
+    statement = "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)"
+    with connection.wrap_database_errors:
+        rows = connection.connection.execute(statement, [table, key, _KEYS]).fetchall()
+    return [number for (number,) in rows]
 
 
 def column_types(table: str) -> dict[str, str]:

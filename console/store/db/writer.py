@@ -314,9 +314,13 @@ def _settle(recorded: recording.Recorded, future: Future[Any]) -> None:
     """Say that a change is committed: first to those who listen, as hooks of a commit are run."""
     merged.publish(recorded)
     result = recorded.result
-    if isinstance(result, recording.Late):
-        result = result.make(recorded.returned)
-    future.set_result(result)
+    try:
+        if isinstance(result, recording.Late):
+            result = result.make(recorded.returned)
+    except Exception as error:  # noqa: BLE001 - of one caller; the others wait for their answers
+        future.set_exception(error)
+    else:
+        future.set_result(result)
 
 
 def _commit_group(group: list[_Job]) -> list[_Job]:

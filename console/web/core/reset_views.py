@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
 HEADER = "X-Stepyard-Reset"
+_OF_PROXIES = ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip")
 
 
 @login_not_required
@@ -26,13 +27,21 @@ HEADER = "X-Stepyard-Reset"
 def reset_server(request: HttpRequest) -> HttpResponse:
     """Empty the server, where ``up --allow-reset`` said that it may be; else there is no such page.
 
-    The header keeps pages of other sites out: a browser sends it for none of them.
+    The header keeps pages of other sites out: a browser sends it for none of them. A proxy would
+    let in whoever reaches it, although the server listens on the loopback address only.
     """
     if not settings.STEPYARD_ALLOW_RESET:
         raise Http404("This server was not started with --allow-reset.")
     if not request.headers.get(HEADER):
         return HttpResponse(
             f"{HEADER}: got none, wanted yes\n", status=403, content_type="text/plain"
+        )
+    forwarded = next((name for name in _OF_PROXIES if name in request.headers), None)
+    if forwarded is not None:
+        return HttpResponse(
+            f"{forwarded}: got a request by a proxy, wanted one of this machine\n",
+            status=403,
+            content_type="text/plain",
         )
     reset.reset_server(Actor("reset", request_id=logging_setup.request_id()))
     return HttpResponse(status=204)

@@ -94,6 +94,28 @@ def test_every_action_has_a_call_here() -> None:
     assert set(CALLS) == set(services.SCHEDULER.handlers)
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"Description": "a\x00b"},
+        {"Target": {"Arn": "arn:aws:sqs:us-east-1:123456789012:q\x00", "RoleArn": ROLE}},
+    ],
+)
+def test_a_text_that_postgresql_does_not_take_is_stored_without(
+    schedule: EventRule,
+    django_user_model: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, Any],
+) -> None:
+    """U+0000 becomes U+FFFD; it is no failure of the server, which an SDK would try again."""
+    monkeypatch.setitem(CALLS, "CreateSchedule", ("POST", "/schedules/new", SETTINGS | settings))
+    user = django_user_model.objects.create_user("somebody")
+    Membership.objects.create(project=schedule.project, user=user, role=Role.EDITOR)
+    send("CreateSchedule", access.create_access_key(user, schedule.project).key_id)
+    row = EventRule.objects.get(schedule_name="new")
+    assert "\ufffd" in row.description + row.targets.get().address
+
+
 @pytest.mark.parametrize("role", ["", *Role])
 @pytest.mark.parametrize("action", CALLS)
 def test_each_role_may_call_what_its_cell_says(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -211,6 +214,44 @@ def test_texts_come_back_as_they_were(project: Project) -> None:
     assert merged.commit([change]) == {}
     stored = InboxMessage.objects.order_by("created_ms").values_list("body", flat=True)
     assert list(stored) == [AWKWARD, ""]
+
+
+def test_nobody_waits_for_the_keys_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The database is silent to one caller; the next one asks by itself."""
+    silent, asked, keys = threading.Event(), threading.Event(), itertools.count(1)
+
+    def take(table: str, key: str) -> list[int]:
+        del table, key
+        if threading.current_thread().name == "silent":
+            asked.set()
+            silent.wait(30)
+        return [next(keys)]
+
+    monkeypatch.setattr(merged, "_take_keys", take)
+    with ThreadPoolExecutor(2) as threads:
+
+        def ask(name: str) -> int:
+            threading.current_thread().name = name
+            return merged.next_key("nowhere", "id")
+
+        first = threads.submit(ask, "silent")
+        assert asked.wait(30)
+        assert threads.submit(ask, "other").result(30) == 1
+        silent.set()
+        assert first.result(30) == 2
+
+
+def test_an_answer_that_cannot_be_made_ends_no_other(project: Project) -> None:
+    """The thread that commits goes on, and the others get their answers."""
+    execution = start(create(project, PASS))
+    wrong, right = recording.Recorded(), recorded_step(execution)
+    wrong.result = recording.Late(lambda returned: returned["nothing"])
+    futures: list[Future[Any]] = [Future(), Future()]
+    assert writer._commit_changes([*zip((wrong, right), futures, strict=True)]) == []
+    assert isinstance(futures[0].exception(1), KeyError)
+    assert futures[1].result(1) is None
+    execution.refresh_from_db()
+    assert execution.status == "SUCCEEDED"
 
 
 def test_what_asks_the_database_is_not_recorded(project: Project) -> None:

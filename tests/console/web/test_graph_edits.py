@@ -284,6 +284,20 @@ def test_rules_retries_and_catches_are_rows() -> None:
     assert "Catch" not in saved(source, "Pay", **{"catch-0-delete": "on"})
 
 
+def test_a_wrong_definition_is_edited_or_refused() -> None:
+    """Branches that are no blocks stay as they are; what is no object is no state."""
+    branches = {"Type": "Parallel", "Branches": [1, {"States": []}, {}], "End": True}
+    made = DefinitionTree(json.dumps({"StartAt": "A", "States": {"A": branches}}))
+    operations.duplicate_state(made, "A")
+    assert states(made.text())["A 2"]["Branches"] == branches["Branches"]
+    data = {"Type": "Pass", "Result": {"States": ["CA", "NY"]}, "End": True}
+    made = DefinitionTree(json.dumps({"StartAt": "A", "States": {"A": data}}))
+    operations.duplicate_state(made, "A")
+    assert states(made.text())["A 2"]["Result"] == data["Result"]
+    with pytest.raises(EditRefused, match="no state “A”"):
+        operations.duplicate_state(DefinitionTree('{"States": {"A": []}}'), "A")
+
+
 # -- the page --------------------------------------------------------------------------------------
 
 

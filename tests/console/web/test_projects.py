@@ -81,6 +81,11 @@ def test_a_reset_keeps_people_and_the_audit(
     start(create(project, PASS, "mine"))
     before = AuditEntry.objects.count()
     assert client.post("/reset").status_code == 403
+    proxied = {"X-Stepyard-Reset": "yes", "X-Forwarded-For": "203.0.113.7"}
+    refused = client.post("/reset", headers=proxied)
+    assert (refused.status_code, b"by a proxy" in refused.content) == (403, True)
+    foreign = {"X-Stepyard-Reset": "yes", "Host": "rebound.example"}
+    assert client.post("/reset", headers=foreign).status_code == 400
     assert Execution.objects.exists()
     assert client.post("/reset", headers={"X-Stepyard-Reset": "yes"}).status_code == 204
     assert not Execution.objects.exists()

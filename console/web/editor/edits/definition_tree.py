@@ -147,7 +147,7 @@ class DefinitionTree:
         """Yield every state."""
         for block in self.blocks():
             for entry in block.states.entries:
-                if isinstance(entry.value, JsonContainer):
+                if isinstance(entry.value, JsonContainer) and entry.value.is_object:
                     yield StatePlace(block, entry, entry.value)
 
     def place(self, name: str) -> StatePlace:

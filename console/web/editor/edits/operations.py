@@ -108,9 +108,17 @@ def _named_states(tree: DefinitionTree, piece: Piece) -> States:
 def _all_names(states: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
     for name, state in states.items():
         yield name
-        blocks = [*state.get("Branches", ()), state.get("ItemProcessor"), state.get("Iterator")]
+        if not isinstance(state, dict):
+            continue
+        branches = state.get("Branches")
+        blocks = [
+            *(branches if isinstance(branches, list) else ()),
+            state.get("ItemProcessor"),
+            state.get("Iterator"),
+        ]
         for block in blocks:
-            yield from _all_names(block["States"]) if block else ()
+            inner = block.get("States") if isinstance(block, dict) else None
+            yield from _all_names(inner) if isinstance(inner, dict) else ()
 
 
 def _renamed(states: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
@@ -123,7 +131,9 @@ def _renamed(states: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, A
         if not isinstance(value, dict):
             return value
         return {
-            name: _renamed(inner, names) if name == "States" else state(inner, name)
+            name: _renamed(inner, names)
+            if name == "States" and isinstance(inner, dict)
+            else state(inner, name)
             for name, inner in value.items()
         }
 
