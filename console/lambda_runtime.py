@@ -163,6 +163,7 @@ def _response(result: Any, request: str) -> str:
     """Return what a handler returned, as JSON text: bytes are sent as they are."""
     try:
         text = result.decode() if isinstance(result, bytes) else _encode(result)
+        text.encode()  # a lone surrogate has no bytes
     except Exception as error:
         said = f"Unable to marshal response: {error}"
         raise InvocationError(MARSHAL_ERROR, said, request) from error

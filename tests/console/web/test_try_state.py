@@ -278,7 +278,7 @@ def test_e20_an_operator_tests_a_task_with_a_mock(signed_in: SignIn, settings: A
     assert form.context["asked"].mock == ""
     assert "Only an editor can test a Task" not in text(form)
     called = sent(editor, state="Work", input='{"n": 1}').context["tested"].answer
-    assert called["error"] == "ModuleNotFoundError"
+    assert called["error"] == "Runtime.ImportModuleError"
 
 
 @pytest.mark.usefixtures("machine")
