@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 _FAILING = """
-import select, subprocess, sys, tempfile, pathlib
+import select, signal, subprocess, sys, tempfile, pathlib
 from tests import run_folder
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 
 root = run_folder.begin()
 

@@ -5,6 +5,7 @@
   const field = () => document.getElementById("palette-text");
   const matches = () => [...palette().querySelectorAll("[data-match]")];
   let pressedEnter = false; // before the matches of the text were there
+  let focused = -1; // which match had the focus when others came
 
   function open() {
     if (!palette() || palette().open) return;
@@ -59,8 +60,12 @@
   document.addEventListener("input", (event) => {
     if (event.target === field()) pressedEnter = false;
   });
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (event.detail.target?.id === "palette-matches") focused = matches().indexOf(document.activeElement);
+  });
   document.addEventListener("htmx:afterSwap", (event) => {
     if (event.detail.target?.id !== "palette-matches") return;
+    if (focused >= 0) (matches()[focused] ?? field()).focus();
     const asked = new URL(event.detail.xhr.responseURL).searchParams.get("q") ?? "";
     palette().dataset.shown = asked.trim();
     if (pressedEnter && isCurrent()) matches()[0]?.click();

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -137,7 +138,9 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> str:
     }
     for name in ("PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_CURRENT_TEST"):
         env.pop(name, None)
-    options = ["-p", "no:django", "-p", "no:cacheprovider", "-p", "console.testing.plugin", "-rA"]
+    options = ["-p", "no:django", "-p", "no:cacheprovider", "-rA"]
+    if not entry_points(group="pytest11", name="stepyard"):  # the project is not installed here
+        options += ["-p", "console.testing.plugin"]
     done = subprocess.run(
         [sys.executable, "-P", "-m", "pytest", "-n", "0", "--rootdir", ".", *options],
         cwd=folder,

@@ -81,6 +81,10 @@ class Watch:
         page.on("dialog", lambda dialog: self.faults.append(f"dialog: {dialog.message}"))
 
     def _console(self, message: Any) -> None:
+        # Who leaves a page ends its poll: htmx reports two events then. A request that fails for
+        # another reason has a third one, htmx:sendError.
+        if message.text.startswith(("htmx:sendAbort", "htmx:afterRequest")):
+            return
         if message.type == "error" and "status of 4" not in message.text:
             self.faults.append(f"console: {message.text}")
 
