@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 from django.conf import settings
+from django.db import connection
 
 from console import clock
 from console.statuses import Topic
@@ -101,6 +102,10 @@ class Team(Embedded):
             log.warning("the lease could not be given back; it ends by itself", worker=self._name)
 
     def _leave(self) -> None:
+        # A pool whose sessions were all ended may have no connection to give for a while: threads
+        # that ended took theirs along. A new one connects at once.
+        connection.close_pool()  # type: ignore[attr-defined]
+
         def leave() -> None:
             workers.deregister(self._name)
             self._holds_lease = False
