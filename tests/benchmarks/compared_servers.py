@@ -75,14 +75,14 @@ def stepyard_on_sqlite(folder: Path) -> Iterator[RunningServer]:
 
 
 @contextmanager
-def stepyard_on_postgres(folder: Path) -> Iterator[RunningServer]:
-    """One web process and ``WORKERS`` workers on PostgreSQL."""
+def stepyard_on_postgres(folder: Path, workers: int = WORKERS) -> Iterator[RunningServer]:
+    """One web process and so many workers on PostgreSQL."""
     database = Postgres(folder / "postgres")
     try:
         yard = TeamServer(folder, database.url)
         try:
             yard.start_web()
-            yard.start_workers(WORKERS)
+            yard.start_workers(workers)
             postmaster = (folder / "postgres" / "postmaster.pid").read_text().split()[0]
             yield _running(yard, int(postmaster))
         finally:
