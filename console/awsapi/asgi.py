@@ -28,12 +28,13 @@ from console.errors import ErrorCode, ProtocolError, ServiceError
 from console.fast_path.threads import run_in_loop, threads, written
 from console.store.db import outages
 from console.store.db.audit import Actor
-from console.store.db.pending import Pending, settled
 from console.store.db.writer import (
+    Pending,
     drop_broken_connection,
     is_embedded,
     is_outage,
     release_connection,
+    settled,
 )
 from console.store.people import people
 

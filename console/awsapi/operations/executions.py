@@ -22,7 +22,7 @@ from console.store.state import history as events
 
 if TYPE_CHECKING:
     from console.models import Alias, Execution, HistoryEvent, MapRun, StateMachine, Version
-    from console.store.db.pending import Pending
+    from console.store.db.writer import Pending
 
 _DATA = {"included": True}
 _LOOK_S = 60.0
