@@ -74,6 +74,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "executions",
             "executions-updates",
             "failures",
+            "family",
             "grid",
             "insights",
             "machine",
