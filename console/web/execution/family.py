@@ -95,7 +95,7 @@ class FamilyRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class ExecutionFamily:
     """The tree of an execution, from its first ancestor to its last descendant.
 
     ``cut``: there are more executions below it than were counted; ``total``: how many were.
@@ -130,7 +130,7 @@ class FamilyPage:
         return cls(number("after", 0), number("run", 0), number("item", -1))
 
 
-def family_of(execution: Execution, page: FamilyPage) -> Family:
+def family_of(execution: Execution, page: FamilyPage) -> ExecutionFamily:
     """Return the family of an execution as its reader may see it."""
     above = _above(execution)
     relatives, cut = _below([execution.pk])
@@ -138,7 +138,7 @@ def family_of(execution: Execution, page: FamilyPage) -> Family:
     below = tree.below[execution.pk]
     rows = [*_ancestor_rows(execution, above, below), *tree.rows(len(above))]
     replays, older = _replays_of(execution)
-    return Family(
+    return ExecutionFamily(
         rows=tuple(_with_errors(execution.project, rows)),
         total=len(relatives),
         cut=cut,
@@ -399,7 +399,7 @@ def _replays_of(execution: Execution) -> tuple[list[Execution], bool]:
         map_run=None,
     ).order_by("-start_ms", "-pk")
     numbers = list(newer.values_list("pk", flat=True)[: MOST_REPLAYS + 1])
-    said = f'"origin":"{execution.arn}"'
-    rows = Execution.objects.filter(pk__in=numbers[:MOST_REPLAYS], runrow__snapshot__contains=said)
+    named = f'"origin":"{execution.arn}"'
+    rows = Execution.objects.filter(pk__in=numbers[:MOST_REPLAYS], runrow__snapshot__contains=named)
     replays = rows.order_by("-start_ms", "-pk").only(*_ROW)[:PAGE_ROWS]
     return list(replays), len(numbers) > MOST_REPLAYS

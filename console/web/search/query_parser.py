@@ -73,42 +73,42 @@ def parse_search(text: str) -> PayloadSearch:
     return PayloadSearch(tuple(conditions), tuple(words))
 
 
-def _is_condition(found: re.Match[str]) -> bool:
+def _is_condition(match: re.Match[str]) -> bool:
     """Tell whether a condition was meant: ``a>b`` and ``->`` may be a part of a text."""
-    glued = not re.search(r"\s", found[0])
-    return found["field"] in _OPERATORS or not glued or "=" in found["operator"]
+    glued = not re.search(r"\s", match[0])
+    return match["field"] in _OPERATORS or not glued or "=" in match["operator"]
 
 
-def _word(text: str, found: re.Match[str]) -> str:
-    word = found[0]
-    if found["phrase"]:
+def _word(text: str, match: re.Match[str]) -> str:
+    word = match[0]
+    if match["phrase"]:
         return _unquoted(word)
     if "=" in word or word in tuple(Operator):
-        raise _problem(text, *found.span(), f"{_WANTED}, and a value after it")
+        raise _problem(text, *match.span(), f"{_WANTED}, and a value after it")
     return word
 
 
-def _condition(text: str, found: re.Match[str]) -> tuple[SearchCondition, int]:
+def _condition(text: str, match: re.Match[str]) -> tuple[SearchCondition, int]:
     """Read a condition from where it begins; return it, and where it ends."""
-    field, path = found["field"], found["path"]
-    operator = Operator(found["operator"])
-    _check(text, found, field, path, operator)
-    value, end = _read_value(text, found.end(), field)
+    field, path = match["field"], match["path"]
+    operator = Operator(match["operator"])
+    _check(text, match, field, path, operator)
+    value, end = _read_value(text, match.end(), field)
     if not value:
         wanted = f"{_WANTED}, and a value after it"
-        raise _problem(text, found.start(), end, wanted, _wanted_value(field))
+        raise _problem(text, match.start(), end, wanted, _wanted_value(field))
     try:
         parsed, or_text = _parse_value(field, value)
     except ValueError as error:
-        msg = f"At character {found.end() + 1}: {error}"
+        msg = f"At character {match.end() + 1}: {error}"
         raise ValueError(msg) from None
     steps = _parse_path(path)
     return SearchCondition(field, steps, parsed, or_text, operator, _unquoted(value)), end
 
 
-def _check(text: str, found: re.Match[str], field: str, path: str, operator: Operator) -> None:
+def _check(text: str, match: re.Match[str], field: str, path: str, operator: Operator) -> None:
     """Refuse a field that does not exist, or an operator that it cannot stand before."""
-    start, end = found.start(), found.end()
+    start, end = match.start(), match.end()
     known = field in _OPERATORS and (not path or field in PAYLOADS)
     if not known or (field in PAYLOADS and not path and operator is not Operator.CONTAINS):
         raise _problem(text, start, end, _WANTED)
@@ -119,20 +119,20 @@ def _check(text: str, found: re.Match[str], field: str, path: str, operator: Ope
 def _read_value(text: str, place: int, field: str) -> tuple[str, int]:
     """Return the text of a value, "" if there is none, and where it ends."""
     shapes = (_SPAN, _DATE, _VALUE) if field in (*_MOMENTS, *_SPANS) else (_VALUE,)
-    found = next((match for shape in shapes if (match := shape.match(text, place))), None)
-    if found is None:
+    match = next((match for shape in shapes if (match := shape.match(text, place))), None)
+    if match is None:
         return "", place
-    if field == "state" and not found["quoted"]:  # the names of states have blanks
-        end = min((match.start() for match in _ends(text, found.end())), default=len(text))
+    if field == "state" and not match["quoted"]:  # the names of states have blanks
+        end = min((match.start() for match in _ends(text, match.end())), default=len(text))
         return text[place:end].strip(), end
-    return found[0], found.end()
+    return match[0], match.end()
 
 
 def _ends(text: str, place: int) -> Iterable[re.Match[str]]:
     """Yield where a value with blanks may end: before a condition or a text in quotes."""
-    for found in _END.finditer(text, place):
-        if not found["field"] or _is_condition(found):
-            yield found
+    for match in _END.finditer(text, place):
+        if not match["field"] or _is_condition(match):
+            yield match
 
 
 def _parse_value(field: str, text: str) -> tuple[Any, str | None]:
