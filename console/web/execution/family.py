@@ -64,15 +64,19 @@ class StatusBelow:
         return "running" if self.counts[ExecutionStatus.RUNNING] else ""
 
     @property
-    def text(self) -> str:
-        """Return what needs a look in words: ``2 failed, 1 running below``."""
-        shown = (*_BAD, ExecutionStatus.RUNNING)
+    def words(self) -> str:
+        """Return what needs a look in words: ``2 failed, 1 running``."""
         parts = [
             f"{self.counts[status]:,} {formatting.EXECUTION[status].word.lower()}"
-            for status in shown
+            for status in (*_BAD, ExecutionStatus.RUNNING)
             if self.counts[status]
         ]
-        return f"{', '.join(parts)} below" if parts else ""
+        return ", ".join(parts)
+
+    @property
+    def text(self) -> str:
+        """Return what needs a look, and where: ``2 failed, 1 running below``."""
+        return f"{self.words} below" if self.words else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,10 @@ def paths(server: Server) -> dict[str, str]:
         Namespace="AWS/States",
         MetricName="ExecutionsFailed",
         Dimensions=[{"Name": "StateMachineArn", "Value": arn.replace("execution", "stateMachine")}],
-        **{"Statistic": "Sum", "Period": 60, "EvaluationPeriods": 1, "Threshold": 0},
+        Statistic="Sum",
+        Period=60,
+        EvaluationPeriods=1,
+        Threshold=0,
         ComparisonOperator="GreaterThanThreshold",
     )
     return {
