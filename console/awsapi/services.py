@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from console.awsapi import operations, regions, shapes
-from console.awsapi.operations import cloudwatch, events, logs, scheduler, sts
+from console.awsapi.operations import alarms, cloudwatch, events, logs, scheduler, sts
 from console.errors import ErrorCode, ProtocolError
 
 if TYPE_CHECKING:
@@ -103,7 +103,8 @@ STATES = ApiService(
     "com.amazonaws.swf.service.v2.model",
 )
 CLOUDWATCH = ApiService(
-    "cloudwatch", "GraniteServiceVersion20100801", "monitoring", "1.0", cloudwatch.HANDLERS
+    *("cloudwatch", "GraniteServiceVersion20100801", "monitoring", "1.0"),
+    {**cloudwatch.HANDLERS, **alarms.HANDLERS},
 )
 EVENTS = ApiService("events", "AWSEvents", "events", "1.1", events.HANDLERS)
 LOGS = ApiService("logs", "Logs_20140328", "logs", "1.1", logs.HANDLERS)

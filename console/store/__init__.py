@@ -101,7 +101,7 @@ PUBLIC = {
         *("activities", "claim", "complete", "expiry", "handover", "jobs", "lost_calls"),
         *("manual", "schedule", "timeouts", "workers"),
     ),
-    "events": ("deliveries", "outbox", "rules", "scheduler", "start_links"),
+    "events": ("alarms", "deliveries", "outbox", "rules", "scheduler", "start_links"),
     "executions": (
         *("bulk", "children", "engine_failures", "failed_states", "find", "imports"),
         "max_duration",
