@@ -142,9 +142,7 @@ def test_schedules_are_schedules(server: Server, empty: Any, tmp_path: Path) -> 
     assert "= schedule orders-monthly-dev: unchanged" in again
 
 
-def test_a_rule_in_the_place_of_a_schedule_goes(
-    server: Server, empty: Any, tmp_path: Path
-) -> None:
+def test_a_rule_in_the_place_of_a_schedule_goes(server: Server, empty: Any, tmp_path: Path) -> None:
     """An earlier version deployed schedules as rules: both would start the state machine."""
     path = projects.terraform_state(tmp_path / "state.json")
     run(server, "deploy", path)

@@ -203,7 +203,6 @@ class _Reader:
         )
         project.rules.append(rule)
 
-
     # -- schedules ---------------------------------------------------------------------------------
 
     def _schedule_of_event(

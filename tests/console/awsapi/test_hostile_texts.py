@@ -1,0 +1,125 @@
+"""Every action takes any text and any type, or refuses it in AWS's shape."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from console.awsapi import services, shapes
+from console.awsapi.operations.call import Call
+from console.errors import ServiceError
+from console.store.db.audit import Actor
+from tests.console.awsapi.test_extremes import Path, ask, filled, known
+from tests.console.store.helpers import REGION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from botocore.model import Shape
+
+    from tests.console.awsapi.world import World
+
+__all__ = ["known"]
+
+TEXTS = (
+    *("", " ", "\x00", "a\x00b", "\x7f", "\ufffe", "\U0001f4a5" * 40, "x" * 300_000),
+    *("null", "true", "1", "-1", "1e400", "NaN", '"x"', "[]", "[1]", "{}", '{"a": null}'),
+    *('{"a": "\\u0000"}', '{"a\\u0000": 1}', '{"a": "\\ud800"}', '{"a": 1, "a": 2}', '{"": {}}'),
+    *("[" * 5_000, '{"a":' * 5_000, "{", '{"a": 1e400}', '{"a": 123456789012345678901234567890}'),
+    *("$", "$.", "$.a[", "{% $ %}", "{% ( %}", "States.Format('{}', $)", "' OR 1=1 --", "%00", "../x"),
+    *("arn:", "arn:aws:states:us-east-1:123456789012:stateMachine:a\x00b", "arn:aws:s:::" + "x" * 80),
+    *("arn:aws:states:us-east-1:123456789012:execution:a:\x00", "rate(1 day)", "cron(0 0 * * ? *)"),
+    *("at(2099-01-01T00:00:00)", "at(0001-01-01T00:00:00)", "Europe/\x00", "../../etc/passwd"),
+)  # fmt: skip
+TYPES: tuple[Any, ...] = (None, True, 1, 1.5, "x", [], {}, [None], {"a": None}, [[]], [{}], {"": ""})
+
+
+def places_in(shape: Shape, path: Path = (), above: tuple[str, ...] = ()) -> Iterator[Path]:
+    """Yield the way to every value in a shape."""
+    if path:
+        yield path
+    if shape.name in above:
+        return
+    if shape.type_name == "structure":
+        for name, member in shape.members.items():
+            yield from places_in(member, (*path, name), (*above, shape.name))
+    elif shape.type_name == "list":
+        yield from places_in(shape.member, (*path, 0), (*above, shape.name))
+
+
+PRESENT: dict[str, dict[str, Any]] = {
+    "TestState": {"definition": '{"Type": "Pass", "End": true}', "inspectionLevel": "DEBUG"},
+    "PutTargets": {"Targets": [{"Id": "one"}]},
+    "CreateSchedule": {"FlexibleTimeWindow": {"Mode": "OFF"}, "ScheduleExpression": "rate(1 day)"},
+    "UpdateSchedule": {"FlexibleTimeWindow": {"Mode": "OFF"}, "ScheduleExpression": "rate(1 day)"},
+}
+"""What else a request needs to come far enough."""
+ACTIONS = [
+    pytest.param(service, action, id=f"{service.name}-{action}")
+    for service in (*services.SERVICES, services.SCHEDULER)
+    for action in sorted(service.handlers)
+    if service.operation(action).input_shape is not None
+]
+
+
+@pytest.mark.parametrize(("service", "action"), ACTIONS)
+def test_a_value_is_refused_in_the_shape_of_aws_or_taken(
+    world: World, known: dict[str, Any], service: services.ApiService, action: str
+) -> None:
+    """At each place of the request: a 4xx that says what is wrong, or an answer; no failure."""
+    shape = service.operation(action).input_shape
+    for path in places_in(shape):
+        for value in (*TEXTS, *TYPES):
+            whole = filled(shape, known | PRESENT.get(action, {}), (), None)
+            params = _with_value(whole, shape, path, value)
+            about = f"{action} {path}: {str(value)[:60]!r}"
+            try:
+                answer = ask(world, service, action, params)
+            except ServiceError as error:
+                assert 400 <= error.status < 500, about
+                assert error.message, about
+            except Exception as error:
+                raise AssertionError(about) from error
+            else:
+                json.dumps(answer, allow_nan=False, default=_raw)
+
+
+def _raw(value: Any) -> str:
+    """Return the text of a part that is JSON already."""
+    return bytes(value).decode()
+
+
+def _with_value(params: Any, shape: Shape, path: Path, value: Any) -> dict[str, Any]:
+    """Return a request with a value at a place; what is above it is made."""
+    params = json.loads(json.dumps(params))
+    here, at = params, shape
+    for step, following in zip(path, (*path[1:], None), strict=True):
+        at = at.member if step == 0 else at.members[step]
+        empty: Any = [None] if following == 0 else {}
+        if following is None:
+            here[step] = value
+            break
+        made = filled(at, {}, (), None)
+        present = here[step] if step == 0 or step in here else None
+        here[step] = present or (made if following != 0 or made else empty)
+        here = here[step]
+    return params
+
+
+@pytest.mark.parametrize("body", ["[]", "1", "null", '"x"', "{", "\x00", "[" * 100_000, "{}"])
+def test_a_request_that_is_no_object(world: World, body: str) -> None:
+    """It is told so, and nothing breaks."""
+    from console.awsapi.asgi import parse_json
+
+    try:
+        params = parse_json(body.encode())
+    except ServiceError as error:
+        assert error.code == "SerializationException"
+        return
+    if isinstance(params, dict):
+        with pytest.raises(ServiceError):
+            operation = services.STATES.operation("StartExecution")
+            shapes.check_params(operation, params)
+            Call("StartExecution", params, world.principal, REGION, Actor("ana", "k", "r"))
