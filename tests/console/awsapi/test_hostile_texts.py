@@ -33,7 +33,20 @@ TEXTS = (
     *("arn:aws:states:us-east-1:123456789012:execution:a:\x00", "rate(1 day)", "cron(0 0 * * ? *)"),
     *("at(2099-01-01T00:00:00)", "at(0001-01-01T00:00:00)", "Europe/\x00", "../../etc/passwd"),
 )  # fmt: skip
-TYPES: tuple[Any, ...] = (None, True, 1, 1.5, "x", [], {}, [None], {"a": None}, [[]], [{}], {"": ""})
+TYPES: tuple[Any, ...] = (
+    None,
+    True,
+    1,
+    1.5,
+    "x",
+    [],
+    {},
+    [None],
+    {"a": None},
+    [[]],
+    [{}],
+    {"": ""},
+)
 
 
 def places_in(shape: Shape, path: Path = (), above: tuple[str, ...] = ()) -> Iterator[Path]:
