@@ -77,6 +77,23 @@ def test_an_alias_points_to_versions_of_its_own_machine(world: World) -> None:
     assert described["routingConfiguration"] == routing
 
 
+@pytest.mark.parametrize("percentage", [-1, -0.1, 100.1, 101])
+def test_a_tolerated_percentage_is_one(world: World, percentage: float) -> None:
+    """A Map Run took -1, and failed at once."""
+    with pytest.raises(ValidationException, match="'toleratedFailurePercentage' failed to satisfy"):
+        world.ask(
+            "UpdateMapRun",
+            mapRunArn="arn:aws:states:us-east-1:123456789012:mapRun:m/l:r",
+            toleratedFailurePercentage=percentage,
+        )
+
+
+def test_a_worker_has_a_name_of_at_most_80_characters(world: World) -> None:
+    """GetActivityTask has no InvalidName."""
+    with pytest.raises(ValidationException, match="'workerName' failed to satisfy constraint"):
+        world.ask("GetActivityTask", activityArn=world.activity, workerName="w" * 81)
+
+
 def test_versions_of_a_machine_that_is_not_there_are_an_invalid_arn(world: World) -> None:
     """ListStateMachineVersions has no StateMachineDoesNotExist."""
     with pytest.raises(ServiceError) as refused:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -154,6 +155,11 @@ HOSTILE: tuple[Any, ...] = (
     *("2026-99-99T00:00:00Z", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59.999999999Z", "arn:aws:states:::x"),
     {"a": {"b": {"c": {"d": [[[[[[]]]]]]}}}},
 )  # fmt: skip
+_OF_PYTHON = re.compile(
+    r"NoneType|\bNone\b|<class|object at 0x|Traceback|(Type|Value|Key|Index|Recursion|ZeroDivision|"
+    r"Attribute|Overflow)Error|'(dict|list|int|str|float|bool)'|positional argument"
+)
+"""What no text of the service has: it is not written in Python."""
 INPUTS: tuple[Any, ...] = (
     {"a": 1, "s": "abc", "when": "2020-01-01T00:00:00Z", "items": [1, None]},
     {"a": "\x00", "s": None, "when": 5, "items": {"k": []}},
@@ -224,6 +230,8 @@ def _try_definition(definition: dict[str, Any]) -> None:
                 sim.succeed(name, [None]) if turn % 2 else sim.fail(name, "E", "c\x00")
             elif sim.timers:
                 sim.fire()
+        cause = sim.finish.cause if sim.finish is not None else ""
+        assert not _OF_PYTHON.search(cause or ""), cause
 
 
 @pytest.mark.parametrize(
