@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from django.db.models import Count, Q, Sum
 
 from console.fast_path import sql
-from console.metrics.token_cost import TokenUse, read_token_use
+from console.metrics.token_cost import NO_TOKENS, TokenUse, read_token_use
 from console.models import Execution, HistoryEvent, Price, TaskRow
 from engine import event_types
 
@@ -43,7 +43,7 @@ _BUILT_IN = {
     "harness_input_token": Decimal("0.000003"),
     "harness_output_token": Decimal("0.000015"),
 }
-_TOKEN_SOURCE = "https://aws.amazon.com/bedrock/pricing/ (Claude Sonnet 4, US East)"  # noqa: S105
+_TOKEN_SOURCE = "https://aws.amazon.com/bedrock/pricing/ (Claude Sonnet 4, US East)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +67,12 @@ class Cost:
     unit: str
     gb_seconds: Decimal | None
     rate: PriceRate
-    tokens: TokenUse = TokenUse()
+    tokens: TokenUse = NO_TOKENS
     token_rates: tuple[PriceRate, ...] = ()
 
     def with_tokens(self, tokens: TokenUse, rates: Mapping[str, PriceRate]) -> Cost:
         """Return the estimate with the price of tokens in it."""
-        if tokens == TokenUse():
+        if tokens == NO_TOKENS:
             return self
         prices = rates["harness_input_token"], rates["harness_output_token"]
         dollars = self.dollars + tokens.dollars(*(price.dollars for price in prices))

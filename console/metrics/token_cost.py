@@ -42,13 +42,16 @@ class TokenUse:
         return self.given * given + self.made * made
 
 
+NO_TOKENS = TokenUse()
+
+
 def read_token_use(executions: Sequence[int], definition: str) -> TokenUse:
     """Return the tokens that the harnesses of executions answered; each try that answered counts.
 
     ``definition``: one that names no harness has none, and nothing is read.
     """
     if HARNESS not in definition or not executions:
-        return TokenUse()
+        return NO_TOKENS
     events = HistoryEvent.objects.filter(execution_id__in=executions, type="TaskSucceeded")
     found = events.filter(details__contains=f'"{HARNESS}"').values_list("details", flat=True)
     counts = [_tokens(json.loads(text)) for text in found.iterator()]

@@ -121,7 +121,7 @@ _SCHEDULE_WORDS = {
 
 def _as_parameters(said: dict[str, Any], account: Account) -> dict[str, Any]:
     """Return what CreateSchedule takes: Terraform has each object as a list of one."""
-    made = {}
+    made: dict[str, Any] = {}
     for word, value in said.items():
         if word not in _SCHEDULE_WORDS or value in (None, "", []):
             continue

@@ -114,29 +114,67 @@ def test_the_arn_of_a_role_is_no_label_of_a_map(world: World, operation: str) ->
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", 'Unexpected end-of-input: expected close marker for Object (start marker at [Source: '
-         '(String)"{"; line: 1, column: 1])'),
+        (
+            "{",
+            (
+                "Unexpected end-of-input: expected close marker for Object (start marker at "
+                '[Source: (String)"{"; line: 1, column: 1])'
+            ),
+        ),
         ('{"a":', "Unexpected end-of-input within/between Object entries"),
         ("[1,", "Unexpected end-of-input within/between Array entries"),
         ('{"a', "Unexpected end-of-input in field name"),
         ('"a', "Unexpected end-of-input: was expecting closing quote for a string value"),
-        ("[1 2]", "Unexpected character ('2' (code 50)): was expecting comma to separate Array entries"),
-        ('{"a" 1}', "Unexpected character ('1' (code 49)): was expecting a colon to separate field "
-         "name and value"),
-        ('{"a":1,}', "Unexpected character ('}' (code 125)): was expecting double-quote to start "
-         "field name"),
-        ("[1,]", "Unexpected character (']' (code 93)): expected a valid value (JSON String, Number, "
-         "Array, Object or token 'null', 'true' or 'false')"),
-        ("[1}", "Unexpected close marker '}': expected ']' (for Array starting at [Source: "
-         '(String)"[1}"; line: 1, column: 1])'),
+        (
+            "[1 2]",
+            "Unexpected character ('2' (code 50)): was expecting comma to separate Array entries",
+        ),
+        (
+            '{"a" 1}',
+            (
+                "Unexpected character ('1' (code 49)): was expecting a colon to separate field "
+                "name and value"
+            ),
+        ),
+        (
+            '{"a":1,}',
+            (
+                "Unexpected character ('}' (code 125)): was expecting double-quote to start "
+                "field name"
+            ),
+        ),
+        (
+            "[1,]",
+            (
+                "Unexpected character (']' (code 93)): expected a valid value (JSON String, "
+                "Number, Array, Object or token 'null', 'true' or 'false')"
+            ),
+        ),
+        (
+            "[1}",
+            (
+                "Unexpected close marker '}': expected ']' (for Array starting at [Source: "
+                '(String)"[1}"; line: 1, column: 1])'
+            ),
+        ),
         ('"\\x"', "Unrecognized character escape 'x' (code 120)"),
-        ('"\\u12"', "Unexpected character ('\"' (code 34)): expected a hex-digit for character "
-         "escape sequence"),
-        ('"\x01"', "Illegal unquoted character ((CTRL-CHAR, code 1)): has to be escaped using "
-         "backslash to be included in string value"),
+        (
+            '"\\u12"',
+            (
+                "Unexpected character ('\"' (code 34)): expected a hex-digit for character "
+                "escape sequence"
+            ),
+        ),
+        (
+            '"\x01"',
+            (
+                "Illegal unquoted character ((CTRL-CHAR, code 1)): has to be escaped using "
+                "backslash to be included in string value"
+            ),
+        ),
         ("01", "Invalid numeric value: Leading zeroes not allowed"),
     ],
-)  # fmt: skip
+)
 def test_wrong_json_is_described_as_jackson_does(world: World, text: str, message: str) -> None:
     """The service's parser: its recorded messages are among them."""
     with pytest.raises(ServiceError) as refused:

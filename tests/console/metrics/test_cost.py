@@ -17,7 +17,6 @@ from console.store.machines import machines
 from console.store.state import history as events
 from console.web.execution.page_parts import ending_context
 from console.web.history.traces import open_trace
-from tests.console.web.conftest import signed_in
 from tests.console.store.helpers import (
     PASS,
     REGION,
@@ -30,6 +29,7 @@ from tests.console.store.helpers import (
     one,
     start,
 )
+from tests.console.web.conftest import signed_in
 
 if TYPE_CHECKING:
     from console.models import Project

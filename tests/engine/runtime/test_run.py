@@ -301,14 +301,23 @@ def test_in_memory_runner_skips_time() -> None:
 @pytest.mark.parametrize(
     ("kind", "state", "cause"),
     [
-        ("Fail", {"Error": "{% 1 %}"}, "'1' specified for the field 'Error' returned an unexpected "
-         "result type. Expected 'string', but was 'number' for value: 1"),
+        (
+            "Fail",
+            {"Error": "{% 1 %}"},
+            (
+                "'1' specified for the field 'Error' returned an unexpected "
+                "result type. Expected 'string', but was 'number' for value: 1"
+            ),
+        ),
         ("Wait", {"Seconds": "{% -1 %}"}, "Expected a non-negative integer, but was: -1"),
         ("Wait", {"Seconds": "{% 1.5 %}"}, "Expected a non-negative integer, but was: 1.5"),
-        ("Choice", {"Choices": [{"Condition": "{% null %}", "Next": "S"}]},
-         "Expected 'boolean', but was 'null' for value: null"),
+        (
+            "Choice",
+            {"Choices": [{"Condition": "{% null %}", "Next": "S"}]},
+            "Expected 'boolean', but was 'null' for value: null",
+        ),
     ],
-)  # fmt: skip
+)
 def test_an_expression_of_the_wrong_type(kind: str, state: dict[str, Any], cause: str) -> None:
     """Each field says what it wanted and got, as it is recorded of Items."""
     more = {} if kind in ("Fail", "Choice") else {"End": True}
