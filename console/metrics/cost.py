@@ -70,6 +70,16 @@ class Cost:
     tokens: TokenUse = NO_TOKENS
     token_rates: tuple[PriceRate, ...] = ()
 
+    @property
+    def about(self) -> str:
+        """Say where the prices are from, and what is in the estimate."""
+        read, written = self.tokens.whole
+        agents = f" Agents read {read:,} tokens and wrote {written:,}." if self.token_rates else ""
+        return (
+            f"AWS cost, estimated with the prices of {self.rate.as_of}: {self.rate.source}.{agents}"
+            " Functions, logs and storage are not included."
+        )
+
     def with_tokens(self, tokens: TokenUse, rates: Mapping[str, PriceRate]) -> Cost:
         """Return the estimate with the price of tokens in it."""
         if tokens == NO_TOKENS:

@@ -215,6 +215,7 @@ def test_tokens_of_agents_have_a_price(
     )
     got = cost.cost_of_execution(execution, made=0)
     assert (got.tokens.whole, got.dollars) == (tokens, dollars)
+    assert ("Agents read 1,000 tokens and wrote 200." in got.about) == bool(dollars)
     moment = execution.start_ms
     of_all, month, _ = cost.costs_of_machine(machine, moment, moment + 1)
     transition = cost.read_rates()["standard_transition"].dollars
