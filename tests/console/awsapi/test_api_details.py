@@ -424,3 +424,11 @@ def test_a_start_without_a_name_gets_one_that_can_be_repeated(given: dict[str, A
     asked = aws.build_request(task)
     assert isinstance(asked, aws.Request)
     assert asked.sent == {"stateMachineArn": arn, "name": "the-key"}
+
+
+def test_executions_of_nothing_are_refused_in_the_words_of_the_service(world: World) -> None:
+    """Others have met the error on AWS."""
+    with pytest.raises(
+        ValidationException, match=r"^Must provide a StateMachine ARN or MapRun ARN$"
+    ):
+        world.ask("ListExecutions")
