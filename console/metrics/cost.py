@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Count, Q, Sum
 
-from console.fast_path import sql
+from console.fast_path import rows
 from console.metrics.token_cost import NO_TOKENS, TokenUse, read_token_use
 from console.models import Execution, HistoryEvent, Price, TaskRow
 from engine import event_types
@@ -237,7 +237,7 @@ def _made(executions: Sequence[int]) -> int:
     events = HistoryEvent.objects.filter(execution_id__in=executions)
     entered = events.filter(type__in=event_types.STATE_ENTRIES).count()
     tasks = TaskRow.objects.filter(execution_id__in=executions, attempt__gt=0)
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         marks = ",".join(["%s"] * len(executions))
         cursor.execute(_RETRIED_GROUPS.format(marks=marks), list(executions))
         groups: int = cursor.fetchone()[0]

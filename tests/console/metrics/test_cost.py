@@ -14,7 +14,7 @@ from console.metrics import cost
 from console.models import Execution, Price
 from console.store.executions import redrive
 from console.store.machines import machines
-from console.store.state import history as events
+from console.store.state import step_rows
 from console.web.execution.page_parts import ending_context
 from console.web.history.traces import open_trace
 from tests.console.store.helpers import (
@@ -209,7 +209,7 @@ def test_tokens_of_agents_have_a_price(
     machine = create(project, HARNESS)
     execution = drain(start(machine))
     details = {"output": output, "resource": "invokeHarness", "resourceType": "bedrockagentcore"}
-    events.append_events(
+    step_rows.append_events(
         execution.pk,
         [engine.Event(90, 89, 0, "TaskSucceeded", details, "H")],
     )
