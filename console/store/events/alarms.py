@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from console import arns, clock
 from console.errors import ErrorCode, ServiceError
 from console.events import body
+from console.fast_path.rows import storable
 from console.metrics.names import NAMESPACE
 from console.models import Alarm
 from console.statuses import AlarmKind, AlarmState
 from console.store.db import audit
-from console.store.db.texts import storable
 from console.store.db.writer import write
 from console.store.events import outbox
 
