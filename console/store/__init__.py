@@ -109,7 +109,15 @@ PUBLIC = {
     ),
     "map_runs": ("map_counts", "map_items", "map_runs", "map_tasks"),
     "people": (
-        *("invitations", "login_attempts", "login_links", "masks", "notes", "people"),
+        *(
+            "approval_links",
+            "invitations",
+            "login_attempts",
+            "login_links",
+            "masks",
+            "notes",
+            "people",
+        ),
         *("reset", "sample_project", "saved_views", "shares"),
     ),
 }
