@@ -22,7 +22,6 @@ from console.store.executions import engine_failures
 from console.store.tasks import claim, workers
 from console.worker.crash_journal import JOURNAL
 from console.worker.embedded import (
-    ENGINE_THREADS,
     Embedded,
     closing_connections,
     runnable_executions,
@@ -66,7 +65,7 @@ class Team(Embedded):
         self._renewed_at = 0.0
         self._reported = (0, 0)  # steps and fenced ones that the row has heard of
         self._part = workers.Share()
-        self._consumer = Consumer(self._steps.work, ENGINE_THREADS)
+        self._consumer = Consumer(self._steps.wake, self._steps.backlog)
 
     @property
     def name(self) -> str:
