@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import structlog
 from django.conf import settings
-from django.db import connection
 
 from console import clock
 from console.statuses import Topic
@@ -91,7 +90,7 @@ class Team(Embedded):
         """
         self._consumer.stop(0.3)
         super().stop(seconds)
-        # on a thread of its own, whose connection is a fresh one: this thread's may have been reset
+        # on a thread of its own: a database that does not answer holds nobody else
         leaving = threading.Thread(
             target=closing_connections(self._leave), name="leave", daemon=True
         )
@@ -101,10 +100,6 @@ class Team(Embedded):
             log.warning("the lease could not be given back; it ends by itself", worker=self._name)
 
     def _leave(self) -> None:
-        # A pool whose sessions were all ended may have no connection to give for a while: threads
-        # that ended took theirs along. A new one connects at once.
-        connection.close_pool()  # type: ignore[attr-defined]
-
         def leave() -> None:
             workers.deregister(self._name)
             self._holds_lease = False
