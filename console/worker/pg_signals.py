@@ -40,7 +40,7 @@ _RUNNABLE = b'[["' + Topic.RUNNABLE.encode() + b'"], [%s]]'
 NEAR_MS = 1_500
 """What is due later than this is found in the rows in time by the worker whose share it is."""
 _RETRY_S = 0.5
-_QUIET_S = 1.0  # a line that says nothing for so long may be dead: it is asked
+_QUIET_S = 2.0  # a line that says nothing for so long may be dead: it is asked
 
 
 _QueueJob = tuple[str, bytes, "timedelta | None"]
@@ -164,7 +164,7 @@ class NotifyListener:
         self._thread.start()
 
     def stop(self) -> None:
-        """End; the thread follows within a second."""
+        """End; the thread follows within two seconds."""
         self._ended.set()
 
     def _listen(self) -> None:

@@ -118,7 +118,8 @@ class Team(Embedded):
 
     def _take_over_from(self, dead: list[str]) -> None:
         """Take over from the dead; what they were stepping may have killed them."""
-        count = workers.remove_dead(dead)
+        idle = self._work is not None and not self._work.tasks
+        count = 0 if idle and not dead else workers.remove_dead(dead)
         accused = JOURNAL.dead()
         for number, task in accused:
             with JOURNAL.of(number):
@@ -135,10 +136,10 @@ class Team(Embedded):
 
     def _keep(self) -> bool:
         """Renew the lease; whose lease has ended goes on under another name."""
-        if not super()._keep():
-            return False
         if time.monotonic() - self._renewed_at >= settings.STEPYARD_LEASE_S / 5:
-            if epoch.is_over():
+            if not super()._keep():
+                return False
+            if self._work is not None and self._work.epoch != epoch.process_epoch():
                 self._outdated()
                 return True
             done = (self._steps.steps, self._steps.fenced)

@@ -55,8 +55,8 @@ class TimerQueue:
         """Read from the rows of a share what is due within the horizon, or overdue."""
         until = clock.now_ms() + HORIZON_MS
         timers = share.part(Timer.objects.filter(due_ms__lte=until)).order_by("due_ms")
-        rows = timers.values_list("due_ms", "execution_id")[:_AT_ONCE]
-        self._add_all([(due_ms, "timer", execution_id, 0) for due_ms, execution_id in rows])
+        due = timers.values_list("due_ms", "execution_id")[:_AT_ONCE]
+        self._add_all([(due_ms, "timer", execution_id, 0) for due_ms, execution_id in due])
         for kind in ("timeout", "heartbeat", "look"):
             column = f"{kind}_due_ms"
             rows = TaskRow.objects.filter(**{f"{column}__lte": until}).exclude(

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
+    from console.models import Execution
+
 
 def _unwatched(_execution_id: int) -> AbstractContextManager[None]:
     return contextlib.nullcontext()
@@ -79,7 +81,7 @@ class Loaded:
     came in; ``tokens``: timers that announce tokens; ``budget``: what it may spend;
     ``deleting``: its state machine is being deleted; ``belongs``: to what it does.
     ``closes``: the tasks whose outcomes the messages are, if no row has them; ``machine_arn``: of
-    the state machine, then.
+    the state machine, then. ``row``: the execution's, if it ends and an event tells of that.
     """
 
     execution_id: int
@@ -98,6 +100,7 @@ class Loaded:
     belongs: Belongs | None = None
     closes: list[int] = field(default_factory=list)
     machine_arn: str = ""
+    row: Execution | None = None
 
     def leave(self, count: int) -> None:
         """Leave the last ``count`` messages where they are: rows first, then timers."""
@@ -160,7 +163,7 @@ def _ask_ahead(loaded: Loaded) -> None:
     epoch.process_epoch()
     clock.now_ms()
     if loaded.belongs is not None and loaded.run.status != engine.ExecutionStatus.RUNNING:
-        outbox.has_rules(loaded.belongs.project)
+        loaded.row = outbox.row_for_end(loaded.execution_id, loaded.belongs.project)
 
 
 def begin_outcomes(
@@ -420,7 +423,7 @@ def commit_step(loaded: Loaded, steps: Sequence[engine.Step]) -> None:
     history.append_events(number, [event for step in steps for event in step.events])
     save_values(loaded.values)
     issued = [command for step in steps for command in step.commands]
-    apply_commands(number, loaded.arn, issued, loaded.belongs)
+    apply_commands(number, loaded.arn, issued, loaded.belongs, loaded.row)
     if ready:
         signals.publish_runnable(number)
     signals.publish((Topic.EXECUTION, number))
