@@ -92,7 +92,10 @@ PUBLIC = {
         *("audit", "epoch", "identity", "merged", "outages", "pending", "project_names"),
         *("recording", "refusals", "signals", "texts", "writer"),
     ),
-    "state": (*("health", "history", "history_columns", "inbox", "transition_rate", "values"),),
+    "state": (
+        *("health", "history", "history_columns", "inbox", "open_work"),
+        *("transition_rate", "values"),
+    ),
     "machines": (
         *("activity_limits", "drafts", "log_groups", "machine_options", "machines"),
         *("revisions", "tags", "versions"),
@@ -105,7 +108,7 @@ PUBLIC = {
     "executions": (
         *("bulk", "children", "engine_failures", "failed_states", "find", "imports"),
         "max_duration",
-        *("redrive", "replay", "retention", "start", "step", "stop"),
+        *("redrive", "replay", "retention", "start", "step", "step_rows", "stop"),
     ),
     "map_runs": ("map_counts", "map_items", "map_runs", "map_tasks"),
     "people": (
