@@ -89,12 +89,12 @@ ROOMS = ("db", "state", "machines", "tasks", "events", "executions", "map_runs",
 
 PUBLIC = {
     "db": (
-        *("audit", "epoch", "identity", "merged", "outages", "pending", "project_names"),
-        *("recording", "refusals", "signals", "texts", "writer"),
+        *("audit", "epoch", "identity", "merged", "outages", "project_names"),
+        *("refusals", "signals", "writer"),
     ),
     "state": (
-        *("health", "history", "history_columns", "inbox", "open_work"),
-        *("transition_rate", "values"),
+        *("health", "history", "history_columns", "inbox", "open_work", "step_rows"),
+        "transition_rate",
     ),
     "machines": (
         *("activity_limits", "drafts", "log_groups", "machine_options", "machines"),
@@ -104,11 +104,11 @@ PUBLIC = {
         *("activities", "claim", "complete", "expiry", "handover", "jobs", "lost_calls"),
         *("manual", "schedule", "timeouts", "workers"),
     ),
-    "events": ("deliveries", "outbox", "rules", "scheduler", "start_links"),
+    "events": ("alarms", "deliveries", "outbox", "rules", "scheduler", "start_links"),
     "executions": (
         *("bulk", "children", "engine_failures", "failed_states", "find", "imports"),
         "max_duration",
-        *("redrive", "replay", "retention", "start", "step", "step_rows", "stop"),
+        *("read_steps", "redrive", "replay", "retention", "start", "step", "stop"),
     ),
     "map_runs": ("map_counts", "map_items", "map_runs", "map_tasks"),
     "people": (

@@ -135,7 +135,7 @@ class PgTransport:
         return SIGNAL, json.dumps([channel, values]).encode(), after
 
 
-def _together(jobs: list[_QueueJob]) -> list[_QueueJob]:
+def _together(jobs: Sequence[_QueueJob]) -> Sequence[_QueueJob]:
     """Return jobs of which those that are for now are put together, signals and steps."""
     for_now = [job for job in jobs if job[2] is None]
     signals_now = [payload for name, payload, _ in for_now if name == SIGNAL]

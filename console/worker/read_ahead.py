@@ -21,7 +21,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from console.store.executions.step_rows import StepRows
+from console.store.executions.read_steps import StepRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -15,7 +15,7 @@ import engine
 from console.store.db import epoch, outages
 from console.store.db.writer import drop_broken_connection, is_embedded, is_outage
 from console.store.executions import engine_failures, step
-from console.store.executions.step_rows import StepRows, read_step_rows
+from console.store.executions.read_steps import StepRows, read_step_rows
 from console.worker.poison_guard import PoisonGuard
 from console.worker.read_ahead import ReadAhead
 from console.worker.retrying import log_errors

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from console import clock
-from console.fast_path import sql
+from console.fast_path import rows
 from console.statuses import (
     BulkJobStatus,
     DeliveryStatus,
@@ -77,7 +77,7 @@ def find_open_work(horizon_ms: int) -> OpenWork:
     text = _SELECT
     for name, value in (("%(now)s", now_ms), ("%(until)s", now_ms + horizon_ms)):
         text = text.replace(name, str(value))
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute(text)
         *kinds, epoch = cursor.fetchone()
     return OpenWork._make([*map(bool, kinds), epoch])

@@ -12,7 +12,7 @@ import engine
 from console.models import Timer
 from console.store.db import writer
 from console.store.executions import start as start_module
-from console.store.executions.step_rows import StepRows, read_step_rows
+from console.store.executions.read_steps import StepRows, read_step_rows
 from console.store.state import inbox
 from console.worker import stepping
 from console.worker.read_ahead import TOGETHER, ReadAhead

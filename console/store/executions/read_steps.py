@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from console import clock
-from console.fast_path import sql
+from console.fast_path import rows
 from console.statuses import ExecutionStatus
 from console.store.db.writer import is_embedded
 
@@ -77,7 +77,7 @@ def read_step_rows(execution_ids: Sequence[int]) -> dict[int, StepRows]:
 
 
 def _read_alone(execution_id: int, now_ms: int) -> StepRows:
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute(LOAD, [execution_id])
         row = cursor.fetchone()
         if row is None or not _can_go_on(row):
@@ -89,12 +89,12 @@ def _read_alone(execution_id: int, now_ms: int) -> StepRows:
 
 
 def _read_together(execution_ids: Sequence[int], now_ms: int) -> dict[int, StepRows]:
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute(_OF_MANY, [now_ms, list(execution_ids)])
-        rows = cursor.fetchall()
+        read = cursor.fetchall()
     return {
         number: StepRows(row, json.loads(messages or "[]"), timers or ())
-        for *row, messages, timers, number in rows
+        for *row, messages, timers, number in read
         if _can_go_on(row)
     }
 
@@ -125,6 +125,6 @@ def status_above(child_arn: str) -> str | None:
 
 def _statuses(arns: Iterable[str]) -> dict[str, str]:
     names = list(arns)
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute(_MACHINES.format(",".join(["%s"] * len(names))), names)
         return dict(cursor.fetchall())
