@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from console import local_options
 from tests.test_documentation import variables
 
 ROOT = Path(__file__).parents[2]
-OWN = ("STEPYARD_", "DJANGO_", "SFN_")
+OWN = ("STEPYARD_", "DJANGO_", *local_options.VARIABLES)
 
 
 def check(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
@@ -275,6 +276,10 @@ VARIABLES = [
     ("STEPYARD_URL", "http://u:hush@web:x", "'http://...@web:x'", "http://host:port"),
     ("STEPYARD_URL", "http://u:hu/sh@web", "'http://...@web'", "http://host:port"),
     ("SFN_MOCK_CONFIG", "/nowhere/mocks.json", "'/nowhere/mocks.json'", "a file that is there"),
+    ("WAIT_TIME_SCALE", "fast", "'fast'", "a number of times from 0 to 1000"),
+    ("WAIT_TIME_SCALE", "-1", "'-1'", "a number of times"),
+    ("AWS_ACCOUNT_ID", "1234", "'1234'", "an account number of 12 digits"),
+    *((name, "VALUE", "'VALUE'", "http://host:port") for name in local_options.ENDPOINTS),
     ("STEPYARD_DATA", "~nobody-of-this-name/x", "'~nobody-of-this-name/x'", "a folder"),
 ]
 
@@ -300,7 +305,7 @@ def test_a_bad_variable_is_named(
 def test_every_variable_has_a_bad_value_above() -> None:
     """But those in which everything is good."""
     free = {"STEPYARD_METRICS_TOKEN"}
-    assert variables() - free == {name for name, *_ in VARIABLES}
+    assert (variables() - free) | set(local_options.VARIABLES) == {name for name, *_ in VARIABLES}
 
 
 FILES = [

@@ -9,6 +9,7 @@ from console.fast_path import rows
 from console.statuses import DueKind
 from console.store.db import signals
 from console.store.db.recording import Statement
+from console.store.state import wait_scale
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,10 +27,10 @@ def set_timers(execution_id: int, commands: Sequence[engine.Command]) -> None:
         for command in commands
         if isinstance(command, engine.SetTimer) and command.timer not in cancelled
     ]
-    values = [(execution_id, command.timer, command.due_ms) for command in armed]
+    values = [(execution_id, command.timer, wait_scale.scaled_due_ms(command)) for command in armed]
     rows.append("console_timer", "execution_id, name, due_ms", values)
-    for command in armed:
-        signals.publish_due(command.due_ms, DueKind.TIMER, execution_id)
+    for _, _, due_ms in values:
+        signals.publish_due(due_ms, DueKind.TIMER, execution_id)
 
 
 def drop_timers(execution_id: int, names: Sequence[str]) -> None:
