@@ -131,6 +131,7 @@ _LEAST_ROLE: dict[str, Role] = {
         ],
         Role.EDITOR,
     ),
+    "ViewHosts": Role.OWNER,  # names and numbers of the machines and processes of the server
     "RevealSecrets": Role.OWNER,  # of connections, by TestState
     "PutMember": Role.OWNER,
     "CreateInvitation": Role.OWNER,

@@ -101,7 +101,7 @@ PAGE = {
         diff download event event-payload events events-csv events-json execution
         execution-export execution-scenario execution-svg executions executions-updates
         failures grid insights machine machine-logs machine-mermaid machine-metrics
-        machine-svg machine-updates machines map-run-delta moment outline overview
+        machine-svg machine-updates machines map-run-delta moment operations outline overview
         overview-updates palette payload ran-definition ran-text schedule step targets tasks
         view-count
     """,
