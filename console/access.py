@@ -113,6 +113,7 @@ _LEAST_ROLE: dict[str, Role] = {
             "RevokeStartLink",
             "PutMaskedPaths",
             "TestUnmockedTask",  # a Task that TestState really calls
+            "events:InjectAwsEvents",  # PutEvents in the name of a service of AWS
             "events:PutRule",
             "events:DeleteRule",
             "events:EnableRule",

@@ -5,10 +5,11 @@ instead of the SQLite file in it; ``STEPYARD_SECRET`` master secret instead of t
 ``STEPYARD_HOSTS`` further host names, by comma; ``STEPYARD_PROXIES`` addresses or networks of the
 proxies whose X-Forwarded-For is believed, by comma; ``STEPYARD_REGION`` the region pages work in;
 ``STEPYARD_FUNCTIONS`` functions as a JSON object; ``STEPYARD_EXPRESS_EVENTS`` 1: Express
-executions are told to event rules, too; ``STEPYARD_MAIL`` the mail server for notifications,
-smtp://user:password@host:port/?from=address; ``STEPYARD_METRICS_TOKEN`` what Prometheus must
-show at ``/metrics``, which without it answers direct connections from this machine only, and nobody
-with ``STEPYARD_HTTPS=1``; ``STEPYARD_LEASE_S`` seconds after
+executions are told to event rules, too; ``STEPYARD_INJECT_AWS_EVENTS`` 1: editors may put events
+of AWS services; ``STEPYARD_PERMISSIONS`` what roles may not do; ``STEPYARD_MAIL`` the mail server
+for notifications, smtp://user:password@host:port/?from=address; ``STEPYARD_METRICS_TOKEN`` what
+Prometheus must show at ``/metrics``, which without it answers direct connections from this machine
+only, and nobody with ``STEPYARD_HTTPS=1``; ``STEPYARD_LEASE_S`` seconds after
 which a worker of a team that is not heard of is taken for dead; ``STEPYARD_RETENTION_DAYS`` days
 after which ended executions are removed; ``STEPYARD_DATABASE_CONNECTIONS`` of one process to
 PostgreSQL at most; ``STEPYARD_LOG`` json: the log as JSON lines. Those of Step Functions Local are
@@ -276,6 +277,16 @@ def _targets() -> dict[str, dict[str, Any]]:
 STEPYARD_TARGETS = _targets()
 
 
+def _permissions() -> dict[str, Any]:
+    """What roles may not do: ``DATA/permissions.json`` and the environment, which wins."""
+    shape = setting_shapes.PERMISSIONS
+    given = environment.read_json_variable("STEPYARD_PERMISSIONS", shape)
+    return _kept("permissions.json", shape) | given
+
+
+STEPYARD_PERMISSIONS = _permissions()
+
+
 def _mocks() -> dict[str, Any]:
     """The mock configuration of Step Functions Local, from where it says or the data folder."""
     named = environment.read_text("SFN_MOCK_CONFIG")
@@ -286,6 +297,8 @@ def _mocks() -> dict[str, Any]:
 
 STEPYARD_MOCKS = _mocks()
 STEPYARD_WAIT_TIME_SCALE = local_options.read_wait_time_scale()
+# whether editors may put events of AWS services, marked, on a server that is for trying things out
+STEPYARD_INJECT_AWS_EVENTS = environment.read_switch("STEPYARD_INJECT_AWS_EVENTS")
 STEPYARD_EXPRESS_EVENTS = environment.read_switch("STEPYARD_EXPRESS_EVENTS")  # AWS tells none
 
 

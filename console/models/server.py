@@ -39,8 +39,8 @@ class Worker(models.Model):
 class ReadinessMinute(models.Model):
     """How often a worker looked within a minute, and how often the server was ready then.
 
-    ``reason``: why it was not, the last time that it was not. A minute without a row is one in which
-    nobody looked.
+    ``reason``: why it was not, the last time that it was not. In a minute without a row nobody
+    looked.
     """
 
     minute_ms = models.BigIntegerField(primary_key=True)

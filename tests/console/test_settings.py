@@ -205,6 +205,7 @@ def test_good_values_are_taken(tmp_path: Path) -> None:
             "open_executions": None,
             "projects": {"load": {"activities": 3}},
         },
+        "permissions.json": {"deny": {"orders": ["sqs:SendMessage", "s3:*", "*"]}},
         "MockConfigFile.json": {
             "StateMachines": {"M": {"TestCases": {"Good": {"Call": "Answer"}}}},
             "MockedResponses": {"Answer": {"0": {"Return": 1}, "1-2": {"Throw": {"Error": "E"}}}},
@@ -271,6 +272,8 @@ VARIABLES = [
     ("STEPYARD_RETENTION_DAYS", "-1", "'-1'", "a number of days"),
     ("STEPYARD_RETENTION_DAYS", "nan", "'nan'", "a number of days"),
     ("STEPYARD_SECRET", "guess me", "8 characters", "32 or more"),
+    ("STEPYARD_INJECT_AWS_EVENTS", "all", "'all'", "1 (on) or 0 (off)"),
+    ("STEPYARD_PERMISSIONS", "[]", "an array", "a JSON object"),
     ("STEPYARD_TARGETS", "null", "null", "a JSON object"),
     ("STEPYARD_URL", "web:8083", "'web:8083'", "http://host:port or https://host"),
     ("STEPYARD_URL", "http://u:hush@web:x", "'http://...@web:x'", "http://host:port"),
@@ -385,6 +388,9 @@ FILES = [
         "-1",
         "a whole number",
     ),
+    ("permissions.json", '{"deny": {"r": "sqs:*"}}', ": deny: r", "a text", "an array"),
+    ("permissions.json", '{"deny": {"r": ["sqs"]}}', ": deny: r: 0", "'sqs'", "an action as sqs:"),
+    ("permissions.json", '{"allow": {}}', ": allow", "an unknown name", "one of: deny"),
     ("MockConfigFile.json", '{"StateMachines": []}', ": StateMachines", "an array", "an object"),
     (
         "MockConfigFile.json",

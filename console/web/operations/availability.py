@@ -92,15 +92,15 @@ def _figure(
     name: str, span_ms: int | None, minutes: list[readiness.MeasuredMinute]
 ) -> AvailabilityFigure:
     newest = minutes if span_ms is None else minutes[-span_ms // formatting.MINUTE :]
-    found = readiness.availability_of(newest)
-    measured_ms = found.minutes * formatting.MINUTE
+    availability = readiness.availability_of(newest)
+    measured_ms = availability.minutes * formatting.MINUTE
     return AvailabilityFigure(
         name,
         measured_ms,
-        percent_text(found.share),
-        round(found.lost * formatting.MINUTE),
+        percent_text(availability.share),
+        round(availability.lost * formatting.MINUTE),
         round(measured_ms * (1 - TARGET)),
-        _MET if found.share >= TARGET else _MISSED,
+        _MET if availability.share >= TARGET else _MISSED,
     )
 
 
@@ -114,7 +114,7 @@ def _days(minutes: list[readiness.MeasuredMinute], until_ms: int) -> list[Measur
     """Return the last days, the newest first."""
     hours = {
         hour: list(group)
-        for hour, group in groupby(minutes, lambda one: _floor(one.minute_ms, formatting.HOUR))
+        for hour, group in groupby(minutes, lambda row: _floor(row.minute_ms, formatting.HOUR))
     }
     today = _floor(until_ms, formatting.DAY)
     days = [today - number * formatting.DAY for number in range(_DAYS_SHOWN)]
@@ -134,11 +134,11 @@ def _days(minutes: list[readiness.MeasuredMinute], until_ms: int) -> list[Measur
 def _hour(hour_ms: int, minutes: list[readiness.MeasuredMinute]) -> MeasuredHour:
     if not minutes:
         return MeasuredHour(hour_ms, "idle", "not measured")
-    found = readiness.availability_of(minutes)
-    lost = found.lost / found.minutes
+    availability = readiness.availability_of(minutes)
+    lost = availability.lost / availability.minutes
     tone = next(tone for most, tone in _TONES if lost <= most)
     reasons = sorted({minute.reason for minute in minutes if minute.lost and minute.reason})
-    text = f"{percent_text(found.share)} of {found.minutes} min"
+    text = f"{percent_text(availability.share)} of {availability.minutes} min"
     return MeasuredHour(hour_ms, tone, "; ".join([text, *reasons]))
 
 
