@@ -7,7 +7,7 @@ looked counts as one in which the server was not ready: it was stopped, or its d
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db.models import F, Min
 
@@ -71,7 +71,7 @@ def note_look(reason: str) -> None:
     ready = 0 if reason else 1
 
     def store() -> None:
-        changes = {"looks": F("looks") + 1, "ready": F("ready") + ready}
+        changes: dict[str, Any] = {"looks": F("looks") + 1, "ready": F("ready") + ready}
         if reason:
             changes["reason"] = reason[:_REASON]
         if ReadinessMinute.objects.filter(pk=minute_ms).update(**changes):

@@ -71,14 +71,14 @@ def _children_lines(execution: Execution) -> Iterator[str]:
     nested = Execution.objects.filter(parent=execution.pk).values("status")
     counts = Counter({row["status"]: row["n"] for row in nested.order_by().annotate(n=Count("pk"))})
     if counts:
-        yield f"executions that its Tasks started: {_counted(counts)}"
+        yield f"{_counted(counts)} (started by Tasks)"
     runs = MapRun.objects.filter(parent=execution.pk).aggregate(
         **{str(status): Sum(status.lower()) for status in _MAP_STATUSES}, started=Sum("started")
     )
-    ended = Counter({status: runs[status] or 0 for status in _MAP_STATUSES})
+    ended = Counter[str]({status: runs[status] or 0 for status in _MAP_STATUSES})
     ended[ExecutionStatus.RUNNING] = (runs["started"] or 0) - ended.total()
     if runs["started"]:
-        yield f"children of Map Runs: {_counted(ended)}"
+        yield f"{_counted(ended)} (of Map Runs)"
 
 
 _MAP_STATUSES = (

@@ -92,7 +92,8 @@ def test_the_task_fails_with_states_permissions(
 
 def test_what_is_not_denied_is_called(project: Project, settings: Settings) -> None:
     """Other actions, other roles, and a server without the setting."""
-    for denied in ({}, {"deny": {}}, {"deny": {"test": ["sqs:*"], "tes": ["*"]}}):
+    others: list[dict[str, Any]] = [{}, {"deny": {}}, {"deny": {"test": ["sqs:*"], "tes": ["*"]}}]
+    for denied in others:
         settings.STEPYARD_PERMISSIONS = denied
         machine = create(project, one("T", **function("note")), f"m{len(CALLED)}")
         assert worked(drain(start(machine, {"n": 1}))).status == "SUCCEEDED"
@@ -125,9 +126,9 @@ def test_actions_have_iam_s_names(call: tuple[str, str, str], action: str) -> No
     assert permissions.needed_action(*call) == action
 
 
-def test_a_state_is_tested_with_its_role(project: Project) -> None:
+def test_a_state_is_tested_with_its_role(project: Project, django_user_model: Any) -> None:
     """TestState fails as the execution would."""
-    user = project.membership_set.model.user.field.related_model.objects.create(username="ana")
+    user = django_user_model.objects.create(username="ana")
     principal = access.Principal(user, project, "editor")
     definition = json.dumps({**function("note"), "End": True})
     answer = try_state(principal, "us-east-1", {"definition": definition, "roleArn": ROLE})
