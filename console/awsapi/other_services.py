@@ -29,8 +29,7 @@ from console.errors import ErrorCode, ProtocolError, ServiceError
 from console.fast_path.threads import threads
 from console.store.db import outages
 from console.store.db.audit import Actor
-from console.store.db.pending import settled
-from console.store.db.writer import drop_broken_connection, is_outage, release_connection
+from console.store.db.writer import drop_broken_connection, is_outage, release_connection, settled
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

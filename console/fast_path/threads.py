@@ -16,7 +16,7 @@ from console.store.db.writer import release_connection
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from console.store.db.pending import Pending
+    from console.store.db.writer import Pending
 
 T = TypeVar("T")
 

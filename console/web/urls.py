@@ -18,6 +18,7 @@ _ROOMS = (
     "bulk",
     "operations",
     "people",
+    "alarms",
     "rules",
     "editor",
     "test_state",

@@ -25,7 +25,7 @@ _NAME = "pauses were scaled"
 def scaled_due_ms(timer: engine.SetTimer) -> int:
     """Return when a timer fires, in epoch milliseconds."""
     scale = settings.STEPYARD_WAIT_TIME_SCALE
-    if scale == 1 or not timer.timer.startswith(_PAUSES):
+    if not timer.timer.startswith(_PAUSES):
         return timer.due_ms
     now_ms = clock.now_ms()
     return now_ms + round((timer.due_ms - now_ms) * scale)

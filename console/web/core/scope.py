@@ -217,10 +217,17 @@ def _common_context(request: HttpRequest) -> dict[str, Any]:
 
 _FILES = (
     "console.css",
+    "palette.css",
+    "graph.css",
+    "editor.css",
+    "lists.css",
+    "overview.css",
     "charts.css",
     "execution.css",
     "workflow.css",
     "machine.css",
+    "operations.css",
+    "tasks.css",
     "live.js",
     "graph.js",
     "graph_tools.js",
