@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import ssl
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -23,8 +24,8 @@ def measure() -> None:
 def _web_problem(address: str) -> tuple[str, ...]:
     """Return why nobody answers at the server's own address.
 
-    Without an address there is nothing to ask. An answer such as a redirect or a refusal may be
-    that of a proxy with rules of its own, and somebody did answer.
+    Without an address there is nothing to ask. A redirect, a refusal or a certificate that this
+    machine does not know may be a proxy's with rules of its own: somebody did answer.
     """
     if not address:
         return ()
@@ -34,6 +35,8 @@ def _web_problem(address: str) -> tuple[str, ...]:
     try:
         connection.request("GET", "/healthz")
         status = connection.getresponse().status
+    except ssl.SSLError:
+        return ()
     except (OSError, http.client.HTTPException) as error:
         return (f"no web process answers: {type(error).__name__}",)
     finally:

@@ -55,7 +55,8 @@ def explain_timeout(execution: Execution) -> TimeoutExplanation | None:
 
 
 def _limit(execution: Execution) -> str:
-    seconds = json.loads(execution.definition.text).get("TimeoutSeconds")
+    definition = json.loads(execution.definition.text)  # an imported one may be anything
+    seconds = definition.get("TimeoutSeconds") if isinstance(definition, dict) else None
     express = arns.is_express(execution.arn)
     most_s = _EXPRESS_S if express else engine.MAX_EXECUTION_S
     since = "its last redrive" if execution.redrive_ms else "its start"

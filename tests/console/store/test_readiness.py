@@ -80,6 +80,16 @@ def test_a_worker_asks_the_web_process(
     assert project
 
 
+def test_a_certificate_that_is_not_known_is_an_answer(
+    project: Project, settings: Settings, web: tuple[str, list[int]]
+) -> None:
+    """A proxy with a certificate of the company's own is there."""
+    settings.STEPYARD_URL = web[0].replace("http:", "https:")
+    readiness_probe.measure()
+    assert ReadinessMinute.objects.get().reason == ""
+    assert project
+
+
 def test_a_web_process_that_is_gone_is_noted(project: Project, settings: Settings) -> None:
     """Workers alone serve nobody."""
     settings.STEPYARD_URL = f"http://127.0.0.1:{free_port()}"
