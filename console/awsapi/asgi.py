@@ -58,6 +58,7 @@ _FEW = 4
 Measured: the other threads answer a fifth more calls a second for 16 clients, and a seventh less
 for one client or for four.
 """
+_MOST_UNDER_WAY = 1024
 _under_way = 0
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -77,6 +78,7 @@ async def aws_application(
     service, name = services.find_service(headers)
     encode = cbor.dumps if binary else _encode_json
     try:
+        refuse_overload()
         body = await read_body(receive, headers)
         call = partial(answer_call, scope, headers, body, request_id)
         short = name in _SHORT and len(body) <= _SHORT_BYTES and is_embedded()
@@ -100,6 +102,19 @@ async def aws_application(
         data = encode(refusal)
     kind = cbor.CONTENT_TYPE if binary else service.content_type
     await send_answer(send, status, [*_answer_headers(kind, code, request_id)], data)
+
+
+def refuse_overload() -> None:
+    """Raise ``ServiceUnavailable`` if a call would wait for long; SDKs try it again later.
+
+    Nothing of the call has been read or done by then, so that a refusal costs little: a server
+    that took every call would answer all of them too late.
+    """
+    if threads().overloaded or _under_way >= _MOST_UNDER_WAY:
+        raise ProtocolError(
+            ErrorCode.ServiceUnavailable,
+            "The request has failed due to a temporary failure of the server: too many calls wait",
+        )
 
 
 async def _run_operation(call: Callable[[], Answer], *, short: bool) -> dict[str, Any] | Later:

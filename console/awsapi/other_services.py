@@ -131,6 +131,7 @@ async def other_services_application(
     is_query = headers.get("content-type", [""])[0].startswith(_FORM)
     call = ForeignCall(service, {}, request_id, is_query)
     try:
+        asgi.refuse_overload()
         body = await asgi.read_body(receive, headers)
         call = ForeignCall(call.service, _parse_form(body, is_query), request_id, is_query)
         result = await threads().run(partial(_answer_call, scope, headers, body, call))

@@ -49,6 +49,7 @@ async def rest_json_application(
     headers = asgi.collect_headers(scope)
     code = ""
     try:
+        asgi.refuse_overload()
         body = await asgi.read_body(receive, headers)
         call = partial(_answer_call, service, scope, headers, body, request_id)
         status, members = 200, await threads().run(call)
