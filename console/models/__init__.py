@@ -60,6 +60,7 @@ from console.models.people import (
 )
 from console.models.quotas import ThrottledMinute, TokenBucket
 from console.models.server import (
+    ReadinessMinute,
     ServerFact,
     Worker,
 )
@@ -95,6 +96,7 @@ __all__ = [
     "OutboxEvent",
     "Price",
     "Project",
+    "ReadinessMinute",
     "Role",
     "RunRow",
     "RunValue",
