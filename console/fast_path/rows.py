@@ -8,6 +8,7 @@ texts, booleans, foreign keys), by their stored values.
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -16,6 +17,7 @@ from django.db.models.base import ModelState
 
 from console.fast_path import sql
 from console.store.db import merged, recording
+from console.store.db.writer import is_embedded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=models.Model)
 _WORTH_A_COPY = 8
+_AT_ONCE = 50  # rows of one statement on SQLite, in which another thread cannot have its turn
 
 
 class _Table(NamedTuple):
@@ -138,8 +141,13 @@ def append(table: str, columns: str, values: Sequence[tuple[Any, ...]]) -> None:
             with connection.wrap_database_errors, cursor.copy(statement) as copy:
                 for row in values:
                     copy.write_row(row)
-        else:
-            cursor.executemany(_insert(table, columns), values)
+            return
+        whole = len(values) // _AT_ONCE * _AT_ONCE if is_embedded() else 0
+        for start in range(0, whole, _AT_ONCE):
+            several = chain.from_iterable(values[start : start + _AT_ONCE])
+            cursor.execute(_insert(table, columns, _AT_ONCE), [*several])
+        if whole < len(values):
+            cursor.executemany(_insert(table, columns), values[whole:])
 
 
 def change(statement: Statement, values: Sequence[tuple[Any, ...]]) -> int:
@@ -162,6 +170,6 @@ def change(statement: Statement, values: Sequence[tuple[Any, ...]]) -> int:
 
 
 @lru_cache(maxsize=64)
-def _insert(table: str, columns: str) -> str:
+def _insert(table: str, columns: str, count: int = 1) -> str:
     marks = ", ".join(["%s"] * (columns.count(",") + 1))
-    return f"INSERT INTO {table} ({columns}) VALUES ({marks})"
+    return f"INSERT INTO {table} ({columns}) VALUES {', '.join([f'({marks})'] * count)}"

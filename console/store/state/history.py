@@ -21,7 +21,7 @@ from console.store.db.texts import storable
 from console.store.state import history_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 _COLUMNS = "execution_id, event_id, previous, at_ms, type, state, details"
 _PAYLOADS = {
@@ -32,6 +32,7 @@ _PAYLOADS = {
 _DATA = (*_PAYLOADS, "parameters")
 _WHOLE = msgspec.Raw(b'{"truncated":false}')
 _split_details = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_encode = msgspec.json.Encoder().encode
 
 
 EventRow = tuple[int, int, int, str, str]
@@ -52,11 +53,19 @@ def append_events(execution_id: int, events: Iterable[engine.Event]) -> None:
             event.at_ms,
             event.type,
             storable(event.state),
-            "" if event.details is None else storable(engine.dumps(event.details)),
+            "" if event.details is None else storable(_details_text(event.details)),
         )
         for event in events
     ]
     rows.append("console_historyevent", _COLUMNS, values)
+
+
+def _details_text(details: Mapping[str, Any]) -> str:
+    """Return the JSON text of details, which are texts almost always: in C, where that can be."""
+    try:
+        return _encode(details).decode()
+    except (TypeError, ValueError, OverflowError):  # half a character, or a number beyond 64 bits
+        return engine.dumps(details)
 
 
 def list_events(
