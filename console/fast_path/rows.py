@@ -12,7 +12,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from django.db import connection, models
+from django.db import DEFAULT_DB_ALIAS, connection, models
 from django.db.models.base import ModelState
 
 from console.fast_path import sql
@@ -75,7 +75,7 @@ def _instance(model: type[M], names: Sequence[str], row: Sequence[Any]) -> M:
     """Return a row as an instance: what ``from_db`` does for plain fields, without its signals."""
     made = model.__new__(model)
     made._state = ModelState()  # noqa: SLF001 - documented, as below
-    made._state.adding, made._state.db = False, connection.alias  # noqa: SLF001
+    made._state.adding, made._state.db = False, DEFAULT_DB_ALIAS  # noqa: SLF001
     made.__dict__.update(zip(names, row, strict=True))
     return made
 
@@ -86,7 +86,7 @@ def kept(where: str) -> str:
     (The lock is the one that a row takes anyway which refers to it. SQLite has one writer at a
     time.)
     """
-    return f"{where} FOR KEY SHARE" if connection.vendor == "postgresql" else where
+    return where if is_embedded() else f"{where} FOR KEY SHARE"
 
 
 def insert(row: models.Model) -> None:
@@ -108,7 +108,7 @@ def insert(row: models.Model) -> None:
             (key,) = cursor.fetchone()
             setattr(row, table.key, key)
     row._state.adding = False  # noqa: SLF001 - documented, too
-    row._state.db = connection.alias  # noqa: SLF001
+    row._state.db = DEFAULT_DB_ALIAS  # noqa: SLF001
 
 
 def insert_rows(model: type[models.Model], new_rows: Sequence[Mapping[str, Any]]) -> None:
@@ -135,7 +135,7 @@ def append(table: str, columns: str, values: Sequence[tuple[Any, ...]]) -> None:
         recorded.add(merged.inserting(table, columns), values)
         return
     with sql.cursor() as cursor:
-        if connection.vendor == "postgresql" and len(values) >= _WORTH_A_COPY:
+        if not is_embedded() and len(values) >= _WORTH_A_COPY:
             statement = f"COPY {table} ({columns}) FROM STDIN"
             # Django does not translate the errors of COPY: an outage would be the execution's fault
             with connection.wrap_database_errors, cursor.copy(statement) as copy:
