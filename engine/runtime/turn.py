@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +77,6 @@ class Turn:
         # What this turn makes is not in ``before.values`` yet: it is looked up here first.
         self.items: dict[int, list[Json]] = {}  # group -> items
         self.outputs: dict[int, dict[int, str]] = {}  # group -> index -> output
-        self.variables = Variables(self)
         self.execution_context: tuple[Mapping[str, Any], dict[str, Json]] | None = None
         self.trial: dict[str, Any] | None = None  # notes of a state that is only tried
         self.line_ends: deque[tuple[Frame, Payload | StatesError]] = deque()
@@ -90,6 +90,11 @@ class Turn:
         self._items_read: dict[tuple[int, int], Payload] = {}
         self._items_ahead = 0
         self._rng: random.Random | None = None
+
+    @cached_property
+    def variables(self) -> Variables:
+        """Return the workflow variables; most steps ask for none."""
+        return Variables(self)
 
     # -- reading -----------------------------------------------------------------------------------
 
