@@ -64,14 +64,21 @@
     drawMap();
   });
 
-  // -- keys: the graph scrolls with the arrows by itself, as any region that has the focus --------
+  // -- keys, while the graph or a state in it has the focus ---------------------------------------
+
+  const PAN = 80; // pixels
+  const PANS = { ArrowLeft: [-PAN, 0], ArrowRight: [PAN, 0], ArrowUp: [0, -PAN], ArrowDown: [0, PAN] };
+  const ZOOMS = { "+": "1", "=": "1", "-": "-1", 0: "0" };
 
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || !event.target.matches?.("[data-graph]")) return;
-    const by = { "+": "1", "=": "1", "-": "-1", 0: "0" }[event.key];
-    if (by === undefined) return;
+    const room = event.target.closest?.("[data-graph]");
+    if (!room || event.ctrlKey || event.metaKey || event.altKey) return;
+    const pan = PANS[event.key];
+    const zoom = ZOOMS[event.key];
+    if (!pan && zoom === undefined) return;
     event.preventDefault();
-    document.querySelector(`[data-zoom-by="${by}"]`)?.click();
+    if (pan) room.scrollBy({ left: pan[0], top: pan[1] });
+    else document.querySelector(`[data-zoom-by="${zoom}"]`)?.click();
   });
 
   // -- the small map ----------------------------------------------------------------------------

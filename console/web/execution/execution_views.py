@@ -12,6 +12,7 @@ from console.web.core import formatting, json_view
 from console.web.core.scope import render, scope_of
 from console.web.execution import audit_trail, time_machine, waiting
 from console.web.execution.page_parts import facts_context, history_context, picture_context
+from console.web.graph.graph_view import graph_view_of
 from console.web.history import event_table
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def execution_page(request: HttpRequest, machine_name: str, execution_name: str)
         "base": reverse("execution", args=[machine_name, execution.name]),
         "legend": formatting.LEGEND,
         "view": view if view in ("graph", "steps", "timeline") else "",
-        **(drawn := picture_context(execution, request.GET)),
+        **(drawn := picture_context(execution, request.GET, graph_view_of(request))),
         **history_context(execution, request.GET, drawn),
         **facts_context(execution),
         **waiting.waiting_context(execution),

@@ -29,6 +29,7 @@ from console.web.execution import (
 from console.web.execution.chosen_step import ChosenStep, default_step
 from console.web.execution.timeline import bars
 from console.web.graph import svg
+from console.web.graph.graph_view import WHOLE
 from console.web.history import event_table
 from console.web.history.event_filter import EventFilter
 from console.web.history.traces import open_trace
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from console.models import Execution
     from console.web.execution.map_progress import MapRuns
+    from console.web.graph.graph_view import GraphView
     from engine import Trace
 
 MOST_ROWS = 1000
@@ -70,14 +72,17 @@ def _state_names(execution: Execution) -> list[str]:
         return []
 
 
-def picture_context(execution: Execution, query: QueryDict) -> dict[str, Any]:
+def picture_context(
+    execution: Execution, query: QueryDict, view: GraphView = WHOLE
+) -> dict[str, Any]:
     """Return graph, steps, timeline and panel, coloured by all events or by those up to ``at``."""
     try:
-        drawing = svg.definition_picture(execution.definition.text)
+        drawing = svg.definition_picture(execution.definition.text, view=view)
         with open_trace(execution) as trace:
             counts = event_table.EventCounts(trace.types, trace.last)
             context = {
                 "picture": drawing,
+                "graph_view": view,
                 "event_counts": counts,
                 **ending_context(execution, trace),
             }
