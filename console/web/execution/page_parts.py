@@ -17,6 +17,7 @@ from console.web.core.causes import cause_of
 from console.web.execution import (
     child_counts,
     data_flow,
+    folded_groups,
     iterations,
     map_progress,
     panel,
@@ -77,22 +78,35 @@ def picture_context(
 ) -> dict[str, Any]:
     """Return graph, steps, timeline and panel, coloured by all events or by those up to ``at``."""
     try:
-        drawing = svg.definition_picture(execution.definition.text, view=view)
         with open_trace(execution) as trace:
             counts = event_table.EventCounts(trace.types, trace.last)
-            context = {
-                "picture": drawing,
-                "graph_view": view,
-                "event_counts": counts,
-                **ending_context(execution, trace),
-            }
+            context = {"event_counts": counts, **ending_context(execution, trace)}
             if not time_machine.asked_event(query):
                 maps = map_progress.map_runs_of_execution(execution, trace)
                 context["child_failures"] = failed_children(execution, trace, maps)
-                return {**context, **painted_context(execution, trace, query, maps=maps)}
+                context |= painted_context(execution, trace, query, maps=maps)
+        if time_machine.asked_event(query):
+            context |= past_context(execution, query, counts.last)
+        return {**context, **_drawn_context(execution, context, view)}
     except engine.DefinitionError:  # stored by a version that checked less
         return {"picture": None}
-    return {**context, **past_context(execution, query, counts.last)}
+
+
+def _drawn_context(
+    execution: Execution, context: dict[str, Any], view: GraphView
+) -> dict[str, Any]:
+    """Return the picture, in which the chosen state is not folded away."""
+    view = folded_groups.view_around(context["graph"], context["chosen"], view)
+    drawing = svg.definition_picture(execution.definition.text, view=view)
+    return {
+        "picture": drawing,
+        "graph_view": view,
+        "fold_links": folded_groups.fold_links(view, drawing),
+        "box_summaries": {
+            box.node.id: context["folded" if box.folded else "summaries"].get(box.node.id)
+            for box in drawing.boxes
+        },
+    }
 
 
 def past_context(execution: Execution, query: QueryDict, last: int) -> dict[str, Any]:
@@ -197,6 +211,7 @@ def painted_context(
     return {
         "graph": trace.graph,
         "summaries": summaries,
+        "folded": folded_groups.folded_groups(trace.graph, summaries),
         "tree": {
             "rows": rows,
             "matching": len(matching),

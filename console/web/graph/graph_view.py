@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from console.web.graph.diagram import Direction
@@ -30,19 +30,24 @@ class GraphView:
     @property
     def key(self) -> str:
         """Return what tells the layouts of one definition apart, "" for the usual one."""
-        if self == GraphView():
-            return ""
-        folded = f" {' '.join(sorted(self.unfolded))}" if self.folds else " all"
-        return f"{self.direction}{folded}\n"
+        folded = f" folded {' '.join(sorted(self.unfolded))}" if self.folds else ""
+        down = self.direction is Direction.DOWN
+        return f"{self.direction}{folded}\n" if folded or not down else ""
+
+    def folding(self, opened: set[str] | None) -> GraphView:
+        """Return it with folds, and some more groups open; without any fold for None."""
+        if opened is None:
+            return replace(self, folds=False, unfolded=frozenset())
+        return replace(self, folds=True, unfolded=self.unfolded | opened)
 
 
 WHOLE = GraphView()
 """Downwards, with nothing folded."""
 
 
-def graph_view_of(request: HttpRequest, *, folds: bool = False) -> GraphView:
+def graph_view_of(request: HttpRequest) -> GraphView:
     """Return what the reader's cookie and the address ask for. What makes no sense is left out."""
     asked = request.COOKIES.get(DIRECTION_COOKIE, "")
     direction = Direction(asked) if asked in list(Direction) else Direction.DOWN
-    named = _NODE_ID.findall(request.GET.get("unfold", "")[: 8 * MOST_UNFOLDED]) if folds else []
-    return GraphView(direction, folds, frozenset(named[:MOST_UNFOLDED]))
+    named = _NODE_ID.findall(request.GET.get("unfold", "")[: 8 * MOST_UNFOLDED])
+    return GraphView(direction, unfolded=frozenset(named[:MOST_UNFOLDED]))

@@ -17,11 +17,14 @@ import engine
 from console.web.graph import dot, layout_cache, plain_layers
 from console.web.graph.bounds import MOST_ARROWS, bound_graph
 from console.web.graph.compose import compose_picture
+from console.web.graph.folding import fold_groups
 from console.web.graph.graph_view import WHOLE
 from console.web.graph.layout_cache import Layout
 from console.web.graph.layout_pool import LIMIT_S, POOL, LayoutFailure, NotLaidOut
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from console.web.graph.diagram import Diagram, Direction, Drawn
     from console.web.graph.graph_view import GraphView
     from console.web.graph.shapes import Picture
@@ -95,10 +98,21 @@ def definition_picture(text: str, kind: str = "STANDARD", view: GraphView = WHOL
     known = PICTURES.get(f"{kind} {key}")
     if known is None:
         graph = engine.build_graph(engine.parse_stored(text, kind))
+        folded: Mapping[str, int] = {}
+        if view.folds:
+            graph, folded = fold_groups(graph, view.unfolded)
         known, layout = _laid_out(graph, key, view.direction)
+        if folded:
+            known = _with_folds(known, folded)
         if layout.limit is not LayoutFailure.QUEUE:
             PICTURES.put(f"{kind} {key}", known, layout.until_ms)
     return known
+
+
+def _with_folds(picture: Picture, folded: Mapping[str, int]) -> Picture:
+    """Return a picture whose boxes say what is folded into them."""
+    boxes = (replace(box, folded=folded.get(box.node.id, 0)) for box in picture.boxes)
+    return replace(picture, boxes=tuple(boxes))
 
 
 @lru_cache(maxsize=16)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +11,7 @@ from playwright.sync_api import expect
 
 from tests.acceptance.browser.test_graph import chain
 from tests.acceptance.browser.yard import create, ended, start
+from tests.console.web.workflows import maps
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -98,6 +100,31 @@ def test_keys_move_and_zoom_the_graph(page: Page, server: Server) -> None:
     assert abs(graph.evaluate(middle) - share) < 0.01
     page.keyboard.press("0")
     assert graph.evaluate("graph => graph.scrollHeight <= graph.clientHeight + 1")
+
+
+def test_groups_of_a_large_machine_unfold_by_a_press(page: Page, server: Server) -> None:
+    """The address keeps it; Back folds it again; a state inside is found, which unfolds it."""
+    machine = create(server, json.loads(maps(60)))
+    page.goto(ended(server, start(server, machine, [])))
+    group = page.locator("a[data-step=map2]")
+    expect(group).to_contain_text("Succeeded · 2 states")
+    expect(page.locator("a[data-step=first2]")).to_have_count(0)
+    assert_accessible(page)
+    page.get_by_role("link", name="Unfold map2, 2 states").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("a[data-step=first2]")).to_be_in_viewport()
+    expect(page.locator("a[data-step=first3]")).to_have_count(0)
+    assert "unfold=n7" in page.url
+    page.reload()
+    page.get_by_role("link", name="Fold map2", exact=True).click()
+    expect(page.locator("a[data-step=first2]")).to_have_count(0)
+    page.go_back()
+    expect(page.locator("a[data-step=first2]")).to_be_visible()
+    page.fill("[data-find-state]", "second41")
+    expect(page.locator("[data-found-states]")).to_have_text("1 state in folded groups")
+    page.press("[data-find-state]", "Enter")
+    expect(page.locator("a[data-step=second41]")).to_be_in_viewport()
+    expect(page.locator("#panel-title")).to_contain_text("second41")
 
 
 def test_names_stand_inside_boxes_in_every_sample(page: Page, server: Server) -> None:
