@@ -172,7 +172,7 @@
   function filterTree(form) {
     const address = currentUrl();
     for (const [key, value] of new FormData(form)) {
-      if (key === "view") continue;
+      if (form.elements[key].type === "hidden") continue; // the address has it, and may be newer
       if (value) address.searchParams.set(key, value);
       else address.searchParams.delete(key);
     }

@@ -29,6 +29,8 @@ from console.web.execution import (
 )
 from console.web.execution.chosen_step import ChosenStep, default_step
 from console.web.execution.timeline import bars
+from console.web.execution.timeline.lanes import lane_bar
+from console.web.execution.timeline.timeline_part import TimelinePart
 from console.web.graph import svg
 from console.web.graph.graph_view import WHOLE
 from console.web.history import event_table
@@ -133,7 +135,7 @@ _OLD_TABS = {"tries": "attempts"}
 """Names of tabs in addresses of the release before -> their names now."""
 _KEPT = (
     *("step", "visit", "iteration", "tab", "view", "at"),
-    *("status", "find", "sort", "attempt", "region"),
+    *("status", "find", "sort", "attempt", "region", "unfold", "rows", "from", "to"),
 )
 
 
@@ -205,9 +207,13 @@ def painted_context(
     filters = step_tree.StepFilters.of(query)
     matching = step_tree.step_rows(trace, summaries, filters)
     rows = matching[:MOST_ROWS]
-    chosen = query.get("attempt", "")
-    attempt = int(chosen) if re.fullmatch(r"\d{1,4}", chosen, re.ASCII) else 0
-    axis, drawn = bars.timeline_bars(execution, trace, rows, clock.now_ms(), past_ms, attempt)
+    part = TimelinePart.of(query)
+    axis, drawn = bars.timeline_bars(execution, trace, rows, clock.now_ms(), past_ms, part)
+    lanes = {
+        row.id: lane_bar(row.iterations.spans, axis.span, row.iterations.text)
+        for row in rows
+        if row.iterations is not None
+    }
     return {
         "graph": trace.graph,
         "summaries": summaries,
@@ -218,7 +224,7 @@ def painted_context(
             "filters": filters,
             "keys": formatting.STEP,
         },
-        "timeline": {"axis": axis, "bars": drawn},
+        "timeline": {"axis": axis, "bars": drawn, "lanes": lanes, "part": part},
         "taken": {f"{source}-{target}" for source, target in trace.taken},
         "map_stamp": maps.stamp if maps else "",
         **shown_panel,
