@@ -191,7 +191,7 @@ def test_the_page_names_where_the_path_was_longest(client: Client, execution: Ex
     numbers = HistoryEvent.objects.filter(execution_id=execution.pk).order_by("event_id")
     timed(execution, {each: each * 10 for each in numbers.values_list("event_id", flat=True)})
     shown = text(client.get(page(execution, "?view=timeline")))
-    assert re.search(r"<b>Critical path</b>, longest in\s+<bdi>", shown)
+    assert re.search(r"<b>Critical path</b>, longest in\s+<span><bdi>", shown)
     assert "on the critical path" in shown
     past = text(client.get(page(execution, "?at=20")))
     assert "Critical path</b>" not in past
