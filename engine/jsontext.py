@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from engine.errors import JsonTextError
@@ -122,3 +123,45 @@ def _error_message(text: str, error: json.JSONDecodeError) -> str:
     if "property name" in error.msg:
         return f"{message}: was expecting double-quote to start field name"
     return f"{message} at line {error.lineno}, column {error.colno}: {error.msg}"
+
+
+# -- how large a payload may be --------------------------------------------------------------------
+
+
+# The limit is the service's of today, or that of an earlier time. A process chooses once, before
+# anything runs (``use_limits``); engines with different limits need different processes.
+
+MAX_BYTES = 262_144
+"""AWS: input, output, arguments and result are at most 256 KiB of UTF-8 JSON text."""
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadLimit:
+    """A limit of ``most`` bytes of UTF-8 or, with the ``unit`` "characters", characters."""
+
+    most: int
+    unit: str = "bytes of UTF-8"
+
+
+LIMITS = {"aws": PayloadLimit(MAX_BYTES), "2019": PayloadLimit(32_768, "characters")}
+"""``2019``: what the service took until September 2020."""
+_used = [LIMITS["aws"]]
+
+
+def use_limits(profile: str) -> None:
+    """Use the limits of a profile; raise ``KeyError`` for one that is not in ``LIMITS``."""
+    _used[0] = LIMITS[profile]
+
+
+def payload_limit() -> PayloadLimit:
+    """Return the limit in use."""
+    return _used[0]
+
+
+def is_too_long(text: str) -> bool:
+    """Tell whether a JSON text is larger than a payload may be."""
+    used = _used[0]
+    if len(text) * 4 <= used.most:
+        return False
+    size = len(text) if used.unit == "characters" else byte_size(text)
+    return size > used.most

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Count, Q, Sum
 
-from console.fast_path import sql
+from console.fast_path import rows
 from console.models import Execution, HistoryEvent, Price, TaskRow
 from engine import event_types
 
@@ -197,7 +197,7 @@ def _made(executions: Sequence[int]) -> int:
     events = HistoryEvent.objects.filter(execution_id__in=executions)
     entered = events.filter(type__in=event_types.STATE_ENTRIES).count()
     tasks = TaskRow.objects.filter(execution_id__in=executions, attempt__gt=0)
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         marks = ",".join(["%s"] * len(executions))
         cursor.execute(_RETRIED_GROUPS.format(marks=marks), list(executions))
         groups: int = cursor.fetchone()[0]

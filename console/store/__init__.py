@@ -89,10 +89,10 @@ ROOMS = ("db", "state", "machines", "tasks", "events", "executions", "map_runs",
 
 PUBLIC = {
     "db": (
-        *("audit", "epoch", "identity", "merged", "outages", "pending", "project_names"),
-        *("recording", "refusals", "signals", "texts", "writer"),
+        *("audit", "epoch", "identity", "merged", "outages", "project_names"),
+        *("refusals", "signals", "writer"),
     ),
-    "state": (*("health", "history", "history_columns", "inbox", "transition_rate", "values"),),
+    "state": ("health", "history", "history_columns", "inbox", "step_rows", "transition_rate"),
     "machines": (
         *("activity_limits", "drafts", "log_groups", "machine_options", "machines"),
         *("revisions", "tags", "versions"),
@@ -101,7 +101,7 @@ PUBLIC = {
         *("activities", "claim", "complete", "expiry", "handover", "jobs", "lost_calls"),
         *("manual", "schedule", "timeouts", "workers"),
     ),
-    "events": ("deliveries", "outbox", "rules", "scheduler", "start_links"),
+    "events": ("alarms", "deliveries", "outbox", "rules", "scheduler", "start_links"),
     "executions": (
         *("bulk", "children", "engine_failures", "failed_states", "find", "imports"),
         "max_duration",

@@ -6,14 +6,22 @@ import secrets
 import threading
 from concurrent.futures import Future
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from django.db import connections
 
 import engine
 from console import access, arns, clock, integrations
 from console.errors import ErrorCode, InvalidDefinition, ServiceError, ValidationException
-from console.integrations import Exchange, Failed, Outcome, TaskAttempt, parameters
+from console.integrations import (
+    Exchange,
+    Failed,
+    Outcome,
+    Submitted,
+    Succeeded,
+    TaskAttempt,
+    parameters,
+)
 from console.samples import is_sample
 from console.test_state import mocks
 
@@ -191,9 +199,13 @@ def _call(
         outcome = future.result(limit)
     except TimeoutError:  # the call is left alone: nobody waits for it any more
         return engine.TaskTimedOut(command.task)
-    if isinstance(outcome, Failed):
-        return engine.TaskFailed(command.task, outcome.error, outcome.cause)
-    return engine.TaskSucceeded(command.task, outcome.output)
+    match outcome:
+        case Failed():
+            return engine.TaskFailed(command.task, outcome.error, outcome.cause)
+        case Succeeded() | Submitted():
+            return engine.TaskSucceeded(command.task, outcome.output)
+        case _:
+            assert_never(outcome)
 
 
 def _work(future: Future[Outcome], task: TaskAttempt, exchange: Exchange) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 import structlog
 from django.conf import settings
@@ -18,7 +18,7 @@ from django.db.models import Q
 from console import clock
 from console.models import Activity, InboxMessage, RunRow, TaskRow, Timer
 from console.samples import ROLE_END
-from console.statuses import ExecutionStatus, TaskKind, TaskStatus, Topic
+from console.statuses import DueKind, ExecutionStatus, TaskKind, TaskStatus, Topic
 from console.store.db import epoch, identity, signals
 from console.store.executions import step
 from console.store.state import inbox, transition_rate
@@ -238,12 +238,16 @@ class Embedded:
         self._timers.add(due_ms, kind, execution_id, task)
 
     def _due(self, kind: str, execution_id: int, task: int) -> None:
-        if kind == "timer":
-            self.wake(execution_id)
-        elif kind == "look":
-            self._look(execution_id, task)
-        else:
-            self._maintenance.late(execution_id, task)
+        due_kind = DueKind(kind)
+        match due_kind:
+            case DueKind.TIMER:
+                self.wake(execution_id)
+            case DueKind.LOOK:
+                self._look(execution_id, task)
+            case DueKind.TIMEOUT | DueKind.HEARTBEAT:
+                self._maintenance.late(execution_id, task)
+            case _:
+                assert_never(due_kind)
 
     def _sweep_loop(self) -> None:
         while True:

@@ -26,6 +26,7 @@ from console.store.machines import machines
 from console.store.map_runs import map_runs, map_tasks
 from console.store.tasks import expiry
 from console.worker import map_data
+from console.worker.alarm_evaluation import evaluate_alarms
 from console.worker.call_pool import CallPool
 from console.worker.outbox_relay import OutboxRelay
 from console.worker.retrying import log_errors
@@ -39,6 +40,7 @@ log = structlog.get_logger(__name__)
 THREADS = 4
 CLEANING_EVERY_S = 60.0
 METRICS_EVERY_S = 60.0
+ALARMS_EVERY_S = 60.0
 RETENTION_EVERY_S = 3600.0
 YEARS_EVERY_S = 3600.0
 RETENTION_BATCH = 100
@@ -62,6 +64,7 @@ class Maintenance:
         self._jobs: set[int] = set()
         self._cleaning_at = 0.0
         self._metrics_at = 0.0
+        self._alarms_at = 0.0
         self._pruning = threading.Lock()
         self._retention_at = 0.0
         self._years_at = 0.0
@@ -90,6 +93,9 @@ class Maintenance:
         if time.monotonic() >= self._metrics_at:
             self._metrics_at = time.monotonic() + METRICS_EVERY_S
             self._once("metrics", rollups.sum_up)
+        if time.monotonic() >= self._alarms_at:
+            self._alarms_at = time.monotonic() + ALARMS_EVERY_S
+            self._once("alarms", evaluate_alarms)
         if time.monotonic() >= self._years_at:
             self._years_at = time.monotonic() + YEARS_EVERY_S
             self._once("years", self._arm_ends)
@@ -107,14 +113,14 @@ class Maintenance:
         self._bulk.stop(seconds)
         self._pool.stop(seconds)
 
-    def _once(self, key: Hashable, job: Callable[[], None]) -> None:
+    def _once(self, key: Hashable, job: Callable[[], object]) -> None:
         with self._lock:
             if key in self._asked:
                 return
             self._asked.add(key)
         self._pool.submit(partial(self._do, key, job))
 
-    def _do(self, key: Hashable, job: Callable[[], None]) -> None:
+    def _do(self, key: Hashable, job: Callable[[], object]) -> None:
         with self._lock:
             self._asked.discard(key)  # what changes from here on asks again
         with patient_statements():  # what one does for all may take its time

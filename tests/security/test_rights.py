@@ -65,7 +65,8 @@ API = {
         events:DescribeRule events:ListRuleNamesByTarget events:ListRules events:ListTargetsByRule
         events:TestEventPattern
         logs:DescribeLogGroups logs:DescribeLogStreams logs:FilterLogEvents logs:GetLogEvents
-        monitoring:GetMetricData monitoring:GetMetricStatistics monitoring:ListMetrics
+        monitoring:DescribeAlarms monitoring:DescribeAlarmsForMetric monitoring:GetMetricData
+        monitoring:GetMetricStatistics monitoring:ListMetrics
         sts:GetCallerIdentity
         scheduler:GetSchedule scheduler:GetScheduleGroup scheduler:ListScheduleGroups
         scheduler:ListSchedules scheduler:ListTagsForResource
@@ -83,6 +84,7 @@ API = {
         events:DeleteRule events:DisableRule events:EnableRule events:PutRule events:PutTargets
         events:RemoveTargets
         logs:CreateLogGroup logs:DeleteLogGroup
+        monitoring:DeleteAlarms monitoring:PutMetricAlarm monitoring:SetAlarmState
         scheduler:CreateSchedule scheduler:CreateScheduleGroup scheduler:DeleteSchedule
         scheduler:DeleteScheduleGroup scheduler:TagResource scheduler:UntagResource
         scheduler:UpdateSchedule
@@ -97,10 +99,10 @@ PAGE = {
     (None, ANYBODY): "start-link reset",
     (None, SIGNED_IN): "logout preferences",
     ("viewer", None): """
-        arn audit chart-executions charts charts-csv charts-delta compare definition delta
+        alarms arn audit chart-executions charts charts-csv charts-delta compare definition delta
         diff download event event-payload events events-csv events-json execution
         execution-export execution-scenario execution-svg executions executions-updates
-        failures grid insights machine machine-logs machine-mermaid machine-metrics
+        failures family grid insights machine machine-logs machine-mermaid machine-metrics
         machine-svg machine-updates machines map-run-delta moment outline overview
         overview-updates palette payload ran-definition ran-text schedule step targets tasks
         view-count
@@ -112,7 +114,7 @@ PAGE = {
     (None, "operator"): "reveal note remark import-delete views send-again",
     ("viewer", "editor"): """
         machine-settings calls versions triggers activities activity notifications schedules rule
-        project-settings
+        project-settings machine-alarms
     """,
     ("editor", "editor"): "new edit delete rule-delete schedule-delete",
     (None, "editor"): """

@@ -22,7 +22,7 @@ from console.store.state import history as events
 
 if TYPE_CHECKING:
     from console.models import Alias, Execution, HistoryEvent, MapRun, StateMachine, Version
-    from console.store.db.pending import Pending
+    from console.store.db.writer import Pending
 
 _DATA = {"included": True}
 _LOOK_S = 60.0
@@ -186,7 +186,7 @@ def history(call: Call) -> dict[str, Any]:
     reverse = bool(params.get("reverseOrder"))
     limit = paging.page_size(params) + 1
     with_data = params.get("includeExecutionData") is not False
-    hide = masking.event_hider(call, execution)
+    hide = masking.event_mask(call, execution)
     if call.as_json and with_data and hide is None:
         columns = events.read_event_rows(execution.pk, after=after, limit=limit, reverse=reverse)
         return paging.page_answer(call, "events", columns, events.raw_event, itemgetter(0))

@@ -17,10 +17,10 @@ from console import arns, clock
 from console.events import body
 from console.events.patterns import Pattern, PatternError, load_event, parse_pattern
 from console.fast_path import rows
+from console.fast_path.rows import storable
 from console.models import Delivery, EventRule, EventTarget, Execution, OutboxEvent
 from console.statuses import RuleState, Topic
 from console.store.db import signals
-from console.store.db.texts import storable
 from console.store.db.writer import write
 
 if TYPE_CHECKING:

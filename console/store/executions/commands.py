@@ -8,16 +8,15 @@ from django.db.models import F
 
 import engine
 from console import arns, clock
-from console.fast_path import rows, sql
+from console.fast_path import rows
+from console.fast_path.rows import Statement, storable
 from console.models import MapRun
 from console.statuses import DueKind, Topic
 from console.store.db import signals
-from console.store.db.recording import Statement
-from console.store.db.texts import storable
 from console.store.events import outbox
 from console.store.executions import redrive
-from console.store.state import timers
-from console.store.state.facts import Belongs
+from console.store.state import step_rows
+from console.store.state.caches import Belongs
 from console.store.tasks import jobs, schedule
 
 if TYPE_CHECKING:
@@ -54,17 +53,14 @@ def apply_commands(
     ``belongs``: of the execution; it is read if it is not given.
     """
     now_ms = clock.now_ms()
-    schedule.schedule_tasks(
-        execution_id,
-        arn,
-        [command for command in commands if isinstance(command, engine.RunTask)],
-        now_ms,
-    )
-    timers.set_timers(execution_id, commands)
+    tasks = [command for command in commands if isinstance(command, engine.RunTask)]
+    if tasks:
+        schedule.schedule_tasks(execution_id, arn, tasks, now_ms)
+    step_rows.set_timers(execution_id, commands)
     for command in commands:
         match command:
             case engine.CancelTimer(timer=name):
-                timers.drop_timers(execution_id, [name])
+                step_rows.drop_timers(execution_id, [name])
             case engine.CancelTask(task=task):
                 schedule.close_task(execution_id, task, now_ms)
                 jobs.publish_cancelled(execution_id, task)
@@ -77,7 +73,7 @@ def apply_commands(
 
 
 def _belongs_of(execution_id: int) -> Belongs:
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute(_BELONGS, [execution_id])
         return Belongs(*cursor.fetchone())
 

@@ -21,18 +21,18 @@ from structlog.contextvars import bound_contextvars
 
 import engine
 from console import clock
-from console.fast_path import rows, sql
+from console.fast_path import rows
+from console.fast_path.rows import Mergeable, Statement
 from console.integrations import parameters
 from console.statuses import ExecutionStatus, MachineStatus, Topic
 from console.store.db import epoch, signals
-from console.store.db.recording import Mergeable, Statement
 from console.store.db.writer import hand_in, is_embedded, is_outage
 from console.store.events import outbox
 from console.store.executions.commands import Fenced, apply_commands
-from console.store.state import history, inbox, timers, transition_rate
-from console.store.state.caches import kept_runs, machines
-from console.store.state.facts import Belongs, ExecutionFacts, find_facts, keep_facts
-from console.store.state.values import StoredValues, save_values
+from console.store.machines.machines import compiled_machines
+from console.store.state import inbox, step_rows, transition_rate
+from console.store.state.caches import Belongs, ExecutionFacts, find_facts, keep_facts, kept_runs
+from console.store.state.step_rows import StoredValues
 from console.store.tasks import schedule
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def _load_for(
     if kept is not None and facts is not None:
         version, run = kept[0], kept[1].reading(values)
     else:
-        with sql.cursor() as cursor:
+        with rows.open_cursor() as cursor:
             cursor.execute(_LOAD, [execution_id])
             row = cursor.fetchone()
         if row is None or row[4] != ExecutionStatus.RUNNING or row[3]:
@@ -242,7 +242,7 @@ def _load_for(
     messages: list[engine.Message] = [inbox.storable_message(message) for message in outcomes]
     loaded = Loaded(
         *(execution_id, facts.arn, version, run, values),
-        *(machines.get(facts.definition), messages),
+        *(compiled_machines.get(facts.definition), messages),
         belongs=facts.belongs,
     )
     loaded.closes = [message.task for message in outcomes]
@@ -300,7 +300,7 @@ def load_step(execution_id: int) -> Loaded | None:
         version,
         run,
         values,
-        machines.get(definition),
+        compiled_machines.get(definition),
         messages,
         [number for number, *_ in inbox_rows],
         due,
@@ -315,7 +315,7 @@ def load_step(execution_id: int) -> Loaded | None:
 def _read_step(execution_id: int) -> tuple[Any, Sequence[Any], Sequence[str]]:
     """Return the row of a run that can go on, its messages, and the names of its due timers."""
     now_ms = clock.now_ms()
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         if not is_embedded():
             cursor.execute(_AT_ONCE, [now_ms, execution_id])
             row = cursor.fetchone()
@@ -334,7 +334,7 @@ def _read_step(execution_id: int) -> tuple[Any, Sequence[Any], Sequence[str]]:
 
 def status_above(child_arn: str) -> str | None:
     """Return the status of the machine above ``MACHINE/label``, None if it is gone."""
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute(_MACHINE, [child_arn.partition("/")[0]])
         row = cursor.fetchone()
     return None if row is None else row[0]
@@ -355,7 +355,7 @@ def _unless_overtaken(execution_id: int, version: int) -> Iterator[None]:
 
 
 def _version(execution_id: int) -> int | None:
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute("SELECT version FROM console_runrow WHERE execution_id = %s", [execution_id])
         row = cursor.fetchone()
     return None if row is None else int(row[0])
@@ -363,14 +363,14 @@ def _version(execution_id: int) -> int | None:
 
 def is_idle(execution_id: int) -> bool:
     """Tell whether there is nothing to do for an execution; reads nothing of what it holds."""
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute(_IDLE, [execution_id, execution_id, execution_id, clock.now_ms()])
         return cursor.fetchone() is None
 
 
 def arn_of(execution_id: int) -> str:
     """Return the ARN of an execution, "" if there is none of this number."""
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute("SELECT arn FROM console_execution WHERE id = %s", [execution_id])
         row = cursor.fetchone()
     return "" if row is None else str(row[0])
@@ -378,12 +378,12 @@ def arn_of(execution_id: int) -> str:
 
 def load_running(execution_id: int) -> tuple[engine.Machine, engine.Run] | None:
     """Return an execution as it stands, to be looked at; None if it has ended."""
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute(_LOAD, [execution_id])
         row = cursor.fetchone()
     if row is None or row[4] != ExecutionStatus.RUNNING:
         return None
-    return machines.get(row[6]), engine.Run.loads(row[1], StoredValues(execution_id))
+    return compiled_machines.get(row[6]), engine.Run.loads(row[1], StoredValues(execution_id))
 
 
 def advance_run(loaded: Loaded) -> list[engine.Step]:
@@ -430,7 +430,7 @@ def current_moment(machine: engine.Machine, now_ms: int | None = None) -> engine
     activities = machine.activities
     missing: frozenset[str] = frozenset()
     if activities:
-        with sql.cursor() as cursor:
+        with rows.open_cursor() as cursor:
             marks = ",".join(["%s"] * len(activities))
             cursor.execute(
                 f"SELECT arn FROM console_activity WHERE arn IN ({marks})", [*activities]
@@ -452,7 +452,7 @@ def commit_step(loaded: Loaded, steps: Sequence[engine.Step]) -> None:
     number, run = loaded.execution_id, loaded.run
     ready, version = bool(run.ready), loaded.version
     now_ms = clock.now_ms()
-    timers.drop_timers(number, [*loaded.timers, *loaded.tokens])
+    step_rows.drop_timers(number, [*loaded.timers, *loaded.tokens])
     if loaded.budget is not None:
         left = len(run.ready) + len(loaded.messages) - len(steps)
         ready = (
@@ -473,8 +473,8 @@ def commit_step(loaded: Loaded, steps: Sequence[engine.Step]) -> None:
     if not all(schedule.close_task(number, task, now_ms) for task in loaded.closes):
         raise Fenced
     rows.change(_TAKEN, [(message_id,) for message_id in loaded.inbox])
-    history.append_events(number, [event for step in steps for event in step.events])
-    save_values(loaded.values)
+    step_rows.append_events(number, [event for step in steps for event in step.events])
+    step_rows.save_values(loaded.values)
     issued = [command for step in steps for command in step.commands]
     apply_commands(number, loaded.arn, issued, loaded.belongs)
     if ready:

@@ -23,7 +23,7 @@ from console.store.db.writer import write
 from console.store.executions import redrive, step
 from console.store.executions.engine_failures import MAX_FAILURES
 from console.store.executions.start import insert_execution
-from console.store.machines import definitions
+from console.store.machines import machines
 from console.store.map_runs import map_items, map_tasks
 from console.store.state import inbox
 from console.store.tasks import claim, schedule
@@ -62,7 +62,7 @@ def begin_map_run(execution_id: int, task: int) -> int | None:
             task=task,
             arn=work.resource,
             state_machine_arn=machine.replace(":mapRun:", ":stateMachine:", 1),
-            definition=definitions.keep_definition(text),
+            definition=machines.keep_definition(text),
             max_concurrency=map_input["concurrency"],
             tolerated_count=map_input["tolerated_count"],
             tolerated_percentage=map_input["tolerated_percentage"],

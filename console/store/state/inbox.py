@@ -10,10 +10,10 @@ from msgspec.structs import replace
 import engine
 from console import clock
 from console.fast_path import rows
+from console.fast_path.rows import storable
 from console.models import InboxMessage
 from console.statuses import DueKind, ExecutionStatus
 from console.store.db import signals
-from console.store.db.texts import storable
 from console.store.db.writer import write
 
 if TYPE_CHECKING:

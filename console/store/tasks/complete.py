@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 import engine
 from console import clock
 from console.errors import ErrorCode, InvalidToken, ServiceError, ValidationException
-from console.fast_path import rows, sql
+from console.fast_path import rows
+from console.fast_path.rows import Mergeable
 from console.models import TaskRow
 from console.statuses import DueKind, TaskStatus
 from console.store.db import signals
-from console.store.db.pending import Pending, immediate
-from console.store.db.recording import Mergeable
-from console.store.db.writer import write
+from console.store.db.writer import Pending, immediate, write
 from console.store.state import inbox
 from console.store.tasks import schedule, timeouts
 
@@ -142,7 +141,7 @@ def _open(token: str, project: Project | None) -> TaskRow:
 
 def _owner(row: TaskRow) -> int:
     """Return the project of a task."""
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute("SELECT project_id FROM console_execution WHERE id = %s", [row.execution_id])
         (project,) = cursor.fetchone()
     return int(project)

@@ -51,6 +51,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     **{
         name: {"GET": (VIEW,)}
         for name in (
+            "alarms",
             "arn",
             "audit",
             "chart-executions",
@@ -74,6 +75,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "executions",
             "executions-updates",
             "failures",
+            "family",
             "grid",
             "insights",
             "machine",
@@ -138,6 +140,10 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "triggers": {"GET": (VIEW,), "POST": ("CreateStartLink",)},
+    "machine-alarms": {
+        "GET": (VIEW,),
+        "POST": ("monitoring:PutMetricAlarm", "monitoring:DeleteAlarms", _RULE),
+    },
     "start-link-revoke": {"POST": ("RevokeStartLink",)},
     "activities": {"GET": (VIEW,), "POST": ("CreateActivity",)},
     "activity": {"GET": (VIEW,), "POST": ("DeleteActivity", "TagResource")},

@@ -228,6 +228,7 @@ def _iteration(iteration: Iteration, visits: list[Visit], depth: int) -> StepRow
         left_ms=None if running else max(end for end in ends if end is not None),
         since=entered if running else None,
         visits=1,
+        visits_made=sorted(visits, key=lambda visit: visit.number),
     )
 
 

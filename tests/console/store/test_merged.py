@@ -13,8 +13,9 @@ from django.db import OperationalError, connection
 
 import engine
 from console.errors import ServiceError
+from console.fast_path import rows
 from console.models import Execution, HistoryEvent, InboxMessage, RunRow, Timer
-from console.store.db import merged, recording, writer
+from console.store.db import merged, writer
 from console.store.executions import start as start_module
 from console.store.executions import step
 from console.store.state import inbox
@@ -52,21 +53,21 @@ def own_connection() -> Iterator[None]:
     connection.close()
 
 
-def recorded_step(execution: Execution) -> recording.Recorded:
+def recorded_step(execution: Execution) -> rows.Recorded:
     """Return what the next step of an execution would write."""
     loaded = step.load_step(execution.pk)
     assert loaded is not None
     steps = step.advance_run(loaded)
     step._ask_ahead(loaded)
-    change = recording.record(lambda: step.commit_step(loaded, steps))
+    change = rows.record(lambda: step.commit_step(loaded, steps))
     assert change is not None
     return change
 
 
-def recorded_start(project: Project, machine: Any, name: str) -> recording.Recorded:
+def recorded_start(project: Project, machine: Any, name: str) -> rows.Recorded:
     """Return what a start would write."""
     del project
-    change = recording.record(start_module.pending_start(machine, name=name, ahead=True)._change)
+    change = rows.record(start_module.pending_start(machine, name=name, ahead=True)._change)
     assert change is not None
     return change
 
@@ -114,7 +115,7 @@ def test_a_statement_that_fails_writes_nothing_of_any(project: Project) -> None:
     machine = create(project, PASS)
     executions = [start(machine) for _ in range(2)]
     changes = [recorded_step(execution) for execution in executions]
-    doubled = merged.inserting("console_timer", "execution_id, name, due_ms")
+    doubled = rows.inserting("console_timer", "execution_id, name, due_ms")
     changes[0].add(doubled, [(executions[0].pk, "t", 1), (executions[0].pk, "t", 1)])
     failed = merged.commit(changes)
     assert sorted(failed) == [0, 1]
@@ -207,10 +208,10 @@ def test_texts_come_back_as_they_were(project: Project) -> None:
     """Quotes, backslashes, braces, NULL and what is outside of ASCII."""
     execution = start(create(project, one("T", **function("f"))))
     execution.input = AWKWARD
-    rows = [(execution.pk, "Stop", AWKWARD, 1), (execution.pk, "Stop", "", 2)]
-    change = recording.Recorded()
-    statement = merged.inserting("console_inboxmessage", "execution_id, kind, body, created_ms")
-    change.add(statement, rows)
+    messages = [(execution.pk, "Stop", AWKWARD, 1), (execution.pk, "Stop", "", 2)]
+    change = rows.Recorded()
+    statement = rows.inserting("console_inboxmessage", "execution_id, kind, body, created_ms")
+    change.add(statement, messages)
     assert merged.commit([change]) == {}
     stored = InboxMessage.objects.order_by("created_ms").values_list("body", flat=True)
     assert list(stored) == [AWKWARD, ""]
@@ -227,12 +228,12 @@ def test_nobody_waits_for_the_keys_of_another(monkeypatch: pytest.MonkeyPatch) -
             silent.wait(30)
         return [next(keys)]
 
-    monkeypatch.setattr(merged, "_take_keys", take)
+    monkeypatch.setattr(rows, "_take_keys", take)
     with ThreadPoolExecutor(2) as threads:
 
         def ask(name: str) -> int:
             threading.current_thread().name = name
-            return merged.next_key("nowhere", "id")
+            return rows.next_key("nowhere", "id")
 
         first = threads.submit(ask, "silent")
         assert asked.wait(30)
@@ -244,10 +245,10 @@ def test_nobody_waits_for_the_keys_of_another(monkeypatch: pytest.MonkeyPatch) -
 def test_an_answer_that_cannot_be_made_ends_no_other(project: Project) -> None:
     """The thread that commits goes on, and the others get their answers."""
     execution = start(create(project, PASS))
-    wrong, right = recording.Recorded(), recorded_step(execution)
-    wrong.result = recording.Late(lambda returned: returned["nothing"])
+    wrong, right = rows.Recorded(), recorded_step(execution)
+    wrong.result = rows.Late(lambda returned: returned["nothing"])
     futures: list[Future[Any]] = [Future(), Future()]
-    assert writer._commit_changes([*zip((wrong, right), futures, strict=True)]) == []
+    assert merged.commit_changes([*zip((wrong, right), futures, strict=True)]) == []
     assert isinstance(futures[0].exception(1), KeyError)
     assert futures[1].result(1) is None
     execution.refresh_from_db()
@@ -257,9 +258,9 @@ def test_an_answer_that_cannot_be_made_ends_no_other(project: Project) -> None:
 def test_what_asks_the_database_is_not_recorded(project: Project) -> None:
     """Neither by a query of the ORM, nor by a row lock, nor by a cursor."""
     start(create(project, WAIT))
-    assert recording.record(RunRow.objects.count) is None
-    assert recording.record(lambda: RunRow.objects.select_for_update().first()) is None
-    assert recording.record(lambda: RunRow.objects.update(failures=7)) is None
+    assert rows.record(RunRow.objects.count) is None
+    assert rows.record(lambda: RunRow.objects.select_for_update().first()) is None
+    assert rows.record(lambda: RunRow.objects.update(failures=7)) is None
     assert set(RunRow.objects.values_list("failures", flat=True)) == {0}
 
 

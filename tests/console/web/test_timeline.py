@@ -193,6 +193,9 @@ def test_the_page_names_where_the_path_was_longest(client: Client, execution: Ex
     shown = text(client.get(page(execution, "?view=timeline")))
     assert re.search(r"<b>Critical path</b>, longest in\s+<span><bdi>", shown)
     assert "on the critical path" in shown
+    bars = client.get(page(execution)).context["timeline"]["bars"]
+    assert bars["i59"][0].critical
+    assert not bars["i57"][0].critical
     past = text(client.get(page(execution, "?at=20")))
     assert "Critical path</b>" not in past
 

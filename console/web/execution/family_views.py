@@ -1,0 +1,34 @@
+"""Answer the page of an execution's family: what is above it, below it, and its replays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from console.web.core import formatting
+from console.web.core.scope import render, scope_of
+from console.web.execution.family import MOST_RELATIVES, MOST_REPLAYS, FamilyPage, family_of
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+
+@require_safe
+def family_page(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
+    """Answer ``tree/``: the executions of one family with their statuses."""
+    execution = scope_of(request).execution(machine_name, execution_name)
+    page = FamilyPage.of(request.GET)
+    context = {
+        "section": "executions",
+        "execution": execution,
+        "machine_name": machine_name,
+        "base": reverse("execution", args=[machine_name, execution.name]),
+        "status": formatting.EXECUTION[execution.status],
+        "family": family_of(execution, page),
+        "begun": page != FamilyPage(),
+        "most": MOST_RELATIVES,
+        "most_replays": MOST_REPLAYS,
+    }
+    return render(request, "execution/family.html", context)
