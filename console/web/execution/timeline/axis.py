@@ -37,6 +37,8 @@ MOST_WORDS = 6
 MOST_TICKS = 6
 _TICK_ROOM = 90
 """Units: what the words of a tick take."""
+_END_ROOM = 150
+"""Units: what the words of the last tick and of the end take on a narrow page."""
 _STEPS = tuple(
     count * unit
     for unit, counts in (
@@ -187,7 +189,7 @@ class AxisSpan:
 
     def _has_room(self, x: float, last: float) -> bool:
         """Tell whether the words of a tick fit: after the last ones, beside folds and the end."""
-        if x - last < _TICK_ROOM or x > WIDTH - _TICK_ROOM:
+        if x - last < _TICK_ROOM or x > WIDTH - _END_ROOM:
             return False
         return not any(
             fold.x - _TICK_ROOM < x < fold.x + fold.width + _TICK_ROOM for fold in self.folds
