@@ -111,6 +111,7 @@ _LEAST_ROLE: dict[str, Role] = {
             "DeleteStateMachineVersion",
             "TagResource",
             "UntagResource",
+            "CreateApprovalLink",
             "CreateStartLink",
             "RevokeStartLink",
             "PutMaskedPaths",

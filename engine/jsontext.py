@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from engine.errors import JsonTextError
+from engine.json_errors import error_column, error_message
 
 MAX_DEPTH = 500
 _MAX_DIGITS = 1000
+_NOT_FINITE = "enable JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS to allow"  # Jackson's words
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
 def _reject_constant(name: str) -> NoReturn:
-    raise JsonTextError(f"Non-standard token '{name}': numbers must be finite")
+    raise JsonTextError(f"Non-standard token '{name}': {_NOT_FINITE}")
 
 
 def _parse_float(text: str) -> float:
@@ -54,7 +56,7 @@ def loads(text: str, *, max_bytes: int | None = None, max_depth: int = MAX_DEPTH
         value = _decode(text)
     except json.JSONDecodeError as error:
         raise JsonTextError(
-            _error_message(text, error), error.lineno, _error_column(text, error)
+            error_message(text, error), error.lineno, error_column(text, error)
         ) from None
     except RecursionError:
         raise JsonTextError(f"nested deeper than {max_depth} levels") from None
@@ -98,31 +100,6 @@ def nesting_depth(text: str) -> int:
 
 
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
-_WORD = re.compile(r"\w+")
-
-
-def _error_column(text: str, error: json.JSONDecodeError) -> int:
-    """Return the column that the service's parser names: behind a word it does not know."""
-    word = _WORD.match(text, error.pos)
-    return error.colno + (len(word[0]) if word and error.msg == "Expecting value" else 0)
-
-
-def _error_message(text: str, error: json.JSONDecodeError) -> str:
-    """Return the message of Jackson, the service's parser, in the cases that are known."""
-    rest = text[error.pos :]
-    if not rest.strip():
-        return f"Unexpected end-of-input at line {error.lineno}, column {error.colno}"
-    word = _WORD.match(rest)
-    if word and error.msg == "Expecting value":
-        return (
-            f"Unrecognized token '{word[0]}': was expecting "
-            "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
-        )
-    first = rest[0]
-    message = f"Unexpected character ('{first}' (code {ord(first)}))"
-    if "property name" in error.msg:
-        return f"{message}: was expecting double-quote to start field name"
-    return f"{message} at line {error.lineno}, column {error.colno}: {error.msg}"
 
 
 # -- how large a payload may be --------------------------------------------------------------------

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 ENGINE_ORDER: tuple[tuple[str, ...], ...] = (
     # Each line may import from itself and from those above; the longest name decides.
-    ("engine.errors", "engine.jsontext", "engine.execution_status"),
+    ("engine.errors", "engine.json_errors", "engine.jsontext", "engine.execution_status"),
     ("engine.data",),
     ("engine.language",),
     ("engine.history.event_types",),

@@ -208,7 +208,7 @@ def _check_and_run(scope: dict[str, Any], headers: Headers, body: bytes, request
     operation = service.operation(name)
     service.handler(name)  # or there is no such action here, for nobody
     authorize(principal, service.permission(name))
-    params = _parse_params(headers, body)
+    params = parse_params(headers, body)
     shapes.check_params(operation, params)
     about = {"execution": params["executionArn"]} if params.get("executionArn") else {}
     bind_contextvars(request_id=request_id, operation=name, **about)
@@ -318,7 +318,8 @@ def _may_use(key_id: str) -> bool:
     return access.principal_of_key(key_id) is not None
 
 
-def _parse_params(headers: Headers, body: bytes) -> dict[str, Any]:
+def parse_params(headers: Headers, body: bytes) -> dict[str, Any]:
+    """Return the object of a body in JSON or CBOR; raise ``SerializationException``."""
     params = cbor.loads(body or b"\xa0") if cbor.is_cbor(headers) else parse_json(body)
     if not isinstance(params, dict):
         raise ProtocolError(

@@ -92,7 +92,10 @@ PUBLIC = {
         *("audit", "epoch", "identity", "merged", "outages", "project_names"),
         *("refusals", "signals", "writer"),
     ),
-    "state": ("health", "history", "history_columns", "inbox", "step_rows", "transition_rate"),
+    "state": (
+        *("health", "history", "history_columns", "inbox", "open_work", "step_rows"),
+        "transition_rate",
+    ),
     "machines": (
         *("activity_limits", "drafts", "log_groups", "machine_options", "machines"),
         *("revisions", "tags", "versions"),
@@ -105,11 +108,19 @@ PUBLIC = {
     "executions": (
         *("bulk", "children", "engine_failures", "failed_states", "find", "imports"),
         "max_duration",
-        *("redrive", "replay", "retention", "start", "step", "stop"),
+        *("read_steps", "redrive", "replay", "retention", "start", "step", "stop"),
     ),
     "map_runs": ("map_counts", "map_items", "map_runs", "map_tasks"),
     "people": (
-        *("invitations", "login_attempts", "login_links", "masks", "notes", "people"),
+        *(
+            "approval_links",
+            "invitations",
+            "login_attempts",
+            "login_links",
+            "masks",
+            "notes",
+            "people",
+        ),
         *("reset", "sample_project", "saved_views", "shares"),
     ),
 }

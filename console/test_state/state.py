@@ -51,6 +51,7 @@ def try_state(principal: Principal, region: str, params: dict[str, Any]) -> dict
         arns.check_role(params["roleArn"])
     machine, name = _parse(params)
     state = machine.block.states[name]
+    _check_variables(params.get("variables"))
     mock = mocks.check_mock(params, state)
     if mock is None and type(state).__name__ in _MOCKABLE:
         # it calls what the definition in the request names: as much as to make a machine and run it
@@ -121,6 +122,18 @@ def _parse(params: dict[str, Any]) -> tuple[engine.Machine, str]:
         problems = ", ".join(str(diagnostic) for diagnostic in error.diagnostics)
         msg = f"Invalid State Machine Definition: '{problems}'"
         raise InvalidDefinition(msg, tuple(error.diagnostics)) from None
+
+
+def _check_variables(text: str | None) -> None:
+    """Raise ValidationException unless variables are a JSON object, or none are given."""
+    if not text:
+        return
+    try:
+        variables = engine.loads(text)
+    except engine.JsonTextError as error:
+        raise ValidationException(f"Invalid Variables provided: {error}") from None
+    if not isinstance(variables, dict):
+        raise ValidationException("Invalid Variables provided: Variables must be a JSON object.")
 
 
 def _check(params: dict[str, Any], state: Any, mock: engine.Mock | None) -> None:

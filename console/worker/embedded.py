@@ -22,6 +22,7 @@ from console.statuses import DueKind, ExecutionStatus, TaskKind, TaskStatus, Top
 from console.store.db import epoch, identity, signals
 from console.store.executions import step
 from console.store.state import inbox, transition_rate
+from console.store.state.open_work import OpenWork, find_open_work
 from console.store.tasks import claim, lost_calls, schedule, workers
 from console.worker import task_delivery
 from console.worker.call_pool import CallPool
@@ -30,7 +31,7 @@ from console.worker.crash_journal import JOURNAL
 from console.worker.maintenance import Maintenance
 from console.worker.retrying import log_errors
 from console.worker.stepping import Stepping
-from console.worker.timer_queue import TimerQueue
+from console.worker.timer_queue import HORIZON_MS, TimerQueue
 from console.worker.worker_lock import WorkerLock
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class Embedded:
         self._timers = TimerQueue(self._due)
         self._threads: list[threading.Thread] = []
         self._listeners: list[Callable[[], None]] = []
+        self._work: OpenWork | None = None  # as the last sweep found it
 
     # -- life --------------------------------------------------------------------------------------
 
@@ -266,12 +268,16 @@ class Embedded:
     def sweep(self) -> None:
         """Find in the rows whatever can go on."""
         share = self._share()
-        if share.leads:
+        work = self._work = find_open_work(HORIZON_MS)
+        if work.messages and share.leads:
             inbox.drop_stale()
-        self._sweep_runs(share)
-        self._timers.refill(share)
-        self._sweep_tasks(share)
-        self._maintenance.sweep(share)
+        if work.messages or work.runs or work.timers:
+            self._sweep_runs(share)
+        if work.timers or work.deadlines:
+            self._timers.refill(share)
+        if work.tasks:
+            self._sweep_tasks(share)
+        self._maintenance.sweep(share, work)
         self._waits.look()
         self._replace_hung()
 

@@ -34,6 +34,7 @@ from console.worker.retrying import log_errors
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
+    from console.store.state.open_work import OpenWork
     from console.store.tasks.workers import Share
 
 log = structlog.get_logger(__name__)
@@ -70,23 +71,27 @@ class Maintenance:
         self._years_at = 0.0
         self._stopped = threading.Event()
 
-    def sweep(self, share: Share) -> None:
-        """Find in the rows of a share what there is to do; who leads does what one does for all."""
-        for execution_id, task in map_tasks.scheduled_maps():
+    def sweep(self, share: Share, work: OpenWork) -> None:
+        """Find in the rows of a share what there is to do; who leads does what one does for all.
+
+        ``work``: the kinds of work that there may be.
+        """
+        for execution_id, task in map_tasks.scheduled_maps() if work.tasks else ():
             if share.has(execution_id):
                 self.map_scheduled(execution_id, task)
-        for number in filter(share.has, map_runs.running_map_runs()):
+        for number in filter(share.has, map_runs.running_map_runs() if work.map_runs else ()):
             self.map_run_changed(number)
-        for number in filter(share.has, children.to_end()):
+        for number in filter(share.has, children.to_end() if work.children else ()):
             self._once(("children", number), partial(children.end_child, number))
         if share.leads:
-            self._lead()
+            self._lead(work)
 
-    def _lead(self) -> None:
+    def _lead(self, work: OpenWork) -> None:
         """Do what one does for all."""
-        for number in bulk.running_jobs():
+        for number in bulk.running_jobs() if work.bulk_jobs else ():
             self._bulk_job(number)
-        self._once("deletions", machines.finish_deletions)
+        if work.deletions:
+            self._once("deletions", machines.finish_deletions)
         if time.monotonic() >= self._cleaning_at:
             self._cleaning_at = time.monotonic() + CLEANING_EVERY_S
             self._once("events", deliveries.remove_old_events)
@@ -103,7 +108,8 @@ class Maintenance:
         if days is not None and time.monotonic() >= self._retention_at:
             self._retention_at = time.monotonic() + RETENTION_EVERY_S
             self._once("retention", partial(self._prune, days))
-        self.events()
+        if work.events:
+            self.events()
 
     def stop(self, seconds: float) -> None:
         """Take no more and wait a little for what is under way."""

@@ -94,7 +94,7 @@ API = {
 LEAST = {action: role for role, text in API.items() for action in text.split()}
 
 PAGE = {
-    (ANYBODY, ANYBODY): "login login-link invitation",
+    (ANYBODY, ANYBODY): "login login-link invitation approval",
     (ANYBODY, None): "shared prometheus healthz readyz",
     (None, ANYBODY): "start-link reset",
     (None, SIGNED_IN): "logout preferences",
@@ -104,12 +104,12 @@ PAGE = {
         execution-export execution-scenario execution-svg executions executions-updates
         failures family grid insights machine machine-logs machine-mermaid machine-metrics
         machine-svg machine-updates machines map-run-delta moment outline overview
-        overview-updates palette payload ran-definition ran-text schedule step targets tasks
+        overview-updates palette payload ran-definition ran-text schedule step targets
         view-count
     """,
     ("viewer", "viewer"): "keys password",
     (None, "viewer"): "key columns",
-    ("viewer", "operator"): "bulk bulk-job import map-run task",
+    ("viewer", "operator"): "bulk bulk-job import map-run task tasks",
     ("operator", "operator"): "start replay stop redrive share test",
     (None, "operator"): "reveal note remark import-delete views send-again",
     ("viewer", "editor"): """
@@ -118,7 +118,7 @@ PAGE = {
     """,
     ("editor", "editor"): "new edit delete rule-delete schedule-delete",
     (None, "editor"): """
-        check draft edit-graph new-draft sample-start start-link-revoke rule-switch
+        approval-link check draft edit-graph new-draft sample-start start-link-revoke rule-switch
         schedule-switch target-add target-remove
     """,
     ("viewer", "owner"): "team",

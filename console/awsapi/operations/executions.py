@@ -128,7 +128,9 @@ def redrive(call: Call) -> dict[str, Any]:
 def list_page(call: Call) -> dict[str, Any]:
     """ListExecutions of a machine or Map Run, newest first."""
     params = call.params
-    if bool(params.get("stateMachineArn")) == bool(params.get("mapRunArn")):
+    if not params.get("stateMachineArn") and not params.get("mapRunArn"):
+        raise ValidationException("Must provide a StateMachine ARN or MapRun ARN")  # [measured]
+    if params.get("stateMachineArn") and params.get("mapRunArn"):
         raise ValidationException("Must specify exactly one of: [stateMachineArn, mapRunArn]")
     if params.get("stateMachineArn") and params.get("redriveFilter"):
         raise ValidationException("redriveFilter can only be specified with mapRunArn")

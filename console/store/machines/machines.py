@@ -154,7 +154,7 @@ def update_machine(
     Raises ConflictException, MissingRequiredParameter if nothing is given, InvalidDefinition,
     InvalidArn (role), StateMachineDeleting, StateMachineDoesNotExist.
     """
-    if definition is None and role_arn is None and logging is None and tracing is None:
+    if {definition, role_arn, logging, tracing, encryption} == {None}:
         raise ServiceError(ErrorCode.MissingRequiredParameter, _MISSING)
     # A definition that is there already may break a rule that came after it. It runs on, so it must
     # not stand in the way of a change of the role or the log group.

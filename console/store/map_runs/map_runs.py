@@ -20,8 +20,9 @@ from console.models import Execution, MapRun
 from console.statuses import ExecutionStatus, MachineStatus, MapRunStatus, Topic
 from console.store.db import audit, signals
 from console.store.db.writer import write
-from console.store.executions import redrive, step
+from console.store.executions import redrive
 from console.store.executions.engine_failures import MAX_FAILURES
+from console.store.executions.read_steps import status_above
 from console.store.executions.start import insert_execution
 from console.store.machines import machines
 from console.store.map_runs import map_items, map_tasks
@@ -134,7 +135,7 @@ def _ends_with_its_machine(run: MapRun) -> bool:
 
 def _is_being_deleted(run: MapRun) -> bool:
     machine = run.parent.state_machine  # None: the parent is a child of a Map Run itself
-    status = machine.status if machine else step.status_above(run.state_machine_arn)
+    status = machine.status if machine else status_above(run.state_machine_arn)
     return status == MachineStatus.DELETING
 
 

@@ -214,6 +214,7 @@ _FILES = (
     "graph.css",
     "editor.css",
     "lists.css",
+    "tasks.css",
     "overview.css",
     "charts.css",
     "execution.css",

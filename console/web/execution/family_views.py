@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from console.web.core import formatting
 from console.web.core.scope import render, scope_of
 from console.web.execution.family import MOST_RELATIVES, MOST_REPLAYS, FamilyPage, family_of
+from console.web.execution.page_parts import base_context
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -21,11 +20,7 @@ def family_page(request: HttpRequest, machine_name: str, execution_name: str) ->
     execution = scope_of(request).execution(machine_name, execution_name)
     page = FamilyPage.of(request.GET)
     context = {
-        "section": "executions",
-        "execution": execution,
-        "machine_name": machine_name,
-        "base": reverse("execution", args=[machine_name, execution.name]),
-        "status": formatting.EXECUTION[execution.status],
+        **base_context(execution, machine_name),
         "family": family_of(execution, page),
         "begun": page != FamilyPage(),
         "most": MOST_RELATIVES,

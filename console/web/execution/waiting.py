@@ -57,6 +57,17 @@ class OpenTask:
     answerable: bool
 
     @property
+    def key(self) -> str:
+        """Return the numbers of the execution and of the task, for a form."""
+        return f"{self.row.execution_id}-{self.row.task}"
+
+    @property
+    def approvable(self) -> bool:
+        """Tell whether it waits for a person, not for the answer of a worker that has taken it."""
+        taken = self.row.kind == TaskKind.ACTIVITY and self.row.started_ms is not None
+        return self.answerable and not taken
+
+    @property
     def since_ms(self) -> int:
         """Return when its worker or call began, before that when it was scheduled."""
         return self.row.started_ms or self.row.scheduled_ms

@@ -176,6 +176,19 @@ def _parse_number(text: str) -> int:
     return int(text)
 
 
+def parse_path(text: str) -> tuple[str | int, ...]:
+    """Return the steps of a path such as ``order.items[0].sku`` or ``$.order``.
+
+    Raise ``ValueError`` with words for the reader.
+    """
+    path = text.removeprefix("$").removeprefix("input.")
+    path = path if path.startswith((".", "[")) else f".{path}"
+    if not re.fullmatch(rf"(?:{_STEP})+", path):
+        msg = f"Got “{visible_text(text[:40])}”, wanted a path such as order.items[0].sku."
+        raise ValueError(msg)
+    return _parse_path(path)
+
+
 def _parse_path(path: str) -> tuple[str | int, ...]:
     steps: list[str | int] = []
     for step in re.findall(_STEP, path):

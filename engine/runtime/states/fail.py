@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine import jsontext
+from engine.data import jsonata
+from engine.data.result_types import unexpected_type_error
 from engine.errors import InterpreterError, StatesError
 from engine.runtime import flow
 
@@ -32,7 +35,10 @@ def _evaluate_text(
     if expression is None:
         return None
     value = expression.evaluate(flow.evaluation_scope(turn, frame, turn.input(frame).value))
-    if not isinstance(value, str):
-        msg = f"The {field} field of the Fail state does not evaluate to a string: {value!r}"
-        raise InterpreterError(msg)
-    return value
+    if isinstance(value, str):
+        return value
+    if isinstance(expression, jsonata.Expression_):
+        raise unexpected_type_error(expression, field, "string", value)
+    shown = jsontext.dumps(value)
+    msg = f"The {field} field of the Fail state does not evaluate to a string: {shown}"
+    raise InterpreterError(msg)

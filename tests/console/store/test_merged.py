@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -14,14 +15,27 @@ from django.db import OperationalError, connection
 import engine
 from console.errors import ServiceError
 from console.fast_path import rows
-from console.models import Execution, HistoryEvent, InboxMessage, RunRow, Timer
+from console.models import (
+    EventRule,
+    Execution,
+    HistoryEvent,
+    InboxMessage,
+    MapRun,
+    OutboxEvent,
+    RunRow,
+    Timer,
+)
 from console.store.db import merged, writer
+from console.store.events import outbox
 from console.store.executions import start as start_module
 from console.store.executions import step
 from console.store.state import inbox
+from console.store.tasks import activities, claim, complete
 from tests.console.store.helpers import (
+    ACTIVITY,
     PASS,
     WAIT,
+    WORK,
     assert_nothing_wrong,
     create,
     drain,
@@ -43,6 +57,7 @@ TWO_WAITS = {
         "Second": {"Type": "Wait", "Seconds": 3600, "End": True},
     },
 }
+FAIL = {"StartAt": "F", "States": {"F": {"Type": "Fail"}}}
 AWKWARD = '{"a": "\\"quoted\\" \\\\ {braces}, NULL \\n \u00fc \U0001f600"}'
 
 
@@ -271,3 +286,89 @@ def _address() -> dict[str, Any]:
         "user": settings["USER"],
         "dbname": settings["NAME"],
     }
+
+
+# -- what commits with others ----------------------------------------------------------------------
+
+
+def test_children_of_map_runs_are_counted_together(project: Project) -> None:
+    """Each Map Run gets the sum of its own, by one statement."""
+    passes, fails = create(project, PASS), create(project, FAIL, "fails")
+    parent = start(create(project, WAIT, "parent"))
+    map_runs = [map_run(parent, task) for task in (1, 2)]
+    executions = [start(machine) for machine in (passes, passes, fails, passes, fails)]
+    for number, execution in enumerate(executions):
+        execution.map_run = map_runs[number // 3]
+        execution.save()
+    assert merged.commit([recorded_step(execution) for execution in executions]) == {}
+    counted = MapRun.objects.order_by("task").values_list("succeeded", "failed", "aborted")
+    assert list(counted) == [(2, 1, 0), (1, 1, 0)]
+
+
+def map_run(parent: Execution, task: int) -> MapRun:
+    """Return a Map Run."""
+    return MapRun.objects.create(
+        parent=parent,
+        task=task,
+        arn=f"{parent.arn}/{task}",
+        state_machine_arn=f"{parent.state_machine_arn}/label",
+        definition_id=parent.definition_id,
+        total=3,
+        start_ms=1,
+    )
+
+
+def test_the_event_of_an_end_is_written_with_others(project: Project) -> None:
+    """It says what the one says that a step makes which is written by itself."""
+    EventRule.objects.create(
+        project=project, arn="rule", name="rule", region="us-east-1", pattern="{}", created_ms=1
+    )
+    outbox.forget_rules()
+    machine = create(project, one("P", Type="Pass", Result={"a": "b"}))
+    executions = [start(machine, number) for number in range(3)]
+    OutboxEvent.objects.all().delete()
+    alone = executions.pop()
+    drain_alone(alone)
+    assert merged.commit([recorded_step(execution) for execution in executions]) == {}
+    bodies = [json.loads(event.body) for event in OutboxEvent.objects.order_by("pk")]
+    assert [body["detail"].pop("executionArn") for body in bodies] == [
+        execution.arn for execution in (alone, *executions)
+    ]
+    details = [body["detail"] for body in bodies]
+    assert [detail["status"] for detail in details] == ["SUCCEEDED"] * 3
+    assert [detail["output"] for detail in details] == ['{"a":"b"}'] * 3
+    for detail in details:
+        assert detail.pop("stopDate") >= detail.pop("startDate")
+        assert detail.pop("name")
+        assert detail.pop("input") is not None
+    assert details[1:] == details[:1] * 2
+    outbox.forget_rules()
+
+
+def drain_alone(execution: Execution) -> None:
+    """Take a step whose change is not recorded."""
+    loaded = step.load_step(execution.pk)
+    assert loaded is not None
+    steps = step.advance_run(loaded)
+    writer.write(lambda: step.commit_step(loaded, steps))
+
+
+def test_an_outcome_by_its_token_is_written_with_others(project: Project) -> None:
+    """The second one of a task is refused, as if there were no merging."""
+    activities.create_activity(project, "us-east-1", "work")
+    executions = [start(create(project, WORK, f"works-{number}")) for number in range(2)]
+    for execution in executions:
+        drain(execution)
+    taken = [claim.take_activity_task(ACTIVITY) for _ in executions]
+    outcomes = [complete.pending_success(task.token, "1", project) for task in taken if task]
+    late = complete.pending_failure(taken[0].token, "Late", None, project) if taken[0] else None
+    changes = [rows.record(outcome._change) for outcome in outcomes]
+    assert late is not None
+    late_change = rows.record(late._change)
+    assert merged.commit([change for change in changes if change]) == {}
+    assert late_change is not None
+    assert list(merged.commit([late_change])) == [0]
+    with pytest.raises(ServiceError, match="Task Timed Out"):
+        late.now()
+    assert [drain(execution).status for execution in executions] == ["SUCCEEDED"] * 2
+    assert_nothing_wrong()
