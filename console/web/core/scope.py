@@ -240,6 +240,7 @@ _FILES = (
     "history.js",
     "picture.js",
     "time.js",
+    "timeline.js",
     "keys.js",
     "palette.js",
     "selection.js",
