@@ -69,6 +69,7 @@ class ErrorCode(StrEnum):
     InvalidNextToken = "InvalidNextToken"  # not issued for this request
     InvalidParameterCombination = "InvalidParameterCombination"  # these do not go together
     InvalidParameterValue = "InvalidParameterValue"  # bad, or out of range
+    LimitExceeded = "LimitExceeded"  # as many alarms as allowed
     MissingParameter = "MissingParameter"
     # every service: https://docs.aws.amazon.com/step-functions/latest/apireference/CommonErrors.html
     AccessDeniedException = "AccessDeniedException"  # the caller's role does not allow it

@@ -62,7 +62,7 @@ def put_alarm(
 
     ``fields``: columns of ``Alarm``, checked. ``revision``: of the alarm that the change was made
     from, "" for a new one, None whatever is there. Raise InvalidParameterValue and, if there are
-    too many, LimitExceededException.
+    too many, LimitExceeded.
     """
     _check_name(name)
     now_ms = clock.now_ms()
@@ -74,7 +74,7 @@ def put_alarm(
         if alarm is None:
             if known.count() >= MOST_ALARMS:
                 raise ServiceError(
-                    ErrorCode.LimitExceededException, f"There are {MOST_ALARMS} alarms already"
+                    ErrorCode.LimitExceeded, f"There are {MOST_ALARMS} alarms already"
                 )
             alarm = Alarm(
                 project=project,

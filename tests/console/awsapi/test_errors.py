@@ -42,6 +42,7 @@ COMMON = {
 }
 """Code -> what it is about. AWS's "Common Errors" name them for every operation."""
 TRANSLATED = "console.awsapi.paging raises it; the operation answers its service's own code"
+NO_CODE = "the model of the alarm actions names no code for a bad value; the other actions have this"
 SAME_AS_STATISTICS = "GetMetricStatistics has it for the same mistake; GetMetricData has no code"
 EXCUSED: dict[tuple[str, str], str] = {
     ("CreateStateMachine", "ServiceQuotaExceededException"): "a new machine has no version yet",
@@ -59,6 +60,11 @@ EXCUSED: dict[tuple[str, str], str] = {
     ("StartSyncExecution", "ExecutionLimitExceeded"): "of Standard machines, which it refuses",
     ("GetMetricData", "InvalidParameterValue"): SAME_AS_STATISTICS,
     ("GetMetricData", "MissingParameter"): SAME_AS_STATISTICS,
+    ("DescribeAlarms", "InvalidParameterCombination"): NO_CODE,
+    ("PutMetricAlarm", "InvalidParameterCombination"): NO_CODE,
+    ("PutMetricAlarm", "InvalidParameterValue"): NO_CODE,
+    ("PutMetricAlarm", "MissingParameter"): NO_CODE,
+    ("SetAlarmState", "InvalidParameterValue"): NO_CODE,
     ("ListMetrics", "InvalidNextToken"): "GetMetricData has it for the same mistake",
     **{
         (action, "InvalidToken"): TRANSLATED
