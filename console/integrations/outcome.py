@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from console.integrations import targets
 
 if TYPE_CHECKING:
+    from console.functions.pool import CallRecord
     from console.integrations.home import Home
 
 
@@ -52,9 +53,10 @@ class TaskAttempt:
 
 @dataclass(frozen=True, slots=True)
 class Succeeded:
-    """The result, as JSON text."""
+    """The result, as JSON text. ``record``: of the call of a function in its own process."""
 
     output: str
+    record: CallRecord | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +64,13 @@ class Failed:
     """The error's name and cause; either may be absent.
 
     ``refused``: the call that should begin a job, or hand out the token, was not taken.
+    ``record``: of the call of a function in its own process.
     """
 
     error: str | None
     cause: str | None = None
     refused: bool = False
+    record: CallRecord | None = field(default=None, compare=False)
 
 
 def unusable_parameters(task: TaskAttempt, problem: str) -> Failed:

@@ -209,8 +209,9 @@ def _worked(work: claim.ClaimedTask, task: TaskAttempt) -> integrations.Outcome:
     activity = targets.find_activity(name, task.project, sample=task.sample)
     if activity is None:  # it was when the task was offered
         return Failed("States.TaskFailed", f"No callable works the activity {name} here any more")
-    with JOURNAL.of(work.execution_id, work.task):
-        return function.call_python(activity[0], name, task)
+    in_process = function.shares_process(activity.options)
+    with JOURNAL.of(work.execution_id, work.task) if in_process else nullcontext():
+        return function.call_python(activity.target, name, task, activity.options)
 
 
 def _mocked(work: claim.ClaimedTask) -> integrations.Outcome | None:
