@@ -66,6 +66,7 @@ class CallRecord:
     the process has had, 0 if that is not known.
     """
 
+    function: str = ""
     request: str = ""
     started_ms: int = 0
     memory_limit_mb: int = 0
@@ -101,6 +102,7 @@ class ProcessPool:
         """Make a call in a process of its function, and return whatever comes of it."""
         worker = self._take(call.key)
         record = CallRecord(
+            function=call.key.name,
             memory_limit_mb=call.key.options.memory_mb or int(DEFAULT_MEMORY_MB),
             request=str(uuid.uuid4()),
             started_ms=int(time.time() * 1000),

@@ -121,12 +121,12 @@ class InvocationError(Exception):
         self, name: str, message: str, request: str, stack_trace: list[str] | None = None
     ) -> None:
         super().__init__(message)
-        self.name = name
+        self.name, self.message, self.stack_trace = name, message, stack_trace or []
         report = {
             "errorMessage": message,
             "errorType": name,
             "requestId": request,
-            "stackTrace": stack_trace or [],
+            "stackTrace": self.stack_trace,
         }
         self.cause = json.dumps(report, ensure_ascii=False, separators=(",", ":"))
 
@@ -292,6 +292,8 @@ class FunctionRunner:
             name, message = type(error).__name__, str(error)
             failure = {"error": name, "message": message, "stack": _stack_trace(error)}
         took = (time.perf_counter() - begun) * 1000
+        if failure:
+            _print_error(failure["error"], failure["message"], failure["stack"])
         self._answer(setup["request"], {**failure, "init_ms": took}, "")
 
     def _call(self, header: dict[str, Any], event: bytes) -> None:
@@ -305,6 +307,7 @@ class FunctionRunner:
             text = invoke_handler(self._load, json.loads(event), context)
         except InvocationError as error:
             outcome, text = {"error": error.name}, error.cause
+            _print_error(error.name, error.message, error.stack_trace)
         except SystemExit as error:
             _leave(error)
         outcome["ms"] = (time.perf_counter() - begun) * 1000
@@ -403,6 +406,15 @@ def _used_memory_mb() -> int:
         return 0
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return math.ceil(used / (1024 * 1024 if sys.platform == "darwin" else 1024))
+
+
+def _print_error(name: str, message: str, stack_trace: list[str]) -> None:
+    """Write an error to the output as Lambda's runtime does."""
+    trace = "".join(["Traceback (most recent call last):\n", *stack_trace]) if stack_trace else ""
+    try:
+        sys.stdout.write(f"[ERROR] {name}: {message}\n{trace}")
+    except (OSError, ValueError, AttributeError):  # the function has closed or replaced it
+        return
 
 
 def _flush() -> None:

@@ -73,9 +73,10 @@ def _call_function(found: FoundFunction, arn: str, task: TaskAttempt) -> Outcome
     answer = engine.loads(outcome.output)
     latency_ms = int((time.monotonic() - begun) * 1000)
     if isinstance(answer, dict) and "Output" in answer:
-        return Succeeded(engine.dumps(_result([], {}, latency_ms) | answer))
+        whole = engine.dumps(_result([], {}, latency_ms) | answer)
+        return Succeeded(whole, record=outcome.record)
     text = answer if isinstance(answer, str) else outcome.output
-    return Succeeded(engine.dumps(_result([text], {}, latency_ms)))
+    return Succeeded(engine.dumps(_result([text], {}, latency_ms)), record=outcome.record)
 
 
 # -- the service -----------------------------------------------------------------------------------

@@ -90,6 +90,7 @@ class Submitted:
     output: str
     job: str = ""
     look_s: float = 0.0
+    record: CallRecord | None = field(default=None, compare=False)
 
 
 Outcome = Succeeded | Failed | Submitted

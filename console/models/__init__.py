@@ -29,6 +29,7 @@ from console.models.executions import (
     TaskRow,
     Timer,
 )
+from console.models.function_logs import FunctionLog
 from console.models.logs import LogGroup, LogRoute
 from console.models.machines import (
     Activity,
@@ -77,6 +78,7 @@ __all__ = [
     "EventTarget",
     "Execution",
     "ExecutionNote",
+    "FunctionLog",
     "HistoryEvent",
     "InboxMessage",
     "Invitation",

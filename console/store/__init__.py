@@ -103,7 +103,15 @@ PUBLIC = {
     ),
     "events": ("deliveries", "outbox", "rules", "scheduler", "start_links"),
     "executions": (
-        *("bulk", "children", "engine_failures", "failed_states", "find", "imports"),
+        *(
+            "bulk",
+            "children",
+            "engine_failures",
+            "failed_states",
+            "find",
+            "function_logs",
+            "imports",
+        ),
         "max_duration",
         *("redrive", "replay", "retention", "start", "step", "stop"),
     ),

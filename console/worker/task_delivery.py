@@ -22,6 +22,7 @@ from console.store.executions import children
 from console.store.tasks import claim, jobs, schedule
 from console.worker import own_calls
 from console.worker.crash_journal import JOURNAL
+from console.worker.function_logs import LOGS
 from console.worker.retrying import retry_during_outage
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ def call_task(execution_id: int, number: int) -> own_calls.Waiting | UnrecordedO
                 log.info("a task had ended before its call")
             return called if isinstance(called, own_calls.Waiting) else None
         outcome = _outcome(work)
+        if outcome.record is not None:
+            LOGS.add(work.execution_id, work.task, outcome.record.function, outcome.record)
         waits_for_call = work.kind in schedule.CALLED and not work.pattern
         if waits_for_call and not isinstance(outcome, Submitted):
             return UnrecordedOutcome(work, outcome, own_calls.outcome_message(work, outcome))
