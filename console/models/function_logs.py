@@ -33,7 +33,8 @@ class FunctionLog(models.Model):
 
     class Meta:
         indexes: ClassVar = [
-            models.Index(fields=["execution", "task"], name="function_log_of_task")
+            models.Index(fields=["execution", "task"], name="function_log_of_task"),
+            models.Index(fields=["function", "started_ms"], name="function_log_by_function"),
         ]
 
     def __str__(self) -> str:
