@@ -71,7 +71,7 @@ def parse_arn(text: str, *kinds: str) -> Arn:
     parts = text.split(":", 6)
     if len(parts) < 2 or parts[0] != "arn":  # noqa: PLR2004 - "arn" and something
         raise ServiceError(ErrorCode.InvalidArn, f"Invalid Arn: 'Invalid ARN prefix: {text}'")
-    if len(parts) < 7 or parts[2] != "states" or not parts[6]:  # noqa: PLR2004 - seven parts
+    if len(parts) < 7 or parts[2] != "states" or not parts[6] or "\x00" in text:  # noqa: PLR2004
         raise ServiceError(ErrorCode.InvalidArn, f"Invalid Arn: '{text}'")
     arn = Arn(text, parts[1], parts[3], parts[4], parts[5], parts[6])
     if kinds and arn.kind not in kinds:
@@ -82,7 +82,7 @@ def parse_arn(text: str, *kinds: str) -> Arn:
 
 def check_unlabelled(machine_arn: str) -> None:
     """Raise ``ValidationException`` for the ARN of a Distributed Map state in a machine."""
-    if "/" in machine_arn:
+    if "/" in machine_arn.partition(":stateMachine:")[2]:
         raise ValidationException(
             "This operation does not support state machine ARNs that refer to a Distributed Map "
             "state",
@@ -98,6 +98,6 @@ def check_name(name: str) -> None:
 
 def check_role(role_arn: str) -> None:
     """Raise ``InvalidArn`` for a role that is no IAM role's ARN; whether it exists is not asked."""
-    known = re.match(r"arn:aws[a-z-]*:iam::\d{12}:role/.+", role_arn)
+    known = re.match(r"arn:aws[a-z-]*:iam::\d{12}:role/[^\x00]+", role_arn)
     if known is None or len(role_arn) > _LONGEST:
         raise ServiceError(ErrorCode.InvalidArn, f"Invalid Role Arn: '{role_arn[:_LONGEST]}'")

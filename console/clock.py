@@ -7,8 +7,9 @@ monotonic clock is measured every half minute: a jump of the local time of day c
 from __future__ import annotations
 
 import time
+from functools import cache
 
-from django.db import Error, connection
+from django.db import DEFAULT_DB_ALIAS, Error, connection, connections
 
 _MEASURE_EVERY_S = 30.0
 _offset: tuple[float, float] | None = None  # (seconds to add, when measured), monotonic clock
@@ -16,9 +17,14 @@ _offset: tuple[float, float] | None = None  # (seconds to add, when measured), m
 
 def now_ms() -> int:
     """Return epoch milliseconds by the database's clock."""
-    if connection.vendor != "postgresql":
+    if _shares_clock():
         return time.time_ns() // 1_000_000
     return int((offset_s() + time.monotonic()) * 1000)
+
+
+@cache
+def _shares_clock() -> bool:
+    return str(connections.settings[DEFAULT_DB_ALIAS]["ENGINE"]).endswith("sqlite3")
 
 
 def offset_s() -> float:

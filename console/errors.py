@@ -72,6 +72,7 @@ class ErrorCode(StrEnum):
     MissingParameter = "MissingParameter"
     # every service: https://docs.aws.amazon.com/step-functions/latest/apireference/CommonErrors.html
     AccessDeniedException = "AccessDeniedException"  # the caller's role does not allow it
+    ServiceUnavailable = "ServiceUnavailable"  # more calls wait than are answered soon: try again
     ThrottlingException = "ThrottlingException"  # more calls than the project's rate allows
     # the protocol
     IncompleteSignatureException = "IncompleteSignatureException"  # lacks a part
@@ -90,6 +91,7 @@ _HTTP_STATUS = {
     ErrorCode.InternalFailure: 500,
     ErrorCode.RequestEntityTooLargeException: 413,
     ErrorCode.ServiceQuotaExceededException: 402,
+    ErrorCode.ServiceUnavailable: 503,
 }
 """Code -> HTTP status where it is not 400. botocore's models have it for CloudWatch only."""
 

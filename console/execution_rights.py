@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from console.models import Execution, Project
+    from console.store.db.audit import Actor
 
 UNKNOWN = ""
 """Stands for a person nobody knows of."""
@@ -35,6 +36,16 @@ _ROLES = list(Role)
 def names_as_text(names: Iterable[str]) -> str:
     """Return user names as a row keeps them: a JSON array, each name once, sorted."""
     return json.dumps(sorted(set(names)))
+
+
+def people_behind(actor: Actor) -> tuple[str, ...]:
+    """Return the user names whose rights bound what an actor starts or writes."""
+    return actor.acting_for or (actor.name,)
+
+
+def names_behind(actor: Actor) -> str:
+    """Return ``people_behind`` an actor as a row keeps them."""
+    return names_as_text(people_behind(actor))
 
 
 def names_in(text: str | None) -> tuple[str, ...]:

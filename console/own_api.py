@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from console.access import Principal
     from console.store.db.audit import Actor
-    from console.store.db.pending import Pending
     from console.store.db.signals import Channel
+    from console.store.db.writer import Pending
     from console.store.executions.start import Parent
 
 

@@ -220,3 +220,51 @@ class Topic(StrEnum):
     """An event is in the outbox, or a delivery is due. Nothing."""
     RIGHTS = "rights"
     """Roles, keys or a project changed: what is remembered of them is void. Nothing."""
+
+
+class AlarmState(StrEnum):
+    """What an alarm says, by CloudWatch's names."""
+
+    OK = "OK"
+    """What it looks at is as wanted."""
+    ALARM = "ALARM"
+    """What it looks at is not as wanted."""
+    INSUFFICIENT_DATA = "INSUFFICIENT_DATA"
+    """Too little has happened to tell."""
+
+
+class AlarmKind(StrEnum):
+    """What an alarm looks at. But for the metric's, CloudWatch has no word for them."""
+
+    METRIC = "metric"
+    """The values of one metric, as CloudWatch's alarms do."""
+    FAILURE_RATE = "failure-rate"
+    """How many of the executions that ended lately failed or timed out."""
+    NO_SUCCESS = "no-success"
+    """How long ago the last execution succeeded."""
+    DURATION = "duration"
+    """The 95th percentile of the duration, against that of the two weeks before."""
+    STUCK = "stuck"
+    """How long ago a running execution entered the state it is in."""
+
+
+class AlarmComparison(StrEnum):
+    """How an alarm compares the values of a metric with its threshold, by CloudWatch's names."""
+
+    AT_LEAST = "GreaterThanOrEqualToThreshold"
+    ABOVE = "GreaterThanThreshold"
+    BELOW = "LessThanThreshold"
+    AT_MOST = "LessThanOrEqualToThreshold"
+
+
+class MissingData(StrEnum):
+    """What an alarm takes a period without values for, by CloudWatch's names."""
+
+    BREACHING = "breaching"
+    """For one that is not as wanted."""
+    NOT_BREACHING = "notBreaching"
+    """For one that is as wanted."""
+    IGNORE = "ignore"
+    """For none; without any value the state stays."""
+    MISSING = "missing"
+    """For none; without any value there is insufficient data."""

@@ -40,7 +40,17 @@ from engine.history.event_types import DETAILS, EVENT_TYPES, EventType, Family, 
 from engine.history.fold import Trace
 from engine.history.paint import paint
 from engine.history.visits import GroupAttempt, Visit, Visits, VisitStatus
-from engine.jsontext import byte_size, dumps, has_surrogate, loads
+from engine.jsontext import (
+    LIMITS,
+    MAX_BYTES,
+    byte_size,
+    dumps,
+    has_surrogate,
+    is_too_long,
+    loads,
+    payload_limit,
+    use_limits,
+)
 from engine.language import (
     Diagnostic,
     check,
@@ -64,7 +74,6 @@ from engine.language.model import (
 from engine.language.processors import processor_definition
 from engine.language.references import variable_references
 from engine.language.resources import parse_resource, service_actions
-from engine.limits import LIMITS, MAX_BYTES, is_too_long, payload_limit, use_limits
 from engine.replay import SCENARIO, replay
 from engine.runtime.advance import BUDGET, EXECUTION_TIMER, MAX_EXECUTION_S, abandon, advance
 from engine.runtime.commands import (

@@ -93,6 +93,17 @@ class Graph:
     by_name: Mapping[str, str]
     by_id: Mapping[str, Node]
 
+    def states_within(self) -> dict[str, set[str]]:
+        """Return Parallel or Map -> all states within it, at any depth."""
+        owners = {group.id: group.owner for group in self.groups}
+        inside: dict[str, set[str]] = {}
+        for node in self.nodes:
+            owner = owners[node.group]
+            while owner:
+                inside.setdefault(owner, set()).add(node.id)
+                owner = owners[self.by_id[owner].group]
+        return inside
+
 
 def build_graph(machine: Machine) -> Graph:
     """Return the picture of a machine, every state included, nested ones too."""

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from engine.errors import JsonTextError
+from engine.json_errors import error_column, error_message
 
 MAX_DEPTH = 500
 _MAX_DIGITS = 1000
+_NOT_FINITE = "enable JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS to allow"  # Jackson's words
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
 def _reject_constant(name: str) -> NoReturn:
-    raise JsonTextError(f"Non-standard token '{name}': numbers must be finite")
+    raise JsonTextError(f"Non-standard token '{name}': {_NOT_FINITE}")
 
 
 def _parse_float(text: str) -> float:
@@ -53,7 +56,7 @@ def loads(text: str, *, max_bytes: int | None = None, max_depth: int = MAX_DEPTH
         value = _decode(text)
     except json.JSONDecodeError as error:
         raise JsonTextError(
-            _error_message(text, error), error.lineno, _error_column(text, error)
+            error_message(text, error), error.lineno, error_column(text, error)
         ) from None
     except RecursionError:
         raise JsonTextError(f"nested deeper than {max_depth} levels") from None
@@ -97,28 +100,45 @@ def nesting_depth(text: str) -> int:
 
 
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
-_WORD = re.compile(r"\w+")
 
 
-def _error_column(text: str, error: json.JSONDecodeError) -> int:
-    """Return the column that the service's parser names: behind a word it does not know."""
-    word = _WORD.match(text, error.pos)
-    return error.colno + (len(word[0]) if word and error.msg == "Expecting value" else 0)
+# -- how large a payload may be --------------------------------------------------------------------
 
 
-def _error_message(text: str, error: json.JSONDecodeError) -> str:
-    """Return the message of Jackson, the service's parser, in the cases that are known."""
-    rest = text[error.pos :]
-    if not rest.strip():
-        return f"Unexpected end-of-input at line {error.lineno}, column {error.colno}"
-    word = _WORD.match(rest)
-    if word and error.msg == "Expecting value":
-        return (
-            f"Unrecognized token '{word[0]}': was expecting "
-            "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
-        )
-    first = rest[0]
-    message = f"Unexpected character ('{first}' (code {ord(first)}))"
-    if "property name" in error.msg:
-        return f"{message}: was expecting double-quote to start field name"
-    return f"{message} at line {error.lineno}, column {error.colno}: {error.msg}"
+# The limit is the service's of today, or that of an earlier time. A process chooses once, before
+# anything runs (``use_limits``); engines with different limits need different processes.
+
+MAX_BYTES = 262_144
+"""AWS: input, output, arguments and result are at most 256 KiB of UTF-8 JSON text."""
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadLimit:
+    """A limit of ``most`` bytes of UTF-8 or, with the ``unit`` "characters", characters."""
+
+    most: int
+    unit: str = "bytes of UTF-8"
+
+
+LIMITS = {"aws": PayloadLimit(MAX_BYTES), "2019": PayloadLimit(32_768, "characters")}
+"""``2019``: what the service took until September 2020."""
+_used = [LIMITS["aws"]]
+
+
+def use_limits(profile: str) -> None:
+    """Use the limits of a profile; raise ``KeyError`` for one that is not in ``LIMITS``."""
+    _used[0] = LIMITS[profile]
+
+
+def payload_limit() -> PayloadLimit:
+    """Return the limit in use."""
+    return _used[0]
+
+
+def is_too_long(text: str) -> bool:
+    """Tell whether a JSON text is larger than a payload may be."""
+    used = _used[0]
+    if len(text) * 4 <= used.most:
+        return False
+    size = len(text) if used.unit == "characters" else byte_size(text)
+    return size > used.most

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from console.web.core import scope
+
 ROOT = Path(__file__).parent.parent
 TEMPLATES = ROOT / "templates"
 FILES = sorted(path for path in TEMPLATES.rglob("*") if path.is_file())
 LONGEST_LINE = 160  # characters
+LONGEST_SHEET = 500  # lines
 
 _NAME = re.compile(r"""["']([a-z_]+(?:/[a-z_]+)*\.(?:html|svg))["']""")
 
@@ -42,3 +45,17 @@ def test_the_colours_of_both_themes_stand_once() -> None:
     repeated = [name for name, text in sheets.items() if "prefers-color-scheme" in text]
     assert repeated == []
     assert "--bg: light-dark(" in sheets["console.css"]
+
+
+def test_style_sheets_have_one_subject_each() -> None:
+    """No sheet has more than 500 lines: by then some of its rules belong to some pages only."""
+    sheets = [*(ROOT / "static").rglob("*.css")]
+    assert [
+        path.name for path in sheets if path.read_text("utf-8").count("\n") > LONGEST_SHEET
+    ] == []
+
+
+def test_each_script_and_sheet_counts_for_the_version_in_addresses() -> None:
+    """A browser keeps them for long: a change of any of them has to change their addresses."""
+    own = {path.name for path in (ROOT / "static/stepyard").iterdir()} - {"favicon.svg"}
+    assert own == set(scope._FILES)

@@ -1,8 +1,8 @@
 """Receive AWS calls and send the answers: the AWS JSON protocols, and CBOR, over ASGI.
 
-Operations run on a small pool of long-lived threads, each with its own database connection; short
-ones on an embedded database in the event loop's own thread, which saves them the way there and
-back. Nothing of Django's request cycle is involved: no cookies, no sessions, no middleware.
+Operations run on a small pool of long-lived threads, each with its own database connection. Short
+operations on an embedded database run in the event loop's own thread, which saves the change of
+threads. Nothing of Django's request cycle is involved: no cookies, no sessions, no middleware.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from console.errors import ErrorCode, ProtocolError, ServiceError
 from console.fast_path.threads import run_in_loop, threads, written
 from console.store.db import outages
 from console.store.db.audit import Actor
-from console.store.db.pending import Pending, settled
 from console.store.db.writer import (
+    Pending,
     drop_broken_connection,
     is_embedded,
     is_outage,
     release_connection,
+    settled,
 )
 from console.store.people import people
 
@@ -52,8 +53,12 @@ _SHORT = {
 }
 """Operations that read a few rows by their keys and hand over what they write, if anything."""
 _FEW = 4
-"""Calls under way up to which a short one runs in the loop: with 16 clients, a fifth more a second
-came from the other threads; with one or four, a seventh less."""
+"""While at most so many calls are under way, a short one runs in the event loop.
+
+Measured: the other threads answer a fifth more calls a second for 16 clients, and a seventh less
+for one client or for four.
+"""
+_MOST_UNDER_WAY = 1024
 _under_way = 0
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -65,7 +70,7 @@ async def aws_application(
     receive: Callable[[], Awaitable[dict[str, Any]]],
     send: Callable[[dict[str, Any]], Awaitable[None]],
 ) -> None:
-    """Answer one call."""
+    """Answer one AWS call (an ASGI application)."""
     request_id = str(uuid.uuid4())
     headers = collect_headers(scope)
     if binary := cbor.is_cbor(headers):
@@ -73,6 +78,7 @@ async def aws_application(
     service, name = services.find_service(headers)
     encode = cbor.dumps if binary else _encode_json
     try:
+        refuse_overload()
         body = await read_body(receive, headers)
         call = partial(answer_call, scope, headers, body, request_id)
         short = name in _SHORT and len(body) <= _SHORT_BYTES and is_embedded()
@@ -96,6 +102,19 @@ async def aws_application(
         data = encode(refusal)
     kind = cbor.CONTENT_TYPE if binary else service.content_type
     await send_answer(send, status, [*_answer_headers(kind, code, request_id)], data)
+
+
+def refuse_overload() -> None:
+    """Raise ``ServiceUnavailable`` if a call would wait for long; SDKs try it again later.
+
+    Nothing of the call has been read or done by then, so that a refusal costs little: a server
+    that took every call would answer all of them too late.
+    """
+    if threads().overloaded or _under_way >= _MOST_UNDER_WAY:
+        raise ProtocolError(
+            ErrorCode.ServiceUnavailable,
+            "The request has failed due to a temporary failure of the server: too many calls wait",
+        )
 
 
 async def _run_operation(call: Callable[[], Answer], *, short: bool) -> dict[str, Any] | Later:
@@ -189,7 +208,7 @@ def _check_and_run(scope: dict[str, Any], headers: Headers, body: bytes, request
     operation = service.operation(name)
     service.handler(name)  # or there is no such action here, for nobody
     authorize(principal, service.permission(name))
-    params = _parse_params(headers, body)
+    params = parse_params(headers, body)
     shapes.check_params(operation, params)
     about = {"execution": params["executionArn"]} if params.get("executionArn") else {}
     bind_contextvars(request_id=request_id, operation=name, **about)
@@ -299,7 +318,8 @@ def _may_use(key_id: str) -> bool:
     return access.principal_of_key(key_id) is not None
 
 
-def _parse_params(headers: Headers, body: bytes) -> dict[str, Any]:
+def parse_params(headers: Headers, body: bytes) -> dict[str, Any]:
+    """Return the object of a body in JSON or CBOR; raise ``SerializationException``."""
     params = cbor.loads(body or b"\xa0") if cbor.is_cbor(headers) else parse_json(body)
     if not isinstance(params, dict):
         raise ProtocolError(
@@ -312,7 +332,8 @@ def _parse_params(headers: Headers, body: bytes) -> dict[str, Any]:
 def parse_json(body: bytes) -> Any:
     """Return the value of a body in JSON; raise ``SerializationException``."""
     with contextlib.suppress(ValueError, RecursionError):
-        return _decode(body or b"{}")  # of what it refuses, the slower way says what is wrong
+        return _decode(body or b"{}")
+    # Python's own decoder is slower, and says where the text is wrong.
     try:
         params = json.loads(body.decode("utf-8") or "{}", parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
@@ -338,7 +359,7 @@ def _encode_json(answer: Any, shape: Any = None) -> bytes:
     del shape  # JSON tells no times from numbers
     with contextlib.suppress(TypeError, ValueError):
         return _encode(answer)
-    # half a character in an error's message, or another kind of text
+    # msgspec refuses a lone surrogate (in an error's message) and subclasses of str.
     text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "surrogatepass")
 

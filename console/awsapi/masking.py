@@ -1,10 +1,10 @@
 """Mask the payloads in answers, for callers whose role may not reveal them.
 
-The project's masked paths say what (*Project settings*); pages and API hide it by the same code,
-``console.masking``. Who may reveal payloads, an operator, reads them as they are: that is on record
-once in ten minutes for each person and execution that has masked values.
+The project's masked paths (*Project settings*) say which values are hidden. Pages and API hide them
+by the same code, ``console.masking``. Operators may reveal payloads, so they read them as they are;
+the audit trail notes that once in ten minutes for each person and execution with masked values.
 
-A project without masked paths pays one comparison a call.
+In a project without masked paths this costs one comparison a call.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from console.logs.streams import Stream
     from console.models import Execution, FunctionLog, HistoryEvent
 
-    Hide = Callable[[HistoryEvent], HistoryEvent]
+    EventMask = Callable[[HistoryEvent], HistoryEvent]
 
 RIGHT = "RevealPayloads"
 _MOST = 10_000
 _noted: dict[tuple[str, str, int], int] = {}
-"""Person, ARN of the execution that asks for them ("": they ask themselves), execution that is read
--> until when such reads are on record, of this process."""
+"""(Person, ARN of the execution that calls for them or "", id of the execution that is read) -> the
+time in epoch ms until which this process need not note another such read."""
 
 
 def masks_something(call: Call) -> bool:
-    """Tell whether the caller's project masks values at all, and somebody will read the answer.
+    """Tell whether the caller's project masks values at all, and a person may read the answer.
 
-    Nobody reads what a task that waits for an execution (``.sync``) asks of it: no person has seen
-    anything by that, so no record may say so.
+    A task that waits for an execution (``.sync``) calls the API, too (``call.trusted``). No person
+    sees its answers, so nothing is hidden and no read is noted.
     """
     return bool(call.project.masked) and not call.trusted
 
@@ -51,27 +51,29 @@ def readable_execution(call: Call, execution: Execution) -> Execution:
     return masked_execution.mask_execution(execution)
 
 
-def event_hider(call: Call, execution: Execution) -> Hide | None:
-    """Return what hides in an execution's events; None: nothing is hidden from this caller."""
+def event_mask(call: Call, execution: Execution) -> EventMask | None:
+    """Return a function that masks an event of an execution; None: the caller may read all."""
     if not masks_something(call):
         return None
     if _reveals(call):
         note_reads(call, [execution])
         return None
-    return _hide(masked_execution.masked_execution(execution))
+    return _event_mask(masked_execution.masked_execution(execution))
 
 
-def line_hider(call: Call) -> Callable[[Sequence[Stream]], dict[int, Hide]] | None:
-    """Return what hides in the events of log streams, by the number of their execution.
+def stream_masks(call: Call) -> Callable[[Sequence[Stream]], dict[int, EventMask]] | None:
+    """Return a function of log streams that returns execution id -> what masks its events.
 
-    None: nothing is hidden from this caller; ``note`` then takes what they read.
+    None: the caller may read all; ``note_reads`` then notes the executions that they read.
     """
     if not masks_something(call) or _reveals(call):
         return None
 
-    def of_streams(some: Sequence[Stream]) -> dict[int, Hide]:
-        found = masked_execution.masked_executions(call.project, [one.execution for one in some])
-        return {number: _hide(cover) for number, cover in found.items()}
+    def of_streams(streams: Sequence[Stream]) -> dict[int, EventMask]:
+        masked = masked_execution.masked_executions(
+            call.project, [stream.execution for stream in streams]
+        )
+        return {execution_id: _event_mask(mask) for execution_id, mask in masked.items()}
 
     return of_streams
 
@@ -95,29 +97,29 @@ def output_masker(call: Call) -> Callable[[FunctionLog], str]:
     return masked
 
 
-def note_reads(call: Call, found: Collection[Execution]) -> None:
-    """Record that the caller reads executions as they are, those that have masked values."""
+def note_reads(call: Call, executions: Collection[Execution]) -> None:
+    """Note in the audit trail that the caller reads masked values of executions as they are."""
     if not masks_something(call):
         return
-    now_ms, who = clock.now_ms(), (call.actor.name, call.actor.execution)
-    fresh = [one for one in found if _noted.get((*who, one.pk), 0) <= now_ms]
-    covers = masked_execution.masked_executions(call.project, fresh) if fresh else {}
-    told = {one.pk: one.arn for one in fresh if covers[one.pk].hides}
-    if not told:
+    now_ms, reader = clock.now_ms(), (call.actor.name, call.actor.execution)
+    new = [each for each in executions if _noted.get((*reader, each.pk), 0) <= now_ms]
+    masked = masked_execution.masked_executions(call.project, new) if new else {}
+    to_note = {execution.pk: execution.arn for execution in new if masked[execution.pk].hides}
+    if not to_note:
         return
-    masks.note_reads(call.project, told.values(), f"read by {call.action}", call.actor)
-    if len(_noted) + len(told) > _MOST:
+    masks.note_reads(call.project, to_note.values(), f"read by {call.action}", call.actor)
+    if len(_noted) + len(to_note) > _MOST:
         _noted.clear()
-    _noted.update({(*who, number): now_ms + masks.FOR_MS for number in told})
+    _noted.update({(*reader, number): now_ms + masks.FOR_MS for number in to_note})
 
 
 def _reveals(call: Call) -> bool:
     return access.is_allowed(call.principal, RIGHT)
 
 
-def _hide(cover: masked_execution.MaskedExecution) -> Hide:
-    def hide(row: HistoryEvent) -> HistoryEvent:
-        row.details = cover.event(row.event_id, row.details)
+def _event_mask(mask: masked_execution.MaskedExecution) -> EventMask:
+    def masked_event(row: HistoryEvent) -> HistoryEvent:
+        row.details = mask.event(row.event_id, row.details)
         return row
 
-    return hide
+    return masked_event

@@ -29,8 +29,7 @@ from console.errors import ErrorCode, ProtocolError, ServiceError
 from console.fast_path.threads import threads
 from console.store.db import outages
 from console.store.db.audit import Actor
-from console.store.db.pending import settled
-from console.store.db.writer import drop_broken_connection, is_outage, release_connection
+from console.store.db.writer import drop_broken_connection, is_outage, release_connection, settled
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -132,6 +131,7 @@ async def other_services_application(
     is_query = headers.get("content-type", [""])[0].startswith(_FORM)
     call = ForeignCall(service, {}, request_id, is_query)
     try:
+        asgi.refuse_overload()
         body = await asgi.read_body(receive, headers)
         call = ForeignCall(call.service, _parse_form(body, is_query), request_id, is_query)
         result = await threads().run(partial(_answer_call, scope, headers, body, call))

@@ -18,12 +18,11 @@ import structlog
 from console.awsapi import asgi, services, shapes, sigv4
 from console.awsapi.operations.call import Call
 from console.errors import ErrorCode, ProtocolError, ServiceError
+from console.fast_path.rows import storable
 from console.fast_path.threads import threads
 from console.store.db import outages
 from console.store.db.audit import Actor
-from console.store.db.pending import settled
-from console.store.db.texts import storable
-from console.store.db.writer import drop_broken_connection, is_outage, release_connection
+from console.store.db.writer import drop_broken_connection, is_outage, release_connection, settled
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -50,6 +49,7 @@ async def rest_json_application(
     headers = asgi.collect_headers(scope)
     code = ""
     try:
+        asgi.refuse_overload()
         body = await asgi.read_body(receive, headers)
         call = partial(_answer_call, service, scope, headers, body, request_id)
         status, members = 200, await threads().run(call)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from console.awsapi import operations, regions, shapes
-from console.awsapi.operations import cloudwatch, events, logs, scheduler, sts
+from console.awsapi.operations import alarms, cloudwatch, events, logs, scheduler, sts
 from console.errors import ErrorCode, ProtocolError
 
 if TYPE_CHECKING:
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 class ApiService:
     """One service; if it speaks AWS JSON, the action stands in ``X-Amz-Target``.
 
-    ``name``: botocore's. ``target``: what stands before the action. ``scope``: its name in a
-    signature and before the action in a permission. ``version``: of AWS JSON.
+    ``name``: botocore's. ``target``: what stands before the action in ``X-Amz-Target``. ``scope``:
+    its name in a signature, and before the action in a permission. ``version``: of AWS JSON.
+    ``handlers``: action -> the function that answers it. ``error_namespace``: what stands before
+    the code in the ``__type`` of an error.
     """
 
     name: str
@@ -51,22 +53,22 @@ class ApiService:
 
     def operation(self, action: str) -> OperationModel:
         """Return the model of an action; raise ``UnknownOperation``."""
-        found = shapes.operations(self.name).get(action)
-        if found is None:
+        model = shapes.operations(self.name).get(action)
+        if model is None:
             raise ProtocolError(
                 ErrorCode.UnknownOperationException,
                 f"The operation {action!r} is not one of this service",
             )
-        return found
+        return model
 
     def handler(self, action: str) -> Handler:
         """Return the function that answers an action; raise ``UnknownOperation``."""
-        found = self.handlers.get(action)
-        if found is None:
+        handler = self.handlers.get(action)
+        if handler is None:
             raise ProtocolError(
                 ErrorCode.UnknownOperationException, f"The operation {action} is not served yet"
             )
-        return found
+        return handler
 
     def run(self, call: Call) -> Answer:
         """Run the action of a call, unless what it names is in another region."""
@@ -101,7 +103,8 @@ STATES = ApiService(
     "com.amazonaws.swf.service.v2.model",
 )
 CLOUDWATCH = ApiService(
-    "cloudwatch", "GraniteServiceVersion20100801", "monitoring", "1.0", cloudwatch.HANDLERS
+    *("cloudwatch", "GraniteServiceVersion20100801", "monitoring", "1.0"),
+    {**cloudwatch.HANDLERS, **alarms.HANDLERS},
 )
 EVENTS = ApiService("events", "AWSEvents", "events", "1.1", events.HANDLERS)
 LOGS = ApiService("logs", "Logs_20140328", "logs", "1.1", logs.HANDLERS)
@@ -117,7 +120,8 @@ _BY_TARGET = {service.target: service for service in SERVICES}
 def find_service(headers: Mapping[str, list[str]]) -> tuple[ApiService, str]:
     """Return the service and the action that ``X-Amz-Target`` names.
 
-    Step Functions with an action it has not, where it names no service we have.
+    If it names no service of this endpoint, return Step Functions and the whole header: there is no
+    such action, so the call is refused as an unknown operation.
     """
     target, dot, action = headers.get("x-amz-target", [""])[0].partition(".")
     service = _BY_TARGET.get(target)

@@ -49,7 +49,22 @@ _NOUNS = {
     "timestamp": "seconds since 1970",
 }
 # AWS answers these with errors of the operation, not with the constraint's words.
-_CHECKED_LATER = {"Name", "Definition", "SensitiveData", "TaskToken"}
+_CHECKED_LATER = {
+    ("Name", 80),
+    ("Definition", 1_048_576),
+    ("SensitiveData", 262_144),
+    ("TaskToken", 2048),
+}
+"""Name and greatest length of shapes of Step Functions: other services have a ``Name``, too."""
+# But for a Name of an operation that has no such error.
+_CHECKED_NOW = {"workerName"}
+_WITH_NUL = {
+    *("Name", "Arn", "LongArn", "Definition", "TaskToken"),  # operations refuse it in their words
+    *("SensitiveData", "SensitiveError", "SensitiveCause"),  # it is stored as U+FFFD
+}
+_ASKED_FOR = {"TargetArn"}
+"""Members that only look something up: nothing stored has a U+0000 in it."""
+_NO_NUL = r"[^\u0000]*"
 # The order in which the service names the values [recorded]; others as the model has them.
 _ENUM_ORDER: dict[str, list[str]] = {
     "ExecutionStatus": [
@@ -125,7 +140,7 @@ def _value(shape: Any, value: Any, path: str, problems: list[str]) -> None:
     elif kind == "map":
         for key, one in value.items():
             _value(shape.value, one, f"{path}.{key}", problems)
-    elif kind in ("integer", "long"):
+    elif kind in ("integer", "long", "float", "double"):
         _bounds(shape, value, value, path, "have value", problems)
 
 
@@ -142,8 +157,14 @@ def _string(shape: Any, value: str, path: str, problems: list[str]) -> None:
         wanted = f"satisfy enum value set: [{', '.join(named)}]"
         problems.append(_violation(shape, value, path, wanted))
     # An empty definition is no value at all; one that is too long is refused as a definition.
-    if shape.name not in _CHECKED_LATER or (shape.name == "Definition" and not value):
+    named = (shape.name, shape.metadata.get("max"))
+    is_later = named in _CHECKED_LATER and path not in _CHECKED_NOW
+    if not is_later or (shape.name == "Definition" and not value):
         _bounds(shape, len(value), value, path, "have length", problems)
+    if "\x00" in value and shape.name not in _WITH_NUL and path not in _ASKED_FOR:
+        # No service has a use for it, and PostgreSQL stores none.
+        wanted = f"satisfy regular expression pattern: {_NO_NUL}"
+        problems.append(_violation(shape, value, path, wanted))
     pattern = shape.metadata.get("pattern")
     if pattern and not _compiled(pattern).search(value):
         wanted = f"satisfy regular expression pattern: {pattern}"

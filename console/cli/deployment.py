@@ -11,12 +11,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
+from botocore.utils import parse_timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from console.cli.connection import Connection
-    from console.cli.sources import MachineSource, RuleSource, SourceProject
+    from console.cli.sources import MachineSource, RuleSource, ScheduleSource, SourceProject
 
 DEPLOYED = "stepyard:deployed"
 """Key of the tag with the SHA-256 of the text that was deployed, by which a page shows drift."""
@@ -24,6 +25,14 @@ STACK = "stepyard:stack"
 """Key of the tag that says which stack a state machine belongs to: only ``--prune`` reads it."""
 _ROLE = "stepyard"
 _TARGETS_AT_ONCE = 10
+_SCHEDULE_DEFAULTS = {
+    "ActionAfterCompletion": "NONE",
+    "ScheduleExpressionTimezone": "UTC",
+    "State": "ENABLED",
+}
+_RETRY_DEFAULTS = {"MaximumEventAgeInSeconds": 86_400, "MaximumRetryAttempts": 185}
+_FORMER_TARGET = "machine"
+"""Id of the target that rules had which an earlier version deployed in place of schedules."""
 
 
 class DeploymentChange(StrEnum):
@@ -60,6 +69,8 @@ def plan_deployment(
         yield _plan_activity(connection, name)
     for rule in project.rules:
         yield _plan_rule(connection, rule)
+    for schedule in project.schedules:
+        yield _plan_schedule(connection, schedule)
     if prune:
         yield from _plan_pruning(connection, stack, set(deployed))
 
@@ -229,6 +240,88 @@ def _check_entries(rule: RuleSource, answer: dict[str, Any]) -> None:
         )
 
 
+# -- schedules -------------------------------------------------------------------------------------
+
+
+def _plan_schedule(connection: Connection, schedule: ScheduleSource) -> PlannedChange:
+    scheduler = connection.client("scheduler")
+    key = {"Name": schedule.name, "GroupName": schedule.group}
+    present = _unless_missing(lambda: scheduler.get_schedule(**key))
+    wanted = _wanted_schedule(connection, schedule, present or {})
+    former = _find_former_rule(connection, schedule)
+    before = {name: value for name, value in (present or {}).items() if name in _SCHEDULE_MEMBERS}
+
+    def put() -> None:
+        if present is None:
+            _make_group(scheduler, schedule.group)
+            scheduler.create_schedule(**key, **wanted)
+        elif before != wanted:
+            scheduler.update_schedule(**key, **wanted)
+        if former:
+            events = connection.client("events")
+            events.remove_targets(Rule=schedule.name, Ids=[_FORMER_TARGET])
+            events.delete_rule(Name=schedule.name)
+
+    old = _lines(before) if present else []
+    diff = [] if before == wanted else _diff(old, _lines(wanted), schedule.name)
+    if former:
+        diff.append(f"-rule {schedule.name}, which was in the place of this schedule")
+    change = DeploymentChange.UPDATE if diff else DeploymentChange.UNCHANGED
+    return PlannedChange(
+        DeploymentChange.CREATE if present is None else change,
+        "schedule",
+        schedule.name,
+        schedule.place,
+        put,
+        diff,
+    )
+
+
+_SCHEDULE_MEMBERS = (
+    *("ActionAfterCompletion", "Description", "EndDate", "FlexibleTimeWindow", "KmsKeyArn"),
+    *("ScheduleExpression", "ScheduleExpressionTimezone", "StartDate", "State", "Target"),
+)
+
+
+def _wanted_schedule(
+    connection: Connection, schedule: ScheduleSource, present: dict[str, Any]
+) -> dict[str, Any]:
+    """Return what a schedule shall say, with the defaults that the service would answer."""
+    wanted = {**_SCHEDULE_DEFAULTS, **schedule.settings}
+    for name in ("StartDate", "EndDate"):
+        if name in wanted:
+            wanted[name] = _moment(schedule, name, wanted[name])
+    target = dict(wanted["Target"])
+    kept_role = (present.get("Target") or {}).get("RoleArn")
+    target["RoleArn"] = target.get("RoleArn") or kept_role or connection.account.role(_ROLE)
+    target["RetryPolicy"] = {**_RETRY_DEFAULTS, **(target.get("RetryPolicy") or {})}
+    return {name: wanted[name] for name in _SCHEDULE_MEMBERS if name in wanted} | {"Target": target}
+
+
+def _moment(schedule: ScheduleSource, name: str, value: Any) -> Any:
+    try:
+        return parse_timestamp(value)
+    except ValueError:
+        raise DeploymentRefused(
+            f"{schedule.place}: {name}: got {value!r}, wanted a time such as 2026-12-24T18:00:00Z"
+        ) from None
+
+
+def _make_group(scheduler: Any, group: str) -> None:
+    if _unless_missing(lambda: scheduler.get_schedule_group(Name=group)) is None:
+        scheduler.create_schedule_group(Name=group)
+
+
+def _find_former_rule(connection: Connection, schedule: ScheduleSource) -> bool:
+    """Tell whether a rule is in the place of a schedule, so that both would start the machine."""
+    events = connection.client("events")
+    rule = _unless_missing(lambda: events.describe_rule(Name=schedule.name))
+    if rule is None or rule.get("ScheduleExpression") != schedule.settings["ScheduleExpression"]:
+        return False
+    targets = [(target["Id"], target["Arn"]) for target in _targets(events, schedule.name)]
+    return targets == [(_FORMER_TARGET, schedule.settings["Target"]["Arn"])]
+
+
 # -- comparing -------------------------------------------------------------------------------------
 
 
@@ -255,7 +348,7 @@ def _pretty(text: str) -> list[str]:
 
 
 def _lines(value: Any) -> list[str]:
-    return json.dumps(value, indent=2, ensure_ascii=False).splitlines()
+    return json.dumps(value, indent=2, ensure_ascii=False, default=str).splitlines()
 
 
 def _diff(before: list[str] | str, after: list[str], name: str) -> list[str]:

@@ -1,8 +1,4 @@
-"""Read JSON and YAML files, with the short tags of CloudFormation.
-
-YAML is read as version 1.2 means it: ``on``, ``yes``, dates and numbers with a leading zero are
-texts. A key that stands twice in an object is refused, since one of its values would be lost.
-"""
+"""Read JSON and YAML files, with the short tags of CloudFormation."""
 
 from __future__ import annotations
 
@@ -11,6 +7,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import yaml
+
+from console.yaml_loader import Loader
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,55 +21,6 @@ READ_FILES: dict[Path, int] = {}
 
 class SourceError(Exception):
     """A file cannot be deployed. The message is one line: the file, the place, got and wanted."""
-
-
-class _Loader(yaml.SafeLoader):
-    """Safe YAML 1.2 with tags such as ``!Sub``, which become ``{"Fn::Sub": ...}``."""
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [
-        (tag, pattern)
-        for tag, pattern in resolvers
-        if tag.rpartition(":")[2] not in ("bool", "int", "timestamp")
-    ]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:bool", re.compile(r"true|True|TRUE|false|False|FALSE"), list("tTfF")
-)
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:int", re.compile(r"[-+]?(0|[1-9][0-9]*)$"), list("-+0123456789")
-)
-
-
-def _construct_object(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
-    seen = set()
-    for key, _ in node.value:  # before ``<<`` adds keys that the object may have, too
-        if isinstance(key, yaml.ScalarNode) and key.value in seen:
-            text = f"the key {key.value!r} stands twice"
-            raise yaml.constructor.ConstructorError(None, None, text, key.start_mark)
-        seen.add(key.value if isinstance(key, yaml.ScalarNode) else None)
-    return dict(loader.construct_mapping(node, deep=True))
-
-
-def _construct_tag(loader: _Loader, suffix: str, node: yaml.Node) -> dict[str, Any]:
-    value: Any
-    if isinstance(node, yaml.ScalarNode):
-        value = loader.construct_scalar(node)
-    elif isinstance(node, yaml.SequenceNode):
-        value = loader.construct_sequence(node, deep=True)
-    else:
-        value = loader.construct_mapping(node, deep=True)  # type: ignore[arg-type]
-    if suffix in ("Ref", "Condition"):
-        return {suffix: value}
-    if suffix == "GetAtt" and isinstance(value, str):
-        value = value.split(".", 1)
-    return {f"Fn::{suffix}": value}
-
-
-_Loader.add_constructor("tag:yaml.org,2002:map", _construct_object)
-_Loader.add_multi_constructor("!", _construct_tag)
 
 
 def read_text(path: Path) -> str:
@@ -97,7 +46,7 @@ def parse_document(text: str, place: str) -> Any:
         except (ValueError, RecursionError) as error:
             raise SourceError(f"{place}: no JSON: {error}") from None
     try:
-        return yaml.load(text, _Loader)  # noqa: S506 - a safe loader with tags of its own
+        return yaml.load(text, Loader)  # noqa: S506 - a safe loader with tags of its own
     except (yaml.YAMLError, RecursionError) as error:
         raise SourceError(f"{place}: no YAML: {' '.join(str(error).split())}") from None
 
@@ -109,5 +58,5 @@ def substitute_placeholders(text: str, values: dict[str, str]) -> str:
 
 def compose_yaml(text: str) -> yaml.Node | None:
     """Return the nodes of a YAML text, which know their lines; None for an empty one."""
-    node: yaml.Node | None = yaml.compose(text, _Loader)
+    node: yaml.Node | None = yaml.compose(text, Loader)
     return node

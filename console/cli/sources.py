@@ -8,6 +8,8 @@ from typing import Any
 
 ACTIVITY_END = ":activity:"
 MACHINE_MARK = ":stateMachine:"
+UNIVERSAL_START = ":scheduler:::aws-sdk:sfn:startExecution"
+DEFAULT_GROUP = "default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,26 @@ class RuleSource:
     targets: tuple[dict[str, Any], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ScheduleSource:
+    """A schedule of EventBridge Scheduler.
+
+    ``settings``: as CreateSchedule takes them, but for name and group; the role of the target may
+    be missing.
+    """
+
+    name: str
+    place: str
+    settings: dict[str, Any]
+    group: str = DEFAULT_GROUP
+
+
+def is_started_by(target: dict[str, Any]) -> bool:
+    """Tell whether the target of a schedule starts a state machine, by its ARN or universally."""
+    arn = str(target.get("Arn"))
+    return MACHINE_MARK in arn or arn.endswith(UNIVERSAL_START)
+
+
 @dataclass(slots=True)
 class SourceProject:
     """All that was found. ``notes``: what a server does not take, one line each."""
@@ -60,6 +82,7 @@ class SourceProject:
     machines: list[MachineSource] = field(default_factory=list)
     activities: list[str] = field(default_factory=list)
     rules: list[RuleSource] = field(default_factory=list)
+    schedules: list[ScheduleSource] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def add(self, other: SourceProject) -> None:
@@ -67,6 +90,7 @@ class SourceProject:
         self.machines += other.machines
         self.activities += other.activities
         self.rules += other.rules
+        self.schedules += other.schedules
         self.notes += other.notes
 
 

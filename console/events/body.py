@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 SOURCE = "aws.states"
 DETAIL_TYPE = "Step Functions Execution Status Change"
+ALARM_SOURCE = "aws.cloudwatch"
+ALARM_DETAIL_TYPE = "CloudWatch Alarm State Change"
 MOST_BYTES = 248 * 1024
 """How long the escaped input and output may be together; then the input is left out."""
 
@@ -56,6 +58,12 @@ class Change:
 def stable_id(*parts: object) -> str:
     """Return an event id that is the same for the same parts."""
     return str(uuid.uuid5(_IDS, " ".join(map(str, parts))))
+
+
+def time_text(at_ms: int) -> str:
+    """Return a moment as CloudWatch writes it in its events: ``2026-01-02T03:04:05.678+0000``."""
+    moment = datetime.fromtimestamp(at_ms / 1000, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{at_ms % 1000:03d}+0000"
 
 
 def event_text(

@@ -17,9 +17,9 @@ in two round trips (``console.store.db.merged`` has the theory).
 text from the model's fields once, so the models stay the only description of the tables. It bears
 models with plain fields only and sends no signals. Pages and rare paths use the ORM.
 
-**Plain cursors** (``sql``). On SQLite, Django's cursors check, wrap and translate each statement.
-``sql.cursor`` does that once a statement text and raises Django's errors. It gives Django's own
-cursor on PostgreSQL, and wherever somebody watches the queries.
+**Plain cursors** (``rows.open_cursor``). On SQLite, Django's cursors check, wrap and translate each
+statement. These do that once a statement text and raise Django's errors. On PostgreSQL, and
+wherever somebody watches the queries, the cursor is Django's own.
 
 **Reads in the event loop** (``threads.run_in_loop``). A short call on SQLite reads its row in the
 loop's own thread: another thread would take longer to wake. All other calls, and all calls on

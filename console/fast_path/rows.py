@@ -1,29 +1,57 @@
-"""Read and write rows fast, by SQL that is built once for each model.
+"""Read and write rows fast: SQL that is built once, plain cursors, and recorded changes.
 
-As model instances, by SQL that is made once from the model's fields: the ORM makes it anew each
-time, which costs ten times what the database does. For models with plain fields only (numbers,
-texts, booleans, foreign keys), by their stored values.
+**SQL built once.** The ORM compiles a query anew each time, which takes ten times as long as the
+database does. Here it is made once from the model's fields. This works for models with plain fields
+only (numbers, texts, booleans, foreign keys), and with their stored values.
+
+**Plain cursors.** Django's cursors check, wrap and translate each statement anew. On an embedded
+database that takes longer than the statement itself, so ``open_cursor`` returns a plain one there.
+
+**Recorded changes.** A function that is given to ``write`` writes rows by this module and publishes
+signals. While ``record`` runs it nothing is written: its statements and signals are noted, so that
+PostgreSQL can write many changes at once (``store.db.merged``). A statement that has to change its
+row is assumed to do so, and ``merged`` finds out later. A function that asks the database for
+anything cannot be recorded, and is run in a transaction of its own.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+import re
+import threading
+import time
+from collections import defaultdict, deque
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
-from django.db import connection, models
+from django.apps import apps
+from django.db import DEFAULT_DB_ALIAS, connection, connections, models
 from django.db.models.base import ModelState
-
-from console.fast_path import sql
-from console.store.db import merged, recording
+from django.db.transaction import TransactionManagementError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from console.store.db.recording import Statement
+    Row = tuple[Any, ...]
+    Key = tuple[Any, ...]
 
 M = TypeVar("M", bound=models.Model)
+T = TypeVar("T")
 _WORTH_A_COPY = 8
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_INSTEAD = "\ufffd"
+_MARK = re.compile("%s")
+_SQLITE_MARK = re.compile(r"(?<!%)%s")
+KEYED_ORDER, INSERT_ORDER = 20, 60
+_KEYS, _KEYS_S = 20, 0.3
+_keys_until: dict[str, float] = {}
+_keys: dict[str, deque[int]] = defaultdict(deque)
+_keys_lock = threading.Lock()
+_statements: dict[tuple[str, str], Statement] = {}
+
+
+# -- rows ------------------------------------------------------------------------------------------
 
 
 class _Table(NamedTuple):
@@ -62,7 +90,7 @@ def _table(model: type[models.Model]) -> _Table:
 def fetch_one(model: type[M], where: str, values: Sequence[Any]) -> M | None:
     """Return the one row for which the condition (SQL) holds, None if there is none."""
     table = _table(model)
-    with sql.cursor() as cursor:
+    with open_cursor() as cursor:
         cursor.execute(f"{table.select} WHERE {where}", values)
         row = cursor.fetchone()
     return None if row is None else _instance(model, table.names, row)
@@ -89,15 +117,15 @@ def kept(where: str) -> str:
 def insert(row: models.Model) -> None:
     """Insert a new row; its key is known afterwards."""
     table = _table(type(row))
-    recorded = recording.current()
+    recorded = current_recording()
     if recorded is not None and table.key is not None:
-        key = merged.next_key(table.name, table.key)
+        key = next_key(table.name, table.key)
         setattr(row, table.key, key)
-        keyed = merged.inserting_keyed(table.name, table.columns, table.key)
+        keyed = inserting_keyed(table.name, table.columns, table.key)
         recorded.add(keyed, [(key, *table.values(row))])
         return
     statement = _insert(table.name, table.columns)
-    with sql.cursor() as cursor:
+    with open_cursor() as cursor:
         if table.key is None:
             cursor.execute(statement, table.values(row))
         else:
@@ -127,11 +155,11 @@ def append(table: str, columns: str, values: Sequence[tuple[Any, ...]]) -> None:
     """Insert rows (``values`` in the order of ``columns``), by COPY where that is faster."""
     if not values:
         return
-    recorded = recording.current()
+    recorded = current_recording()
     if recorded is not None:
-        recorded.add(merged.inserting(table, columns), values)
+        recorded.add(inserting(table, columns), values)
         return
-    with sql.cursor() as cursor:
+    with open_cursor() as cursor:
         if connection.vendor == "postgresql" and len(values) >= _WORTH_A_COPY:
             statement = f"COPY {table} ({columns}) FROM STDIN"
             # Django does not translate the errors of COPY: an outage would be the execution's fault
@@ -149,11 +177,11 @@ def change(statement: Statement, values: Sequence[tuple[Any, ...]]) -> int:
     """
     if not values:
         return 0
-    recorded = recording.current()
+    recorded = current_recording()
     if recorded is not None:
         recorded.add(statement, values)
         return len(values)
-    with sql.cursor() as cursor:
+    with open_cursor() as cursor:
         if len(values) == 1:
             cursor.execute(statement.text, values[0])
         else:
@@ -165,3 +193,275 @@ def change(statement: Statement, values: Sequence[tuple[Any, ...]]) -> int:
 def _insert(table: str, columns: str) -> str:
     marks = ", ".join(["%s"] * (columns.count(",") + 1))
     return f"INSERT INTO {table} ({columns}) VALUES ({marks})"
+
+
+def storable(text: str) -> str:
+    """Return the text with U+FFFD for what cannot be stored: U+0000 (PostgreSQL), lone surrogates.
+
+    JSON text needs no care for U+0000, which it can only hold as an escape.
+    """
+    if text.isascii() and "\x00" not in text:
+        return text
+    return _UNSTORABLE.sub(_INSTEAD, text)
+
+
+# -- statements, and recording them ----------------------------------------------------------------
+
+
+class Unmergeable(Exception):
+    """A change asks the database for something: it cannot be recorded."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement that changes or inserts a row, and how it does so for many rows at once.
+
+    ``text``: with ``%s`` for values; ``types``: theirs in PostgreSQL. ``order``: where it stands in
+    a transaction of many changes. ``key``: the places of the values that name the row, if the row
+    must be there; ``returning``: the columns that these are, and more that the caller wants.
+    ``merged``: the statement for many rows if it is not made by the rule: their values are
+    columns ``c0``, ``c1``, ... of ``g``.
+    """
+
+    order: int
+    text: str
+    types: tuple[str, ...]
+    key: tuple[int, ...] = ()
+    returning: str = ""
+    merged: str = ""
+    owns: bool = False
+    """Whether the first value of the key is an execution that no other change may touch."""
+    joins: bool = False
+    """Whether the first value of the key is an execution that others may touch in the same way."""
+
+    @cached_property
+    def for_many(self) -> str:
+        """Return the statement that takes an array for each value."""
+        arrays = ", ".join(f"%s::{name}[]" for name in self.types)
+        columns = ", ".join(f"c{place}" for place in range(len(self.types)))
+        given = f"unnest({arrays}) AS g({columns})"
+        if self.merged:
+            return self.merged.replace("{given}", given)
+        places = iter(range(len(self.types)))
+        own = _MARK.sub(lambda _: f"g.c{next(places)}", self.text)
+        head, _, condition = own.partition(" WHERE ")
+        source = "USING" if head.startswith("DELETE") else "FROM"
+        ending = f" RETURNING {self.returning}" if self.key else ""
+        return f"{head} {source} {given} WHERE {condition}{ending}"
+
+
+@dataclass
+class Recorded:
+    """What a change writes and publishes. ``result``: what its function returned."""
+
+    rows: dict[Statement, list[Row]] = field(default_factory=dict)
+    signals: list[tuple[Any, tuple[object, ...]]] = field(default_factory=list)
+    after: list[Callable[[], None]] = field(default_factory=list)
+    returned: dict[tuple[Statement, Key], Row] = field(default_factory=dict)
+    result: Any = None
+
+    def add(self, statement: Statement, rows: Sequence[Row]) -> None:
+        """Note rows of a statement."""
+        self.rows.setdefault(statement, []).extend(rows)
+
+    @cached_property
+    def keys(self) -> dict[tuple[Statement, Key], None]:
+        """Return the rows that must be there."""
+        return {
+            (statement, tuple(row[place] for place in statement.key)): None
+            for statement, rows in self.rows.items()
+            if statement.key
+            for row in rows
+        }
+
+
+@dataclass(frozen=True)
+class Late:
+    """A result that is made of what a statement returned. ``make``: takes what all returned."""
+
+    make: Callable[[dict[tuple[Statement, Key], Row]], Any]
+
+
+@dataclass(frozen=True)
+class Mergeable(Generic[T]):
+    """A function that writes by ``fast_path.rows`` only, most of the time."""
+
+    fn: Callable[[], T]
+
+    def __call__(self) -> T:
+        """Call it."""
+        return self.fn()
+
+
+class _Local(threading.local):
+    current: Recorded | None = None
+
+
+_local = _Local()
+
+
+def current_recording() -> Recorded | None:
+    """Return what this thread records, None if it writes."""
+    return _local.current
+
+
+def _refuse_query(*_: Any) -> None:
+    raise Unmergeable
+
+
+def record(fn: Callable[[], Any]) -> Recorded | None:
+    """Run a function without writing, and return what it would write; None if it cannot be told.
+
+    What it raises by itself, it raises here.
+    """
+    noted = _local.current = Recorded()
+    try:
+        with connection.execute_wrapper(_refuse_query):
+            noted.result = fn()
+    except (Unmergeable, TransactionManagementError):  # SELECT FOR UPDATE is refused by Django
+        return None
+    finally:
+        _local.current = None
+    return noted
+
+
+# -- inserts that are merged -----------------------------------------------------------------------
+
+
+def inserting(table: str, columns: str) -> Statement:
+    """Return the statement that inserts rows of a table."""
+    statement = _statements.get((table, columns))
+    if statement is None:
+        types = column_types(table)
+        text = f"INSERT INTO {table} ({columns}) SELECT * FROM {{given}}"
+        own = tuple(types[name] for name in columns.split(", "))
+        statement = Statement(INSERT_ORDER, text, own, merged=text)
+        _statements[table, columns] = statement
+    return statement
+
+
+def inserting_keyed(table: str, columns: str, key: str) -> Statement:
+    """Return the statement that inserts rows with their keys, if nothing unique is taken."""
+    statement = _statements.get((table, key))
+    if statement is None:
+        types = column_types(table)
+        names = f"{key}, {columns}"
+        text = f"INSERT INTO {table} ({names}) SELECT * FROM {{given}}"
+        text += f" ON CONFLICT DO NOTHING RETURNING {key}"
+        own = tuple(types[name] for name in names.split(", "))
+        statement = Statement(KEYED_ORDER, text, own, key=(0,), merged=text)
+        _statements[table, key] = statement
+    return statement
+
+
+def next_key(table: str, key: str) -> int:
+    """Return a key that nobody else gets: the process takes some at a time.
+
+    It keeps them for a moment only, for pages tell by its key what is newer than what they show.
+    """
+    with _keys_lock:
+        if _keys[table] and time.monotonic() <= _keys_until[table]:
+            return _keys[table].popleft()
+    # Without the lock: if the database is silent, each caller waits for as long as it would anyway,
+    # and not for all those before it.
+    first, *others = _take_keys(table, key)
+    with _keys_lock:
+        _keys[table] = deque(others)
+        _keys_until[table] = time.monotonic() + _KEYS_S
+    return first
+
+
+def _take_keys(table: str, key: str) -> list[int]:
+    connection.ensure_connection()
+    statement = "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)"
+    with connection.wrap_database_errors:
+        rows = connection.connection.execute(statement, [table, key, _KEYS]).fetchall()
+    return [number for (number,) in rows]
+
+
+def column_types(table: str) -> dict[str, str]:
+    """Return column -> type, without lengths: a cast to a length would cut a text off."""
+    model = next(model for model in apps.get_models() if model._meta.db_table == table)  # noqa: SLF001
+    fields = model._meta.concrete_fields  # noqa: SLF001 - Django's documented API
+    return {
+        str(field.column): str(field.db_type(connection)).partition("(")[0]
+        for field in fields
+        if field.column
+    }
+
+
+# -- cursors ---------------------------------------------------------------------------------------
+
+
+def open_cursor() -> Any:
+    """Return a cursor for a ``with``, which does what Django's does and raises the same errors.
+
+    It is Django's where somebody watches the statements, and for other databases than the embedded.
+    """
+    database = connections[DEFAULT_DB_ALIAS]
+    watched = database.queries_logged or database.execute_wrappers
+    if database.vendor != "sqlite" or database.connection is None or watched:
+        return database.cursor()
+    return _Cursor(database)
+
+
+class _Cursor:
+    """A cursor of SQLite that takes Django's marks and raises its errors."""
+
+    __slots__ = ("_cursor", "_database")
+
+    def __init__(self, database: Any) -> None:
+        self._database = database
+        self._cursor = database.connection.cursor()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._cursor.close()
+
+    def execute(self, sql: str, values: Sequence[Any] | None = None) -> None:
+        """Execute a statement; its values in the order of its ``%s``."""
+        self._check()
+        with self._database.wrap_database_errors:
+            if values is None:
+                self._cursor.execute(sql)
+            else:
+                self._cursor.execute(_marked(sql), values)
+
+    def executemany(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Execute a statement once for each row of values."""
+        self._check()
+        with self._database.wrap_database_errors:
+            self._cursor.executemany(_marked(sql), rows)
+
+    def _check(self) -> None:
+        if self._database.needs_rollback:
+            self._database.validate_no_broken_transaction()
+
+    def fetchone(self) -> Any:
+        """Return the next row, None after the last."""
+        with self._database.wrap_database_errors:
+            return self._cursor.fetchone()
+
+    def fetchall(self) -> list[Any]:
+        """Return the rows that are left."""
+        with self._database.wrap_database_errors:
+            rows: list[Any] = self._cursor.fetchall()
+        return rows
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the rows that are left."""
+        with self._database.wrap_database_errors:
+            yield from self._cursor
+
+    @property
+    def rowcount(self) -> int:
+        """Return how many rows the last statement changed."""
+        return int(self._cursor.rowcount)
+
+
+@lru_cache(maxsize=1024)
+def _marked(sql: str) -> str:
+    """Return a statement with SQLite's marks for values."""
+    return _SQLITE_MARK.sub("?", sql).replace("%%", "%")

@@ -6,6 +6,8 @@ import asyncio
 import contextvars
 import queue
 import threading
+import time
+from collections import deque
 from concurrent.futures import Future
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,12 +18,14 @@ from console.store.db.writer import release_connection
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from console.store.db.pending import Pending
+    from console.store.db.writer import Pending
 
 T = TypeVar("T")
 
 COUNT = 8
 """More get in each other's way: 16 took a fifth more time for the same work."""
+_MANY_WAITING = 64
+_LONG_WAIT_S = 0.5
 
 
 def _new_future() -> Future[Any]:
@@ -93,6 +97,7 @@ class Threads:
     def __init__(self, count: int, name: str) -> None:
         """Start ``count`` threads; they live as long as the process."""
         self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
+        self._waiting_since: deque[float] = deque()  # of each job that waits
         for number in range(count):
             label = f"{name}-{number}"
             threading.Thread(target=self._work, name=label, daemon=True).start()
@@ -100,12 +105,30 @@ class Threads:
     def run(self, fn: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
         """Call ``fn(*args)`` on a thread; await what this returns for its result or error."""
         future = _new_future()
+        self._waiting_since.append(time.monotonic())
         self._jobs.put((future, fn, args))
         return asyncio.wrap_future(future)
 
+    @property
+    def overloaded(self) -> bool:
+        """Tell whether another job would wait for long: many wait, and the first has for long.
+
+        Either alone is none: a few jobs may wait for a slow database, and many may come at once.
+        """
+        waiting = self._waiting_since
+        if len(waiting) < _MANY_WAITING:
+            return False
+        try:
+            return time.monotonic() - waiting[0] > _LONG_WAIT_S
+        except IndexError:  # the other threads have just taken them all
+            return False
+
     def _work(self) -> None:
         while True:
-            self._run_job(*self._jobs.get())
+            job = self._jobs.get()
+            self._waiting_since.popleft()
+            self._run_job(*job)
+            del job
 
     @staticmethod
     def _run_job(future: Future[Any], fn: Callable[..., Any], args: tuple[Any, ...]) -> None:

@@ -1,9 +1,9 @@
-"""Answers in place of the outside world, from a Step Functions Local mock configuration.
+"""Answer Tasks from a mock configuration of Step Functions Local, instead of calling anything.
 
-``MockConfigFile.json`` in the data folder (or ``SFN_MOCK_CONFIG``) is used as it is: an execution
-started with ``stateMachineArn#TestCase`` gets, in the states its test case names, the responses
-given there; every other state is called as usual. Source: "Using mocked service integrations for
-testing" of the Step Functions Local documentation.
+``MockConfigFile.json`` in the data folder (or ``SFN_MOCK_CONFIG``) is used as it is. An execution
+that is started with ``stateMachineArn#TestCase`` gets the responses of its test case in the states
+that this names; the Tasks of all other states are called as usual. Source: "Using mocked service
+integrations for testing" of the Step Functions Local documentation.
 """
 
 from __future__ import annotations
@@ -22,42 +22,51 @@ def test_cases(machine: str) -> list[str]:
 
 
 def mocked_outcome(machine: str, case: str, state: str, invocation: int) -> Outcome | None:
-    """Return what a mocked state answers the ``invocation``-th time (from 0); None if it is not."""
-    named = _cases(machine).get(case, {}).get(state)
-    if named is None:
+    """Return the outcome of a mocked state's Task; None if the test case does not mock the state.
+
+    ``invocation``: how often the Task was called before in this execution. A response that the
+    configuration lacks fails the Task with ``States.Runtime``.
+    """
+    response_name = _cases(machine).get(case, {}).get(state)
+    if response_name is None:
         return None
-    responses = settings.STEPYARD_MOCKS.get("MockedResponses", {}).get(named)
+    responses = settings.STEPYARD_MOCKS.get("MockedResponses", {}).get(response_name)
     if not isinstance(responses, dict):
-        what = f"The mocked response '{named}' is not in the configuration."
-        return Failed("States.Runtime", what)
+        cause = f"The mocked response '{response_name}' is not in the configuration."
+        return Failed("States.Runtime", cause)
     for key, response in responses.items():
         first, _, last = key.partition("-")
         if _between(first, last or first, invocation):
-            return _outcome(named, response)
-    what = f"The mocked response '{named}' has no answer for invocation {invocation}."
-    return Failed("States.Runtime", what)
+            return _outcome(response_name, response)
+    cause = f"The mocked response '{response_name}' has no answer for invocation {invocation}."
+    return Failed("States.Runtime", cause)
 
 
 def mentions_state(state: str) -> bool:
     """Tell whether a test case of any state machine has answers for a state of this name."""
     machines = settings.STEPYARD_MOCKS.get("StateMachines", {}).values()
-    return any(state in case for one in machines for case in one.get("TestCases", {}).values())
+    return any(
+        state in case for machine in machines for case in machine.get("TestCases", {}).values()
+    )
 
 
 def _cases(machine: str) -> dict[str, dict[str, str]]:
+    """Return test case -> state -> name of its response."""
     machines = settings.STEPYARD_MOCKS.get("StateMachines", {})
-    found: dict[str, dict[str, str]] = machines.get(machine, {}).get("TestCases", {})
-    return found
+    cases: dict[str, dict[str, str]] = machines.get(machine, {}).get("TestCases", {})
+    return cases
 
 
 def _between(first: str, last: str, number: int) -> bool:
+    """Tell whether a number is in a range, which the configuration writes as ``0`` or ``1-3``."""
     return first.isdecimal() and last.isdecimal() and int(first) <= number <= int(last)
 
 
-def _outcome(named: str, response: Any) -> Outcome:
+def _outcome(response_name: str, response: Any) -> Outcome:
     if isinstance(response, dict) and "Return" in response:
         return Succeeded(engine.dumps(response["Return"]))
     if isinstance(response, dict) and isinstance(response.get("Throw"), dict):
         thrown = response["Throw"]
         return Failed(thrown.get("Error"), thrown.get("Cause"))
-    return Failed("States.Runtime", f"The mocked response '{named}' has neither Return nor Throw.")
+    cause = f"The mocked response '{response_name}' has neither Return nor Throw."
+    return Failed("States.Runtime", cause)

@@ -21,7 +21,7 @@ from django.conf import settings
 from django.core.mail import EmailMessage
 
 from console.events import addresses
-from console.events.body import DETAIL_TYPE, SOURCE
+from console.events.body import ALARM_DETAIL_TYPE, ALARM_SOURCE, DETAIL_TYPE, SOURCE
 from console.integrations import invoke, targets, web
 from console.integrations.outcome import Failed, TaskAttempt
 from console.integrations.redaction import without_url_secrets
@@ -143,7 +143,7 @@ def _subject(event: str) -> str:
     """Name what happened in one line: ``orders failed: OrderRejected``."""
     told = json.loads(event)
     change = _status_change(told)
-    words = str(told.get("detail-type", "Event"))
+    words = _alarm_words(told) or str(told.get("detail-type", "Event"))
     if change:
         verb = _VERBS.get(str(change.get("status")), f"is {change.get('status')}")
         words = f"{_machine_of(change)} {verb}: {change.get('error') or change.get('name')}"
@@ -166,13 +166,27 @@ def _status_change(event: dict[str, Any]) -> dict[str, Any]:
     return detail if of_execution and isinstance(detail, dict) else {}
 
 
+def _alarm_words(event: dict[str, Any]) -> str:
+    """Return what an alarm says in one line, "" for any other event."""
+    detail = event.get("detail")
+    of_alarm = event.get("source") == ALARM_SOURCE and event.get("detail-type") == ALARM_DETAIL_TYPE
+    if not of_alarm or not isinstance(detail, dict) or not isinstance(detail.get("state"), dict):
+        return ""
+    said = detail["state"]
+    words = {"ALARM": "is in alarm", "OK": "is OK"}.get(str(said.get("value")), "cannot tell")
+    return f"{detail.get('alarmName')} {words}: {said.get('reason')}"
+
+
 def _machine_of(change: dict[str, Any]) -> str:
     return str(change.get("stateMachineArn") or "").rpartition(":")[2] or "An execution"
 
 
 def _mail_text(notice: Notice) -> str:
     """Return the facts of a status change and its event; what a target asked for as it is."""
-    change = _status_change(json.loads(notice.event)) if notice.body == notice.event else {}
+    event = json.loads(notice.event) if notice.body == notice.event else {}
+    change, alarm = _status_change(event), _alarm_words(event)
+    if alarm:
+        return "\n".join([*_alarm_lines(event, alarm), "", _readable(notice.body)])
     if not change:
         return _readable(notice.body)
     arn = str(change.get("executionArn") or "")
@@ -188,6 +202,17 @@ def _mail_text(notice: Notice) -> str:
     }
     lines = [f"{name}: {value}" for name, value in facts.items() if value]
     return "\n".join([*lines, "", "The event:", "", _readable(notice.body)])
+
+
+def _alarm_lines(event: dict[str, Any], words: str) -> list[str]:
+    """Return what an alarm says, and the address of its state machine's page."""
+    machine = "".join(map(str, event.get("resources", [])[1:2]))
+    lines = [words]
+    if machine:
+        lines.append(f"State machine: {machine.rpartition(':')[2]}")
+    if machine and settings.STEPYARD_URL:
+        lines.append(f"Page: {settings.STEPYARD_URL}/arn/{quote(machine, safe=':/')}")
+    return [*lines, "", "The event:"]
 
 
 def _readable(body: str) -> str:

@@ -18,10 +18,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import engine
+from console.fast_path.rows import storable
 from console.invariants.found import FoundExecution
 from console.invariants.violation import Violation
 from console.models import Execution, HistoryEvent, InboxMessage, TaskRow
-from console.store.db.texts import storable
 from console.store.tasks import claim
 from engine import event_types
 

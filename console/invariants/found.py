@@ -22,7 +22,7 @@ from console.models import (
     TaskRow,
     Timer,
 )
-from console.store.state.values import StoredValues
+from console.store.state.step_rows import StoredValues
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from console.fast_path.rows import storable
 from console.invariants.walk import ENDS, REDRIVEN
 from console.models import Execution
-from console.store.db.texts import storable
 from engine import event_types
 
 if TYPE_CHECKING:

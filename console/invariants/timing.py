@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 import engine
 from console import arns
@@ -60,15 +60,18 @@ def _timeout(
     row = record.tasks.get(task)
     if row is None:
         return
-    match row.clock:
+    clock = TaskClock(row.clock) if row.clock else None  # an earlier version wrote none
+    match clock:
         case TaskClock.SCHEDULE_TO_CLOSE | TaskClock.YEAR:
             year_ms = row.scheduled_ms + timeouts.YEAR_S * 1000
             yield from _early(walk.by_id[outcome], row.close_due_ms or year_ms)
         case TaskClock.SCHEDULE_TO_START:  # its limit is a tag of the activity, not kept in the row
             if row.started_ms is not None:
                 yield "I8", f"event {outcome}: task {task} was not taken in time, but it was taken"
-        case _:
+        case TaskClock.START_TO_CLOSE | TaskClock.HEARTBEAT | None:
             yield from _since_start(row, walk, task, outcome)
+        case _:
+            assert_never(clock)
 
 
 def _since_start(row: TaskRow, walk: Walk, task: int, outcome: int) -> Iterator[tuple[str, str]]:

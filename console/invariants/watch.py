@@ -1,6 +1,8 @@
-"""Check I1, I11 and I16 by samples: running executions can always move, and only forward.
+"""Check three invariants by samples: running executions can always go on, and only forward.
 
-Sampled once a second while workers are busy, killed, or started again.
+docs/reference/invariants.md defines them: I1 (something will move a running execution on), I11 (its
+version only grows) and I16 (what was read of its history is still the beginning of it). The samples
+are taken once a second, while workers are busy, are killed, or start again.
 """
 
 from __future__ import annotations
@@ -18,12 +20,15 @@ from console.models import Execution
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_WATCHED = 1_000  # executions whose histories are compared from sample to sample
+_MOST = 1_000  # executions whose histories are compared from sample to sample
 _EVERY_S = 1.0
 
 
-class Seen(NamedTuple):
-    """How far an execution was: its version, and the beginning of its history."""
+class SampledState(NamedTuple):
+    """How far an execution was at a sample.
+
+    ``version``: of its run; ``events``, ``digest``: number and SHA-256 of its history's events.
+    """
 
     version: int
     events: int
@@ -31,52 +36,56 @@ class Seen(NamedTuple):
 
 
 class Watch:
-    """Samples of what runs."""
+    """Samples of all running executions, each compared with the one before."""
 
     def __init__(self) -> None:
-        """Nothing was seen yet."""
-        self._seen: dict[int, Seen] = {}
+        """Begin without a sample."""
+        self._sampled: dict[int, SampledState] = {}
         self.samples = 0
 
     def run(self, seconds: float) -> Iterator[Violation]:
-        """Sample once a second for so long."""
+        """Sample once a second for so many seconds, and yield what is violated."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
-            begun = time.monotonic()
+            sample_start = time.monotonic()
             yield from self.sample()
-            time.sleep(max(0.0, _EVERY_S - (time.monotonic() - begun)))
+            time.sleep(max(0.0, _EVERY_S - (time.monotonic() - sample_start)))
 
     def sample(self) -> Iterator[Violation]:
-        """Look once at all that runs, and again at what was seen before."""
+        """Check once what runs now (I1), and what ran at the last sample (I11, I16)."""
         self.samples += 1
         for batch in batches(Execution.objects.filter(status="RUNNING")):
             for record in batch:
-                for number, problem in progress.check_progress(record, Walk(())):
-                    yield Violation(number, record.execution.arn, problem)
+                for invariant, problem in progress.check_progress(record, Walk(())):
+                    yield Violation(invariant, record.execution.arn, problem)
                 self._note(record)
-        for batch in batches(Execution.objects.filter(pk__in=list(self._seen))):
+        for batch in batches(Execution.objects.filter(pk__in=list(self._sampled))):
             for record in batch:
                 yield from self._compare(record)
 
     def _note(self, record: FoundExecution) -> None:
-        if len(self._seen) < _WATCHED and record.run is not None:
-            self._seen.setdefault(record.execution.pk, _seen(record, len(record.events)))
+        """Keep the state of an execution that is new, for the comparison at the next sample."""
+        if len(self._sampled) < _MOST and record.run is not None:
+            self._sampled.setdefault(
+                record.execution.pk, _sampled_state(record, len(record.events))
+            )
 
     def _compare(self, record: FoundExecution) -> Iterator[Violation]:
-        """Yield what was seen before and changed since: events, or a version that went back."""
-        before = self._seen[record.execution.pk]
-        now = _seen(record, before.events)
+        """Yield a version that went back, and events that were read and are others now."""
+        before = self._sampled[record.execution.pk]
+        now = _sampled_state(record, before.events)
         arn = record.execution.arn
         if now.version < before.version:
             yield Violation("I11", arn, f"version {before.version} became {now.version}")
         if now.digest != before.digest:
             yield Violation("I16", arn, f"the first {before.events} events are others than before")
         if record.running:
-            self._seen[record.execution.pk] = _seen(record, len(record.events))
+            self._sampled[record.execution.pk] = _sampled_state(record, len(record.events))
         else:
-            del self._seen[record.execution.pk]
+            del self._sampled[record.execution.pk]
 
 
-def _seen(record: FoundExecution, events: int) -> Seen:
+def _sampled_state(record: FoundExecution, events: int) -> SampledState:
+    """Return the state of an execution, with the first ``events`` events of its history."""
     digest = hashlib.sha256(repr(record.events[:events]).encode()).hexdigest()
-    return Seen(0 if record.run is None else record.run.version, events, digest)
+    return SampledState(0 if record.run is None else record.run.version, events, digest)

@@ -111,9 +111,10 @@ class Pulse:
     def _beat(self) -> None:
         while True:
             before = postgres.given_back()
+            pause_s = _TICK_S
             try:
-                with connection.cursor() as cursor:
-                    cursor.execute("SELECT 1")
+                connection.ensure_connection()  # the pool asks the server whether it is alive
+                pause_s = max(_TICK_S, settings.STEPYARD_LEASE_S / 4)
                 self._moved_at = time.monotonic()
                 outages.note_success()
             except Error as error:
@@ -121,4 +122,4 @@ class Pulse:
                 if not busy or postgres.given_back() == before:
                     outages.note_outage("the pool of connections", error)
             connection.close()
-            time.sleep(_TICK_S)
+            time.sleep(pause_s)

@@ -1,19 +1,21 @@
 """Estimate in dollars what executions would have cost on AWS, by the published prices.
 
 Standard: states entered, retries, redrives and one for the end of each run. Express: a request,
-and the memory held for the time it ran. What functions, logs and storage cost is not in it.
+and the memory held for the time it ran. Tokens of agents are in it (``token_cost``). What
+functions, logs and storage cost is not.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from django.db.models import Count, Q, Sum
 
-from console.fast_path import sql
+from console.fast_path import rows
+from console.metrics.token_cost import NO_TOKENS, TokenUse, read_token_use
 from console.models import Execution, HistoryEvent, Price, TaskRow
 from engine import event_types
 
@@ -38,7 +40,10 @@ _BUILT_IN = {
     "standard_transition": Decimal("0.000025"),
     "express_request": Decimal("0.000001"),
     "express_gb_second": Decimal("0.00001667"),
+    "harness_input_token": Decimal("0.000003"),
+    "harness_output_token": Decimal("0.000015"),
 }
+_TOKEN_SOURCE = "https://aws.amazon.com/bedrock/pricing/ (Claude Sonnet 4, US East)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +57,36 @@ class PriceRate:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """An estimate: ``count`` times ``unit`` (and, for Express, GB-seconds)."""
+    """An estimate: ``count`` times ``unit`` (and, for Express, GB-seconds), with ``tokens``.
+
+    ``token_rates``: what a token costs that a model reads, and one that it writes.
+    """
 
     dollars: Decimal
     count: int
     unit: str
     gb_seconds: Decimal | None
     rate: PriceRate
+    tokens: TokenUse = NO_TOKENS
+    token_rates: tuple[PriceRate, ...] = ()
+
+    @property
+    def about(self) -> str:
+        """Say where the prices are from, and what is in the estimate."""
+        read, written = self.tokens.whole
+        agents = f" Agents read {read:,} tokens and wrote {written:,}." if self.token_rates else ""
+        return (
+            f"AWS cost, estimated with the prices of {self.rate.as_of}: {self.rate.source}.{agents}"
+            " Functions, logs and storage are not included."
+        )
+
+    def with_tokens(self, tokens: TokenUse, rates: Mapping[str, PriceRate]) -> Cost:
+        """Return the estimate with the price of tokens in it."""
+        if tokens == NO_TOKENS:
+            return self
+        prices = rates["harness_input_token"], rates["harness_output_token"]
+        dollars = self.dollars + tokens.dollars(*(price.dollars for price in prices))
+        return replace(self, dollars=dollars, tokens=tokens, token_rates=prices)
 
     @property
     def text(self) -> str:
@@ -85,7 +113,10 @@ class MonthCost:
 
 def read_rates() -> dict[str, PriceRate]:
     """Return every price: that of the table, or the built-in one where the table has none."""
-    rates = {name: PriceRate(dollars, _AS_OF, _SOURCE) for name, dollars in _BUILT_IN.items()}
+    rates = {
+        name: PriceRate(dollars, _AS_OF, _TOKEN_SOURCE if "token" in name else _SOURCE)
+        for name, dollars in _BUILT_IN.items()
+    }
     for row in Price.objects.filter(name__in=_BUILT_IN):
         rates[row.name] = PriceRate(row.dollars, row.as_of, row.source)
     return rates
@@ -109,12 +140,15 @@ def transitions_of(execution: Execution, made: int) -> int:
 
 def cost_of_execution(execution: Execution, made: int) -> Cost:
     """Estimate one execution that has entered or retried so many states."""
-    machine = execution.state_machine
+    machine, rates, text = execution.state_machine, read_rates(), execution.definition.text
+    tokens = read_token_use([execution.pk], text)
     if machine is not None and machine.type == "EXPRESS":
         took = 0 if execution.stop_ms is None else execution.stop_ms - execution.start_ms
-        size = len(execution.definition.text) + len(execution.input) + len(execution.output or "")
-        return _express(1, _gb_seconds(took, BASE_MB * MB + size), read_rates())
-    return _standard(transitions_of(execution, made), read_rates())
+        size = len(text) + len(execution.input) + len(execution.output or "")
+        cost = _express(1, _gb_seconds(took, BASE_MB * MB + size), rates)
+    else:
+        cost = _standard(transitions_of(execution, made), rates)
+    return cost.with_tokens(tokens, rates)
 
 
 def cost_of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost, int]:
@@ -142,13 +176,18 @@ def costs_of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cos
     months = Decimal(_MONTH_MS) / max(until - since, 1)
     memory = BASE_MB * MB + len(machine.definition.text)
     held = sum((_gb_seconds(span, memory) for span in spans), Decimal()) * share
-    express = _express(runs, held, rates)
+    tokens = read_token_use([pk for pk, _, _ in newest], machine.definition.text).times(share)
+    express = _express(runs, held, rates).with_tokens(tokens, rates)
     if machine.type == "EXPRESS":
         month = MonthCost(express.dollars * months, round(runs * months), express.unit, 0)
         return express, month, len(newest)
     made = round(_made([pk for pk, _, _ in newest]) * share)
     cost = _standard(count_transitions(made, redrives, sums["ends"]), rates)
+    cost = cost.with_tokens(tokens, rates)
     return cost, _month_of_standard(cost, express, spans, months), len(newest)
+
+
+_NO_RATES = (PriceRate(Decimal(0), "", ""),) * 2
 
 
 def _month_of_standard(
@@ -156,8 +195,9 @@ def _month_of_standard(
 ) -> MonthCost:
     count = round(cost.count * months)
     long = sum(span > _EXPRESS_MS for span in spans)
+    of_tokens = cost.tokens.dollars(*(price.dollars for price in cost.token_rates or _NO_RATES))
     return MonthCost(
-        cost.rate.dollars * max(count - FREE_TRANSITIONS, 0),
+        cost.rate.dollars * max(count - FREE_TRANSITIONS, 0) + of_tokens * months,
         count,
         cost.unit,
         min(count, FREE_TRANSITIONS),
@@ -197,7 +237,7 @@ def _made(executions: Sequence[int]) -> int:
     events = HistoryEvent.objects.filter(execution_id__in=executions)
     entered = events.filter(type__in=event_types.STATE_ENTRIES).count()
     tasks = TaskRow.objects.filter(execution_id__in=executions, attempt__gt=0)
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         marks = ",".join(["%s"] * len(executions))
         cursor.execute(_RETRIED_GROUPS.format(marks=marks), list(executions))
         groups: int = cursor.fetchone()[0]

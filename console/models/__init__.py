@@ -9,6 +9,7 @@ in goes out.
 
 from __future__ import annotations
 
+from console.models.alarms import Alarm
 from console.models.bulk import BulkItem, BulkJob
 from console.models.events import (
     Delivery,
@@ -67,6 +68,7 @@ from console.models.server import (
 __all__ = [
     "AccessKey",
     "Activity",
+    "Alarm",
     "Alias",
     "AuditEntry",
     "BulkItem",

@@ -17,6 +17,12 @@ from console.models.people import Project
 from console.statuses import ExecutionStatus, MapRunStatus, TaskStatus
 
 
+def _index_where_set(field: str, name: str) -> models.Index:
+    """Return an index of the rows that have a value in a column: of the others there are many."""
+    condition = models.Q((f"{field}__isnull", False))
+    return models.Index(fields=[field], name=name, condition=condition)
+
+
 class MapRun(models.Model):
     """The children of a distributed Map: settings, and how many ended in which way."""
 
@@ -182,11 +188,7 @@ class Execution(models.Model):
                 name="execution_by_import",
                 condition=models.Q(imported_ms__isnull=False),
             ),
-            models.Index(
-                fields=["parent"],
-                name="execution_by_parent",
-                condition=models.Q(parent__isnull=False),
-            ),
+            _index_where_set("parent", name="execution_by_parent"),
         ]
 
     def __str__(self) -> str:
@@ -314,30 +316,10 @@ class TaskRow(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["status", "kind", "scheduled_ms"], name="task_to_dispatch"),
             models.Index(fields=["resource", "status", "scheduled_ms"], name="task_by_activity"),
-            models.Index(
-                fields=["timeout_due_ms"],
-                name="task_timeout_due",
-                condition=models.Q(timeout_due_ms__isnull=False),
-            ),
-            models.Index(
-                fields=["heartbeat_due_ms"],
-                name="task_heartbeat_due",
-                condition=models.Q(heartbeat_due_ms__isnull=False),
-            ),
-            models.Index(
-                fields=["look_due_ms"],
-                name="task_look_due",
-                condition=models.Q(look_due_ms__isnull=False),
-            ),
+            _index_where_set("timeout_due_ms", name="task_timeout_due"),
+            _index_where_set("heartbeat_due_ms", name="task_heartbeat_due"),
+            _index_where_set("look_due_ms", name="task_look_due"),
             # what began and ended in a minute: the metrics
-            models.Index(
-                fields=["started_ms"],
-                name="task_by_start",
-                condition=models.Q(started_ms__isnull=False),
-            ),
-            models.Index(
-                fields=["closed_ms"],
-                name="task_by_close",
-                condition=models.Q(closed_ms__isnull=False),
-            ),
+            _index_where_set("started_ms", name="task_by_start"),
+            _index_where_set("closed_ms", name="task_by_close"),
         ]

@@ -89,10 +89,13 @@ ROOMS = ("db", "state", "machines", "tasks", "events", "executions", "map_runs",
 
 PUBLIC = {
     "db": (
-        *("audit", "epoch", "identity", "merged", "outages", "pending", "project_names"),
-        *("recording", "refusals", "signals", "texts", "writer"),
+        *("audit", "epoch", "identity", "merged", "outages", "project_names"),
+        *("refusals", "signals", "writer"),
     ),
-    "state": (*("health", "history", "history_columns", "inbox", "transition_rate", "values"),),
+    "state": (
+        *("health", "history", "history_columns", "inbox", "open_work", "step_rows"),
+        "transition_rate",
+    ),
     "machines": (
         *("activity_limits", "drafts", "log_groups", "machine_options", "machines"),
         *("revisions", "tags", "versions"),
@@ -101,7 +104,7 @@ PUBLIC = {
         *("activities", "claim", "complete", "expiry", "handover", "jobs", "lost_calls"),
         *("manual", "schedule", "timeouts", "workers"),
     ),
-    "events": ("deliveries", "outbox", "rules", "scheduler", "start_links"),
+    "events": ("alarms", "deliveries", "outbox", "rules", "scheduler", "start_links"),
     "executions": (
         *(
             "bulk",
@@ -113,11 +116,19 @@ PUBLIC = {
             "imports",
         ),
         "max_duration",
-        *("redrive", "replay", "retention", "start", "step", "stop"),
+        *("read_steps", "redrive", "replay", "retention", "start", "step", "stop"),
     ),
     "map_runs": ("map_counts", "map_items", "map_runs", "map_tasks"),
     "people": (
-        *("invitations", "login_attempts", "login_links", "masks", "notes", "people"),
+        *(
+            "approval_links",
+            "invitations",
+            "login_attempts",
+            "login_links",
+            "masks",
+            "notes",
+            "people",
+        ),
         *("reset", "sample_project", "saved_views", "shares"),
     ),
 }

@@ -6,14 +6,22 @@ import secrets
 import threading
 from concurrent.futures import Future
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from django.db import connections
 
 import engine
 from console import access, arns, clock, integrations
 from console.errors import ErrorCode, InvalidDefinition, ServiceError, ValidationException
-from console.integrations import Exchange, Failed, Outcome, TaskAttempt, parameters
+from console.integrations import (
+    Exchange,
+    Failed,
+    Outcome,
+    Submitted,
+    Succeeded,
+    TaskAttempt,
+    parameters,
+)
 from console.samples import is_sample
 from console.test_state import mocks
 
@@ -43,6 +51,7 @@ def try_state(principal: Principal, region: str, params: dict[str, Any]) -> dict
         arns.check_role(params["roleArn"])
     machine, name = _parse(params)
     state = machine.block.states[name]
+    _check_variables(params.get("variables"))
     mock = mocks.check_mock(params, state)
     if mock is None and type(state).__name__ in _MOCKABLE:
         # it calls what the definition in the request names: as much as to make a machine and run it
@@ -113,6 +122,18 @@ def _parse(params: dict[str, Any]) -> tuple[engine.Machine, str]:
         problems = ", ".join(str(diagnostic) for diagnostic in error.diagnostics)
         msg = f"Invalid State Machine Definition: '{problems}'"
         raise InvalidDefinition(msg, tuple(error.diagnostics)) from None
+
+
+def _check_variables(text: str | None) -> None:
+    """Raise ValidationException unless variables are a JSON object, or none are given."""
+    if not text:
+        return
+    try:
+        variables = engine.loads(text)
+    except engine.JsonTextError as error:
+        raise ValidationException(f"Invalid Variables provided: {error}") from None
+    if not isinstance(variables, dict):
+        raise ValidationException("Invalid Variables provided: Variables must be a JSON object.")
 
 
 def _check(params: dict[str, Any], state: Any, mock: engine.Mock | None) -> None:
@@ -191,9 +212,13 @@ def _call(
         outcome = future.result(limit)
     except TimeoutError:  # the call is left alone: nobody waits for it any more
         return engine.TaskTimedOut(command.task)
-    if isinstance(outcome, Failed):
-        return engine.TaskFailed(command.task, outcome.error, outcome.cause)
-    return engine.TaskSucceeded(command.task, outcome.output)
+    match outcome:
+        case Failed():
+            return engine.TaskFailed(command.task, outcome.error, outcome.cause)
+        case Succeeded() | Submitted():
+            return engine.TaskSucceeded(command.task, outcome.output)
+        case _:
+            assert_never(outcome)
 
 
 def _work(future: Future[Outcome], task: TaskAttempt, exchange: Exchange) -> None:

@@ -17,6 +17,7 @@ _ROOMS = (
     "palette",
     "bulk",
     "people",
+    "alarms",
     "rules",
     "editor",
     "test_state",

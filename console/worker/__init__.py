@@ -8,12 +8,15 @@ process that does all the work; ``Team`` is one of several on a PostgreSQL. Kill
 the next one goes on where the rows stand (the store's own theory tells what each crash leaves).
 
 **Waking and sweeping.** After a commit a signal says what can go on: an execution, a task, a
-delivery. A signal may be lost. So each second ``sweep`` reads what could go on by itself: runs
-that are ready, messages in inboxes, scheduled tasks, Map Runs, bulk jobs. Waking twice is harmless,
-because a step that finds nothing to do writes nothing.
+delivery. A signal may be lost. So each second ``sweep`` looks for what could go on by itself: runs
+that are ready, messages in inboxes, scheduled tasks, Map Runs, bulk jobs. It asks by one statement
+which of these kinds there may be (``open_work``), and reads the rows of those. Waking twice is
+harmless, because a step that finds nothing to do writes nothing. A job of the queue only wakes its
+execution. A worker in which many wait takes no more jobs.
 
-**Stepping** (``stepping``). Two threads compute steps, one execution in one thread at a time. What
-is woken while it is being stepped is stepped again afterwards:
+**Stepping** (``stepping``). Two threads compute steps, one execution in one thread at a time. The
+rows of many that are queued are read by one statement (``read_ahead``). What is woken while it is
+being stepped is stepped again afterwards:
 
     1. The thread reads the inbox.    2. A message comes in; ``wake`` finds the step under way and
     remembers it.    3. The step commits without the message.    4. It is queued again.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 import structlog
 from django.conf import settings
@@ -18,10 +18,11 @@ from django.db.models import Q
 from console import clock
 from console.models import Activity, InboxMessage, RunRow, TaskRow, Timer
 from console.samples import ROLE_END
-from console.statuses import ExecutionStatus, TaskKind, TaskStatus, Topic
+from console.statuses import DueKind, ExecutionStatus, TaskKind, TaskStatus, Topic
 from console.store.db import epoch, identity, signals
 from console.store.executions import step
 from console.store.state import inbox, transition_rate
+from console.store.state.open_work import OpenWork, find_open_work
 from console.store.tasks import claim, lost_calls, schedule, workers
 from console.worker import task_delivery
 from console.worker.call_pool import CallPool
@@ -31,7 +32,7 @@ from console.worker.function_logs import LOGS
 from console.worker.maintenance import Maintenance
 from console.worker.retrying import log_errors
 from console.worker.stepping import Stepping
-from console.worker.timer_queue import TimerQueue
+from console.worker.timer_queue import HORIZON_MS, TimerQueue
 from console.worker.worker_lock import WorkerLock
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Embedded:
         self._timers = TimerQueue(self._due)
         self._threads: list[threading.Thread] = []
         self._listeners: list[Callable[[], None]] = []
+        self._work: OpenWork | None = None  # as the last sweep found it
 
     # -- life --------------------------------------------------------------------------------------
 
@@ -240,12 +242,16 @@ class Embedded:
         self._timers.add(due_ms, kind, execution_id, task)
 
     def _due(self, kind: str, execution_id: int, task: int) -> None:
-        if kind == "timer":
-            self.wake(execution_id)
-        elif kind == "look":
-            self._look(execution_id, task)
-        else:
-            self._maintenance.late(execution_id, task)
+        due_kind = DueKind(kind)
+        match due_kind:
+            case DueKind.TIMER:
+                self.wake(execution_id)
+            case DueKind.LOOK:
+                self._look(execution_id, task)
+            case DueKind.TIMEOUT | DueKind.HEARTBEAT:
+                self._maintenance.late(execution_id, task)
+            case _:
+                assert_never(due_kind)
 
     def _sweep_loop(self) -> None:
         while True:
@@ -264,12 +270,16 @@ class Embedded:
     def sweep(self) -> None:
         """Find in the rows whatever can go on."""
         share = self._share()
-        if share.leads:
+        work = self._work = find_open_work(HORIZON_MS)
+        if work.messages and share.leads:
             inbox.drop_stale()
-        self._sweep_runs(share)
-        self._timers.refill(share)
-        self._sweep_tasks(share)
-        self._maintenance.sweep(share)
+        if work.messages or work.runs or work.timers:
+            self._sweep_runs(share)
+        if work.timers or work.deadlines:
+            self._timers.refill(share)
+        if work.tasks:
+            self._sweep_tasks(share)
+        self._maintenance.sweep(share, work)
         self._waits.look()
         self._replace_hung()
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import structlog
 from django.db import connections
 
+from console.fast_path.rows import storable
 from console.models import FunctionLog
-from console.store.db.texts import storable
 from console.store.executions import function_logs
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ from console.store.machines import machines
 from console.store.map_runs import map_runs, map_tasks
 from console.store.tasks import expiry
 from console.worker import map_data
+from console.worker.alarm_evaluation import evaluate_alarms
 from console.worker.call_pool import CallPool
 from console.worker.outbox_relay import OutboxRelay
 from console.worker.retrying import log_errors
@@ -33,12 +34,14 @@ from console.worker.retrying import log_errors
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
+    from console.store.state.open_work import OpenWork
     from console.store.tasks.workers import Share
 
 log = structlog.get_logger(__name__)
 THREADS = 4
 CLEANING_EVERY_S = 60.0
 METRICS_EVERY_S = 60.0
+ALARMS_EVERY_S = 60.0
 RETENTION_EVERY_S = 3600.0
 YEARS_EVERY_S = 3600.0
 RETENTION_BATCH = 100
@@ -62,28 +65,33 @@ class Maintenance:
         self._jobs: set[int] = set()
         self._cleaning_at = 0.0
         self._metrics_at = 0.0
+        self._alarms_at = 0.0
         self._pruning = threading.Lock()
         self._retention_at = 0.0
         self._years_at = 0.0
         self._stopped = threading.Event()
 
-    def sweep(self, share: Share) -> None:
-        """Find in the rows of a share what there is to do; who leads does what one does for all."""
-        for execution_id, task in map_tasks.scheduled_maps():
+    def sweep(self, share: Share, work: OpenWork) -> None:
+        """Find in the rows of a share what there is to do; who leads does what one does for all.
+
+        ``work``: the kinds of work that there may be.
+        """
+        for execution_id, task in map_tasks.scheduled_maps() if work.tasks else ():
             if share.has(execution_id):
                 self.map_scheduled(execution_id, task)
-        for number in filter(share.has, map_runs.running_map_runs()):
+        for number in filter(share.has, map_runs.running_map_runs() if work.map_runs else ()):
             self.map_run_changed(number)
-        for number in filter(share.has, children.to_end()):
+        for number in filter(share.has, children.to_end() if work.children else ()):
             self._once(("children", number), partial(children.end_child, number))
         if share.leads:
-            self._lead()
+            self._lead(work)
 
-    def _lead(self) -> None:
+    def _lead(self, work: OpenWork) -> None:
         """Do what one does for all."""
-        for number in bulk.running_jobs():
+        for number in bulk.running_jobs() if work.bulk_jobs else ():
             self._bulk_job(number)
-        self._once("deletions", machines.finish_deletions)
+        if work.deletions:
+            self._once("deletions", machines.finish_deletions)
         if time.monotonic() >= self._cleaning_at:
             self._cleaning_at = time.monotonic() + CLEANING_EVERY_S
             self._once("events", deliveries.remove_old_events)
@@ -91,6 +99,9 @@ class Maintenance:
         if time.monotonic() >= self._metrics_at:
             self._metrics_at = time.monotonic() + METRICS_EVERY_S
             self._once("metrics", rollups.sum_up)
+        if time.monotonic() >= self._alarms_at:
+            self._alarms_at = time.monotonic() + ALARMS_EVERY_S
+            self._once("alarms", evaluate_alarms)
         if time.monotonic() >= self._years_at:
             self._years_at = time.monotonic() + YEARS_EVERY_S
             self._once("years", self._arm_ends)
@@ -98,7 +109,8 @@ class Maintenance:
         if days is not None and time.monotonic() >= self._retention_at:
             self._retention_at = time.monotonic() + RETENTION_EVERY_S
             self._once("retention", partial(self._prune, days))
-        self.events()
+        if work.events:
+            self.events()
 
     def stop(self, seconds: float) -> None:
         """Take no more and wait a little for what is under way."""
@@ -108,14 +120,14 @@ class Maintenance:
         self._bulk.stop(seconds)
         self._pool.stop(seconds)
 
-    def _once(self, key: Hashable, job: Callable[[], None]) -> None:
+    def _once(self, key: Hashable, job: Callable[[], object]) -> None:
         with self._lock:
             if key in self._asked:
                 return
             self._asked.add(key)
         self._pool.submit(partial(self._do, key, job))
 
-    def _do(self, key: Hashable, job: Callable[[], None]) -> None:
+    def _do(self, key: Hashable, job: Callable[[], object]) -> None:
         with self._lock:
             self._asked.discard(key)  # what changes from here on asks again
         with patient_statements():  # what one does for all may take its time

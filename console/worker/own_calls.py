@@ -33,8 +33,7 @@ from console.errors import ErrorCode, ServiceError
 from console.integrations import aws, names, targets
 from console.models import Execution, Role
 from console.store.db.audit import Actor
-from console.store.db.pending import Pending
-from console.store.db.writer import is_outage, release_connection
+from console.store.db.writer import Pending, is_outage, release_connection
 from console.store.executions.find import with_project
 from console.store.executions.start import Parent
 from console.store.tasks import claim, complete, jobs, schedule

@@ -36,10 +36,11 @@ STEP, SIGNAL, SIGNALS = "stepyard-step", "stepyard-hint", "stepyard-signals"
 """
 _IN_ONE_JOB = 8
 """So many signals of a transaction share a job: it costs more than what it says."""
+_RUNNABLE = b'[["' + Topic.RUNNABLE.encode() + b'"], [%s]]'
 NEAR_MS = 1_500
 """What is due later than this is found in the rows in time by the worker whose share it is."""
 _RETRY_S = 0.5
-_QUIET_S = 1.0  # a line that says nothing for so long may be dead: it is asked
+_QUIET_S = 2.0  # a line that says nothing for so long may be dead: it is asked
 
 
 _QueueJob = tuple[str, bytes, "timedelta | None"]
@@ -134,13 +135,19 @@ class PgTransport:
         return SIGNAL, json.dumps([channel, values]).encode(), after
 
 
-def _together(jobs: list[_QueueJob]) -> list[_QueueJob]:
-    """Return jobs of which those that are signals for now are put together."""
-    told = [payload for name, payload, after in jobs if name == SIGNAL and after is None]
-    if len(told) < 2:  # noqa: PLR2004 - there is nothing to put together
-        return jobs
-    rest = [job for job in jobs if job[0] != SIGNAL or job[2] is not None]
-    shares = (told[start : start + _IN_ONE_JOB] for start in range(0, len(told), _IN_ONE_JOB))
+def _together(jobs: Sequence[_QueueJob]) -> Sequence[_QueueJob]:
+    """Return jobs of which those that are for now are put together, signals and steps."""
+    for_now = [job for job in jobs if job[2] is None]
+    signals_now = [payload for name, payload, _ in for_now if name == SIGNAL]
+    steps = [payload for name, payload, _ in for_now if name == STEP]
+    shared = {name for name, alike in ((SIGNAL, signals_now), (STEP, steps)) if len(alike) > 1}
+    rest = [job for job in jobs if job[0] not in shared or job[2] is not None]
+    payloads = signals_now if SIGNAL in shared else []
+    if STEP in shared:
+        payloads += [_RUNNABLE % number for number in steps]
+    shares = (
+        payloads[start : start + _IN_ONE_JOB] for start in range(0, len(payloads), _IN_ONE_JOB)
+    )
     return [*rest, *((SIGNALS, b"[" + b",".join(share) + b"]", None) for share in shares)]
 
 
@@ -157,7 +164,7 @@ class NotifyListener:
         self._thread.start()
 
     def stop(self) -> None:
-        """End; the thread follows within a second."""
+        """End; the thread follows within two seconds."""
         self._ended.set()
 
     def _listen(self) -> None:

@@ -8,7 +8,6 @@ import json
 import logging
 import socket
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -33,6 +32,9 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
 _BATCH = 10
+_BACKLOG = 128
+"""With so many executions in the queue of this process it takes no more jobs."""
+_PAUSE_S = 0.01
 _SOCKET = {
     "TCP_KEEPIDLE": postgres.TIMEOUTS["keepalives_idle"],
     "TCP_KEEPINTVL": postgres.TIMEOUTS["keepalives_interval"],
@@ -175,10 +177,10 @@ async def _close(own_connection: asyncpg.Connection[Any]) -> None:
 class Consumer:
     """Takes jobs while it runs: ``start``, then ``stop``."""
 
-    def __init__(self, step: Callable[[int], None], threads: int) -> None:
-        """``step``: steps an execution, on one of so many threads."""
-        self._step = step
-        self._pool = ThreadPoolExecutor(threads, "job")
+    def __init__(self, wake: Callable[[int], None], backlog: Callable[[], int]) -> None:
+        """``wake``: lets an execution be stepped; ``backlog``: how many wait for that here."""
+        self._wake = wake
+        self._backlog = backlog
         self._ended = threading.Event()
         self._manager: QueueManager | None = None
         self._loop = asyncio.new_event_loop()
@@ -194,7 +196,6 @@ class Consumer:
         with contextlib.suppress(RuntimeError):  # the loop has ended by itself
             self._loop.call_soon_threadsafe(self._shut)
         self._thread.join(seconds)
-        self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _shut(self) -> None:
         if self._manager is not None:
@@ -225,14 +226,18 @@ class Consumer:
                     log.exception("the queue failed")
                 await asyncio.sleep(_RETRY_S)
 
+    async def _leave_to_others(self) -> None:
+        """Hold the slot of a job while much waits here: other workers take the next ones."""
+        while self._backlog() > _BACKLOG and not self._ended.is_set():  # noqa: ASYNC110 - of threads
+            await asyncio.sleep(_PAUSE_S)
+
     async def _take_jobs(self, own_connection: asyncpg.Connection[Any]) -> None:
         manager = QueueManager(Queries(_Driver(own_connection)))
-        loop = asyncio.get_running_loop()
 
         @manager.entrypoint(STEP)
         async def step(job: Job) -> None:
-            number = int((job.payload or b"0").decode())
-            await loop.run_in_executor(self._pool, self._step, number)
+            self._wake(int((job.payload or b"0").decode()))
+            await self._leave_to_others()
 
         @manager.entrypoint(SIGNAL)
         async def signal(job: Job) -> None:
@@ -243,6 +248,7 @@ class Consumer:
         async def signals_together(job: Job) -> None:
             for topic, values in json.loads((job.payload or b"[]").decode()):
                 signals.deliver(tuple(topic), *values)
+            await self._leave_to_others()
 
         self._manager = manager
         if self._ended.is_set():

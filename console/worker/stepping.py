@@ -13,9 +13,11 @@ from structlog.contextvars import bound_contextvars
 
 import engine
 from console.store.db import epoch, outages
-from console.store.db.writer import drop_broken_connection, is_outage
+from console.store.db.writer import drop_broken_connection, is_embedded, is_outage
 from console.store.executions import engine_failures, step
+from console.store.executions.read_steps import StepRows, read_step_rows
 from console.worker.poison_guard import PoisonGuard
+from console.worker.read_ahead import ReadAhead
 from console.worker.retrying import log_errors
 
 if TYPE_CHECKING:
@@ -51,7 +53,8 @@ class Stepping:
         self._ended = ended
         self._outdated = outdated
         self._ready: queue.SimpleQueue[int] = queue.SimpleQueue()
-        self._queued: set[int] = set()
+        self._queued: dict[int, None] = {}  # in their order
+        self._read_ahead = ReadAhead()
         self._stepping: set[int] = set()
         self._again: set[int] = set()
         self._left: set[int] = set()  # what a later version of this program has worked on
@@ -84,11 +87,16 @@ class Stepping:
     def wake(self, execution_id: int) -> None:
         """Queue an execution once; one that is being stepped is queued again afterwards."""
         with self._lock:
+            self._read_ahead.forget(execution_id)
             if execution_id in self._stepping:
                 self._again.add(execution_id)
             elif execution_id not in self._queued:
-                self._queued.add(execution_id)
+                self._queued[execution_id] = None
                 self._ready.put(execution_id)
+
+    def backlog(self) -> int:
+        """Return how many executions wait for a thread."""
+        return len(self._queued)
 
     def stop(self, threads: int) -> None:
         """End so many loops."""
@@ -128,7 +136,8 @@ class Stepping:
         Whatever happens to one execution must not stop the thread.
         """
         with self._lock:
-            self._queued.discard(number)
+            self._queued.pop(number, None)
+            found = self._read_ahead.take(number)
             if number in self._stepping:
                 self._again.add(number)
                 return None
@@ -145,11 +154,32 @@ class Stepping:
         if suspected:
             self._settle(number, lambda: self.poison_guard.step(number), suspected=True)
             return None
-        outcome = self._try(number, lambda: step.begin_step(number))
+        outcome = self._try(number, lambda: step.begin_step(number, found or self._read(number)))
         if callable(outcome):
             return partial(self._settle, number, outcome)
         self._stepped(number, again=bool(outcome))
         return None
+
+    def _read(self, number: int) -> StepRows | None:
+        """Read the rows of an execution with those of the next ones, where that saves round trips.
+
+        None if its step shall read them: what fails there is the fault of this execution alone.
+        """
+        if is_embedded():
+            return None
+        with self._lock:
+            reserved = self._read_ahead.reserve(self._queued)
+        if not reserved:
+            return None
+        read: dict[int, StepRows] = {}
+        try:
+            read = read_step_rows([number, *reserved])
+        except Exception as error:  # noqa: BLE001 - the step meets it again
+            log.debug("rows could not be read together", why=str(error))
+            drop_broken_connection()
+        with self._lock:
+            self._read_ahead.fill(reserved, read)
+        return read.get(number)
 
     def _begin_outcomes(self, number: int, outcomes: list[_Outcome]) -> Callable[[], None] | None:
         """Compute a step of outcomes; None if they are recorded by themselves."""

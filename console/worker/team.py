@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import structlog
 from django.conf import settings
-from django.db import connection
 
 from console import clock
 from console.statuses import Topic
@@ -22,7 +21,6 @@ from console.store.executions import engine_failures
 from console.store.tasks import claim, workers
 from console.worker.crash_journal import JOURNAL
 from console.worker.embedded import (
-    ENGINE_THREADS,
     Embedded,
     closing_connections,
     runnable_executions,
@@ -66,7 +64,7 @@ class Team(Embedded):
         self._renewed_at = 0.0
         self._reported = (0, 0)  # steps and fenced ones that the row has heard of
         self._part = workers.Share()
-        self._consumer = Consumer(self._steps.work, ENGINE_THREADS)
+        self._consumer = Consumer(self._steps.wake, self._steps.backlog)
 
     @property
     def name(self) -> str:
@@ -92,7 +90,7 @@ class Team(Embedded):
         """
         self._consumer.stop(0.3)
         super().stop(seconds)
-        # on a thread of its own, whose connection is a fresh one: this thread's may have been reset
+        # on a thread of its own: a database that does not answer holds nobody else
         leaving = threading.Thread(
             target=closing_connections(self._leave), name="leave", daemon=True
         )
@@ -102,10 +100,6 @@ class Team(Embedded):
             log.warning("the lease could not be given back; it ends by itself", worker=self._name)
 
     def _leave(self) -> None:
-        # A pool whose sessions were all ended may have no connection to give for a while: threads
-        # that ended took theirs along. A new one connects at once.
-        connection.close_pool()  # type: ignore[attr-defined]
-
         def leave() -> None:
             workers.deregister(self._name)
             self._holds_lease = False
@@ -124,7 +118,8 @@ class Team(Embedded):
 
     def _take_over_from(self, dead: list[str]) -> None:
         """Take over from the dead; what they were stepping may have killed them."""
-        count = workers.remove_dead(dead)
+        idle = self._work is not None and not self._work.tasks
+        count = 0 if idle and not dead else workers.remove_dead(dead)
         accused = JOURNAL.dead()
         for number, task in accused:
             with JOURNAL.of(number):
@@ -141,10 +136,10 @@ class Team(Embedded):
 
     def _keep(self) -> bool:
         """Renew the lease; whose lease has ended goes on under another name."""
-        if not super()._keep():
-            return False
         if time.monotonic() - self._renewed_at >= settings.STEPYARD_LEASE_S / 5:
-            if epoch.is_over():
+            if not super()._keep():
+                return False
+            if self._work is not None and self._work.epoch != epoch.process_epoch():
                 self._outdated()
                 return True
             done = (self._steps.steps, self._steps.fenced)

@@ -13,13 +13,14 @@ from console.statuses import TaskStatus
 from console.worker.retrying import log_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from console.store.tasks.workers import Share
 
 # (epoch milliseconds, what: timer, timeout, heartbeat or look; execution id, task)
 Due = tuple[int, str, int, int]
 _LOOK_S = 1.0
+_AT_ONCE = 50_000  # timers: what is due first
 HORIZON_MS = 5_000
 """How far ahead the rows are read; what is set nearer than that arrives as a signal."""
 
@@ -37,32 +38,32 @@ class TimerQueue:
 
     def add(self, due_ms: int, kind: str, execution_id: int, task: int = 0) -> None:
         """Remember something that is due within the horizon; the rows keep the rest."""
-        due = (due_ms, kind, execution_id, task)
-        if due_ms > clock.now_ms() + HORIZON_MS:
-            return
+        if due_ms <= clock.now_ms() + HORIZON_MS:
+            self._add_all([(due_ms, kind, execution_id, task)])
+
+    def _add_all(self, entries: Iterable[Due]) -> None:
         with self._change:
-            if due in self._known:
-                return
-            self._known.add(due)
-            heapq.heappush(self._heap, due)
-            if self._heap[0] == due:
+            new = [due for due in dict.fromkeys(entries) if due not in self._known]
+            self._known.update(new)
+            first = self._heap[0] if self._heap else None
+            for due in new:
+                heapq.heappush(self._heap, due)
+            if new and self._heap[0] != first:
                 self._change.notify()
 
     def refill(self, share: Share) -> None:
         """Read from the rows of a share what is due within the horizon, or overdue."""
         until = clock.now_ms() + HORIZON_MS
-        timers = share.part(Timer.objects.filter(due_ms__lte=until))
-        for due_ms, execution_id in timers.values_list("due_ms", "execution_id").iterator():
-            self.add(due_ms, "timer", execution_id)
+        timers = share.part(Timer.objects.filter(due_ms__lte=until)).order_by("due_ms")
+        due = timers.values_list("due_ms", "execution_id")[:_AT_ONCE]
+        self._add_all([(due_ms, "timer", execution_id, 0) for due_ms, execution_id in due])
         for kind in ("timeout", "heartbeat", "look"):
             column = f"{kind}_due_ms"
             rows = TaskRow.objects.filter(**{f"{column}__lte": until}).exclude(
                 status=TaskStatus.CLOSED
             )
-            for due_ms, execution_id, task in share.part(rows).values_list(
-                column, "execution_id", "task"
-            ):
-                self.add(due_ms, kind, execution_id, task)
+            deadlines = share.part(rows).values_list(column, "execution_id", "task")
+            self._add_all([(due_ms, kind, *task) for due_ms, *task in deadlines])
 
     def run(self) -> None:
         """Fire what is due until ``stop`` is called."""

@@ -15,7 +15,7 @@ from engine.data.expression import EvaluationScope, Json, Literal
 from engine.data.functions import FUNCTIONS
 from engine.data.paths import PathSyntaxError, compile_path
 from engine.data.stored_rules import reads_stored
-from engine.errors import INTRINSIC_FAILURE, InterpreterError
+from engine.errors import INTRINSIC_FAILURE, InterpreterError, JsonTextError
 
 if TYPE_CHECKING:
     from engine.data.expression import Expression
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MAX_NESTING = 10
 _NAME = re.compile(r"\s*(States\.\w+)\s*\(")
 _STRING = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 _WORDS = {"true": True, "false": False, "null": None}
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED = "'{}\\"
@@ -134,7 +134,10 @@ class _CallReader:
             return self.path()
         if match := _NUMBER.match(self.text, self.at):
             self.at = match.end()
-            return Literal(jsontext.loads(match[0]))
+            try:
+                return Literal(jsontext.loads(match[0]))
+            except JsonTextError:
+                raise self.error("a number that a double holds") from None
         for word, value in _WORDS.items():
             if self.text.startswith(word, self.at):
                 self.at += len(word)

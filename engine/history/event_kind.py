@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from engine.history.event_types import EVENT_TYPES, Effect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class EventKind:
@@ -55,3 +60,17 @@ _OF_STATES = frozenset(
 START = EventKind("", "")
 """What comes before the first event: as if a state named "start" had been exited."""
 START.node, START.effect = "start", Effect.STATE_EXITED
+
+
+class EventKinds(dict[tuple[str, str], EventKind]):
+    """(type, state) -> kind, made when it is first looked up."""
+
+    def __init__(self, make: Callable[[str, str], EventKind]) -> None:
+        """``make``: makes the kind of a type and a state."""
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, pair: tuple[str, str]) -> EventKind:
+        """Make the kind."""
+        made = self[pair] = self._make(*pair)
+        return made

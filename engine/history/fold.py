@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 from engine.graph import TOP, EdgeKind
 from engine.history.batch import EventBatch, LastEvent
-from engine.history.event_kind import START, EventKind
+from engine.history.event_kind import START, EventKind, EventKinds
 from engine.history.event_types import EVENT_TYPES, GROUP_FAMILIES, Effect, Family
 from engine.history.visits import (
     ABORTED,
@@ -57,18 +57,6 @@ _ENTERED, _EXITED = Effect.STATE_ENTERED, Effect.STATE_EXITED
 _ITERATION_STARTED, _ITERATION_SUCCEEDED = Effect.ITERATION_STARTED, Effect.ITERATION_SUCCEEDED
 
 
-class _EventKinds(dict[tuple[str, str], EventKind]):
-    """(type, state) -> kind, made when first met."""
-
-    def __init__(self, make: Callable[[str, str], EventKind]) -> None:
-        super().__init__()
-        self._make = make
-
-    def __missing__(self, pair: tuple[str, str]) -> EventKind:
-        made = self[pair] = self._make(*pair)
-        return made
-
-
 class Trace(VisitTable):
     """The fold. Feed it the events of one execution in order, in any number of batches."""
 
@@ -85,12 +73,12 @@ class Trace(VisitTable):
         self._begun: dict[int, int] = {}  # visit -> when its work was started last
         self._redrive = 0  # the last ExecutionRedriven
         self._failures: set[int] = set()  # events that a Catch may follow
-        self._kinds = _EventKinds(self._make_kind)
+        self._kinds = EventKinds(self._make_kind)
         self._sequence = [START]  # event -> its kind
         self._lengths: Mapping[int, int] = {}
         self.group_owners = {group.id: group.owner for group in graph.groups}
         self._groups = {owner: group for group, owner in self.group_owners.items()}
-        self._inside = _states_within(graph)
+        self._inside = graph.states_within()
 
     def _make_kind(self, name: str, state: str) -> EventKind:
         """Return a kind that has not occurred yet."""
@@ -165,7 +153,7 @@ class Trace(VisitTable):
         root = self._root
         if not root.open or self.status(root.latest[root.open]) != FAILED:
             return None
-        return self.visit(*_deepest_failure(root))
+        return self.visit(*root.deepest_failure())
 
     @property
     def last_event(self) -> LastEvent | None:
@@ -419,7 +407,7 @@ class Trace(VisitTable):
         failing = self.lines[previous].child_of(kind.node)
         for child in attempt.lines.values():
             if child is failing and attempt.culprit is None and child.open:
-                attempt.culprit = _deepest_failure(child)
+                attempt.culprit = child.deepest_failure()
             self._close(child, FAILED if child is failing else ABORTED, number)
 
     def _succeeded(self, number: int, previous: int, _: ControlLine, __: EventKind) -> None:
@@ -495,23 +483,3 @@ _HANDLERS: dict[Effect, Callable[[Trace, int, int, ControlLine, EventKind], None
     Effect.EXECUTION_STOPPED: Trace._aborted,  # noqa: SLF001
     Effect.EXECUTION_REDRIVEN: Trace._redriven,  # noqa: SLF001
 }
-
-
-def _states_within(graph: Graph) -> dict[str, set[str]]:
-    """Return Parallel or Map -> all states within it, at any depth."""
-    owners = {group.id: group.owner for group in graph.groups}
-    inside: dict[str, set[str]] = {}
-    for node in graph.nodes:
-        owner = owners[node.group]
-        while owner:
-            inside.setdefault(owner, set()).add(node.id)
-            owner = owners[graph.by_id[owner].group]
-    return inside
-
-
-def _deepest_failure(line: ControlLine) -> tuple[str, int]:
-    """Return node and visit of the failure on a line of control: that of a child, if it has one."""
-    attempt = (line.attempts or {}).get(line.open)
-    if attempt is not None and attempt.culprit is not None:
-        return attempt.culprit
-    return line.open, line.latest[line.open]

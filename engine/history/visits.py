@@ -287,3 +287,10 @@ class ControlLine:
                 if found is not None:
                     return found
         return None
+
+    def deepest_failure(self) -> tuple[str, int]:
+        """Return node and visit of what failed in its open state, a child's if it has one."""
+        attempt = (self.attempts or {}).get(self.open)
+        if attempt is not None and attempt.culprit is not None:
+            return attempt.culprit
+        return self.open, self.latest[self.open]

@@ -12,7 +12,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.data.expression import ABSENT, EvaluationScope, Json
-from engine.errors import InterpreterError, QueryEvaluationError
+from engine.data.result_types import unexpected_type_error
+from engine.errors import InterpreterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,13 +102,8 @@ class Jsonata:
         """Evaluate; anything but a boolean is an error."""
         value = self.expression.evaluate(scope)
         if not isinstance(value, bool):
-            text = getattr(self.expression, "text", "")
             field = getattr(self.expression, "field", "Condition")
-            msg = (
-                f"The JSONata expression '{text}' specified for the field '{field}' returned an "
-                f"unexpected result type. Expected 'boolean'."
-            )
-            raise QueryEvaluationError(msg, field)
+            raise unexpected_type_error(self.expression, field, "boolean", value)
         return value
 
 

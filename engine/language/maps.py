@@ -83,11 +83,16 @@ def _without_parameters(data: DataFlow) -> DataFlow:
     )
 
 
+_ITEMS = "The value for the field 'Items' must be an array or an expression"
+
+
 def _read_items(node: DefinitionNode) -> Expression:
     if node.has("Items"):
         value = node.get("Items")
         if not isinstance(value, list | dict | str):
-            node.error("Items", "The value for the field 'Items' must be an array or an expression")
+            node.error("Items", _ITEMS)
+        elif isinstance(value, str) and not value.startswith("{%"):
+            node.newer_error("Items", _ITEMS)
         return node.template("Items") or ROOT
     value = node.get("ItemsPath")
     if isinstance(value, str) and value.startswith("$") and not is_reference_path(value):

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from engine import jsontext
 from engine.errors import HEARTBEAT_TIMEOUT, TIMEOUT, EngineBug, StatesError
 from engine.execution_status import ExecutionStatus
+from engine.jsontext import MAX_BYTES
 from engine.language.model import Map, Parallel, Task, Wait
-from engine.limits import MAX_BYTES
 from engine.runtime import flow, recovery
 from engine.runtime.payload import Payload, too_large_error
 from engine.runtime.run import Frame, FramePhase, Group, GroupKind

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from engine import jsontext
 from engine.data.expression import ABSENT
 from engine.errors import DATA_LIMIT_EXCEEDED, StatesError
-from engine.limits import is_too_long
+from engine.jsontext import is_too_long
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

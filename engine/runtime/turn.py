@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -71,7 +72,6 @@ class Turn:
         # What this turn makes is not in ``before.values`` yet: it is looked up here first.
         self.items: dict[int, list[Json]] = {}  # group -> items
         self.outputs: dict[int, dict[int, str]] = {}  # group -> index -> output
-        self.variables = Variables(self)
         self.trial: dict[str, Any] | None = None  # notes of a state that is only tried
         self.line_ends: deque[tuple[Frame, Payload | StatesError]] = deque()
         # Frames and groups that failed or were aborted in this turn. If a Retrier or Catcher takes
@@ -83,6 +83,11 @@ class Turn:
         self._inputs: dict[int, Payload] = {}
         self._items_read: dict[tuple[int, int], Json] = {}
         self._rng: random.Random | None = None
+
+    @cached_property
+    def variables(self) -> Variables:
+        """Return the workflow variables; most steps ask for none."""
+        return Variables(self)
 
     # -- reading -----------------------------------------------------------------------------------
 

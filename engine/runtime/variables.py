@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from engine import jsontext
 from engine.errors import DATA_LIMIT_EXCEEDED, StatesError
-from engine.limits import MAX_BYTES
+from engine.jsontext import MAX_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections import Counter
@@ -298,3 +299,69 @@ def test_prometheus_behind_a_proxy_needs_the_token(up: Server, header: str) -> N
         urllib.request.urlopen(request, timeout=10)
     assert refused.value.code == 401
     refused.value.close()
+
+
+# -- alarms ----------------------------------------------------------------------------------------
+
+
+def test_alarms_are_kept_as_cloudwatch_keeps_them(up: Server, mixed: str) -> None:
+    """What PutMetricAlarm says is what DescribeAlarms answers, and what does not fit is refused."""
+    client = up.client("cloudwatch")
+    alarm: dict[str, Any] = {
+        "AlarmName": "too many fail",
+        "AlarmDescription": "of the mixed ones",
+        "Namespace": "AWS/States",
+        "MetricName": "ExecutionsFailed",
+        "Dimensions": dimensions(mixed),
+        "Statistic": "Sum",
+        "Period": 3600,
+        "EvaluationPeriods": 2,
+        "DatapointsToAlarm": 1,
+        "Threshold": 5.0,
+        "ComparisonOperator": "GreaterThanThreshold",
+        "TreatMissingData": "notBreaching",
+    }
+    client.put_metric_alarm(**alarm)
+    client.put_metric_alarm(
+        **{**alarm, "AlarmName": "slow", "MetricName": "ExecutionTime", "Statistic": "Average"}
+    )
+    [kept] = client.describe_alarms(AlarmNames=["too many fail"])["MetricAlarms"]
+    assert {name: kept[name] for name in alarm} == alarm
+    assert kept["AlarmArn"] == "arn:aws:cloudwatch:us-east-1:123456789012:alarm:too many fail"
+    assert kept["ActionsEnabled"] is True
+    pages = client.get_paginator("describe_alarms").paginate(PaginationConfig={"PageSize": 1})
+    names = [each["AlarmName"] for page in pages for each in page["MetricAlarms"]]
+    assert names == ["slow", "too many fail"]
+    found = client.describe_alarms_for_metric(
+        Namespace="AWS/States", MetricName="ExecutionTime", Dimensions=dimensions(mixed)
+    )
+    assert [each["AlarmName"] for each in found["MetricAlarms"]] == ["slow"]
+    wait_for_alarm(client, "too many fail", "ALARM")
+    client.set_alarm_state(AlarmName="slow", StateValue="ALARM", StateReason="a drill")
+    assert client.describe_alarms(StateValue="ALARM")["MetricAlarms"][0]["StateReason"] == "a drill"
+    for change, words in (
+        ({"AlarmActions": ["arn:aws:sns:us-east-1:123456789012:ops"]}, "a rule for the event"),
+        ({"Namespace": "AWS/Lambda"}, "wanted one of AWS/States"),
+        ({"Period": 61}, "multiple of 60"),
+        ({"EvaluationPeriods": 999}, "EvaluationPeriods: got 999"),
+        ({"DatapointsToAlarm": 3}, "DatapointsToAlarm: got 3"),
+        ({"ExtendedStatistic": "p99"}, "Exactly one of Statistic"),
+        ({"MetricName": "OpenExecutionCount", "Dimensions": []}, "no minute but the present"),
+    ):
+        with pytest.raises(ClientError, match=words):
+            client.put_metric_alarm(**{**alarm, **change})
+    with pytest.raises(ClientError, match="There is no alarm nobody"):
+        client.delete_alarms(AlarmNames=["slow", "nobody"])
+    client.delete_alarms(AlarmNames=["slow", "too many fail"])
+    assert client.describe_alarms()["MetricAlarms"] == []
+
+
+def wait_for_alarm(client: Any, name: str, state: str) -> None:
+    """Wait until the server has evaluated an alarm, which it does once a minute."""
+    until = time.monotonic() + 150
+    while time.monotonic() < until:
+        [alarm] = client.describe_alarms(AlarmNames=[name])["MetricAlarms"]
+        if alarm["StateValue"] == state:
+            return
+        time.sleep(1)
+    raise AssertionError(alarm)

@@ -69,29 +69,30 @@ def stepyard_on_sqlite(folder: Path) -> Iterator[RunningServer]:
     yard = TeamServer(folder, None)
     try:
         yard.start_web()
-        yield _running(yard)
+        yield running_server(yard)
     finally:
         yard.stop()
 
 
 @contextmanager
-def stepyard_on_postgres(folder: Path) -> Iterator[RunningServer]:
-    """One web process and ``WORKERS`` workers on PostgreSQL."""
+def stepyard_on_postgres(folder: Path, workers: int = WORKERS) -> Iterator[RunningServer]:
+    """One web process and so many workers on PostgreSQL."""
     database = Postgres(folder / "postgres")
     try:
         yard = TeamServer(folder, database.url)
         try:
             yard.start_web()
-            yard.start_workers(WORKERS)
+            yard.start_workers(workers)
             postmaster = (folder / "postgres" / "postmaster.pid").read_text().split()[0]
-            yield _running(yard, int(postmaster))
+            yield running_server(yard, int(postmaster))
         finally:
             yard.stop()
     finally:
         database.stop()
 
 
-def _running(yard: TeamServer, *others: int) -> RunningServer:
+def running_server(yard: TeamServer, *others: int) -> RunningServer:
+    """Return a team's server with a client that may do everything. ``others``: more processes."""
     processes = [process.pid for process in (yard.web, yard.workers) if process is not None]
     printed = yard.manage("member", "benchmark", "--role", "owner", "--key")
     words = dict(line.split(" = ") for line in printed.splitlines() if " = " in line)

@@ -44,6 +44,7 @@ SHAPES: dict[str, dict[str, Any]] = {
 }
 _NAMES = {"pass": "1 Pass", "function": "1 function", "map": "Map of 5 functions"}
 _IDLE_S = 4.0
+_SETTLE_S = 4.0  # processes that have just begun still ask for what they remember later
 _LIMIT_S = 120
 
 
@@ -156,6 +157,7 @@ def _measure_time(
     yard: Yard, shapes: list[str], executions: int, clients: int
 ) -> dict[str, tuple[Used, float]]:
     """Return shape -> processor time of one execution in seconds, and executions a second."""
+    time.sleep(_SETTLE_S)
     before = yard.used()
     time.sleep(_IDLE_S)
     idle = yard.used().since(before)
@@ -174,6 +176,7 @@ def _measure_wire(
     yard: Yard, wire: WireCount, shapes: list[str], executions: int, clients: int
 ) -> tuple[dict[str, tuple[float, float]], float]:
     """Return shape -> statements and round trips of one execution, and statements a second idle."""
+    time.sleep(_SETTLE_S)
     before = wire.counted()
     time.sleep(_IDLE_S)
     idle = [(now - then) / _IDLE_S for now, then in zip(wire.counted(), before, strict=True)]

@@ -42,6 +42,10 @@ QUESTIONS = {
     "inside, one value": "find=input.orderId+%3D+{some}",
     "inside, looks into every row": "find=input.orderId+%3D+-1.5",
     "inside, free text, no match": "find=nothing-says-this",
+    "inside, above a value, none": "find=input.orderId+%3E+999999999",
+    "history, nothing matches": "find=history+~+nothing-says-this",
+    "caught, nothing matches": "find=caught+%3D+NoSuchError",
+    "started, of a day": "find=started+%3E+2026-01-02T13:00+started+%3C+2026-01-02T14:00+x9",
     "times in the middle": "from={middle}&q=x",
 }
 PAGES = {

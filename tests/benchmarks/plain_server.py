@@ -32,12 +32,12 @@ def cursor() -> None:
     """Execute statements by Django's cursor."""
     from django.db import connection
 
-    from console.fast_path import sql
+    from console.fast_path import rows as fast
 
     def cursor_of_this_thread() -> Any:
         return connection.cursor()
 
-    replace(sql, cursor=cursor_of_this_thread)
+    replace(fast, open_cursor=cursor_of_this_thread)
 
 
 def rows() -> None:

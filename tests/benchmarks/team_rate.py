@@ -1,90 +1,90 @@
-"""Measure how many executions a team's server takes a second, by its number of workers.
+"""Measure what a team's server does a second and what it costs, by its number of workers.
 
-``python -m tests.benchmarks.team_rate [--executions 1000] [--workers 1,2,4]`` starts ``up`` on its
-embedded database, then PostgreSQL with one web process and the workers, and gives each the same
-load: executions that call a registered function five times, started by 16 clients at once. All of
-them share this machine with the client, so the ratios of one run say more than the figures.
+``python -m tests.benchmarks.team_rate [--executions 1000] [--workers 1,2,4,8]`` starts ``up`` on
+SQLite, then PostgreSQL with one web process and the workers, and gives each the same load:
+executions of an inline Map of five calls of a registered function, started by 16 clients at once.
+All of them share this machine with the client. The processor time of an execution, of all processes
+together, says what a further worker costs; the rates say more where there are cores for all.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tests.chaos.team_server import TeamServer, machine_arn
-from tests.postgres import Postgres
+from tests.benchmarks.compared_servers import stepyard_on_postgres, stepyard_on_sqlite
+from tests.benchmarks.sfn_scenarios import CLIENTS, spread
 
-CLIENTS = 16
-MACHINE = "map"
-LIMIT_S = 300
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
 
+    from tests.benchmarks.compared_servers import RunningServer
 
-def rates(yard: TeamServer, executions: int) -> tuple[float, float]:
-    """Return how many were started a second, and how many came to their end a second."""
-    client = yard.client(CLIENTS)
-    _run(client, 50)  # what is slow the first time
-    begun = time.perf_counter()
-    _start(client, executions)
-    started = time.perf_counter()
-    _until_done(client)
-    return executions / (started - begun), executions / (time.perf_counter() - begun)
+_ECHO = {"Type": "Task", "Resource": "arn:aws:lambda:us-east-1:123456789012:function:echo"}
+_EACH = {"StartAt": "Echo", "States": {"Echo": {**_ECHO, "End": True}}}
+_MAP = {"Type": "Map", "ItemsPath": "$", "ItemProcessor": _EACH, "End": True}
+_WARM = 50
+_LIMIT_S = 300
 
 
-def _run(client: Any, executions: int) -> None:
-    _start(client, executions)
-    _until_done(client)
+async def rates(server: RunningServer, executions: int) -> tuple[float, float, float]:
+    """Return executions started and ended a second, and milliseconds of processor time of each."""
+    machine = await server.client.create_machine({"StartAt": "Map", "States": {"Map": _MAP}})
+    await _start(server, machine, _WARM)  # what is slow the first time
+    await _until_all_succeeded(server, machine, _WARM)
+    begun, cpu = time.perf_counter(), server.cpu_s()
+    await _start(server, machine, executions)
+    started = time.perf_counter() - begun
+    await _until_all_succeeded(server, machine, _WARM + executions)
+    ended = time.perf_counter() - begun
+    cost_ms = 1000 * (server.cpu_s() - cpu) / executions
+    return executions / started, executions / ended, cost_ms
 
 
-def _start(client: Any, executions: int) -> None:
-    def one(number: int) -> None:
-        client.start_execution(stateMachineArn=machine_arn(MACHINE), input=f'{{"n": {number}}}')
+async def _start(server: RunningServer, machine: str, count: int) -> None:
+    async def start() -> None:
+        await server.client.call("StartExecution", stateMachineArn=machine, input="[3, 1, 2, 5, 4]")
 
-    with ThreadPoolExecutor(CLIENTS) as pool:
-        list(pool.map(one, range(executions)))
+    await spread(start, count, CLIENTS)
 
 
-def _until_done(client: Any) -> None:
-    wanted = {"stateMachineArn": machine_arn(MACHINE), "statusFilter": "RUNNING", "maxResults": 1}
-    deadline = time.monotonic() + LIMIT_S
-    while client.list_executions(**wanted)["executions"]:
+async def _until_all_succeeded(server: RunningServer, machine: str, count: int) -> None:
+    deadline = time.monotonic() + _LIMIT_S
+    asked: dict[str, Any] = {"stateMachineArn": machine, "statusFilter": "RUNNING", "maxResults": 1}
+    while (await server.client.call("ListExecutions", **asked))["executions"]:
         if time.monotonic() > deadline:
-            raise SystemExit("not all executions ended")
-        time.sleep(0.02)
+            raise SystemExit(f"not all of {count} executions ended within {_LIMIT_S} s")
+        await asyncio.sleep(0.02)
+    asked["statusFilter"] = "FAILED"
+    if (await server.client.call("ListExecutions", **asked))["executions"]:
+        raise SystemExit("an execution failed")
 
 
-def measure(url: str | None, workers: int, executions: int) -> None:
-    """Start a server of its own and print a line of the table."""
-    with tempfile.TemporaryDirectory() as folder:
-        yard = TeamServer(Path(folder), url)
-        try:
-            yard.start_web()
-            yard.prepare()
-            if url is not None:
-                yard.start_workers(workers)
-            started, ended = rates(yard, executions)
-        finally:
-            yard.stop()
-    name = "`up`, SQLite" if url is None else f"web, {workers} worker{'s' * (workers > 1)}"
-    print(f"| {name} | {started:.0f} | {ended:.0f} |", flush=True)
+def measure(name: str, server: AbstractContextManager[RunningServer], executions: int) -> None:
+    """Start a server and print a line of the table."""
+    with server as running, asyncio.Runner() as loop:
+        started, ended, cost_ms = loop.run(rates(running, executions))
+    print(f"| {name} | {started:.0f} | {ended:.0f} | {cost_ms:.1f} |", flush=True)
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--executions", type=int, default=1000)
-    parser.add_argument("--workers", default="1,2,4")
+    parser.add_argument("--workers", default="1,2,4,8")
     given = parser.parse_args()
-    print("| server | started a second | ended a second |\n|---|---|---|")
-    measure(None, 0, given.executions)
+    print("| server | started a second | ended a second | processor time, ms |\n|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        measure("`up`, SQLite", stepyard_on_sqlite(Path(folder)), given.executions)
     for workers in map(int, given.workers.split(",")):
+        name = f"web, {workers} worker{'s' * (workers > 1)}"
         with tempfile.TemporaryDirectory() as folder:
-            server = Postgres(Path(folder) / "postgres")
-            measure(server.url, workers, given.executions)
-            server.stop()
+            Path(folder).chmod(0o755)
+            measure(name, stepyard_on_postgres(Path(folder), workers), given.executions)
 
 
 if __name__ == "__main__":

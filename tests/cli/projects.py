@@ -51,6 +51,14 @@ Resources:
             Schedule: rate(1 day)
             Enabled: false
             Input: '{"nightly": true}'
+        Weekly:
+          Type: ScheduleV2
+          Properties:
+            ScheduleExpression: cron(0 6 ? * MON *)
+            ScheduleExpressionTimezone: Europe/Rome
+            State: DISABLED
+            Input: '{"weekly": true}'
+            RetryPolicy: {MaximumRetryAttempts: 3}
         Placed:
           Type: EventBridgeRule
           Properties:
@@ -60,6 +68,32 @@ Resources:
         Web:
           Type: Api
           Properties: {Path: /orders, Method: post}
+  OrdersMonthly:
+    Type: AWS::Scheduler::Schedule
+    Properties:
+      Name: !Sub "orders-monthly-${Stage}"
+      GroupName: reports
+      ScheduleExpression: cron(0 6 1 * ? *)
+      StartDate: "2099-01-01T00:00:00Z"
+      FlexibleTimeWindow: {Mode: FLEXIBLE, MaximumWindowInMinutes: 15}
+      Target:
+        Arn: !GetAtt Orders.Arn
+        RoleArn: !GetAtt OrdersRole.Arn
+  OrdersUniversal:
+    Type: AWS::Scheduler::Schedule
+    Properties:
+      ScheduleExpression: at(2099-01-01T00:00:00)
+      FlexibleTimeWindow: {Mode: "OFF"}
+      Target:
+        Arn: !Sub arn:${AWS::Partition}:scheduler:::aws-sdk:sfn:startExecution
+        RoleArn: !ImportValue scheduler-role
+        Input: !Sub '{"StateMachineArn": "${Orders}"}'
+  Elsewhere:
+    Type: AWS::Scheduler::Schedule
+    Properties:
+      ScheduleExpression: rate(1 day)
+      FlexibleTimeWindow: {Mode: "OFF"}
+      Target: {Arn: !GetAtt PriceFunction.Arn, RoleArn: !GetAtt OrdersRole.Arn}
   Quick:
     Type: AWS::Serverless::StateMachine
     Properties:
@@ -243,8 +277,33 @@ def terraform_state(path: Path) -> Path:
             "arn": "arn:aws:states:eu-west-1:999999999999:stateMachine:orders",
         },
     }
+    schedule = {
+        "address": "aws_scheduler_schedule.hourly",
+        "mode": "managed",
+        "type": "aws_scheduler_schedule",
+        "values": {
+            "name": "hourly",
+            "group_name": "default",
+            "schedule_expression": "cron(0 * * * ? *)",
+            "schedule_expression_timezone": "UTC",
+            "start_date": None,
+            "description": "",
+            "flexible_time_window": [{"mode": "OFF", "maximum_window_in_minutes": None}],
+            "target": [
+                {
+                    "arn": "arn:aws:states:eu-west-1:999999999999:stateMachine:orders",
+                    "role_arn": "arn:aws:iam::999999999999:role/scheduler",
+                    "input": '{"hourly": true}',
+                    "dead_letter_config": [],
+                    "retry_policy": [
+                        {"maximum_event_age_in_seconds": 3600, "maximum_retry_attempts": 0}
+                    ],
+                }
+            ],
+        },
+    }
     module = {"address": "module.shop", "resources": [machine]}
-    root = {"resources": [rule, target], "child_modules": [module]}
+    root = {"resources": [rule, target, schedule], "child_modules": [module]}
     _write(path, {"format_version": "1.0", "values": {"root_module": root}})
     return path
 

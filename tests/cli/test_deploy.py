@@ -114,6 +114,51 @@ def test_a_project_of_sam(server: Server, empty: Any, tmp_path: Path) -> None:
     assert {line[0] for line in again.splitlines() if "left out" not in line} == {"="}
 
 
+def test_schedules_are_schedules(server: Server, empty: Any, tmp_path: Path) -> None:
+    """Those of a template and of SAM's events have group, time zone, window and retries."""
+    folder = projects.sam_project(tmp_path / "shop")
+    shown = run(server, "deploy", folder, "--param", "TableName=t")
+    assert "+ schedule orders-monthly-dev: created" in shown
+    assert "Elsewhere: a schedule without a state machine" in shown
+    scheduler = server.client("scheduler")
+    monthly = scheduler.get_schedule(Name="orders-monthly-dev", GroupName="reports")
+    assert monthly["FlexibleTimeWindow"] == {"Mode": "FLEXIBLE", "MaximumWindowInMinutes": 15}
+    assert monthly["StartDate"].year == 2099
+    assert monthly["Target"]["Arn"] == ARN.format("Orders")
+    assert monthly["Target"]["RoleArn"].endswith(":role/OrdersRole")
+    weekly = scheduler.get_schedule(Name="Orders-Weekly")
+    assert (weekly["ScheduleExpressionTimezone"], weekly["State"]) == ("Europe/Rome", "DISABLED")
+    assert weekly["Target"]["RetryPolicy"]["MaximumRetryAttempts"] == 3
+    universal = scheduler.get_schedule(Name="OrdersUniversal")["Target"]
+    assert json.loads(universal["Input"]) == {"StateMachineArn": ARN.format("Orders")}
+    assert universal["RoleArn"].endswith(":role/stepyard")  # only AWS knows it
+    assert {rule["Name"] for rule in server.client("events").list_rules()["Rules"]} == {
+        "Orders-Nightly",
+        "Orders-Placed",
+    }
+    template = folder / "template.yaml"
+    template.write_text(template.read_text("utf-8").replace("cron(0 6 ? * MON *)", "rate(7 days)"))
+    again = run(server, "deploy", folder, "--param", "TableName=t", "--diff")
+    assert "~ schedule Orders-Weekly: updated" in again
+    assert '+  "ScheduleExpression": "rate(7 days)",' in again
+    assert "= schedule orders-monthly-dev: unchanged" in again
+
+
+def test_a_rule_in_the_place_of_a_schedule_goes(server: Server, empty: Any, tmp_path: Path) -> None:
+    """An earlier version deployed schedules as rules: both would start the state machine."""
+    path = projects.terraform_state(tmp_path / "state.json")
+    run(server, "deploy", path)
+    server.client("scheduler").delete_schedule(Name="hourly")
+    events = server.client("events")
+    for name, target in (("hourly", "machine"), ("theirs", "machine")):
+        events.put_rule(Name=name, ScheduleExpression="cron(0 * * * ? *)")
+        events.put_targets(Rule=name, Targets=[{"Id": target, "Arn": ARN.format("orders")}])
+    shown = run(server, "deploy", path, "--diff")
+    assert "-rule hourly, which was in the place of this schedule" in shown
+    assert {rule["Name"] for rule in events.list_rules()["Rules"]} == {"nightly", "theirs"}
+    assert "= schedule hourly: unchanged" in run(server, "deploy", path)
+
+
 def test_a_parameter_without_a_value_is_named(server: Server, tmp_path: Path) -> None:
     """Nothing is deployed, and the line says what to add."""
     folder = projects.sam_project(tmp_path / "shop")
@@ -148,6 +193,9 @@ def test_a_state_of_terraform(server: Server, empty: Any, tmp_path: Path) -> Non
     assert outcome(empty, "orders") == "from terraform"
     (target,) = server.client("events").list_targets_by_rule(Rule="nightly")["Targets"]
     assert target["Arn"] == ARN.format("orders")
+    hourly = server.client("scheduler").get_schedule(Name="hourly")["Target"]
+    assert (hourly["Arn"], hourly["Input"]) == (ARN.format("orders"), '{"hourly": true}')
+    assert hourly["RetryPolicy"] == {"MaximumEventAgeInSeconds": 3600, "MaximumRetryAttempts": 0}
 
 
 def test_a_plan_that_knows_no_definition_yet_is_refused(server: Server, tmp_path: Path) -> None:

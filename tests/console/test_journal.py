@@ -20,7 +20,7 @@ from console.awsapi.asgi import _LoggedError, answer_call
 from console.awsapi.operations import executions
 from console.errors import ServiceError
 from console.models import AuditEntry, Execution, Membership, Project
-from console.store.db.pending import Pending
+from console.store.db.writer import Pending
 from console.store.executions import step
 from console.store.machines import machines
 from console.web.people import login_views

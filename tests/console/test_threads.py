@@ -18,7 +18,7 @@ from console.awsapi import asgi
 from console.fast_path.threads import Threads, run_in_loop, written
 from console.models import Activity, Execution
 from console.store.db import writer
-from console.store.db.pending import Pending
+from console.store.db.writer import Pending
 from console.store.executions.find import get_execution
 from console.store.tasks import activities
 from tests.console.store.helpers import PASS, REGION, create, start

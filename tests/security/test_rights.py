@@ -65,7 +65,8 @@ API = {
         events:DescribeRule events:ListRuleNamesByTarget events:ListRules events:ListTargetsByRule
         events:TestEventPattern
         logs:DescribeLogGroups logs:DescribeLogStreams logs:FilterLogEvents logs:GetLogEvents
-        monitoring:GetMetricData monitoring:GetMetricStatistics monitoring:ListMetrics
+        monitoring:DescribeAlarms monitoring:DescribeAlarmsForMetric monitoring:GetMetricData
+        monitoring:GetMetricStatistics monitoring:ListMetrics
         sts:GetCallerIdentity
         scheduler:GetSchedule scheduler:GetScheduleGroup scheduler:ListScheduleGroups
         scheduler:ListSchedules scheduler:ListTagsForResource
@@ -83,6 +84,7 @@ API = {
         events:DeleteRule events:DisableRule events:EnableRule events:PutRule events:PutTargets
         events:RemoveTargets
         logs:CreateLogGroup logs:DeleteLogGroup
+        monitoring:DeleteAlarms monitoring:PutMetricAlarm monitoring:SetAlarmState
         scheduler:CreateSchedule scheduler:CreateScheduleGroup scheduler:DeleteSchedule
         scheduler:DeleteScheduleGroup scheduler:TagResource scheduler:UntagResource
         scheduler:UpdateSchedule
@@ -92,31 +94,32 @@ API = {
 LEAST = {action: role for role, text in API.items() for action in text.split()}
 
 PAGE = {
-    (ANYBODY, ANYBODY): "login login-link invitation",
+    (ANYBODY, ANYBODY): "login login-link invitation approval",
     (ANYBODY, None): "shared prometheus healthz readyz",
     (None, ANYBODY): "start-link reset",
     (None, SIGNED_IN): "logout preferences",
     ("viewer", None): """
-        arn audit chart-executions charts charts-csv charts-delta compare definition delta
+        alarms arn audit chart-executions charts charts-csv charts-delta compare definition delta
         diff download event event-payload events events-csv events-json execution
         execution-export execution-scenario execution-svg executions executions-updates
-        failures grid insights machine machine-export machine-logs machine-mermaid machine-metrics
+        failures family grid insights machine machine-export machine-logs machine-mermaid
+        machine-metrics
         machine-svg machine-updates machines map-run-delta moment outline overview
-        overview-updates palette payload ran-definition ran-text schedule step targets tasks
+        overview-updates palette payload ran-definition ran-text schedule step targets
         view-count
     """,
     ("viewer", "viewer"): "keys password",
     (None, "viewer"): "key columns",
-    ("viewer", "operator"): "bulk bulk-job import map-run task",
+    ("viewer", "operator"): "bulk bulk-job import map-run task tasks",
     ("operator", "operator"): "start replay stop redrive share test",
     (None, "operator"): "reveal note remark import-delete views send-again",
     ("viewer", "editor"): """
         machine-settings calls versions triggers activities activity notifications schedules rule
-        project-settings
+        project-settings machine-alarms
     """,
     ("editor", "editor"): "new edit delete rule-delete schedule-delete",
     (None, "editor"): """
-        check draft edit-graph new-draft sample-start start-link-revoke rule-switch
+        approval-link check draft edit-graph new-draft sample-start start-link-revoke rule-switch
         schedule-switch target-add target-remove
     """,
     ("viewer", "owner"): "team",

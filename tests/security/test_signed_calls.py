@@ -29,7 +29,7 @@ from console.models import Execution, Membership, Role
 from console.statuses import Topic
 from console.store.db import signals
 from console.store.db.audit import Actor
-from console.store.db.pending import Pending
+from console.store.db.writer import Pending
 from console.store.people import people
 from console.store.tasks import activities, claim
 from tests.acceptance.server import Server

@@ -14,7 +14,7 @@ import engine
 from console.invariants.walk import OUTCOMES, Walk
 from console.models import Execution, HistoryEvent
 from console.store.executions.start import prepare_start
-from console.store.state.caches import machines
+from console.store.machines.machines import compiled_machines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ class Player:
 
     def __init__(self, execution: Execution) -> None:
         """Start it as it was started."""
-        self.machine = machines.get(execution.definition_id)
+        self.machine = compiled_machines.get(execution.definition_id)
         self.values = engine.DictValues()
         self.events: list[engine.Event] = []
         self.dues: dict[str, int] = {}

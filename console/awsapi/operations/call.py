@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from console.fast_path.threads import run_in_loop, written
 from console.store.db import outages, signals
-from console.store.db.pending import Pending, settled
 from console.store.db.writer import (
+    Pending,
     drop_broken_connection,
     is_embedded,
     is_outage,
     release_connection,
+    settled,
 )
 
 if TYPE_CHECKING:

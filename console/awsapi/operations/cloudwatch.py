@@ -143,7 +143,7 @@ class _Query:
         period = period_s * 1000
         known = METRICS.get(metric.get("MetricName", ""))
         unit = "None" if known is None else known.unit
-        series = _series(call, metric)
+        series = series_of(call, metric)
         if series is None or metric.get("Unit") not in (None, unit):
             return cls(since, until, period, unit, "", None)
         percentiles = any(tally.is_percentile(name) for name in names)
@@ -161,7 +161,7 @@ class _Query:
         return [] if self.asked is None else read.data_points(self.asked, self.metric, names)
 
 
-def _series(call: Call, metric: dict[str, Any]) -> Series | None:
+def series_of(call: Call, metric: dict[str, Any]) -> Series | None:
     """Return which series these dimensions name, None if there can be none."""
     known = METRICS.get(metric.get("MetricName", ""))
     if known is None or metric.get("Namespace") != NAMESPACE:

@@ -22,7 +22,7 @@ from console.store.state import history as events
 
 if TYPE_CHECKING:
     from console.models import Alias, Execution, HistoryEvent, MapRun, StateMachine, Version
-    from console.store.db.pending import Pending
+    from console.store.db.writer import Pending
 
 _DATA = {"included": True}
 _LOOK_S = 60.0
@@ -128,7 +128,9 @@ def redrive(call: Call) -> dict[str, Any]:
 def list_page(call: Call) -> dict[str, Any]:
     """ListExecutions of a machine or Map Run, newest first."""
     params = call.params
-    if bool(params.get("stateMachineArn")) == bool(params.get("mapRunArn")):
+    if not params.get("stateMachineArn") and not params.get("mapRunArn"):
+        raise ValidationException("Must provide a StateMachine ARN or MapRun ARN")  # [measured]
+    if params.get("stateMachineArn") and params.get("mapRunArn"):
         raise ValidationException("Must specify exactly one of: [stateMachineArn, mapRunArn]")
     if params.get("stateMachineArn") and params.get("redriveFilter"):
         raise ValidationException("redriveFilter can only be specified with mapRunArn")
@@ -186,7 +188,7 @@ def history(call: Call) -> dict[str, Any]:
     reverse = bool(params.get("reverseOrder"))
     limit = paging.page_size(params) + 1
     with_data = params.get("includeExecutionData") is not False
-    hide = masking.event_hider(call, execution)
+    hide = masking.event_mask(call, execution)
     if call.as_json and with_data and hide is None:
         columns = events.read_event_rows(execution.pk, after=after, limit=limit, reverse=reverse)
         return paging.page_answer(call, "events", columns, events.raw_event, itemgetter(0))

@@ -162,7 +162,7 @@ def get_events(call: Call) -> dict[str, Any]:
         ends = {"after": place or 0}
     else:
         ends = {"before": _LAST if place is None else place}
-    found = read.stream_lines(group, stream, span, limit, hide=masking.line_hider(call), **ends)
+    found = read.stream_lines(group, stream, span, limit, hide=masking.stream_masks(call), **ends)
     _note(call, found)
     return {
         "events": [_line(one) for one in found],
@@ -206,7 +206,7 @@ def filter_events(call: Call) -> dict[str, Any]:
     else:
         ways = read.streams_from(group, span, prefix, after)
     limit = params.get("limit") or _LINES
-    page = read.search_lines(group, ways, span, matches, limit, after, masking.line_hider(call))
+    page = read.search_lines(group, ways, span, matches, limit, after, masking.stream_masks(call))
     _note(call, page.found)
     return {
         "events": [_found(one) for one in page.found],
@@ -247,7 +247,7 @@ def _filter_function_events(call: Call, function: str) -> dict[str, Any]:
     )
     since, until = params.get("startTime") or 0, params.get("endTime") or 2**63
     shown = [line for line in lines if since <= line.at_ms <= until and matches(line.text)]
-    if masking.line_hider(call) is None:
+    if masking.stream_masks(call) is None:
         masking.note_reads(call, list({line.row.execution for line in shown}))
     return {
         "events": [
@@ -267,7 +267,7 @@ def _filter_function_events(call: Call, function: str) -> dict[str, Any]:
 
 def _note(call: Call, found: list[Line]) -> None:
     """Record that lines are read as they are, unless something is hidden in them anyway."""
-    if masking.line_hider(call) is None:
+    if masking.stream_masks(call) is None:
         masking.note_reads(
             call, list({one.stream.place: one.stream.execution for one in found}.values())
         )

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 _PAGE = 100
 _RETRY_POLICY = {"MaximumEventAgeInSeconds": 86_400, "MaximumRetryAttempts": 185}
-_WINDOW = "FlexibleTimeWindow: MaximumWindowInMinutes is for the Mode FLEXIBLE, and required there."
+_WINDOW_PROBLEM = (
+    "FlexibleTimeWindow: MaximumWindowInMinutes is for the Mode FLEXIBLE, and required there."
+)
 
 
 # -- schedules -------------------------------------------------------------------------------------
@@ -78,7 +80,7 @@ def _epoch_ms(params: dict[str, Any], name: str) -> int | None:
 def _window_minutes(window: dict[str, Any]) -> int:
     minutes = window.get("MaximumWindowInMinutes")
     if (window["Mode"] == "FLEXIBLE") != (minutes is not None):
-        raise ValidationException(_WINDOW)
+        raise ValidationException(_WINDOW_PROBLEM)
     return minutes or 0
 
 
@@ -111,11 +113,13 @@ def _target(call: Call, target: EventTarget) -> dict[str, Any]:
 
 
 def _address(call: Call, target: EventTarget) -> str:
-    editor = access.is_allowed(call.principal, "scheduler:UpdateSchedule")
-    return target.address if editor else without_secrets(target.address)
+    """Return the target's address; secrets in it are for those who may change the schedule."""
+    may_change = access.is_allowed(call.principal, "scheduler:UpdateSchedule")
+    return target.address if may_change else without_secrets(target.address)
 
 
 def _item(call: Call, row: EventRule) -> dict[str, Any]:
+    """Return a schedule as ListSchedules shows it."""
     return {
         "Arn": row.arn,
         "Name": row.schedule_name,
@@ -226,6 +230,7 @@ def untag_resource(call: Call) -> dict[str, Any]:
 
 
 def _position(call: Call) -> Any:
+    """Return the position that NextToken holds: of the last item of the page before, or None."""
     token = call.params.get("NextToken")
     try:
         return paging.open_position(call, {**_query(call), "nextToken": token})
@@ -234,12 +239,13 @@ def _position(call: Call) -> Any:
 
 
 def _token(call: Call, position: Any) -> str:
+    """Return a NextToken that is good for the same list, whatever the size of its pages."""
     return paging.seal_position(call, _query(call), position)
 
 
 def _query(call: Call) -> dict[str, Any]:
-    own = ("NextToken", "MaxResults")
-    return {name: value for name, value in call.params.items() if name not in own}
+    of_the_page = ("NextToken", "MaxResults")
+    return {name: value for name, value in call.params.items() if name not in of_the_page}
 
 
 HANDLERS: dict[str, Callable[[Call], dict[str, Any]]] = {

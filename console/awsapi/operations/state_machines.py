@@ -111,7 +111,9 @@ def update(call: Call) -> dict[str, Any]:
 
 def describe(call: Call) -> dict[str, Any]:
     """DescribeStateMachine."""
-    arn, _, label = call.params["stateMachineArn"].partition("/")
+    given = call.params["stateMachineArn"]
+    arns.parse_arn(given, "stateMachine")
+    arn, _, label = given.partition("/")
     target = versions.resolve_target(call.project, arn)
     if label and label not in engine.parse_stored(target.machine.definition.text).labels:
         raise StateMachineDoesNotExist(f"State Machine Does Not Exist: '{arn}/{label}'")

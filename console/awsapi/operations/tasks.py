@@ -12,7 +12,7 @@ from console.store.db import signals
 from console.store.tasks import activities, claim, complete, handover
 
 if TYPE_CHECKING:
-    from console.store.db.pending import Pending
+    from console.store.db.writer import Pending
 
 _LONG_POLL_S = 60.0  # AWS: "the maximum time the service will hold on to the request"
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.awsapi import paging
 from console.awsapi.operations.call import Call, present, seconds
+from console.errors import ErrorCode, ServiceError, StateMachineDoesNotExist
 from console.store.machines import machines, versions
 
 if TYPE_CHECKING:
@@ -32,7 +33,11 @@ def delete_version(call: Call) -> dict[str, Any]:
 
 def list_versions(call: Call) -> dict[str, Any]:
     """ListStateMachineVersions, newest first."""
-    machine = machines.get_machine(call.project, call.params["stateMachineArn"])
+    arn = call.params["stateMachineArn"]
+    try:
+        machine = machines.get_machine(call.project, arn)
+    except StateMachineDoesNotExist:  # which this operation does not have [measured]
+        raise ServiceError(ErrorCode.InvalidArn, f"Invalid Arn: '{arn}'") from None
     before = paging.open_position(call, call.params) or 0
     rows = versions.list_versions(machine, before=before, limit=paging.page_size(call.params) + 1)
     return paging.page_answer(call, "stateMachineVersions", rows, _version, lambda row: row.number)

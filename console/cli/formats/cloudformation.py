@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 from console.cli.documents import SourceError, load_document, substitute_placeholders
 from console.cli.formats.asl import definition_of_file
 from console.cli.intrinsics import Template
-from console.cli.sources import MachineSource, RuleSource, SourceProject, definition_text
+from console.cli.sources import (
+    DEFAULT_GROUP,
+    MachineSource,
+    RuleSource,
+    ScheduleSource,
+    SourceProject,
+    definition_text,
+    is_started_by,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,8 +25,19 @@ if TYPE_CHECKING:
     from console.cli.sources import Account
 
 MACHINES = ("AWS::StepFunctions::StateMachine", "AWS::Serverless::StateMachine")
-_SCHEDULED = ("Schedule", "ScheduleV2")
+_SCHEDULE = "ScheduleV2"
 _MATCHED = ("EventBridgeRule", "CloudWatchEvent")
+_SCHEDULE_SETTINGS = (
+    "ActionAfterCompletion",
+    "Description",
+    "EndDate",
+    "FlexibleTimeWindow",
+    "KmsKeyArn",
+    "ScheduleExpression",
+    "ScheduleExpressionTimezone",
+    "StartDate",
+    "State",
+)
 
 
 def is_template(document: Any) -> bool:
@@ -76,8 +95,10 @@ class _Reader:
             self._events(logical_id, properties.get("Events") or {}, project)
         elif kind == "AWS::StepFunctions::Activity":
             project.activities.append(self._template.physical_name(logical_id))
-        elif kind in ("AWS::Events::Rule", "AWS::Scheduler::Schedule"):
+        elif kind == "AWS::Events::Rule":
             self._rule(logical_id, properties, project)
+        elif kind == "AWS::Scheduler::Schedule":
+            self._schedule(logical_id, properties, project)
 
     def _machine(self, logical_id: str, properties: dict[str, Any]) -> MachineSource:
         kind = properties.get("StateMachineType") or properties.get("Type") or "STANDARD"
@@ -130,12 +151,15 @@ class _Reader:
     # -- events ------------------------------------------------------------------------------------
 
     def _events(self, machine: str, events: dict[str, Any], project: SourceProject) -> None:
-        """Add the rules that SAM makes of the Events of a state machine."""
+        """Add the rules and schedules that SAM makes of the Events of a state machine."""
         arn = self._template.arn_of(machine)
         for name, event in events.items():
             kind = event.get("Type")
+            if kind == _SCHEDULE:
+                self._schedule_of_event(machine, name, event.get("Properties") or {}, project)
+                continue
             said = self._template.resolve(event.get("Properties") or {})
-            if kind not in (*_SCHEDULED, *_MATCHED):
+            if kind not in ("Schedule", *_MATCHED):
                 project.notes.append(f"{self._path}: {machine}: event {name} of type {kind}")
                 continue
             target = {"Id": "machine", "Arn": arn}
@@ -145,7 +169,7 @@ class _Reader:
                 name=said.get("Name") or f"{self._template.physical_name(machine)}-{name}",
                 place=f"{self._path}: {machine}: {name}",
                 pattern=json.dumps(pattern) if pattern else "",
-                schedule=said.get("Schedule") or said.get("ScheduleExpression") or "",
+                schedule=said.get("Schedule") or "",
                 enabled=_is_enabled(said),
                 description=said.get("Description", ""),
                 targets=(target,),
@@ -153,16 +177,15 @@ class _Reader:
             project.rules.append(rule)
 
     def _rule(self, logical_id: str, properties: dict[str, Any], project: SourceProject) -> None:
-        """Add a rule or a schedule of the template, if state machines are among its targets."""
+        """Add a rule of the template, if state machines are among its targets."""
         try:
             said = self._template.resolve(properties)
         except SourceError as error:
             project.notes.append(str(error))
             return
-        listed = said.get("Targets") or ([said["Target"]] if "Target" in said else [])
         targets = tuple(
             {"Id": target.get("Id", "machine"), **_target_members(target)}
-            for target in listed
+            for target in said.get("Targets") or ()
             if ":states:" in str(target.get("Arn"))
         )
         if not targets:
@@ -179,6 +202,68 @@ class _Reader:
             targets=targets,
         )
         project.rules.append(rule)
+
+    # -- schedules ---------------------------------------------------------------------------------
+
+    def _schedule_of_event(
+        self, machine: str, event: str, properties: dict[str, Any], project: SourceProject
+    ) -> None:
+        """Add the schedule that SAM makes of an event of type ScheduleV2."""
+        said = self._template.resolve(_without(properties, "RoleArn"))
+        target = {"Arn": self._template.arn_of(machine), "RoleArn": self._role(properties)}
+        given = ("Input", "RetryPolicy", "DeadLetterConfig")
+        target |= {key: said[key] for key in given if key in said}
+        schedule = ScheduleSource(
+            name=said.get("Name") or f"{self._template.physical_name(machine)}-{event}",
+            place=f"{self._path}: {machine}: {event}",
+            settings=_schedule_settings(said, target),
+            group=said.get("GroupName") or DEFAULT_GROUP,
+        )
+        project.schedules.append(schedule)
+
+    def _schedule(
+        self, logical_id: str, properties: dict[str, Any], project: SourceProject
+    ) -> None:
+        """Add a schedule of the template, if it starts a state machine."""
+        given = properties.get("Target") or {}
+        try:
+            said = self._template.resolve({**properties, "Target": _without(given, "RoleArn")})
+        except SourceError as error:
+            project.notes.append(str(error))
+            return
+        if not is_started_by(said["Target"]):
+            place = f"{self._path}: {logical_id}"
+            project.notes.append(f"{place}: a schedule without a state machine")
+            return
+        target = {**said["Target"], "RoleArn": self._role(given)}
+        schedule = ScheduleSource(
+            name=said.get("Name") or self._template.physical_name(logical_id),
+            place=f"{self._path}: {logical_id}",
+            settings=_schedule_settings(said, target),
+            group=said.get("GroupName") or DEFAULT_GROUP,
+        )
+        project.schedules.append(schedule)
+
+
+def _schedule_settings(said: dict[str, Any], target: dict[str, Any]) -> dict[str, Any]:
+    """Return what CreateSchedule takes; YAML and parameters may have numbers as texts."""
+    settings: dict[str, Any] = {"FlexibleTimeWindow": {"Mode": "OFF"}}
+    settings |= {key: said[key] for key in _SCHEDULE_SETTINGS if key in said}
+    window = settings["FlexibleTimeWindow"]
+    settings["FlexibleTimeWindow"] = _with_integers(window, "MaximumWindowInMinutes")
+    if "RetryPolicy" in target:
+        policy = ("MaximumEventAgeInSeconds", "MaximumRetryAttempts")
+        target = {**target, "RetryPolicy": _with_integers(target["RetryPolicy"], *policy)}
+    return {**settings, "Target": target}
+
+
+def _with_integers(said: dict[str, Any], *keys: str) -> dict[str, Any]:
+    numbers = {key: int(said[key]) for key in keys if str(said.get(key)).isdigit()}
+    return {**said, **numbers}
+
+
+def _without(said: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in said.items() if name != key}
 
 
 def _target_members(target: dict[str, Any]) -> dict[str, Any]:

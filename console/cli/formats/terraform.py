@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from console.cli.documents import SourceError
-from console.cli.sources import MACHINE_MARK, MachineSource, RuleSource, SourceProject
+from console.cli.sources import (
+    DEFAULT_GROUP,
+    MACHINE_MARK,
+    MachineSource,
+    RuleSource,
+    ScheduleSource,
+    SourceProject,
+    is_started_by,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +41,7 @@ def read_terraform(document: dict[str, Any], place: str, account: Account) -> So
         elif kind == "aws_cloudwatch_event_rule":
             project.rules.append(_rule(f"{place}: {address}", said, resources, account))
         elif kind == "aws_scheduler_schedule":
-            project.rules.append(_schedule(f"{place}: {address}", said, account))
+            _add_schedule(project, f"{place}: {address}", said, account)
     return project
 
 
@@ -86,16 +95,50 @@ def _rule(
     )
 
 
-def _schedule(place: str, said: dict[str, Any], account: Account) -> RuleSource:
-    targets = tuple(_target(target, account) for target in said["target"] if _is_machine(target))
-    return RuleSource(
-        name=said["name"],
-        place=place,
-        schedule=said.get("schedule_expression") or "",
-        enabled=said.get("state") != "DISABLED",
-        description=said.get("description") or "",
-        targets=targets,
-    )
+def _add_schedule(
+    project: SourceProject, place: str, said: dict[str, Any], account: Account
+) -> None:
+    """Add a schedule, if it starts a state machine."""
+    settings = {
+        name: value
+        for name, value in _as_parameters(said, account).items()
+        if name not in ("Name", "NamePrefix", "GroupName")
+    }
+    if not is_started_by(settings.get("Target") or {}):
+        project.notes.append(f"{place}: a schedule without a state machine")
+        return
+    group = said.get("group_name") or DEFAULT_GROUP
+    project.schedules.append(ScheduleSource(said["name"], place, settings, group))
+
+
+_SCHEDULE_WORDS = {
+    "action_after_completion", "arn", "dead_letter_config", "description", "end_date",
+    "flexible_time_window", "input", "kms_key_arn", "maximum_event_age_in_seconds",
+    "maximum_retry_attempts", "maximum_window_in_minutes", "mode", "retry_policy", "role_arn",
+    "schedule_expression", "schedule_expression_timezone", "start_date", "state", "target",
+}  # fmt: skip
+
+
+def _as_parameters(said: dict[str, Any], account: Account) -> dict[str, Any]:
+    """Return what CreateSchedule takes: Terraform has each object as a list of one."""
+    made: dict[str, Any] = {}
+    for word, value in said.items():
+        if word not in _SCHEDULE_WORDS or value in (None, "", []):
+            continue
+        name = "".join(part.title() for part in word.split("_"))
+        if isinstance(value, list):
+            made[name] = _as_parameters(value[0], account)
+        else:
+            made[name] = _of_account(value, account) if word in ("arn", "input") else value
+    return made
+
+
+_MACHINE_ARN = re.compile(r"arn:[\w-]+:states:[\w-]*:\d*:stateMachine:")
+
+
+def _of_account(text: str, account: Account) -> str:
+    """Return a text with the ARNs of state machines as those of the server."""
+    return _MACHINE_ARN.sub(account.arn("states", "stateMachine:"), text)
 
 
 def _is_machine(target: dict[str, Any]) -> bool:

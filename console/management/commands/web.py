@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Command(BaseCommand):
-    """Migrates, and serves until SIGTERM or Ctrl-C. Any number of them may run."""
+    """Migrates the database, and serves until SIGTERM or Ctrl-C. Any number of them may run."""
 
     help = "Serve pages and API beside any number of workers, on PostgreSQL."
     requires_system_checks: list[str] = []
@@ -34,7 +34,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Prepare, serve, stop."""
+        """Migrate, listen to the workers' signals, serve, and stop."""
         del args
         prepare()
         postgres.limit_statements()
@@ -44,27 +44,27 @@ class Command(BaseCommand):
         )
         from console.worker.team import FROM_OUTSIDE
 
-        listener = listen(options["host"], options["port"])
+        server_socket = listen(options["host"], options["port"])
         allow(options["host"])
         with one_at_a_time():
             self._first_start(samples=options["samples"])
         signals.use_transport(PgTransport(*FROM_OUTSIDE))
-        ear = NotifyListener()
-        ear.start()
+        signal_listener = NotifyListener()
+        signal_listener.start()
         Pulse().start()
-        port = listener.getsockname()[1]
+        port = server_socket.getsockname()[1]
         self.stdout.write(f"Stepyard serves at http://{options['host']}:{port}")
         self.stdout.flush()
         try:
-            serve(listener)
+            serve(server_socket)
         finally:
-            ear.stop()
+            signal_listener.stop()
         self.stdout.write("stopped")
         self.stdout.flush()
-        os._exit(0)  # threads that wait for a database that does not answer would be waited for
+        os._exit(0)  # a usual exit waits for threads, and one may wait for a silent database
 
     def _first_start(self, *, samples: bool) -> None:
-        """Make the owner, and say how to get in the first time."""
+        """Create the owner if there is no user yet, and print the link of the first sign-in."""
         user, _, new = access.first_owner()
         if not new:
             return

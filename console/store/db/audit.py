@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from console import clock
 from console.fast_path import rows
+from console.fast_path.rows import storable
 from console.models import AuditEntry
-from console.store.db.texts import storable
 
 if TYPE_CHECKING:
     from console.models import Project
@@ -27,11 +27,6 @@ class Actor:
     request_id: str = ""
     execution: str = ""
     acting_for: tuple[str, ...] = ()
-
-    @property
-    def people(self) -> tuple[str, ...]:
-        """Return the user names whose rights bound what comes of it; ``""``: somebody unknown."""
-        return self.acting_for or (self.name,)
 
 
 NOBODY = Actor()

@@ -7,7 +7,7 @@ begins a new epoch (``manage.py bump_epoch``); steps of a process of an older ep
 from __future__ import annotations
 
 from console import clock
-from console.fast_path import sql
+from console.fast_path import rows
 from console.models import ServerFact
 from console.store.db.writer import write
 
@@ -27,7 +27,7 @@ def process_epoch() -> str:
 
 def current_epoch() -> str:
     """Return the epoch of the database."""
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute("SELECT value FROM console_serverfact WHERE name = %s", [NAME])
         row = cursor.fetchone()
     return "0" if row is None else str(row[0])

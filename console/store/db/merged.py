@@ -3,8 +3,8 @@
 Theory of operation
 ===================
 
-``write`` hands what it recorded (``recording``) to one thread of the process. That thread takes
-what is waiting, and sends it in two round trips, by psycopg's pipeline:
+``write`` hands what it recorded (``fast_path.rows``) to one thread of the process. That thread
+takes what is waiting, and sends it in two round trips, by psycopg's pipeline:
 
     first trip    BEGIN, then each statement that must find its row: the version of a run, a task
                   that is still open, a machine that is not being deleted, a name that is free
@@ -59,25 +59,25 @@ on a new connection, once. After that nobody knows, and each caller gets the out
 
 from __future__ import annotations
 
-import threading
-import time
-from collections import defaultdict, deque
+from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 import structlog
-from django.apps import apps
 from django.db import connection
 from django.db.utils import InterfaceError, OperationalError
 
+from console.fast_path.rows import Late, Recorded, Statement
 from console.store.db import signals
-from console.store.db.recording import Recorded, Statement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from concurrent.futures import Future
 
-    from console.store.db.recording import Key, Row
+    from console.fast_path.rows import Key, Row
+
+    Change = tuple[Recorded, Future[Any]]
 
 log = structlog.get_logger(__name__)
 _BEGIN = (
@@ -87,78 +87,10 @@ _BEGIN = (
         " set_config('idle_in_transaction_session_timeout', '5s', true)"
     ),
 )
-KEYED_ORDER, INSERT_ORDER = 20, 60
-_KEYS, _KEYS_S = 20, 0.3
-_keys_until: dict[str, float] = {}
-_keys: dict[str, deque[int]] = defaultdict(deque)
-_keys_lock = threading.Lock()
-_statements: dict[tuple[str, str], Statement] = {}
 
 
 class RunAlone(Exception):
     """A change was not written with the others: its function has to be run by itself."""
-
-
-def inserting(table: str, columns: str) -> Statement:
-    """Return the statement that inserts rows of a table."""
-    statement = _statements.get((table, columns))
-    if statement is None:
-        types = column_types(table)
-        text = f"INSERT INTO {table} ({columns}) SELECT * FROM {{given}}"
-        own = tuple(types[name] for name in columns.split(", "))
-        statement = Statement(INSERT_ORDER, text, own, merged=text)
-        _statements[table, columns] = statement
-    return statement
-
-
-def inserting_keyed(table: str, columns: str, key: str) -> Statement:
-    """Return the statement that inserts rows with their keys, if nothing unique is taken."""
-    statement = _statements.get((table, key))
-    if statement is None:
-        types = column_types(table)
-        names = f"{key}, {columns}"
-        text = f"INSERT INTO {table} ({names}) SELECT * FROM {{given}}"
-        text += f" ON CONFLICT DO NOTHING RETURNING {key}"
-        own = tuple(types[name] for name in names.split(", "))
-        statement = Statement(KEYED_ORDER, text, own, key=(0,), merged=text)
-        _statements[table, key] = statement
-    return statement
-
-
-def next_key(table: str, key: str) -> int:
-    """Return a key that nobody else gets: the process takes some at a time.
-
-    It keeps them for a moment only, for pages tell by its key what is newer than what they show.
-    """
-    with _keys_lock:
-        if _keys[table] and time.monotonic() <= _keys_until[table]:
-            return _keys[table].popleft()
-    # Without the lock: if the database is silent, each caller waits for as long as it would anyway,
-    # and not for all those before it.
-    first, *others = _take_keys(table, key)
-    with _keys_lock:
-        _keys[table] = deque(others)
-        _keys_until[table] = time.monotonic() + _KEYS_S
-    return first
-
-
-def _take_keys(table: str, key: str) -> list[int]:
-    connection.ensure_connection()
-    statement = "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)"
-    with connection.wrap_database_errors:
-        rows = connection.connection.execute(statement, [table, key, _KEYS]).fetchall()
-    return [number for (number,) in rows]
-
-
-def column_types(table: str) -> dict[str, str]:
-    """Return column -> type, without lengths: a cast to a length would cut a text off."""
-    model = next(model for model in apps.get_models() if model._meta.db_table == table)  # noqa: SLF001
-    fields = model._meta.concrete_fields  # noqa: SLF001 - Django's documented API
-    return {
-        str(field.column): str(field.db_type(connection)).partition("(")[0]
-        for field in fields
-        if field.column
-    }
 
 
 # -- a group ---------------------------------------------------------------------------------------
@@ -213,6 +145,38 @@ def commit(group: Sequence[Recorded]) -> dict[int, BaseException]:
         failed |= {places[place]: RunAlone() for place in missing}
         places = [place for index, place in enumerate(places) if index not in missing]
     return failed
+
+
+def commit_changes(waiting: list[Change]) -> list[Change]:
+    """Commit the changes that may stand in one transaction; return the others."""
+    futures = {id(recorded): future for recorded, future in waiting}
+    group, left = take_together([recorded for recorded, _ in waiting])
+    try:
+        failed = commit(group)
+    except BaseException as error:  # noqa: BLE001 - it goes to those who asked
+        for recorded in group:
+            futures[id(recorded)].set_exception(error)
+        connection.close()
+    else:
+        for place, recorded in enumerate(group):
+            if place in failed:
+                futures[id(recorded)].set_exception(failed[place])
+            else:
+                _settle(recorded, futures[id(recorded)])
+    return [(recorded, futures[id(recorded)]) for recorded in left]
+
+
+def _settle(recorded: Recorded, future: Future[Any]) -> None:
+    """Say that a change is committed: first to those who listen, as hooks of a commit are run."""
+    publish(recorded)
+    result = recorded.result
+    try:
+        if isinstance(result, Late):
+            result = result.make(recorded.returned)
+    except Exception as error:  # noqa: BLE001 - of one caller; the others wait for their answers
+        future.set_exception(error)
+    else:
+        future.set_result(result)
 
 
 def _is_broken() -> bool:

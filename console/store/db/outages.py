@@ -1,7 +1,7 @@
 """Say once that the database is out of reach, and once that it is back.
 
-Many threads find an outage out, each several times a second. The first one that ``note``s it writes
-a line; ``over`` writes the other one, with how long it lasted.
+Many threads find an outage out, each several times a second. The first one that calls
+``note_outage`` writes a line; ``note_success`` writes the other one, with how long it lasted.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ _CALM_S = 1.0
 While a server comes and goes, or refuses some connections, that is one outage.
 """
 _lock = threading.Lock()
-_began: float | None = None
+began: float | None = None
+"""When the outage that lasts began (monotonic clock), None if there is none."""
 _last = 0.0
 _failures = 0
 
 
 def note_outage(where: str, error: BaseException) -> None:
     """Take note that something found the database out. ``where``: what was wanted, for people."""
-    global _began, _last, _failures  # noqa: PLW0603 - one database a process
+    global began, _last, _failures  # noqa: PLW0603 - one database a process
     with _lock:
-        first = _began is None
+        first = began is None
         _last = monotonic()
         _failures = 1 if first else _failures + 1
         if first:
-            _began = _last
+            began = _last
     if first:
         line = str(error).strip().partition("\n")[0] or type(error).__name__
         log.warning("the database is out of reach", where=where, error=line)
@@ -39,13 +40,13 @@ def note_outage(where: str, error: BaseException) -> None:
 
 def note_success() -> None:
     """Take note that the database has done something."""
-    global _began
-    if _began is None:
+    global began
+    if began is None:
         return
     with _lock:
         now = monotonic()
-        if _began is None or now - _last < _CALM_S:
+        if began is None or now - _last < _CALM_S:
             return
-        lasted_s, _began = now - _began, None
+        lasted_s, began = now - began, None
         failures = _failures
     log.warning("the database is back", after_s=round(lasted_s, 1), failures=failures)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from django.db import transaction
 
+from console.fast_path import rows
 from console.statuses import DueKind, Topic
-from console.store.db import recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -100,7 +100,7 @@ def publish(channel: Channel, *values: object) -> None:
     What a listener raises is logged and goes no further: the commit stands, and the caller has to
     learn that it does.
     """
-    recorded = recording.current()
+    recorded = rows.current_recording()
     if recorded is not None:
         recorded.signals.append((channel, values))
         return
@@ -113,7 +113,7 @@ def publish(channel: Channel, *values: object) -> None:
 
 def after_commit(hook: Callable[[], None]) -> None:
     """Call a hook after the current transaction's commit; what it raises is logged."""
-    recorded = recording.current()
+    recorded = rows.current_recording()
     if recorded is not None:
         recorded.after.append(hook)
     else:

@@ -17,8 +17,8 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from functools import cache
-from typing import Any, Generic, TypeVar
+from functools import cache, wraps
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from django.db import (
     DEFAULT_DB_ALIAS,
@@ -31,9 +31,12 @@ from django.db import (
     transaction,
 )
 
-from console.store.db import merged, outages, recording, signals
+from console.fast_path import rows
+from console.store.db import merged, outages, signals
 
 J = TypeVar("J")
+P = ParamSpec("P")
+S = TypeVar("S")
 T = TypeVar("T")
 _MAX_GROUP = 200
 _REST_S = 0.5
@@ -49,7 +52,7 @@ _refused: tuple[float, str] | None = None
 
 def write(fn: Callable[[], T]) -> T:
     """Run ``fn`` in one transaction and return its result once it is committed."""
-    if connection.in_atomic_block or recording.current() is not None:
+    if connection.in_atomic_block or rows.current_recording() is not None:
         return fn()
     try:
         result = _writer.run(fn) if is_embedded() else hand_in_recorded(fn, record_change(fn))()
@@ -65,7 +68,8 @@ def _note(failure: BaseException | None) -> None:
     global _refused  # noqa: PLW0603 - one a process
     if failure is None:
         _refused = None
-        outages.note_success()
+        if outages.began is not None:
+            outages.note_success()
     elif isinstance(failure, Error) and is_outage(failure):
         _refused = (time.monotonic(), str(failure).strip().partition("\n")[0])
 
@@ -88,14 +92,14 @@ def hand_in(fn: Callable[[], T]) -> Callable[[], T]:
     return lambda: result
 
 
-def record_change(fn: Callable[[], Any]) -> recording.Recorded | None:
+def record_change(fn: Callable[[], Any]) -> rows.Recorded | None:
     """Return what a function would write to PostgreSQL, None if it has to be run by itself."""
-    if is_embedded() or connection.in_atomic_block or not isinstance(fn, recording.Mergeable):
+    if is_embedded() or connection.in_atomic_block or not isinstance(fn, rows.Mergeable):
         return None
-    return recording.record(fn.fn)
+    return rows.record(fn.fn)
 
 
-def hand_in_recorded(fn: Callable[[], T], recorded: recording.Recorded | None) -> Callable[[], T]:
+def hand_in_recorded(fn: Callable[[], T], recorded: rows.Recorded | None) -> Callable[[], T]:
     """Return what waits until a change is committed. ``recorded``: what ``fn`` would write."""
     if recorded is None:
         return lambda: _write_here(fn)
@@ -125,7 +129,7 @@ def is_embedded() -> bool:
 def hand_over(
     fn: Callable[[], Any],
     callback: Callable[[Any, BaseException | None], None],
-    recorded: recording.Recorded | None = None,
+    recorded: rows.Recorded | None = None,
 ) -> None:
     """Let ``fn`` be written by the thread that commits, if ``grouped``, and return at once.
 
@@ -146,6 +150,119 @@ def hand_over(
         _merger.add(recorded, future)
     else:
         _writer.add(fn, future)
+
+
+# -- changes that are ready ------------------------------------------------------------------------
+
+
+class Pending(Generic[T]):
+    """A change that is ready to be written, and what its caller makes of the result."""
+
+    def __init__(
+        self,
+        change: Callable[[], Any],
+        then: Callable[[Any], T] | None = None,
+        rescue: Callable[[Exception], Any] | None = None,
+    ) -> None:
+        """``change``: as ``write`` takes it; ``then``: makes the result of its, after the commit.
+
+        ``rescue``: called with why there was no commit, returns a result in its place or raises;
+        it may take a while.
+        """
+        self._recorded: rows.Recorded | None = None
+        self._change = change
+        self._then: Callable[[Any], T] = then or _same
+        self._rescue = rescue
+
+    def then(self, fn: Callable[[T], S]) -> Pending[S]:
+        """Return the same change with another result: ``fn`` of this one's."""
+        made = self._then
+        return Pending(
+            self._change,
+            lambda result: fn(made(result)),
+            self._rescue,
+        )
+
+    def inside(self, fn: Callable[[Callable[[], T]], S]) -> Pending[S]:
+        """Return a change that is ``fn``: it makes this one by calling what it is given.
+
+        So the two are one transaction. What ``then`` was given must change nothing.
+        """
+        change, made = self._change, self._then
+        return Pending(lambda: fn(lambda: made(change())))
+
+    def now(self) -> T:
+        """Write it; return the result once it is committed."""
+        try:
+            result = write(self._change)
+        except Exception as error:
+            if self._rescue is None:
+                raise
+            return self.rescued(error)
+        return self._then(result)
+
+    def alone(self) -> T:
+        """Write it in a transaction of its own; return the result once it is committed."""
+        change = self._change
+        fn = change.fn if isinstance(change, rows.Mergeable) else change
+        return Pending(fn, self._then, self._rescue).now()
+
+    def recorded(self) -> bool:
+        """Record the change, if it can be; return whether it may be handed over."""
+        self._recorded = record_change(self._change)
+        return self._recorded is not None
+
+    @property
+    def has_rescue(self) -> bool:
+        """Tell whether ``rescued`` may know better than an error."""
+        return self._rescue is not None
+
+    def rescued(self, error: Exception) -> T:
+        """Return the result in spite of an error, or raise; not for an event loop."""
+        if self._rescue is None:
+            raise error
+        return self._then(self._rescue(error))
+
+    def hand_over(self, callback: Callable[[Callable[[], T]], None]) -> None:
+        """Let it be written by the thread that commits, if ``grouped``, and return at once.
+
+        ``callback``: called there after the commit with a function that returns the result, or
+        raises why there is none; it must be quick and not raise.
+        """
+
+        def tell(result: Any, failure: BaseException | None) -> None:
+            callback(lambda: self._outcome(result, failure))
+
+        hand_over(self._change, tell, self._recorded)
+
+    def _outcome(self, result: Any, failure: BaseException | None) -> T:
+        if failure is not None:
+            raise failure
+        return self._then(result)
+
+
+def immediate(ready: Callable[P, Pending[T]]) -> Callable[P, T]:
+    """Return a function that makes a change ready and writes it."""
+
+    @wraps(ready)
+    def done(*args: P.args, **kwargs: P.kwargs) -> T:
+        return ready(*args, **kwargs).now()
+
+    return done
+
+
+def settled(answer: T) -> T | Any:
+    """Write an answer that is pending, unless it can be handed over, and return what came of it."""
+    if not isinstance(answer, Pending) or grouped() or answer.recorded():
+        return answer
+    return answer.alone()
+
+
+def _same(result: Any) -> Any:
+    return result
+
+
+# -- the connection --------------------------------------------------------------------------------
 
 
 def drop_broken_connection() -> None:
@@ -176,6 +293,9 @@ def is_outage(error: BaseException) -> bool:
 def _sqlstate(error: BaseException) -> str:
     """Return PostgreSQL's code of an error, "" if it has none."""
     return getattr(error.__cause__, "sqlstate", None) or ""
+
+
+# -- the thread that commits -----------------------------------------------------------------------
 
 
 def _write_here(fn: Callable[[], T]) -> T:
@@ -271,56 +391,23 @@ class _Writer:
         self._grouping.put((fn, future))
 
 
-_Change = tuple[recording.Recorded, Future[Any]]
-
-
 class _Merger:
     """Writes recorded changes on the thread that commits (PostgreSQL)."""
 
     def __init__(self) -> None:
-        self._grouping: _Grouping[_Change] = _Grouping(_commit_changes, release_connection)
+        self._grouping: _Grouping[merged.Change] = _Grouping(
+            merged.commit_changes, release_connection
+        )
 
-    def put(self, recorded: recording.Recorded) -> Callable[[], Any]:
+    def put(self, recorded: rows.Recorded) -> Callable[[], Any]:
         """Hand a change to the thread; return what waits for its commit."""
         future: Future[Any] = Future()
         self.add(recorded, future)
         return future.result
 
-    def add(self, recorded: recording.Recorded, future: Future[Any]) -> None:
+    def add(self, recorded: rows.Recorded, future: Future[Any]) -> None:
         """Hand a change to the thread; its outcome goes to ``future`` after the commit."""
         self._grouping.put((recorded, future))
-
-
-def _commit_changes(waiting: list[_Change]) -> list[_Change]:
-    """Commit the changes that may stand in one transaction; return the others."""
-    futures = {id(recorded): future for recorded, future in waiting}
-    group, left = merged.take_together([recorded for recorded, _ in waiting])
-    try:
-        failed = merged.commit(group)
-    except BaseException as error:  # noqa: BLE001 - it goes to those who asked
-        for recorded in group:
-            futures[id(recorded)].set_exception(error)
-        connection.close()
-    else:
-        for place, recorded in enumerate(group):
-            if place in failed:
-                futures[id(recorded)].set_exception(failed[place])
-            else:
-                _settle(recorded, futures[id(recorded)])
-    return [(recorded, futures[id(recorded)]) for recorded in left]
-
-
-def _settle(recorded: recording.Recorded, future: Future[Any]) -> None:
-    """Say that a change is committed: first to those who listen, as hooks of a commit are run."""
-    merged.publish(recorded)
-    result = recorded.result
-    try:
-        if isinstance(result, recording.Late):
-            result = result.make(recorded.returned)
-    except Exception as error:  # noqa: BLE001 - of one caller; the others wait for their answers
-        future.set_exception(error)
-    else:
-        future.set_result(result)
 
 
 def _commit_group(group: list[_Job]) -> list[_Job]:

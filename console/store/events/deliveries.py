@@ -13,10 +13,10 @@ from django.db.models import Q
 from console import clock
 from console.errors import ErrorCode, ServiceError
 from console.events import body
+from console.fast_path.rows import storable
 from console.models import Delivery, EventRule, OutboxEvent
 from console.statuses import AfterCompletion, DeliveryStatus, RuleState, Topic
 from console.store.db import audit, signals
-from console.store.db.texts import storable
 from console.store.db.writer import write
 from console.store.events import outbox, rules
 

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 import structlog
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 
 from console import arns, clock
 from console.events import body
 from console.events.patterns import Pattern, PatternError, load_event, parse_pattern
 from console.fast_path import rows
+from console.fast_path.rows import Statement, storable
 from console.models import Delivery, EventRule, EventTarget, Execution, OutboxEvent
 from console.statuses import RuleState, Topic
 from console.store.db import signals
-from console.store.db.texts import storable
 from console.store.db.writer import write
 
 if TYPE_CHECKING:
@@ -31,9 +31,12 @@ _KEPT_S = 1.0
 _AT_ONCE = 100
 _IN_MEMORY = 10
 _ABOUT = 512
-_PUT = (
-    "INSERT INTO console_outboxevent (event_id, project_id, region, about, body, at_ms, routed)"
-    " VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (event_id) DO NOTHING"
+_INTO = "INSERT INTO console_outboxevent (event_id, project_id, region, about, body, at_ms, routed)"
+_PUT = Statement(
+    65,
+    f"{_INTO} VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (event_id) DO NOTHING",
+    ("text", "bigint", "text", "text", "text", "bigint", "boolean"),
+    merged=f"{_INTO} SELECT * FROM {{given}} ON CONFLICT (event_id) DO NOTHING",
 )
 _listening: tuple[float, frozenset[int]] = (0.0, frozenset())
 
@@ -91,10 +94,22 @@ def put_status_change(execution: Execution) -> None:
     put_event(execution.project_id, change.event_id, text, region=region, about=execution.arn)
 
 
-def put_execution_ended(execution_id: int, project_id: int) -> None:
-    """Tell that an execution has ended (inside the transaction that ends it)."""
+def row_for_end(execution_id: int, project_id: int) -> Execution | None:
+    """Return the row that the event of an execution's end is made of, None if nobody waits for it.
+
+    Asked before the transaction, because a change that asks the database is not merged. What the
+    row says does not change until the execution ends.
+    """
+    return rows.fetch_one(Execution, "id = %s", [execution_id]) if has_rules(project_id) else None
+
+
+def put_execution_ended(execution_id: int, project_id: int, row: Execution | None) -> None:
+    """Tell that an execution has ended (inside the transaction that ends it).
+
+    ``row``: the execution with its end; it is read if it is not given.
+    """
     if has_rules(project_id):
-        execution = rows.fetch_one(Execution, "id = %s", [execution_id])
+        execution = row or rows.fetch_one(Execution, "id = %s", [execution_id])
         if execution is not None:
             put_status_change(execution)
 
@@ -102,8 +117,7 @@ def put_execution_ended(execution_id: int, project_id: int) -> None:
 def put_event(project_id: int, event_id: str, text: str, *, region: str, about: str) -> None:
     """Write an event, once (inside the caller's transaction). ``about``: what it is of."""
     texts = [storable(about[:_ABOUT]), storable(text)]
-    with connection.cursor() as cursor:
-        cursor.execute(_PUT, [event_id, project_id, region, *texts, clock.now_ms(), False])
+    rows.change(_PUT, [(event_id, project_id, region, *texts, clock.now_ms(), False)])
     signals.publish((Topic.EVENT,))
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from console import arns, clock, execution_rights
 from console.errors import ConflictException, ErrorCode, ServiceError, ValidationException
 from console.events import addresses, inputs, patterns, schedules
+from console.fast_path.rows import storable
 from console.models import EventRule, EventTarget, StateMachine
 from console.statuses import RuleState
 from console.store.db import audit
-from console.store.db.texts import storable
 from console.store.db.writer import write
 from console.store.events import outbox
 
@@ -84,7 +84,7 @@ def put_rule(
         rule.created_ms = rule.created_ms if same else now_ms  # from here a rate counts
         for field, value in fields.items():
             setattr(rule, field, value)
-        rule.edited_by = execution_rights.names_as_text(actor.people)
+        rule.edited_by = execution_rights.names_behind(actor)
         rule.next_ms = next_ms(rule)
         rule.save()
         audit.record(project, actor, "events:PutRule", rule.arn)
@@ -291,7 +291,7 @@ def put_targets(
                 target_id=target["Id"],
                 defaults={"address": target["Arn"], "settings": json.dumps(more)},
             )
-        edited_by = execution_rights.names_as_text(actor.people)
+        edited_by = execution_rights.names_behind(actor)
         EventRule.objects.filter(pk=rule.pk).update(edited_by=edited_by)
         audit.record(project, actor, "events:PutTargets", rule.arn, ", ".join(sorted(ids)))
 

@@ -177,7 +177,7 @@ def _save(row: EventRule, given: ScheduleSettings, actor: audit.Actor, *, after_
     for column, value in given.columns.items():
         setattr(row, column, value)
     row.updated_ms = clock.now_ms()
-    row.edited_by = execution_rights.names_as_text(actor.people)
+    row.edited_by = execution_rights.names_behind(actor)
     enabled = row.state == RuleState.ENABLED
     row.due_ms = rules.moment_after(row, after_ms) if enabled else None
     row.save()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from django.db.models import Count
 
@@ -101,21 +101,21 @@ def plan_job(project: Project, action: str, numbers: Sequence[int]) -> BulkPlan:
 
 def _refusal(action: str, execution: Execution) -> str:
     """Return why an action cannot be done to an execution, as far as its own row shows."""
-    machine = execution.state_machine
-    if action == BulkAction.STOP:
-        return "" if execution.status == ExecutionStatus.RUNNING else "It has ended"
-    if execution.map_run_id is not None:
-        return f"A child of a Map Run is {_DONE[action]} by its parent"
-    if action == BulkAction.START and (machine is None or machine.status != MachineStatus.ACTIVE):
-        return "Its state machine was deleted"
-    return ""
-
-
-_DONE: dict[str, str] = {
-    BulkAction.STOP: "stopped",
-    BulkAction.REDRIVE: "redriven",
-    BulkAction.START: "started",
-}
+    is_child = execution.map_run_id is not None
+    bulk_action = BulkAction(action)
+    match bulk_action:
+        case BulkAction.STOP:
+            return "" if execution.status == ExecutionStatus.RUNNING else "It has ended"
+        case BulkAction.REDRIVE:
+            return "A child of a Map Run is redriven by its parent" if is_child else ""
+        case BulkAction.START:
+            if is_child:
+                return "A child of a Map Run is started by its parent"
+            machine = execution.state_machine
+            has_machine = machine is not None and machine.status == MachineStatus.ACTIVE
+            return "" if has_machine else "Its state machine was deleted"
+        case _:
+            assert_never(bulk_action)
 
 
 # -- the job ---------------------------------------------------------------------------------------

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.db.models import F
-
 import engine
 from console import arns, clock
-from console.fast_path import rows, sql
-from console.models import MapRun
+from console.fast_path import rows
+from console.fast_path.rows import Statement, storable
 from console.statuses import DueKind, Topic
 from console.store.db import signals
-from console.store.db.recording import Statement
-from console.store.db.texts import storable
 from console.store.events import outbox
 from console.store.executions import redrive
-from console.store.state import timers
-from console.store.state.facts import Belongs
+from console.store.state import step_rows
+from console.store.state.caches import Belongs
 from console.store.tasks import jobs, schedule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from console.models import Execution
 
 _BELONGS = "SELECT map_run_id, project_id, parent, parent_task FROM console_execution WHERE id = %s"
 _FINISH = Statement(
@@ -33,6 +31,19 @@ _FINISH = Statement(
     returning="id",
     owns=True,
 )
+_ENDED = ("succeeded", "failed", "timed_out", "aborted")
+_COUNT = Statement(
+    80,
+    f"UPDATE console_maprun SET {', '.join(f'{name} = {name} + %s' for name in _ENDED)}"
+    " WHERE id = %s",
+    (*["integer"] * len(_ENDED), "bigint"),
+    merged="UPDATE console_maprun m SET "
+    + ", ".join(f"{name} = m.{name} + ended.c{place}" for place, name in enumerate(_ENDED))
+    + " FROM (SELECT "
+    + ", ".join(f"sum(c{place})::integer AS c{place}" for place in range(len(_ENDED)))
+    + ", c4 FROM {given} GROUP BY c4 ORDER BY c4) ended WHERE m.id = ended.c4",
+)
+"""Last of a transaction: it is the one row that the children of a Map Run share."""
 _LEFT = tuple(
     Statement(order, f"DELETE FROM {table} WHERE execution_id = %s", ("bigint",))
     for order, table in ((71, "console_timer"), (72, "console_inboxmessage"))
@@ -48,41 +59,46 @@ def apply_commands(
     arn: str,
     commands: Sequence[engine.Command],
     belongs: Belongs | None = None,
+    row: Execution | None = None,
 ) -> None:
     """Write down what the engine asked for (inside a transaction).
 
-    ``belongs``: of the execution; it is read if it is not given.
+    ``belongs``: of the execution; ``row``: its row, for the event that it has ended. They are read
+    if they are needed and not given.
     """
     now_ms = clock.now_ms()
-    schedule.schedule_tasks(
-        execution_id,
-        arn,
-        [command for command in commands if isinstance(command, engine.RunTask)],
-        now_ms,
-    )
-    timers.set_timers(execution_id, commands)
+    tasks = [command for command in commands if isinstance(command, engine.RunTask)]
+    if tasks:
+        schedule.schedule_tasks(execution_id, arn, tasks, now_ms)
+    step_rows.set_timers(execution_id, commands)
     for command in commands:
         match command:
             case engine.CancelTimer(timer=name):
-                timers.drop_timers(execution_id, [name])
+                step_rows.drop_timers(execution_id, [name])
             case engine.CancelTask(task=task):
                 schedule.close_task(execution_id, task, now_ms)
                 jobs.publish_cancelled(execution_id, task)
             case engine.RedriveMapRun(task=task):
                 redrive.reopen_map_run(execution_id, task)
             case engine.Finish():
-                _finish(execution_id, command, belongs or _belongs_of(execution_id), now_ms)
+                _finish(execution_id, command, belongs or _belongs_of(execution_id), now_ms, row)
                 if arns.is_express(arn):  # somebody may wait for it
                     signals.publish((Topic.ANSWERED, execution_id))
 
 
 def _belongs_of(execution_id: int) -> Belongs:
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute(_BELONGS, [execution_id])
         return Belongs(*cursor.fetchone())
 
 
-def _finish(execution_id: int, finish: engine.Finish, belongs: Belongs, now_ms: int) -> None:
+def _finish(
+    execution_id: int,
+    finish: engine.Finish,
+    belongs: Belongs,
+    now_ms: int,
+    row: Execution | None,
+) -> None:
     """Write the end once, and remove the timers and messages that are left."""
     texts = [None if text is None else storable(text) for text in (finish.error, finish.cause)]
     ending = (finish.status, finish.output, *texts, finish.stop_ms, execution_id)
@@ -93,7 +109,10 @@ def _finish(execution_id: int, finish: engine.Finish, belongs: Belongs, now_ms: 
     schedule.close_tasks(execution_id, now_ms)
     for statement in _LEFT:
         rows.change(statement, [(execution_id,)])
-    outbox.put_execution_ended(execution_id, belongs.project)
+    if row is not None:
+        row.status, row.output, row.stop_ms = finish.status, finish.output, finish.stop_ms
+        row.error, row.cause = texts
+    outbox.put_execution_ended(execution_id, belongs.project, row)
     signals.publish((Topic.ENDED,), execution_id)
     if belongs.map_run is not None:
         _count_child(belongs.map_run, finish.status)
@@ -105,5 +124,5 @@ def _finish(execution_id: int, finish: engine.Finish, belongs: Belongs, now_ms: 
 def _count_child(map_run_id: int, status: str) -> None:
     """Count the end of a child execution of a Map Run, in the transaction that ends it."""
     column = status.lower()
-    MapRun.objects.filter(pk=map_run_id).update(**{column: F(column) + 1})
+    rows.change(_COUNT, [(*(int(name == column) for name in _ENDED), map_run_id)])
     signals.publish((Topic.MAP_RUN,), map_run_id)

@@ -10,7 +10,7 @@ from console.statuses import Topic
 from console.store.db import signals
 from console.store.db.writer import is_outage, write
 from console.store.executions import commands, step
-from console.store.state import history
+from console.store.state import step_rows
 from console.store.state.caches import kept_runs
 from engine import event_types
 
@@ -122,7 +122,7 @@ def _by_hand(execution_id: int, cause: str) -> None:
         events.append(engine.Event(number, number - 1, at_ms, "ExecutionFailed", details))
         cursor.execute(_NEXT_EVENT, [number + 1, execution_id])
         cursor.execute("DELETE FROM console_runvalue WHERE execution_id = %s", [execution_id])
-    history.append_events(execution_id, events)
+    step_rows.append_events(execution_id, events)
     end = engine.Finish(
         engine.ExecutionStatus.FAILED, error="States.Runtime", cause=cause, stop_ms=at_ms
     )

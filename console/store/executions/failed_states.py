@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db import connection
 
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 _OUTER = ("ParallelStateFailed", "MapStateFailed", "MapIterationFailed", "MapRunFailed")
 # The event that ended an execution, and the three before it on its line of control.
 _WHERE = """
-SELECT r.execution_id, a.type, a.state, b.type, b.state, c.type, c.state
+SELECT r.execution_id, a.type, a.state, a.event_id, b.type, b.state, b.event_id,
+    c.type, c.state, c.event_id
 FROM console_runrow r
 JOIN console_historyevent e ON e.execution_id = r.execution_id AND e.event_id = r.next_event - 1
 LEFT JOIN console_historyevent a ON a.execution_id = e.execution_id AND a.event_id = e.previous
@@ -24,6 +25,15 @@ WHERE r.execution_id IN ({})
 
 def failed_states(numbers: Sequence[int]) -> dict[int, str]:
     """Return in which state each failed: the innermost that its last events tell of."""
+    return {number: state for number, (state, _) in _failures(numbers).items()}
+
+
+def failing_events(numbers: Sequence[int]) -> dict[int, int]:
+    """Return the number of the event that each failed by: the innermost of its last events."""
+    return {number: event for number, (_, event) in _failures(numbers).items()}
+
+
+def _failures(numbers: Sequence[int]) -> dict[int, tuple[str, int]]:
     if not numbers:
         return {}
     marks = ", ".join(["%s"] * len(numbers))
@@ -32,11 +42,11 @@ def failed_states(numbers: Sequence[int]) -> dict[int, str]:
         return {row[0]: _innermost(row[1:]) for row in cursor.fetchall()}
 
 
-def _innermost(events: Sequence[str | None]) -> str:
-    """Return the state of the first event that is not the failure of what surrounds it."""
-    state = ""
-    for kind, name in zip(events[::2], events[1::2], strict=True):
-        state = name or state
+def _innermost(events: Sequence[Any]) -> tuple[str, int]:
+    """Return state and number of the first event that is not the failure of what surrounds it."""
+    state, event = "", 0
+    for kind, name, number in zip(events[::3], events[1::3], events[2::3], strict=True):
+        state, event = name or state, number or event
         if kind not in _OUTER:
             break
-    return state
+    return state, event

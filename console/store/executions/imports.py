@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import engine
 from console import clock
 from console.errors import ValidationException
+from console.fast_path.rows import storable
 from console.models import Execution
 from console.statuses import ExecutionStatus
 from console.store.db import audit
-from console.store.db.texts import storable
 from console.store.db.writer import write
-from console.store.machines import definitions
-from console.store.state import history
+from console.store.machines import machines
+from console.store.state import step_rows
 from engine import event_types
 
 if TYPE_CHECKING:
@@ -104,9 +104,9 @@ def import_execution(
     )
 
     def store() -> None:
-        execution.definition = definitions.keep_definition(printed.definition)
+        execution.definition = machines.keep_definition(printed.definition)
         execution.save(force_insert=True)
-        history.append_events(execution.pk, printed.events)
+        step_rows.append_events(execution.pk, printed.events)
         audit.record(project, actor, "ImportExecution", execution.arn)
 
     write(store)

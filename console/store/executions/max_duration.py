@@ -18,7 +18,7 @@ from console import clock
 from console.models import Execution, Project, Timer
 from console.statuses import ExecutionStatus, MapRunStatus
 from console.store.db.writer import write
-from console.store.state import timers
+from console.store.state import step_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -75,6 +75,6 @@ def _set_timer(execution_id: int) -> bool:
     of_execution = Timer.objects.filter(execution_id=execution_id, name=engine.EXECUTION_TIMER)
     if of_execution.filter(due_ms__lte=due_ms).exists():
         return False
-    timers.drop_timers(execution_id, [engine.EXECUTION_TIMER])
-    timers.set_timers(execution_id, [engine.SetTimer(engine.EXECUTION_TIMER, due_ms)])
+    step_rows.drop_timers(execution_id, [engine.EXECUTION_TIMER])
+    step_rows.set_timers(execution_id, [engine.SetTimer(engine.EXECUTION_TIMER, due_ms)])
     return True

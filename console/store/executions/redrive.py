@@ -26,7 +26,7 @@ from console.store.db.writer import write
 from console.store.events import outbox
 from console.store.machines import machines
 from console.store.state import inbox, throttle
-from console.store.state.values import StoredValues
+from console.store.state.step_rows import StoredValues
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -133,7 +133,7 @@ def redrive_execution(
         reason = redrive_refusal(row) or (_DELETING if deleted else "")
         if reason:
             raise ServiceError(ErrorCode.ExecutionNotRedrivable, reason)
-        people = {*execution_rights.starters_of(row), *actor.people}
+        people = {*execution_rights.starters_of(row), *execution_rights.people_behind(actor)}
         row.acting_for = execution_rights.names_as_text(people)
         moment = _reopen(row, token)
         audit.record(execution.project, actor, "RedriveExecution", row.arn)

@@ -17,14 +17,13 @@ from console.errors import ErrorCode, ServiceError
 from console.fast_path import rows
 from console.models import Execution, RunRow, StateMachine, Version
 from console.statuses import ExecutionStatus, MachineType
-from console.store.db import audit, recording, signals
-from console.store.db.pending import Pending, immediate
+from console.store.db import audit, signals
+from console.store.db.writer import Pending, immediate
 from console.store.events import outbox
 from console.store.executions import commands, step
 from console.store.machines import machines
-from console.store.state import caches, history, throttle, transition_rate
-from console.store.state.facts import Belongs
-from console.store.state.values import StoredValues, save_values
+from console.store.state import caches, step_rows, throttle, transition_rate
+from console.store.state.caches import Belongs
 
 EXPRESS_S = 300
 """AWS: how long an execution of an Express machine may run at most."""
@@ -123,7 +122,7 @@ def pending_start(
             raise ServiceError(
                 ErrorCode.StateMachineDeleting, f"State Machine is being deleted: '{machine.arn}'"
             )
-        if is_idempotent and recording.current() is None:  # else a name that is taken fails later
+        if is_idempotent and rows.current_recording() is None:  # else a taken name fails later
             existing = _find_same_start(arn, None if replay else input)
             if existing is not None:
                 return existing
@@ -134,7 +133,7 @@ def pending_start(
             audit.record(machine.project, actor, "StartExecution", arn, _audit_reason(replay))
         return execution
 
-    return Pending(recording.Mergeable(store))
+    return Pending(rows.Mergeable(store))
 
 
 start_execution = immediate(pending_start)
@@ -225,7 +224,7 @@ def _new_execution(
         started_by=actor.name,
         trace_header=trace_header,
         edited_by=machine.edited_by,
-        acting_for=execution_rights.names_as_text(actor.people),
+        acting_for=execution_rights.names_behind(actor),
     )
 
 
@@ -266,7 +265,7 @@ def prepare_start(
     machine's; ``replay``: where it begins instead of at the start. JSONata may take a second, so
     it is left to the worker.
     """
-    machine = caches.machines.get(execution.definition_id)
+    machine = machines.compiled_machines.get(execution.definition_id)
     if arns.is_express(execution.arn):
         timeout_s = min(timeout_s or machine.timeout_seconds or EXPRESS_S, EXPRESS_S)
     message = engine.Start(
@@ -323,13 +322,13 @@ def insert_execution(
     }
     rows.insert_rows(RunRow, [fields])
     outbox.put_status_change(execution)
-    history.append_events(
+    step_rows.append_events(
         execution.pk, [event for engine_step in prepared.steps for event in engine_step.events]
     )
-    values = StoredValues(execution.pk)
+    values = step_rows.StoredValues(execution.pk)
     for engine_step in prepared.steps:
         values.apply(engine_step)
-    save_values(values)
+    step_rows.save_values(values)
     issued = [command for engine_step in prepared.steps for command in engine_step.commands]
     belongs = Belongs(
         execution.map_run_id, execution.project_id, execution.parent, execution.parent_task

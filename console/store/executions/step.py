@@ -8,7 +8,6 @@ is doubled.
 from __future__ import annotations
 
 import contextlib
-import json
 import secrets
 import time
 from dataclasses import dataclass, field
@@ -21,35 +20,26 @@ from structlog.contextvars import bound_contextvars
 
 import engine
 from console import clock
-from console.fast_path import rows, sql
+from console.fast_path import rows
+from console.fast_path.rows import Mergeable, Statement
 from console.integrations import parameters
 from console.statuses import ExecutionStatus, MachineStatus, Topic
 from console.store.db import epoch, signals
-from console.store.db.recording import Mergeable, Statement
-from console.store.db.writer import hand_in, is_embedded, is_outage
+from console.store.db.writer import hand_in, is_outage
 from console.store.events import outbox
 from console.store.executions.commands import Fenced, apply_commands
-from console.store.state import history, inbox, timers, transition_rate
-from console.store.state.caches import kept_runs, machines
-from console.store.state.facts import Belongs, ExecutionFacts, find_facts, keep_facts
-from console.store.state.values import StoredValues, save_values
+from console.store.executions.read_steps import LOAD, MESSAGES, StepRows, read_step_rows
+from console.store.machines.machines import compiled_machines
+from console.store.state import inbox, step_rows, transition_rate
+from console.store.state.caches import Belongs, ExecutionFacts, find_facts, keep_facts, kept_runs
+from console.store.state.step_rows import StoredValues
 from console.store.tasks import schedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
-_LOAD = (
-    "SELECT r.version, r.snapshot, r.ready, r.parked, e.status, e.arn, e.definition_id, m.status,"
-    " e.map_run_id, e.state_machine_arn, e.project_id, e.parent, e.parent_task"
-    " FROM console_runrow r JOIN console_execution e ON e.id = r.execution_id"
-    " LEFT JOIN console_statemachine m ON m.id = e.state_machine_id"
-    " WHERE r.execution_id = %s"
-)
-
-
-_MACHINE = "SELECT status FROM console_statemachine WHERE arn = %s"
-"""For a child of a Map Run, whose row names no machine; a join would cost all others."""
+    from console.models import Execution
 
 
 def _unwatched(_execution_id: int) -> AbstractContextManager[None]:
@@ -57,23 +47,7 @@ def _unwatched(_execution_id: int) -> AbstractContextManager[None]:
 
 
 _watch: Callable[[int], AbstractContextManager[None]] = _unwatched
-_MESSAGES = 100  # a step takes at most so many; there is another step for the rest
 _STEP_S = 0.1  # and at most so long, but for the state it is in: others wait for the thread
-_INBOX = (
-    "SELECT id, kind, body, created_ms FROM console_inboxmessage WHERE execution_id = %s"
-    f" ORDER BY id LIMIT {_MESSAGES}"
-)
-_AT_ONCE = _LOAD.replace(
-    " FROM console_runrow",
-    ", (SELECT json_agg(json_build_array(i.id, i.kind, i.body, i.created_ms) ORDER BY i.id)::text"
-    " FROM (SELECT id, kind, body, created_ms FROM console_inboxmessage"
-    f" WHERE execution_id = r.execution_id ORDER BY id LIMIT {_MESSAGES}) i),"
-    " (SELECT array_agg(t.name::text ORDER BY t.due_ms) FROM console_timer t"
-    " WHERE t.execution_id = r.execution_id AND t.due_ms <= %s) FROM console_runrow",
-    1,
-)
-"""All three in one, where each would be a round trip (PostgreSQL)."""
-_DUE = "SELECT name FROM console_timer WHERE execution_id = %s AND due_ms <= %s ORDER BY due_ms"
 _IDLE = (
     "SELECT 1 FROM console_runrow r WHERE r.execution_id = %s AND (r.ready"
     " OR EXISTS (SELECT 1 FROM console_inboxmessage i WHERE i.execution_id = %s)"
@@ -107,7 +81,7 @@ class Loaded:
     came in; ``tokens``: timers that announce tokens; ``budget``: what it may spend;
     ``deleting``: its state machine is being deleted; ``belongs``: to what it does.
     ``closes``: the tasks whose outcomes the messages are, if no row has them; ``machine_arn``: of
-    the state machine, then.
+    the state machine, then. ``row``: the execution's, if it ends and an event tells of that.
     """
 
     execution_id: int
@@ -126,6 +100,7 @@ class Loaded:
     belongs: Belongs | None = None
     closes: list[int] = field(default_factory=list)
     machine_arn: str = ""
+    row: Execution | None = None
 
     def leave(self, count: int) -> None:
         """Leave the last ``count`` messages where they are: rows first, then timers."""
@@ -146,16 +121,17 @@ def step_execution(execution_id: int) -> bool:
     return end is not None and end()
 
 
-def begin_step(execution_id: int) -> Callable[[], bool] | None:
+def begin_step(execution_id: int, found: StepRows | None = None) -> Callable[[], bool] | None:
     """Compute a step and hand it in for its commit.
 
-    Return a function that waits for the commit and returns what ``step_execution`` returns; None if
-    there is nothing to do. A caller with more to compute need not wait meanwhile.
+    ``found``: the rows of the execution, if they are read. Return a function that waits for the
+    commit and returns what ``step_execution`` returns; None if there is nothing to do. A caller
+    with more to compute need not wait meanwhile.
     """
-    loaded = load_step(execution_id)
+    loaded = load_step(execution_id, found)
     if loaded is None:
         return None
-    full = len(loaded.inbox) == _MESSAGES
+    full = len(loaded.inbox) == MESSAGES
     with bound_contextvars(execution=loaded.arn):
         with _unless_overtaken(execution_id, loaded.version), _watch(execution_id):
             steps = advance_run(loaded)
@@ -187,7 +163,7 @@ def _ask_ahead(loaded: Loaded) -> None:
     epoch.process_epoch()
     clock.now_ms()
     if loaded.belongs is not None and loaded.run.status != engine.ExecutionStatus.RUNNING:
-        outbox.has_rules(loaded.belongs.project)
+        loaded.row = outbox.row_for_end(loaded.execution_id, loaded.belongs.project)
 
 
 def begin_outcomes(
@@ -231,8 +207,8 @@ def _load_for(
     if kept is not None and facts is not None:
         version, run = kept[0], kept[1].reading(values)
     else:
-        with sql.cursor() as cursor:
-            cursor.execute(_LOAD, [execution_id])
+        with rows.open_cursor() as cursor:
+            cursor.execute(LOAD, [execution_id])
             row = cursor.fetchone()
         if row is None or row[4] != ExecutionStatus.RUNNING or row[3]:
             return None
@@ -242,7 +218,7 @@ def _load_for(
     messages: list[engine.Message] = [inbox.storable_message(message) for message in outcomes]
     loaded = Loaded(
         *(execution_id, facts.arn, version, run, values),
-        *(machines.get(facts.definition), messages),
+        *(compiled_machines.get(facts.definition), messages),
         belongs=facts.belongs,
     )
     loaded.closes = [message.task for message in outcomes]
@@ -251,7 +227,7 @@ def _load_for(
 
 
 def _keep_facts(execution_id: int, row: Sequence[Any]) -> ExecutionFacts:
-    """Keep and return what of a row of ``_LOAD`` never changes."""
+    """Keep and return what of a row of ``LOAD`` never changes."""
     belongs = Belongs(row[8], *row[10:13])
     facts = ExecutionFacts(row[5], row[6], row[9].partition("/")[0], belongs)
     return keep_facts(execution_id, facts)
@@ -268,12 +244,13 @@ def _loads(execution_id: int, snapshot: str, values: StoredValues) -> engine.Run
         return engine.Run.loads(snapshot, values)
 
 
-def load_step(execution_id: int) -> Loaded | None:
+def load_step(execution_id: int, found: StepRows | None = None) -> Loaded | None:
     """Load a run with its messages and due timers; None if there is nothing to do."""
-    row, inbox_rows, names = _read_step(execution_id)
+    found = read_step_rows([execution_id])[execution_id] if found is None else found
+    row, inbox_rows, names = found.run, found.messages, found.timers
     if row is None:
         return None
-    version, snapshot, ready, _, _, arn, definition, machine_status, map_run, machine_arn, *_ = row
+    version, snapshot, ready, _, _, arn, definition, machine_status, *_ = row
     facts = _keep_facts(execution_id, row)
     tokens = [name for name in names if transition_rate.is_token_timer(name)]
     due = [name for name in names if not transition_rate.is_token_timer(name)]
@@ -289,8 +266,6 @@ def load_step(execution_id: int) -> Loaded | None:
     messages: list[engine.Message] = [engine.Continue()] if ready else []
     messages += [engine.TimerFired(name) for name in due]
     messages += inbox.load_messages([(kind, body) for _, kind, body, _ in inbox_rows])
-    if map_run is not None:
-        machine_status = status_above(machine_arn)
     values = StoredValues(execution_id)
     with _unless_overtaken(execution_id, version):
         run = kept_runs.get(execution_id, version, values) or _loads(execution_id, snapshot, values)
@@ -300,7 +275,7 @@ def load_step(execution_id: int) -> Loaded | None:
         version,
         run,
         values,
-        machines.get(definition),
+        compiled_machines.get(definition),
         messages,
         [number for number, *_ in inbox_rows],
         due,
@@ -310,34 +285,6 @@ def load_step(execution_id: int) -> Loaded | None:
         machine_status == MachineStatus.DELETING,
         facts.belongs,
     )
-
-
-def _read_step(execution_id: int) -> tuple[Any, Sequence[Any], Sequence[str]]:
-    """Return the row of a run that can go on, its messages, and the names of its due timers."""
-    now_ms = clock.now_ms()
-    with sql.cursor() as cursor:
-        if not is_embedded():
-            cursor.execute(_AT_ONCE, [now_ms, execution_id])
-            row = cursor.fetchone()
-            if row is None or row[4] != ExecutionStatus.RUNNING or row[3]:
-                return None, (), ()
-            return row, json.loads(row[-2] or "[]"), row[-1] or ()
-        cursor.execute(_LOAD, [execution_id])
-        row = cursor.fetchone()
-        if row is None or row[4] != ExecutionStatus.RUNNING or row[3]:
-            return None, (), ()
-        cursor.execute(_INBOX, [execution_id])
-        inbox_rows = cursor.fetchall()
-        cursor.execute(_DUE, [execution_id, now_ms])
-        return row, inbox_rows, [name for (name,) in cursor.fetchall()]
-
-
-def status_above(child_arn: str) -> str | None:
-    """Return the status of the machine above ``MACHINE/label``, None if it is gone."""
-    with sql.cursor() as cursor:
-        cursor.execute(_MACHINE, [child_arn.partition("/")[0]])
-        row = cursor.fetchone()
-    return None if row is None else row[0]
 
 
 @contextlib.contextmanager
@@ -355,7 +302,7 @@ def _unless_overtaken(execution_id: int, version: int) -> Iterator[None]:
 
 
 def _version(execution_id: int) -> int | None:
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute("SELECT version FROM console_runrow WHERE execution_id = %s", [execution_id])
         row = cursor.fetchone()
     return None if row is None else int(row[0])
@@ -363,14 +310,14 @@ def _version(execution_id: int) -> int | None:
 
 def is_idle(execution_id: int) -> bool:
     """Tell whether there is nothing to do for an execution; reads nothing of what it holds."""
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute(_IDLE, [execution_id, execution_id, execution_id, clock.now_ms()])
         return cursor.fetchone() is None
 
 
 def arn_of(execution_id: int) -> str:
     """Return the ARN of an execution, "" if there is none of this number."""
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute("SELECT arn FROM console_execution WHERE id = %s", [execution_id])
         row = cursor.fetchone()
     return "" if row is None else str(row[0])
@@ -378,12 +325,12 @@ def arn_of(execution_id: int) -> str:
 
 def load_running(execution_id: int) -> tuple[engine.Machine, engine.Run] | None:
     """Return an execution as it stands, to be looked at; None if it has ended."""
-    with sql.cursor() as cursor:
-        cursor.execute(_LOAD, [execution_id])
+    with rows.open_cursor() as cursor:
+        cursor.execute(LOAD, [execution_id])
         row = cursor.fetchone()
     if row is None or row[4] != ExecutionStatus.RUNNING:
         return None
-    return machines.get(row[6]), engine.Run.loads(row[1], StoredValues(execution_id))
+    return compiled_machines.get(row[6]), engine.Run.loads(row[1], StoredValues(execution_id))
 
 
 def advance_run(loaded: Loaded) -> list[engine.Step]:
@@ -430,7 +377,7 @@ def current_moment(machine: engine.Machine, now_ms: int | None = None) -> engine
     activities = machine.activities
     missing: frozenset[str] = frozenset()
     if activities:
-        with sql.cursor() as cursor:
+        with rows.open_cursor() as cursor:
             marks = ",".join(["%s"] * len(activities))
             cursor.execute(
                 f"SELECT arn FROM console_activity WHERE arn IN ({marks})", [*activities]
@@ -452,7 +399,7 @@ def commit_step(loaded: Loaded, steps: Sequence[engine.Step]) -> None:
     number, run = loaded.execution_id, loaded.run
     ready, version = bool(run.ready), loaded.version
     now_ms = clock.now_ms()
-    timers.drop_timers(number, [*loaded.timers, *loaded.tokens])
+    step_rows.drop_timers(number, [*loaded.timers, *loaded.tokens])
     if loaded.budget is not None:
         left = len(run.ready) + len(loaded.messages) - len(steps)
         ready = (
@@ -473,10 +420,10 @@ def commit_step(loaded: Loaded, steps: Sequence[engine.Step]) -> None:
     if not all(schedule.close_task(number, task, now_ms) for task in loaded.closes):
         raise Fenced
     rows.change(_TAKEN, [(message_id,) for message_id in loaded.inbox])
-    history.append_events(number, [event for step in steps for event in step.events])
-    save_values(loaded.values)
+    step_rows.append_events(number, [event for step in steps for event in step.events])
+    step_rows.save_values(loaded.values)
     issued = [command for step in steps for command in step.commands]
-    apply_commands(number, loaded.arn, issued, loaded.belongs)
+    apply_commands(number, loaded.arn, issued, loaded.belongs, loaded.row)
     if ready:
         signals.publish_runnable(number)
     signals.publish((Topic.EXECUTION, number))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from console.errors import ValidationException
-from console.fast_path import sql
+from console.fast_path import rows
 from console.models import Tag
 from console.statuses import TaskClock
 
@@ -71,7 +71,7 @@ def limits_of(arns: Iterable[str]) -> dict[str, Limits]:
     by_arn: dict[str, dict[str, str]] = {}
     distinct = list(dict.fromkeys(arns))
     marks = ",".join(["%s"] * len(distinct))
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute(f"{_TAGGED} AND arn IN ({marks})", distinct)
         for arn, key, value in cursor.fetchall():
             by_arn.setdefault(arn, {})[_TAGS[key]] = value

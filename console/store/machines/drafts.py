@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import engine
 from console import clock
 from console.errors import ValidationException
+from console.fast_path.rows import storable
 from console.models import DefinitionDraft
-from console.store.db.texts import storable
 from console.store.db.writer import write
 
 if TYPE_CHECKING:

@@ -5,7 +5,10 @@ Create, update, delete and look up, with AWS's rules of idempotence.
 
 from __future__ import annotations
 
+import hashlib
+import threading
 import uuid
+from collections import OrderedDict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +23,13 @@ from console.errors import (
     ServiceError,
     StateMachineDoesNotExist,
 )
-from console.fast_path import rows, sql
-from console.models import Execution, StateMachine, Tag
+from console.fast_path import rows
+from console.fast_path.rows import Statement
+from console.models import Definition, Execution, StateMachine, Tag
 from console.statuses import ExecutionStatus, MachineStatus, MachineType
-from console.store.db import audit, recording
-from console.store.db.recording import Statement
+from console.store.db import audit
 from console.store.db.writer import write
-from console.store.machines import definitions, log_groups, revisions
+from console.store.machines import log_groups, revisions
 from console.store.machines.tags import put_tags
 
 if TYPE_CHECKING:
@@ -76,7 +79,7 @@ def create_machine(
     arns.check_role(role_arn)
     arn = arns.state_machine_arn(region, project.account_id, name)
     check_definition(definition, type)
-    attributes = (type, logging, tracing, encryption, definitions.sha256_of(definition))
+    attributes = (type, logging, tracing, encryption, sha256_of(definition))
 
     def store() -> StateMachine:
         existing = StateMachine.objects.select_related("definition").filter(arn=arn).first()
@@ -94,13 +97,13 @@ def create_machine(
             arn=arn,
             type=type,
             role_arn=role_arn,
-            definition=definitions.keep_definition(definition),
+            definition=keep_definition(definition),
             logging=logging,
             tracing=tracing,
             encryption=encryption,
             created_ms=now_ms,
             updated_ms=now_ms,
-            edited_by=execution_rights.names_as_text(actor.people),
+            edited_by=execution_rights.names_behind(actor),
         )
         machine.save(force_insert=True)
         revisions.add_revision(machine, actor, note)
@@ -151,11 +154,11 @@ def update_machine(
     Raises ConflictException, MissingRequiredParameter if nothing is given, InvalidDefinition,
     InvalidArn (role), StateMachineDeleting, StateMachineDoesNotExist.
     """
-    if definition is None and role_arn is None and logging is None and tracing is None:
+    if {definition, role_arn, logging, tracing, encryption} == {None}:
         raise ServiceError(ErrorCode.MissingRequiredParameter, _MISSING)
     # A definition that is there already may break a rule that came after it. It runs on, so it must
     # not stand in the way of a change of the role or the log group.
-    if definition is not None and definitions.sha256_of(definition) != machine.definition_id:
+    if definition is not None and sha256_of(definition) != machine.definition_id:
         check_definition(definition, machine.type)
     if role_arn is not None:
         arns.check_role(role_arn)
@@ -164,7 +167,7 @@ def update_machine(
         "logging": logging,
         "tracing": tracing,
         "encryption": encryption,
-        "definition_id": None if definition is None else definitions.sha256_of(definition),
+        "definition_id": None if definition is None else sha256_of(definition),
     }
 
     def store() -> StateMachine:
@@ -195,8 +198,8 @@ def _save_changes(
     if kept:
         revisions.add_first_revision(row)
     if definition is not None:
-        definitions.keep_definition(definition)
-        row.edited_by = execution_rights.names_as_text(actor.people)
+        keep_definition(definition)
+        row.edited_by = execution_rights.names_behind(actor)
     row.updated_ms = clock.now_ms()
     if changed:
         row.revision_id = str(uuid.uuid4())
@@ -292,11 +295,11 @@ def get_machine(project: Project, arn: str) -> StateMachine:
 
 def is_active(machine: int) -> bool:
     """Tell whether a machine is there and not being deleted; it stays so as long as ours."""
-    recorded = recording.current()
+    recorded = rows.current_recording()
     if recorded is not None:
         recorded.add(_ACTIVE, [(machine,)])
         return True
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute(_STATUS + rows.kept("WHERE id = %s"), [machine])
         row = cursor.fetchone()
     return row is not None and row[0] == MachineStatus.ACTIVE
@@ -322,3 +325,42 @@ def check_definition(definition: str, type: str = MachineType.STANDARD) -> None:
 
 def _missing(arn: str) -> StateMachineDoesNotExist:
     return StateMachineDoesNotExist(f"State Machine Does Not Exist: '{arn}'")
+
+
+# -- definitions -----------------------------------------------------------------------------------
+
+
+def keep_definition(text: str) -> Definition:
+    """Return the row of a definition, made if it is new (inside the caller's transaction)."""
+    row, _ = Definition.objects.get_or_create(sha256=sha256_of(text), defaults={"text": text})
+    return row
+
+
+def sha256_of(text: str) -> str:
+    """Return the key of a definition's text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class CompiledMachines:
+    """The machines that were used last, by the key of their definition, whose row never changes."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._machines: OrderedDict[str, engine.Machine] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, sha256: str) -> engine.Machine:
+        """Return the machine of a stored definition."""
+        machine = self._machines.get(sha256)
+        if machine is None:
+            with rows.open_cursor() as cursor:
+                cursor.execute("SELECT text FROM console_definition WHERE sha256 = %s", [sha256])
+                machine = engine.parse_stored(cursor.fetchone()[0])
+            with self._lock:
+                self._machines[sha256] = machine
+                while len(self._machines) > self._size:
+                    self._machines.popitem(last=False)
+        return machine
+
+
+compiled_machines = CompiledMachines(1_000)

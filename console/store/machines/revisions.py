@@ -10,8 +10,8 @@ import json
 from typing import TYPE_CHECKING
 
 from console.errors import ErrorCode, ServiceError
+from console.fast_path.rows import storable
 from console.models import MachineRevision
-from console.store.db.texts import storable
 
 if TYPE_CHECKING:
     from console.models import StateMachine

@@ -30,6 +30,7 @@ Routing = list[list[int]]  # [version number, weight], one or two
 _MOST_DIGITS = 9
 _MAX_VERSIONS = 1_000
 _MAX_ALIASES = 100
+_BAD_ROUTING = "INVALID_ROUTING_CONFIGURATION"
 _NOT_THERE = "Request references a resource that does not exist."
 
 
@@ -255,7 +256,7 @@ def _routing(project: Project, routing: Sequence[dict[str, Any]]) -> tuple[State
     """Check a routing configuration; return its machine and [number, weight] pairs."""
     version_arns = [entry["stateMachineVersionArn"] for entry in routing]
     weights = [entry["weight"] for entry in routing]
-    reason = "INVALID_ROUTING_CONFIGURATION"
+    reason = _BAD_ROUTING
     shown = f"Received: [{', '.join(version_arns)}]"
     if not all(_is_number(arn.rpartition(":")[2]) for arn in version_arns):
         msg = f"Routing configuration must contain state machine version ARNs. {shown}"
@@ -271,11 +272,18 @@ def _routing(project: Project, routing: Sequence[dict[str, Any]]) -> tuple[State
     except StateMachineDoesNotExist:
         raise ServiceError(ErrorCode.ResourceNotFound, _NOT_THERE) from None
     if len({target.machine.pk for target in targets}) != 1:
-        msg = f"Routing configuration must contain versions of one state machine. {shown}"
-        raise ValidationException(msg, reason=reason)
+        raise _foreign_versions(version_arns)
     numbers = [target.version.number for target in targets if target.version is not None]
     pairs = [[number, weight] for number, weight in zip(numbers, weights, strict=True)]
     return targets[0].machine, pairs
+
+
+def _foreign_versions(version_arns: Sequence[str]) -> ValidationException:
+    return ValidationException(
+        "Routing configuration must contain versions of one state machine. "
+        f"Received: [{', '.join(version_arns)}]",
+        reason=_BAD_ROUTING,
+    )
 
 
 def get_alias(project: Project, arn: str) -> Alias:
@@ -303,11 +311,13 @@ def update_alias(
     if routing is None and description is None:
         msg = "Either the description or the routing configuration must be specified"
         raise ValidationException(msg, reason="MISSING_REQUIRED_PARAMETER")
-    pairs = None if routing is None else _routing(project, routing)[1]
+    machine, pairs = (None, None) if routing is None else _routing(project, routing)
 
     def store() -> Alias:
         alias = get_alias(project, arn)
         _check_active(alias.state_machine)
+        if routing is not None and machine != alias.state_machine:
+            raise _foreign_versions([entry["stateMachineVersionArn"] for entry in routing])
         alias.updated_ms = clock.now_ms()
         if pairs is not None:
             alias.routing = json.dumps(pairs)

@@ -20,10 +20,11 @@ from console.models import Execution, MapRun
 from console.statuses import ExecutionStatus, MachineStatus, MapRunStatus, Topic
 from console.store.db import audit, signals
 from console.store.db.writer import write
-from console.store.executions import redrive, step
+from console.store.executions import redrive
 from console.store.executions.engine_failures import MAX_FAILURES
+from console.store.executions.read_steps import status_above
 from console.store.executions.start import insert_execution
-from console.store.machines import definitions
+from console.store.machines import machines
 from console.store.map_runs import map_items, map_tasks
 from console.store.state import inbox
 from console.store.tasks import claim, schedule
@@ -62,7 +63,7 @@ def begin_map_run(execution_id: int, task: int) -> int | None:
             task=task,
             arn=work.resource,
             state_machine_arn=machine.replace(":mapRun:", ":stateMachine:", 1),
-            definition=definitions.keep_definition(text),
+            definition=machines.keep_definition(text),
             max_concurrency=map_input["concurrency"],
             tolerated_count=map_input["tolerated_count"],
             tolerated_percentage=map_input["tolerated_percentage"],
@@ -134,7 +135,7 @@ def _ends_with_its_machine(run: MapRun) -> bool:
 
 def _is_being_deleted(run: MapRun) -> bool:
     machine = run.parent.state_machine  # None: the parent is a child of a Map Run itself
-    status = machine.status if machine else step.status_above(run.state_machine_arn)
+    status = machine.status if machine else status_above(run.state_machine_arn)
     return status == MachineStatus.DELETING
 
 

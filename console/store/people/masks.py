@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import engine
 from console import clock
 from console.errors import ConflictException, ValidationException
+from console.fast_path.rows import storable
 from console.models import AuditEntry, Project
 from console.store.db import audit, signals
-from console.store.db.texts import storable
 from console.store.db.writer import write
 from console.store.people import people
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from console import clock
 from console.errors import ValidationException
+from console.fast_path.rows import storable
 from console.models import ExecutionNote
 from console.store.db import audit
-from console.store.db.texts import storable
 from console.store.db.writer import write
 
 if TYPE_CHECKING:

@@ -1,16 +1,16 @@
-"""Caches between steps: the runs that were stepped last, and compiled machines."""
+"""Caches between steps: the runs that were stepped last, and what of executions never changes."""
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import engine
-from console.fast_path import sql
 
 if TYPE_CHECKING:
-    from console.store.state.values import StoredValues
+    from console.store.state.step_rows import StoredValues
 
 
 class Runs:
@@ -72,26 +72,40 @@ def _weight(run: engine.Run) -> int:
 kept_runs = Runs(1_000, 32_000_000)
 
 
-class Machines:
-    """Compiled machines by definition hash; a definition's row never changes."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._machines: OrderedDict[str, engine.Machine] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, sha256: str) -> engine.Machine:
-        """Return the machine of a stored definition."""
-        machine = self._machines.get(sha256)
-        if machine is None:
-            with sql.cursor() as cursor:
-                cursor.execute("SELECT text FROM console_definition WHERE sha256 = %s", [sha256])
-                machine = engine.parse_stored(cursor.fetchone()[0])
-            with self._lock:
-                self._machines[sha256] = machine
-                while len(self._machines) > self._size:
-                    self._machines.popitem(last=False)
-        return machine
+# -- facts -----------------------------------------------------------------------------------------
 
 
-machines = Machines(1_000)
+_FACTS = 2_000
+_facts: OrderedDict[int, ExecutionFacts] = OrderedDict()
+
+
+class Belongs(NamedTuple):
+    """To what an execution belongs, for as long as it is there: ``Execution`` has the columns."""
+
+    map_run: int | None
+    project: int
+    parent: int | None
+    parent_task: int | None
+
+
+class ExecutionFacts(NamedTuple):
+    """What never changes. ``machine_arn``: of the state machine itself, without a label."""
+
+    arn: str
+    definition: str
+    machine_arn: str
+    belongs: Belongs
+
+
+def find_facts(execution_id: int) -> ExecutionFacts | None:
+    """Return the facts of an execution, if they are kept."""
+    return _facts.get(execution_id)
+
+
+def keep_facts(execution_id: int, facts: ExecutionFacts) -> ExecutionFacts:
+    """Keep the facts of an execution in place of the oldest, and return them."""
+    _facts[execution_id] = facts
+    while len(_facts) > _FACTS:
+        with contextlib.suppress(KeyError):  # another thread was first
+            _facts.popitem(last=False)
+    return facts

@@ -1,4 +1,4 @@
-"""Store the history of an execution as append-only rows, and return it in AWS's shape.
+"""Return the history of an execution in AWS's shape; ``step_rows`` writes it, append-only.
 
 The details of an event are stored as JSON text. ``aws_event`` parses them, for readers that need
 their values: pages, logs, masking, CBOR. ``raw_event`` leaves each value as the text that it is,
@@ -10,20 +10,15 @@ pages and searches need its columns.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 import engine
-from console.fast_path import rows, sql
+from console.fast_path import rows
 from console.models import HistoryEvent
-from console.store.db.texts import storable
 from console.store.state import history_columns
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-_COLUMNS = "execution_id, event_id, previous, at_ms, type, state, details"
 _PAYLOADS = {
     "input": "inputDetails",
     "output": "outputDetails",
@@ -40,23 +35,6 @@ _SELECT = (
     "SELECT event_id, previous, at_ms, type, details FROM console_historyevent"
     " WHERE execution_id = %s AND event_id"
 )
-
-
-def append_events(execution_id: int, events: Iterable[engine.Event]) -> None:
-    """Append events (inside the caller's transaction)."""
-    values = [
-        (
-            execution_id,
-            event.id,
-            event.previous,
-            event.at_ms,
-            event.type,
-            storable(event.state),
-            "" if event.details is None else storable(engine.dumps(event.details)),
-        )
-        for event in events
-    ]
-    rows.append("console_historyevent", _COLUMNS, values)
 
 
 def list_events(
@@ -82,7 +60,7 @@ def read_event_rows(
     if reverse:
         where = "< %s ORDER BY event_id DESC LIMIT %s"
         after = after or history_columns.LAST
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute(f"{_SELECT} {where}", [execution_id, after, limit])
         event_rows: list[EventRow] = cursor.fetchall()
     return event_rows

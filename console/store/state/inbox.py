@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from django.db.models import Exists, OuterRef
 from msgspec.structs import replace
 
 import engine
 from console import clock
 from console.fast_path import rows
-from console.models import InboxMessage
+from console.fast_path.rows import storable
+from console.models import Execution, InboxMessage
 from console.statuses import DueKind, ExecutionStatus
 from console.store.db import signals
-from console.store.db.texts import storable
 from console.store.db.writer import write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from django.db.models import QuerySet
 
 M = TypeVar("M", bound=engine.Message)
 _KINDS = {
@@ -104,6 +107,15 @@ def load_message(kind: str, body: str) -> engine.Message:
 
 def drop_stale() -> None:
     """Delete messages to executions that have ended: they came in just then, and move nothing."""
-    stale = InboxMessage.objects.exclude(execution__status=ExecutionStatus.RUNNING)
+    stale = stale_messages()
     if stale.exists():
         write(stale.delete)
+
+
+def stale_messages() -> QuerySet[InboxMessage]:
+    """Return the messages to executions that have ended.
+
+    Looked up from the messages, which are few: a join may begin with the executions that wait.
+    """
+    running = Execution.objects.filter(pk=OuterRef("execution_id"), status=ExecutionStatus.RUNNING)
+    return InboxMessage.objects.filter(~Exists(running))

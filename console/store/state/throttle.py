@@ -10,7 +10,7 @@ from django.db.models import F
 
 from console import clock
 from console.errors import ErrorCode, ServiceError, ThrottlingException
-from console.fast_path import sql
+from console.fast_path import rows
 from console.models import ThrottledMinute, TokenBucket
 from console.store.db.writer import write
 
@@ -110,7 +110,7 @@ def check_open(project: Project, most: int) -> None:
 
 
 def _counted(project_id: int, most: int, now: float) -> _Room:
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute(_OPEN, [project_id, most])
         (running,) = cursor.fetchone()
     free = most - running

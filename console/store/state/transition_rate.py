@@ -17,9 +17,9 @@ from django.conf import settings
 
 import engine
 from console import arns, clock, quotas
-from console.fast_path import sql
+from console.fast_path import rows
 from console.models import Timer
-from console.store.state import throttle, timers
+from console.store.state import step_rows, throttle
 from engine import event_types
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def budget_of(execution_id: int, arn: str, tokens: Sequence[str]) -> TransitionB
     """
     if not settings.STEPYARD_QUOTAS or arns.is_express(arn):
         return None
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute(_WHOSE, [execution_id])
         project_id, name, machine = cursor.fetchone()
         rate = quotas.quotas_of(name).state_transition
@@ -116,7 +116,7 @@ def _at_most(budget: TransitionBudget, tokens: float, paid: int) -> float:
     """
     if tokens <= 0:
         return tokens
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute(_GIVEN, [clock.now_ms(), f"{_TIMER}%", budget.project_id])
         outstanding = _total_tokens(name for (name,) in cursor.fetchall())
     return min(tokens, budget.rate.bucket - outstanding - paid)
@@ -133,13 +133,13 @@ def take_exempt(
 
     If there is a Stop, all rows: the messages that came before it are taken before it.
     """
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute(_STOPS, [budget.execution_id])
         stops = cursor.fetchone() is not None
-    rows = [row for row in came_in if stops or row[1] in URGENT]
+    messages = [row for row in came_in if stops or row[1] in URGENT]
     names = [name for name in due if name == _EXECUTION_TIMER]
-    budget.waiting = len(came_in) - len(rows) + len(due) - len(names)
-    return rows, names
+    budget.waiting = len(came_in) - len(messages) + len(due) - len(names)
+    return messages, names
 
 
 def held_back() -> QuerySet[Timer, int]:
@@ -193,6 +193,6 @@ def _take_ahead(budget: TransitionBudget, bucket: TokenBucket, tokens: int) -> N
     bucket.tokens -= number
     missing_ms = max(-bucket.tokens, 0) / budget.rate.refill * 1000
     due_ms = bucket.at_ms + int(missing_ms) + 1
-    timers.set_timers(budget.execution_id, [engine.SetTimer(f"{_TIMER}{number}", due_ms)])
+    step_rows.set_timers(budget.execution_id, [engine.SetTimer(f"{_TIMER}{number}", due_ms)])
     throttle.count(budget.project_id, budget.state_machine_arn, number)
     budget.held = True

@@ -11,14 +11,12 @@ from django.db.models import F, Q, QuerySet
 
 import engine
 from console import clock
-from console.fast_path import sql
+from console.fast_path import rows
+from console.fast_path.rows import Mergeable, Statement, storable
 from console.models import TaskRow
 from console.statuses import TaskClock, TaskKind, TaskStatus, Topic
-from console.store.db import recording, signals
-from console.store.db.pending import Pending
-from console.store.db.recording import Mergeable, Statement
-from console.store.db.texts import storable
-from console.store.db.writer import write
+from console.store.db import signals
+from console.store.db.writer import Pending, write
 from console.store.state import inbox
 from console.store.tasks import schedule, timeouts
 
@@ -111,12 +109,12 @@ def claim_call(execution_id: int, task: int) -> ClaimedTask | None:
     """Take a scheduled task that this server works itself; None if it is taken or closed."""
 
     def take() -> Any:
-        recorded = recording.current()
+        recorded = rows.current_recording()
         if recorded is None:
             return _take(execution_id, task, BUILTIN_WORKER, OWN + _me)
         recorded.add(_CLAIM, [(clock.now_ms(), OWN + _me, execution_id, task)])
         key = (_CLAIM, (execution_id, task))
-        return recording.Late(lambda returned: _as_claimed(execution_id, task, returned[key])[0])
+        return rows.Late(lambda returned: _as_claimed(execution_id, task, returned[key])[0])
 
     work: ClaimedTask | None = write(Mergeable(take))
     return work
@@ -164,7 +162,7 @@ def take_activity_task(activity_arn: str, worker: str = "") -> ClaimedTask | Non
 
 def _oldest(activity_arn: str, *, lock: bool = False) -> tuple[int, int] | None:
     """Return (execution, task) of the oldest task that nobody has, or is just taking (``lock``)."""
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute(_OLDEST + (" FOR UPDATE SKIP LOCKED" if lock else ""), [activity_arn])
         row: tuple[int, int] | None = cursor.fetchone()
     return row
@@ -181,7 +179,7 @@ def _take(execution_id: int, task: int, worker: str, mark: str = "") -> ClaimedT
     first = work.kind == TaskKind.ACTIVITY and work.dispatches == 1
     if first:
         clocks = _started(work, now_ms)
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute(_TAKE, [now_ms, mark, *clocks, execution_id, task])
         if cursor.rowcount != 1:
             return None
@@ -200,7 +198,7 @@ def still_started(work: ClaimedTask, *, lock: bool = True) -> bool:
     ``lock``: it stays so until our transaction ends.
     """
     locking = " FOR UPDATE" if lock and connection.features.has_select_for_update else ""
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute(_STILL + locking, [work.execution_id, work.task, work.dispatches])
         return cursor.fetchone() is not None
 
@@ -217,7 +215,7 @@ def _read(
     execution_id: int, task: int, taken_ms: int | None = None
 ) -> tuple[ClaimedTask, list[Any]] | None:
     """Return a task and its running clocks. ``taken_ms``: as it is once taken at that moment."""
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute(_TAKEN, [execution_id, task])
         row = cursor.fetchone()
     return None if row is None else _as_claimed(execution_id, task, row, taken_ms)

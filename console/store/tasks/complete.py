@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 import engine
 from console import clock
 from console.errors import ErrorCode, InvalidToken, ServiceError, ValidationException
-from console.fast_path import rows, sql
+from console.fast_path import rows
+from console.fast_path.rows import Mergeable
 from console.models import TaskRow
 from console.statuses import DueKind, TaskStatus
 from console.store.db import signals
-from console.store.db.pending import Pending, immediate
-from console.store.db.recording import Mergeable
-from console.store.db.writer import write
+from console.store.db.writer import Pending, immediate, is_embedded, write
 from console.store.state import inbox
 from console.store.tasks import schedule, timeouts
 
@@ -102,14 +101,18 @@ def pending_heartbeat(token: str, project: Project | None = None) -> Pending[Non
 
 
 def _ending(token: str, project: Project | None, message: Any) -> Pending[None]:
+    known = None if is_embedded() else _open(token, project)
+
     def record() -> None:
-        row = _open(token, project)
+        # A change that asks the database is not merged. If the task was closed meanwhile, this is
+        # run again without recording, and says so.
+        row = _open(token, project) if known is None or rows.current_recording() is None else known
         outcome = message(row)
         if not schedule.close_task(row.execution_id, row.task, clock.now_ms()):
             raise _too_late()
         inbox.post_message(row.execution_id, outcome)
 
-    return Pending(record)
+    return Pending(Mergeable(record))
 
 
 succeed, fail, heartbeat = (
@@ -142,7 +145,7 @@ def _open(token: str, project: Project | None) -> TaskRow:
 
 def _owner(row: TaskRow) -> int:
     """Return the project of a task."""
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute("SELECT project_id FROM console_execution WHERE id = %s", [row.execution_id])
         (project,) = cursor.fetchone()
     return int(project)

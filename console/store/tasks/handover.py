@@ -19,7 +19,7 @@ from console.store.db.writer import drop_broken_connection, is_outage
 from console.store.tasks import claim
 
 if TYPE_CHECKING:
-    from console.store.db.pending import Pending
+    from console.store.db.writer import Pending
     from console.store.tasks.claim import ClaimedTask
 
 _PATIENCE_S = 20.0

@@ -13,11 +13,10 @@ from django.conf import settings
 
 import engine
 from console.fast_path import rows
+from console.fast_path.rows import Statement, storable
 from console.models import RunRow, TaskRow
 from console.statuses import DueKind, TaskClock, TaskKind, TaskStatus, Topic
 from console.store.db import signals
-from console.store.db.recording import Statement
-from console.store.db.texts import storable
 from console.store.machines import activity_limits, machine_options
 from console.store.tasks import timeouts
 
@@ -50,9 +49,7 @@ NESTED = ("states", "aws-sdk:sfn")
 def schedule_tasks(
     execution_id: int, arn: str, tasks: Sequence[engine.RunTask], now_ms: int
 ) -> None:
-    """Write the rows of tasks."""
-    if not tasks:
-        return
+    """Write the rows of one task or more."""
     activities = [task.resource for task in tasks if task.kind == TaskKind.ACTIVITY]
     limits = activity_limits.limits_of(activities) if activities else {}
     task_rows = [

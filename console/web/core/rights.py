@@ -37,6 +37,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "login": {"GET": (ANYBODY,), "POST": (ANYBODY,)},
     "login-link": {"GET": (ANYBODY,), "POST": (ANYBODY,)},
     "invitation": {"GET": (ANYBODY,), "POST": (ANYBODY,)},  # the token is the right
+    "approval": {"GET": (ANYBODY,), "POST": (ANYBODY,)},  # the token is the right
     "start-link": {"POST": (ANYBODY,)},  # the secret is the right
     "shared": {"GET": (ANYBODY,)},  # the token is the right
     "prometheus": {"GET": (ANYBODY,)},  # from this machine, or with the token
@@ -51,6 +52,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     **{
         name: {"GET": (VIEW,)}
         for name in (
+            "alarms",
             "arn",
             "audit",
             "chart-executions",
@@ -74,6 +76,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "executions",
             "executions-updates",
             "failures",
+            "family",
             "grid",
             "insights",
             "machine",
@@ -95,7 +98,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "ran-text",
             "step",
             "targets",
-            "tasks",
             "view-count",
         )
     },
@@ -109,6 +111,8 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "remark": {"POST": ("PutNote",)},  # the old address of the note
     "share": {"GET": ("SharePicture",), "POST": ("SharePicture",)},
     "task": {"GET": (VIEW,), "POST": _ANSWERS},
+    "approval-link": {"POST": ("CreateApprovalLink",)},
+    "tasks": {"GET": (VIEW,), "POST": _ANSWERS},
     "map-run": {"GET": (VIEW,), "POST": ("UpdateMapRun",)},
     "bulk": {"GET": (VIEW,), "POST": _BULK},
     "bulk-job": {"GET": (VIEW,), "POST": _BULK},
@@ -139,6 +143,10 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "triggers": {"GET": (VIEW,), "POST": ("CreateStartLink",)},
+    "machine-alarms": {
+        "GET": (VIEW,),
+        "POST": ("monitoring:PutMetricAlarm", "monitoring:DeleteAlarms", _RULE),
+    },
     "start-link-revoke": {"POST": ("RevokeStartLink",)},
     "activities": {"GET": (VIEW,), "POST": ("CreateActivity",)},
     "activity": {"GET": (VIEW,), "POST": ("DeleteActivity", "TagResource")},

@@ -210,6 +210,12 @@ def _common_context(request: HttpRequest) -> dict[str, Any]:
 
 _FILES = (
     "console.css",
+    "palette.css",
+    "graph.css",
+    "editor.css",
+    "lists.css",
+    "tasks.css",
+    "overview.css",
     "charts.css",
     "execution.css",
     "workflow.css",

@@ -30,7 +30,8 @@ class DefinitionForm(PageForm):
     ``revision``: of the machine that the text was made from; ``over``: of the one that the reader
     has seen and replaces; ``merge``: of the one that the reader has seen and merges with;
     ``check``: the text is only checked; ``note``: of the revision that the save makes; ``type``:
-    of a new machine; ``run``: the reader goes on to start an execution.
+    of a new machine; ``run``: the reader goes on to start an execution; ``tags``: of a new machine,
+    a line each; ``convert``: the text is YAML, which becomes JSON.
     """
 
     # A browser sends the ends of lines as CR LF; the definition keeps those that were typed.
@@ -43,6 +44,8 @@ class DefinitionForm(PageForm):
     note = TextField()
     type = OptionTextField(MachineType)
     run = PresenceField()
+    tags = TextField(strip=False, lines=True)
+    convert = PresenceField()
     check = PresenceField()
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -39,9 +39,15 @@ class MergeChunk:
 
     def lines(self, side: MergeSide) -> tuple[str, ...]:
         """Return the lines of one side, or of both."""
-        if side is MergeSide.BOTH:
-            return self.theirs + self.mine
-        return self.mine if side is MergeSide.MINE else self.theirs
+        match side:
+            case MergeSide.MINE:
+                return self.mine
+            case MergeSide.THEIRS:
+                return self.theirs
+            case MergeSide.BOTH:
+                return self.theirs + self.mine
+            case _:
+                assert_never(side)
 
     @property
     def rows(self) -> list[tuple[str | None, str | None]]:

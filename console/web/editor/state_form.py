@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 import engine
 from console.web.editor.edits.definition_tree import EditRefused, transitions_of
@@ -255,8 +255,10 @@ def _value(shown: FormField, text: str) -> Any:
             return int(text) if text.strip().isdecimal() else text.strip()
         case FieldKind.JSON:
             return json_value(shown.label, text)
-        case _:
+        case FieldKind.TEXT | FieldKind.STATE | FieldKind.CHOICE:
             return text
+        case _:
+            assert_never(shown.kind)
 
 
 def json_value(label: str, text: str) -> Any:

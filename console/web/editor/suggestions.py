@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import engine
 from console.models import Activity, StateMachine
+from console.web.editor.data_paths import data_paths
 from console.web.editor.edits.definition_tree import FIELD_ORDER
 from console.web.machines import calls
 
@@ -44,8 +45,8 @@ class Suggestions:
     paths: tuple[str, ...] = PATHS
 
 
-def suggestions_for(scope: Scope) -> Suggestions:
-    """Return what there is in the reader's project and region."""
+def suggestions_for(scope: Scope, machine: StateMachine | None = None) -> Suggestions:
+    """Return what there is in the reader's project and region, and in a machine's last data."""
     project = scope.project
     known = calls.list_functions(project) + calls.list_sample_functions(project)
     functions = tuple(dict.fromkeys(each.name for each in known))[:_MOST]
@@ -55,4 +56,10 @@ def suggestions_for(scope: Scope) -> Suggestions:
         *activities.values_list("arn", flat=True)[:_MOST],
         *(f"arn:aws:states:::{action}" for action in engine.service_actions()),
     )
-    return Suggestions(functions, tuple(machines.values_list("arn", flat=True)[:_MOST]), resources)
+    own = () if machine is None else data_paths(machine)
+    return Suggestions(
+        functions,
+        tuple(machines.values_list("arn", flat=True)[:_MOST]),
+        resources,
+        paths=(*own, *PATHS),
+    )

@@ -23,7 +23,9 @@ from console.web.editor.forms import CheckForm, DefinitionForm
 from console.web.editor.places import state_places
 from console.web.editor.problems import problems_in
 from console.web.editor.suggestions import suggestions_for
+from console.web.editor.tag_lines import read_tags
 from console.web.editor.templates import TEMPLATES, find_template, opened_text
+from console.web.editor.yaml_text import json_of_yaml
 from console.web.graph import svg
 
 if TYPE_CHECKING:
@@ -44,7 +46,12 @@ STARTER = """{
 }"""
 MOST_PROBLEMS = 100
 """How many problems a page lists; errors come first."""
-_FIELDS = {"InvalidName": "name", "StateMachineAlreadyExists": "name", "InvalidArn": "role"}
+_FIELDS = {
+    "InvalidName": "name",
+    "StateMachineAlreadyExists": "name",
+    "InvalidArn": "role",
+    "TooManyTags": "tags",
+}
 
 
 @require_http_methods(["GET", "POST"])
@@ -60,8 +67,11 @@ def new_machine(request: HttpRequest) -> HttpResponse:
         return _render_form(request, text=text, name="", role=role, draft=draft)
     sent = DefinitionForm(request.POST).values
     typed = _typed_fields(scope, sent)
-    if sent["check"]:
+    if sent["check"] or sent["convert"]:
         return _render_form(request, **typed)
+    tags, problem = read_tags(sent["tags"])
+    if problem:
+        return _render_form(request, status=422, errors={"tags": problem}, **typed)
     try:
         made = store.create_machine(
             scope.project,
@@ -70,6 +80,7 @@ def new_machine(request: HttpRequest) -> HttpResponse:
             definition=typed["text"],
             role_arn=typed["role"],
             type=typed["type"],
+            tags=tags,
             note=sent["note"],
             actor=actor_of(scope),
         )
@@ -104,7 +115,7 @@ def edit_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
     sent = DefinitionForm(request.POST).values
     typed = _typed_fields(scope, sent) | {"machine": machine, "name": machine.name}
     typed["revision"] = sent["revision"]
-    if sent["check"]:
+    if sent["check"] or sent["convert"]:
         return _render_form(request, **typed)
     if sent["merge"]:
         return _merge(request, scope, typed, sent["merge"])
@@ -176,6 +187,7 @@ def _checked_context(text: str, kind: str) -> dict[str, Any]:
         "problem_count": len(problems),
         "picture": drawn,
         "broken": drawn is None,
+        "is_yaml": drawn is None and json_of_yaml(text) is not None,
     }
 
 
@@ -193,7 +205,8 @@ def _typed_fields(scope: Scope, sent: dict[str, Any]) -> dict[str, Any]:
     return {
         "name": sent["name"],
         "role": sent["role"] or _default_role(scope),
-        "text": sent["text"],
+        "text": (json_of_yaml(sent["text"]) if sent["convert"] else None) or sent["text"],
+        "tags": sent["tags"],
         "type": sent["type"] or MachineType.STANDARD,
         "note": sent["note"],
         "unsaved": True,
@@ -220,7 +233,7 @@ def _render_form(request: HttpRequest, *, status: int = 200, **typed: Any) -> Ht
     context = {
         "section": "machines",
         "templates": TEMPLATES,
-        "suggestions": suggestions_for(scope_of(request)),
+        "suggestions": suggestions_for(scope_of(request), machine),
         **_checked_context(typed["text"], kind),
         **typed,
     }

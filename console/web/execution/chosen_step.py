@@ -20,12 +20,17 @@ _LEFT_OPEN = {
     ExecutionStatus.ABORTED: "aborted",
     ExecutionStatus.TIMED_OUT: "aborted",
 }
-"""Status of an execution -> status of the visits that it is in, or that its end stopped."""
+"""Status of an execution -> status of the visits that it is in now, or was in when it ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenStep:
-    """The state of the panel. ``iteration``: as an address names it, "" for any."""
+    """The state that the panel beside the graph shows.
+
+    ``name``: "" for the execution itself. ``visit``: the number among the visits of this state,
+    from 1; 0 for the latest. ``iteration``: indexes of the iterations around it, outermost first,
+    as in ``2.0``; "" for any.
+    """
 
     name: str = ""
     visit: int = 0
@@ -51,7 +56,10 @@ def default_step(execution: Execution, trace: Trace) -> ChosenStep:
 
 
 def _newest(trace: Trace, node: str, status: str | None) -> tuple[int, str, int]:
-    """Return event, state and place of the newest visit in a status, event 0 if there is none."""
+    """Return the newest visit of a state that has a status: its event, the state, its number.
+
+    The event is 0 if there is none.
+    """
     visits = trace.visits[node]
     for place in range(len(visits), 0, -1):
         number = visits.numbers[place - 1]

@@ -55,7 +55,7 @@ def _compared_context(a: Execution, b: Execution) -> dict[str, Any]:
         "a": a,
         "b": b,
         "sides": [("A", a, root_cause_of(a)), ("B", b, root_cause_of(b))],
-        "parting": comparing.find_divergence(ours, theirs),
+        "divergence": comparing.find_divergence(ours, theirs),
         "rows": comparing.shown_rows(rows),
         "states": len(rows),
         "diffs": [
@@ -63,7 +63,7 @@ def _compared_context(a: Execution, b: Execution) -> dict[str, Any]:
         ],
         "same_machine": a.state_machine_arn == b.state_machine_arn,
         "same_definition": a.definition_id == b.definition_id,
-        "turned": _address(b, a),
+        "swapped": _address(b, a),
     }
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.http import Http404
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from console.web.core import formatting, json_view
 from console.web.core.scope import render, scope_of
 from console.web.execution import audit_trail, time_machine, waiting
-from console.web.execution.page_parts import facts_context, history_context, picture_context
+from console.web.execution.page_parts import (
+    base_context,
+    facts_context,
+    history_context,
+    picture_context,
+)
 from console.web.history import event_table
 
 if TYPE_CHECKING:
@@ -24,10 +28,7 @@ def execution_page(request: HttpRequest, machine_name: str, execution_name: str)
     execution = scope_of(request).execution(machine_name, execution_name)
     view = request.GET.get("view", "")
     context = {
-        "section": "executions",
-        "execution": execution,
-        "machine_name": machine_name,
-        "base": reverse("execution", args=[machine_name, execution.name]),
+        **base_context(execution, machine_name),
         "legend": formatting.LEGEND,
         "view": view if view in ("graph", "steps", "timeline") else "",
         **(drawn := picture_context(execution, request.GET)),
@@ -48,11 +49,7 @@ def executed_definition(
     """Answer with the definition that an execution ran with, whatever its machine has now."""
     execution = scope_of(request).execution(machine_name, execution_name)
     context = {
-        "section": "executions",
-        "execution": execution,
-        "machine_name": machine_name,
-        "base": reverse("execution", args=[machine_name, execution.name]),
-        "status": formatting.EXECUTION[execution.status],
+        **base_context(execution, machine_name),
         "definition": json_view.payload_view(execution.definition.text, "definition.asl.json"),
     }
     return render(request, "execution/definition.html", context)
@@ -68,10 +65,7 @@ def event_page(
     if row is None:
         raise Http404(f"This execution has no event {number}.")
     context = {
-        "section": "executions",
-        "execution": execution,
-        "machine_name": machine_name,
-        "base": reverse("execution", args=[machine_name, execution.name]),
+        **base_context(execution, machine_name),
         "row": row,
     }
     fragment = bool(request.headers.get("HX-Request"))

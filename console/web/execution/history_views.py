@@ -7,7 +7,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from django.http import HttpResponse
-from django.urls import reverse
 from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_safe
 
@@ -15,7 +14,7 @@ from console.masking import masked_execution
 from console.store.state.history import aws_event
 from console.web.core import formatting
 from console.web.core.scope import render, scope_of
-from console.web.execution.page_parts import history_context
+from console.web.execution.page_parts import base_context, history_context
 from console.web.history.event_filter import EventFilter
 
 if TYPE_CHECKING:
@@ -34,11 +33,7 @@ def history_table(request: HttpRequest, machine_name: str, execution_name: str) 
     """Answer with the event table; ``?at=20000`` is the page that holds event 20,000."""
     execution = scope_of(request).execution(machine_name, execution_name)
     context = {
-        "section": "executions",
-        "execution": execution,
-        "machine_name": machine_name,
-        "base": reverse("execution", args=[machine_name, execution.name]),
-        "status": formatting.EXECUTION[execution.status],
+        **base_context(execution, machine_name),
         **history_context(execution, request.GET),
     }
     return render(request, "history/events.html", context)

@@ -12,7 +12,6 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from django.http import Http404, HttpResponse
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 import engine
@@ -21,6 +20,7 @@ from console.web.core.scope import render, scope_of
 from console.web.execution import audit_trail, iterations, map_progress, steps, waiting
 from console.web.execution.note_stamp import note_stamp
 from console.web.execution.page_parts import (
+    base_context,
     ending_context,
     facts_context,
     failed_children,
@@ -56,9 +56,7 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
     cursor = _number(request.GET.get("after", ""))
     over = execution.status != ExecutionStatus.RUNNING
     context: dict[str, Any] = {
-        "execution": execution,
-        "machine_name": machine_name,
-        "base": reverse("execution", args=[machine_name, execution.name]),
+        **base_context(execution, machine_name),
         "over": over,
     }
     try:
@@ -99,9 +97,7 @@ def time_machine_moment(
     """Answer the time machine: everything that is coloured, as it was at event ``at``."""
     execution = scope_of(request).execution(machine_name, execution_name)
     context: dict[str, Any] = {
-        "execution": execution,
-        "machine_name": machine_name,
-        "base": reverse("execution", args=[machine_name, execution.name]),
+        **base_context(execution, machine_name),
         **facts_context(execution),
         "over": True,
     }
@@ -235,9 +231,7 @@ def step_panel(request: HttpRequest, machine_name: str, execution_name: str) -> 
     if name and shown["panel"] is None:
         raise Http404(f"The definition has no state “{name}”.")
     context = {
-        "execution": execution,
-        "machine_name": machine_name,
-        "base": reverse("execution", args=[machine_name, execution.name]),
+        **base_context(execution, machine_name),
         **facts_context(execution),
         **shown,
     }

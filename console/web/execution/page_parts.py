@@ -6,6 +6,8 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from django.urls import reverse
+
 import engine
 from console import clock
 from console.masking import masked_execution
@@ -234,6 +236,17 @@ def failed_children(
         return None
     run = maps.newest_of_visit(culprit.node, culprit.number)
     return child_counts.failures_of_children(execution.project, run) if run else None
+
+
+def base_context(execution: Execution, machine_name: str) -> dict[str, Any]:
+    """Return what all pages of an execution show: its names, its status, its address."""
+    return {
+        "section": "executions",
+        "execution": execution,
+        "machine_name": machine_name,
+        "base": reverse("execution", args=[machine_name, execution.name]),
+        "status": formatting.EXECUTION[execution.status],
+    }
 
 
 def facts_context(execution: Execution) -> dict[str, Any]:

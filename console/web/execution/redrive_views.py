@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 import engine
 from console.errors import ServiceError
 from console.store.executions import redrive as store
-from console.web.core import formatting
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import root_cause
+from console.web.execution.page_parts import base_context
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -39,11 +38,7 @@ def redrive_execution(request: HttpRequest, machine_name: str, execution_name: s
             messages.success(request, "The execution was redriven and continues.")
             return redirect("execution", machine_name, execution.name)
     context = {
-        "section": "executions",
-        "execution": execution,
-        "machine_name": machine_name,
-        "base": reverse("execution", args=[machine_name, execution.name]),
-        "status": formatting.EXECUTION[execution.status],
+        **base_context(execution, machine_name),
         "refused": refused,
         **({"again": []} if refused else _preview(execution)),
     }

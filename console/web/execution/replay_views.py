@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from django.http import Http404
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 import engine
@@ -17,6 +16,7 @@ from console.store.executions import replay as store
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import data_flow, panel
 from console.web.execution.forms import ReplayForm
+from console.web.execution.page_parts import base_context
 from console.web.history import visit_events
 from console.web.history.traces import open_trace
 from engine import event_types
@@ -111,10 +111,7 @@ def _render_form(
     name = execution.state_machine_arn.rpartition(":")[2]
     machine = execution.state_machine
     context = {
-        "section": "executions",
-        "execution": execution,
-        "machine_name": name,
-        "base": reverse("execution", args=[name, execution.name]),
+        **base_context(execution, name),
         "step": step,
         "refused": _refusal(execution, step),
         "drifted": machine is not None and machine.definition_id != execution.definition_id,

@@ -16,6 +16,7 @@ from console.store.people import shares
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import picture_export
 from console.web.execution.forms import ShareForm
+from console.web.execution.page_parts import base_context
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,10 +45,7 @@ def share_page(request: HttpRequest, machine_name: str, execution_name: str) -> 
         places = (reverse("shared", args=[token, kind]) for kind in _KINDS)
         made = [request.build_absolute_uri(place) for place in places]
     context = {
-        "section": "executions",
-        "execution": execution,
-        "machine_name": machine_name,
-        "base": reverse("execution", args=[machine_name, execution.name]),
+        **base_context(execution, machine_name),
         "choices": _WORDS,
         "hours": hours,
         "made": made,

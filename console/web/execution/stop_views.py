@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from console.errors import ServiceError
 from console.store.executions.stop import stop_execution
-from console.web.core import formatting
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution.forms import StopForm
+from console.web.execution.page_parts import base_context
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -26,13 +25,7 @@ def stop_page(request: HttpRequest, machine_name: str, execution_name: str) -> H
     scope = scope_of(request)
     require(scope, "StopExecution")
     execution = scope.own_execution(machine_name, execution_name)
-    context = {
-        "section": "executions",
-        "execution": execution,
-        "machine_name": machine_name,
-        "base": reverse("execution", args=[machine_name, execution.name]),
-        "status": formatting.EXECUTION[execution.status],
-    }
+    context = base_context(execution, machine_name)
     if request.method == "GET":
         return render(request, "execution/stop.html", context)
     sent = StopForm(request.POST).values

@@ -10,6 +10,7 @@ from console.web.execution import (
     compare_views,
     execution_views,
     export_views,
+    family_views,
     history_views,
     import_views,
     live_views,
@@ -24,6 +25,7 @@ from console.web.execution import (
 urlpatterns = [
     path(EXECUTION, execution_views.execution_page, name="execution"),
     path(f"{EXECUTION}definition/", execution_views.executed_definition, name="ran-definition"),
+    path(f"{EXECUTION}tree/", family_views.family_page, name="family"),
     path(f"{EXECUTION}definition.asl.json", payload_views.definition_text, name="ran-text"),
     path(f"{EXECUTION}_delta", live_views.execution_changes, name="delta"),
     path(f"{EXECUTION}_at", live_views.time_machine_moment, name="moment"),

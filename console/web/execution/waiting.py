@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from django.db.models import Q
 
@@ -57,6 +57,17 @@ class OpenTask:
     answerable: bool
 
     @property
+    def key(self) -> str:
+        """Return the numbers of the execution and of the task, for a form."""
+        return f"{self.row.execution_id}-{self.row.task}"
+
+    @property
+    def approvable(self) -> bool:
+        """Tell whether it waits for a person, not for the answer of a worker that has taken it."""
+        taken = self.row.kind == TaskKind.ACTIVITY and self.row.started_ms is not None
+        return self.answerable and not taken
+
+    @property
     def since_ms(self) -> int:
         """Return when its worker or call began, before that when it was scheduled."""
         return self.row.started_ms or self.row.scheduled_ms
@@ -102,28 +113,45 @@ def _task_kind(row: TaskRow) -> str:
 
 
 def _task_target(row: TaskRow) -> str:
-    if row.kind == TaskKind.SERVICE:
-        return f"{row.service}:{row.action}"
-    named = row.kind in (TaskKind.LAMBDA, TaskKind.ACTIVITY)
-    return row.resource.rpartition(":")[2] if named else row.state
+    kind = TaskKind(row.kind)
+    match kind:
+        case TaskKind.SERVICE:
+            return f"{row.service}:{row.action}"
+        case TaskKind.LAMBDA | TaskKind.ACTIVITY:
+            return row.resource.rpartition(":")[2]
+        case TaskKind.MAP:
+            return row.state
+        case _:
+            assert_never(kind)
 
 
 def _task_status(row: TaskRow) -> formatting.StatusLabel:
-    if row.status == TaskStatus.CLOSED:
-        return formatting.StatusLabel("idle", "Ended")
-    if row.status == TaskStatus.SCHEDULED:
-        return formatting.StatusLabel(
-            "idle", "Not picked up yet" if row.kind == TaskKind.ACTIVITY else "Not sent yet"
-        )
-    if row.kind == TaskKind.ACTIVITY:
-        return formatting.StatusLabel("running", "A worker has it")
-    called: dict[str, str] = {
-        TaskStatus.WAITING: "Waits outside",
-        TaskStatus.STARTED: "Being called",
-    }
-    return formatting.StatusLabel(
-        "running", "Runs" if row.kind == TaskKind.MAP else called[row.status]
-    )
+    status, is_activity = TaskStatus(row.status), row.kind == TaskKind.ACTIVITY
+    match status:
+        case TaskStatus.SCHEDULED:
+            return formatting.StatusLabel(
+                "idle", "Not picked up yet" if is_activity else "Not sent yet"
+            )
+        case TaskStatus.STARTED | TaskStatus.WAITING:
+            return formatting.StatusLabel("running", _words_of_running(row, status))
+        case TaskStatus.CLOSED:
+            return formatting.StatusLabel("idle", "Ended")
+        case _:
+            assert_never(status)
+
+
+def _words_of_running(row: TaskRow, status: TaskStatus) -> str:
+    """Say who works a task that was handed out."""
+    kind = TaskKind(row.kind)
+    match kind:
+        case TaskKind.ACTIVITY:
+            return "A worker has it"
+        case TaskKind.MAP:
+            return "Runs"
+        case TaskKind.LAMBDA | TaskKind.SERVICE:
+            return "Waits outside" if status == TaskStatus.WAITING else "Being called"
+        case _:
+            assert_never(kind)
 
 
 def _deadline(row: TaskRow) -> Deadline | None:

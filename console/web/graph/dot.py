@@ -5,11 +5,11 @@ Graphviz writes attributes unescaped, so no text of a user may reach it: it gets
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 import graphviz
 
-from console.web.graph.diagram import Arrow, Curve, Drawn
+from console.web.graph.diagram import Arrow, Curve, Drawn, Rectangle
 from console.web.graph.shapes import LABEL_HEIGHT
 
 if TYPE_CHECKING:
@@ -26,11 +26,14 @@ def dot_source(diagram: Diagram) -> str:
     """Return the DOT text of a diagram."""
     made = graphviz.Digraph(graph_attr=_GRAPH, node_attr=_NODE, edge_attr=_EDGE)
     for part in diagram.parts:
-        if isinstance(part, Arrow):
-            made.edge(part.source, part.target, id=part.id, **_attributes(part))
-        else:
-            width, height = (f"{size / _POINTS:.3f}" for size in (part.width, part.height))
-            made.node(part.id, width=width, height=height)
+        match part:
+            case Arrow():
+                made.edge(part.source, part.target, id=part.id, **_attributes(part))
+            case Rectangle():
+                width, height = (f"{size / _POINTS:.3f}" for size in (part.width, part.height))
+                made.node(part.id, width=width, height=height)
+            case _:
+                assert_never(part)
     return str(made.source)
 
 

@@ -21,8 +21,8 @@ MOST_LINES = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class GridSpot:
-    """A cell of the grid; ``long``: it took unusually long."""
+class StatusCell:
+    """One state of one execution. ``note``: how long and how often; ``long``: unusually long."""
 
     execution: Execution
     status: formatting.StatusLabel
@@ -31,7 +31,7 @@ class GridSpot:
 
     @property
     def entered(self) -> bool:
-        """Tell whether there is anything to lead to."""
+        """Tell whether the execution entered the state, so that there is a page of it."""
         return self.status.tone != "idle"
 
     @property
@@ -43,25 +43,26 @@ class GridSpot:
 
 @dataclass(frozen=True, slots=True)
 class GridLine:
-    """One state over the executions. ``old``: it is not in the definition of now.
+    """One state in all executions. ``depth``: how many Parallels and Maps it stands in.
 
-    ``elsewhere``: it runs in executions that a distributed Map starts.
+    ``removed``: it is not in the current definition. ``elsewhere``: it runs in executions that a
+    distributed Map starts.
     """
 
     name: str
     type: str
     depth: int
-    spots: tuple[GridSpot, ...]
+    cells: tuple[StatusCell, ...]
     median: int | None
-    old: bool = False
+    removed: bool = False
     elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class VisitGrid:
-    """Executions, oldest first, and a line a state. ``total``: the executions themselves.
+    """Executions, oldest first, and a line for each state. ``total``: the executions themselves.
 
-    ``states``: how many there are, with those that have no line.
+    ``states``: how many states there are, also those beyond ``MOST_LINES``, which have no line.
     """
 
     runs: tuple[PastExecution, ...]
@@ -86,12 +87,12 @@ def visit_grid(
         for name, kind in states[:MOST_LINES]
     ]
     room = MOST_LINES - len(lines)
-    lines += [_grid_line(name, "", 0, order, old=True) for name in list(gone)[:room]]
+    lines += [_grid_line(name, "", 0, order, removed=True) for name in list(gone)[:room]]
     return VisitGrid(order, _total_line(order), tuple(lines), len(states) + len(gone))
 
 
 def _depths(graph: Graph | None) -> dict[str, int]:
-    """Return how many boxes each state stands in."""
+    """Return in how many Parallels and Maps each state stands."""
     if graph is None:
         return {}
     groups: dict[str, int] = {}
@@ -102,32 +103,35 @@ def _depths(graph: Graph | None) -> dict[str, int]:
 
 
 def _grid_line(
-    name: str, kind: str, depth: int, order: Sequence[PastExecution], *, old: bool = False
+    name: str, kind: str, depth: int, order: Sequence[PastExecution], *, removed: bool = False
 ) -> GridLine:
-    cells = [run.cells.get(name) for run in order]
-    times = [cell.spent for cell in cells if cell is not None and cell.spent is not None]
+    summaries = [run.cells.get(name) for run in order]
+    times = [each.spent for each in summaries if each is not None and each.spent is not None]
     limit = past_executions.unusual_duration(times)
-    spots = []
-    for run, cell in zip(order, cells, strict=True):
-        if cell is None:
-            spots.append(GridSpot(run.execution, formatting.STEP[""]))
+    cells = []
+    for run, summary in zip(order, summaries, strict=True):
+        if summary is None:
+            cells.append(StatusCell(run.execution, formatting.STEP[""]))
             continue
-        spent = cell.spent
+        spent = summary.spent
         parts = [] if spent is None else [formatting.duration_text(spent)]
-        if cell.visits > 1:
-            parts.append(f"{cell.visits} visits")
-        if cell.retries:
-            parts.append(f"{cell.retries} retries" if cell.retries > 1 else "1 retry")
+        if summary.visits > 1:
+            parts.append(f"{summary.visits} visits")
+        if summary.retries:
+            parts.append(f"{summary.retries} retries" if summary.retries > 1 else "1 retry")
         long = limit is not None and spent is not None and spent >= limit
-        spots.append(GridSpot(run.execution, formatting.STEP[cell.status], ", ".join(parts), long))
-    return GridLine(name, kind, depth, tuple(spots), int(median(times)) if times else None, old)
+        cells.append(
+            StatusCell(run.execution, formatting.STEP[summary.status], ", ".join(parts), long)
+        )
+    typical = int(median(times)) if times else None
+    return GridLine(name, kind, depth, tuple(cells), typical, removed)
 
 
 def _total_line(order: Sequence[PastExecution]) -> GridLine:
     times = [run.spent for run in order if run.spent is not None]
     limit = past_executions.unusual_duration(times)
-    spots = tuple(
-        GridSpot(
+    cells = tuple(
+        StatusCell(
             run.execution,
             formatting.EXECUTION[run.execution.status],
             "" if run.spent is None else formatting.duration_text(run.spent),
@@ -135,4 +139,4 @@ def _total_line(order: Sequence[PastExecution]) -> GridLine:
         )
         for run in order
     )
-    return GridLine("", "", 0, spots, int(median(times)) if times else None)
+    return GridLine("", "", 0, cells, int(median(times)) if times else None)

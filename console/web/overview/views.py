@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from console.statuses import ExecutionStatus
+from console.web.alarms import alarm_display
 from console.web.core.cli_commands import CliCommand
 from console.web.core.scope import Scope, render, scope_of
 from console.web.machines import sample_views
@@ -51,7 +52,9 @@ def _page_context(scope: Scope) -> dict[str, Any]:
     machines = lists.list_machines(scope, most=MOST)
     running = lists.latest_executions(scope, (ExecutionStatus.RUNNING,), MOST)
     tally = lists.status_counts(scope)
+    alarmed = alarm_display.alarms_in_alarm(scope, MOST)
     parts = [
+        [(row.alarm.pk, row.alarm.state_ms) for row in alarmed],
         sorted(tally.items()),
         [execution.pk for execution in running],
         [(row.machine.pk, row.running, row.failed, row.last_ms) for row in machines.rows],
@@ -60,6 +63,7 @@ def _page_context(scope: Scope) -> dict[str, Any]:
         "section": "overview",
         "machines": machines,
         "running": running,
+        "alarmed": alarmed,
         "tally": {
             "running": tally.get(ExecutionStatus.RUNNING, 0),
             "succeeded": tally.get(ExecutionStatus.SUCCEEDED, 0),

@@ -37,11 +37,15 @@ DELIVERY: dict[str, StatusLabel] = {
 
 @dataclass(frozen=True, slots=True)
 class PatternMeaning:
-    """What a pattern wants, if it says only that: statuses and ARNs of machines (none: any)."""
+    """What a pattern wants, if it says only that: statuses and ARNs of machines (none: any).
+
+    ``own``: it says more. ``alarms``: it wants changes of alarms, not of executions.
+    """
 
     statuses: tuple[str, ...] = ()
     machines: tuple[str, ...] = ()
     own: bool = False
+    alarms: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +112,11 @@ def pattern_meaning(pattern: str) -> PatternMeaning:
     except ValueError:
         return own
     detail = read.get("detail") if isinstance(read, dict) else None
+    if isinstance(read, dict) and read.get("detail-type") == [body.ALARM_DETAIL_TYPE]:
+        named = read.get("resources", [])
+        return PatternMeaning(
+            machines=tuple(map(str, named)) if _pattern_texts(named) else (), alarms=True
+        )
     if not isinstance(detail, dict) or set(read) - {"source", "detail-type", "detail"}:
         return own
     plain = read.get("source") == [body.SOURCE] and not set(detail) - {"status", "stateMachineArn"}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from console.web.core import formatting
+from console.web.search.query import Operator
 
 if TYPE_CHECKING:
     from console.web.search.filters import ExecutionFilters
@@ -29,7 +30,39 @@ _LABELS = {
     "children": "Map Run children",
     "failure": "Group of failures",
 }
-_OFFERED_FIELDS = "input.path, output.path, error, cause, name, state"
+_WORDS = {
+    "q": "name contains",
+    "machine": "state machine is",
+    "version": "version or alias is",
+    "from": "started from",
+    "to": "started up to",
+    "min": "took at least",
+    "max": "took at most",
+    "error": "error contains",
+    "by": "started by",
+    "failure": "is one of the group of failures",
+}
+"""Fields of the form in a sentence."""
+_COMPARED = {
+    Operator.EQUALS: "is",
+    Operator.DIFFERS: "is not",
+    Operator.ABOVE: "is above",
+    Operator.AT_LEAST: "is at least",
+    Operator.BELOW: "is below",
+    Operator.AT_MOST: "is at most",
+    Operator.CONTAINS: "contains",
+}
+_IN_STATE = {
+    Operator.EQUALS: "in the state",
+    Operator.DIFFERS: "not in the state",
+    Operator.CONTAINS: "in a state whose name contains",
+}
+_IN_TIME = {
+    Operator.ABOVE: "after",
+    Operator.AT_LEAST: "at or after",
+    Operator.BELOW: "before",
+    Operator.AT_MOST: "at or before",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,26 +93,83 @@ def _chip_value(name: str, value: str) -> str:
     return value
 
 
-def search_words(filters: ExecutionFilters) -> list[str]:
-    """Return how the search in payloads was understood, a sentence for each part."""
-    words = [_condition_words(condition) for condition in filters.find.conditions]
-    words += [
-        f"“{word}” somewhere in name, input, output, error or cause" for word in filters.find.words
+def understood_words(filters: ExecutionFilters) -> str:
+    """Return in one sentence how a question was understood, "" if nothing was asked."""
+    parts = [
+        _status_words(filters),
+        *_field_words(filters),
+        *map(_condition_words, filters.find.conditions),
     ]
-    last = filters.find.conditions[-1:] if filters.find.words else ()
-    for condition in last:
-        if isinstance(condition.value, str) and not condition.path:
-            both = json.dumps(f"{condition.value} {' '.join(filters.find.words)}")
-            words.append(f"A value with blanks needs quotes: {condition.field} = {both}")
-    return [formatting.visible_text(each) for each in words]
+    parts += [
+        f"it has “{word}” somewhere in name, input, output, error or cause"
+        for word in filters.find.words
+    ]
+    return formatting.visible_text(" and ".join(part for part in parts if part))
+
+
+def search_hints(filters: ExecutionFilters) -> list[str]:
+    """Return what else might have been meant, where a search found nothing."""
+    hints = []
+    find = filters.find
+    last = find.conditions[-1] if find.words and find.conditions else None
+    if last is not None and isinstance(last.value, str) and not last.path:
+        both = json.dumps(f"{last.value} {' '.join(find.words)}", ensure_ascii=False)
+        hints.append(f"A value with blanks needs quotes: {last.field} {last.operator} {both}")
+    if find.words and not find.events:
+        text = json.dumps(" ".join(find.words), ensure_ascii=False)
+        hints.append(f"Histories are only searched if you ask: history ~ {text}")
+    for condition in find.conditions:
+        if condition.field == "error":
+            value = json.dumps(condition.value, ensure_ascii=False)
+            hints.append(
+                "An error that was caught or retried is not the error of the execution:"
+                f" caught {condition.operator} {value}"
+            )
+    return [formatting.visible_text(hint) for hint in hints]
+
+
+def _status_words(filters: ExecutionFilters) -> str:
+    return f"status is {' or '.join(filters.statuses)}" if filters.statuses else ""
+
+
+def _field_words(filters: ExecutionFilters) -> list[str]:
+    """Return the fields of the form in words, but for status and search."""
+    return [
+        f"{_WORDS.get(name, _LABELS[name].lower())} “{value}”"
+        for name, value in filters.pairs
+        if name not in ("status", "find")
+    ]
 
 
 def _condition_words(condition: SearchCondition) -> str:
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in condition.path)
+    field = f"{condition.field}{path}"
+    compared = _COMPARED[condition.operator]
+    if condition.field in ("started", "ended"):
+        compared = _IN_TIME[condition.operator]
+        return f"{field} {compared} {formatting.clock_text(condition.value)} UTC"
+    if condition.field in ("duration", "age"):
+        return f"{field} {compared} {formatting.duration_text(condition.value)}"
+    if condition.field == "status":
+        return f"status {compared} {condition.value}"
     value = json.dumps(condition.value, ensure_ascii=False)
+    if condition.operator is Operator.CONTAINS:
+        value = f"“{condition.typed}”"
     if condition.field == "state":
-        return f"running, and in the state {value} now"
-    kind = "" if condition.or_text is None else f" (as a number, or the text “{condition.or_text}”)"
+        return f"it is running, and {_IN_STATE[condition.operator]} {value} now"
+    if condition.field == "caught":
+        return f"an error that was caught or retried {compared} {value}"
+    if condition.field == "history":
+        return f"its history {compared} {value}"
+    return f"{field} {compared} {value}{_kind_words(condition)}"
+
+
+def _kind_words(condition: SearchCondition) -> str:
+    """Return as what a value is compared."""
+    if condition.operator not in (Operator.EQUALS, Operator.DIFFERS):
+        return ""
+    if condition.or_text is not None:
+        return f" (as a number, or the text “{condition.or_text}”)"
     if isinstance(condition.value, str):
-        kind = " (the whole text, upper and lower case differ)"
-    return f"{condition.field}{path} is {value}{kind}"
+        return " (the whole text, upper and lower case differ)"
+    return ""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlencode
 
 from console.statuses import UNSUCCESSFUL, ExecutionStatus
-from console.web.core import formatting
-from console.web.search.query import PayloadSearch, parse_search
+from console.web.search.moments import parse_moment, parse_span, quoted_text
+from console.web.search.query import PayloadSearch
+from console.web.search.query_parser import parse_search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -36,15 +36,6 @@ FIELDS = (
 )
 """The names in the query string that narrow a list."""
 _LONGEST = 256
-_UNITS = {
-    "": formatting.SECOND,
-    "ms": 1,
-    "s": formatting.SECOND,
-    "min": formatting.MINUTE,
-    "m": formatting.MINUTE,
-    "h": formatting.HOUR,
-    "d": formatting.DAY,
-}
 _CHOICES = {"redriven": ("yes", "no"), "children": ("with", "only")}
 
 
@@ -92,10 +83,10 @@ class ExecutionFilters:
         statuses = tuple(status for status in STATUSES if status in query.getlist("status"))
         unknown = {status for status in query.getlist("status") if status} - set(STATUSES)
         if unknown:
-            problems["status"] = f"There is no status {_quoted(min(unknown))}."
+            problems["status"] = f"There is no status {quoted_text(min(unknown))}."
         for name, choices in _CHOICES.items():
             if typed[name] and typed[name] not in choices:
-                problems[name] = f"Got {_quoted(typed[name])}, wanted {' or '.join(choices)}."
+                problems[name] = f"Got {quoted_text(typed[name])}, wanted {' or '.join(choices)}."
         filters = cls(
             statuses=statuses,
             search=typed["q"],
@@ -143,29 +134,9 @@ class ExecutionFilters:
         ]
 
 
-def parse_moment(text: str) -> int:
-    """Return a moment in epoch milliseconds; without a zone it is UTC."""
-    try:
-        read = datetime.fromisoformat(text)
-    except ValueError:
-        msg = f"Got {_quoted(text)}, wanted a time (UTC) such as 2026-11-21 13:20."
-        raise ValueError(msg) from None
-    aware = read if read.tzinfo else read.replace(tzinfo=UTC)
-    return round(aware.timestamp() * formatting.SECOND)
-
-
-def parse_span(text: str) -> int:
-    """Return a span of time in milliseconds; a bare number means seconds."""
-    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)\s*(ms|s|min|m|h|d|)", text.lower())
-    if match is None:
-        msg = f"Got {_quoted(text)}, wanted a span such as 250 ms, 1.5 s, 3 min, 2 h or 1 d."
-        raise ValueError(msg)
-    return round(float(match[1]) * _UNITS[match[2]])
-
-
 def _failure(text: str) -> str:
     if not re.fullmatch(r"[0-9a-f]{16}", text):
-        msg = f"Got {_quoted(text)}, wanted a group of failures from the page Failures."
+        msg = f"Got {quoted_text(text)}, wanted a group of failures from the page Failures."
         raise ValueError(msg)
     return text
 
@@ -182,7 +153,3 @@ def _contradictions(filters: ExecutionFilters) -> dict[str, str]:
     ):
         problems["max"] = "The maximum is shorter than the minimum."
     return problems
-
-
-def _quoted(text: str) -> str:
-    return f"“{formatting.visible_text(text[:40])}”"

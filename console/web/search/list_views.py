@@ -50,7 +50,8 @@ def render_execution_list(
     context |= {
         "facts": row_facts.read_row_facts(scope_of(request).project, context["executions"].rows),
         "chips": filter_words.filter_chips(filters),
-        "understood": filter_words.search_words(filters),
+        "understood": filter_words.understood_words(filters),
+        "hints": filter_words.search_hints(filters),
     }
     response = render(request, template, context, status=422 if filters.problems else 200)
     if request.headers.get("HX-Request"):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.db import connection
-from django.db.models import Count, F, OuterRef, Q, Subquery, Window
+from django.db.models import Count, F, OuterRef, Q, Subquery, Value, Window
 
 from console import clock
 from console.masking import masked_execution
@@ -122,8 +122,7 @@ def list_machines(
 
 
 def _machine_rows(rows: Sequence[Any], *, recent: bool) -> tuple[MachineRow, ...]:
-    running = _counts(rows, Q(status=ExecutionStatus.RUNNING))
-    failed = _counts(rows, Q(status__in=FAILURES, start_ms__gte=clock.now_ms() - DAY))
+    running, failed = _running_and_failed([row.pk for row in rows])
     statuses = _recent_statuses([row.pk for row in rows]) if recent else {}
     return tuple(
         MachineRow(
@@ -168,14 +167,25 @@ def machine_names(scope: Scope) -> list[str]:
     return list(rows.order_by("-pk").values_list("name", flat=True)[:_OFFERED])
 
 
-def _counts(rows: Sequence[StateMachine], which: Q) -> dict[int, int]:
-    pairs = (
-        Execution.objects.filter(which, state_machine__in=[row.pk for row in rows])
-        .order_by()
-        .values_list("state_machine")
-        .annotate(Count("id"))
+def _running_and_failed(machines: Sequence[int]) -> tuple[dict[int, int], dict[int, int]]:
+    """Return machine number -> how many run, and how many that started in 24 hours failed."""
+    chosen = (
+        Q(status=ExecutionStatus.RUNNING),
+        Q(status__in=FAILURES, start_ms__gte=clock.now_ms() - DAY),
     )
-    return {machine: count for machine, count in pairs if machine is not None}
+    # one query, but two selections: each reads its own part of an index
+    running, failed = (
+        Execution.objects.filter(which, state_machine__in=machines)
+        .order_by()
+        .annotate(part=Value(part))
+        .values_list("part", "state_machine")
+        .annotate(Count("id"))
+        for part, which in enumerate(chosen)
+    )
+    counts: tuple[dict[int, int], dict[int, int]] = ({}, {})
+    for part, machine, count in running.union(failed, all=True):
+        counts[part][machine] = count
+    return counts
 
 
 def changed_executions(

@@ -1,78 +1,193 @@
 """Search inside executions: for a text, or for a value at a path of input or output.
 
-``input.orderId = 4711 error = Late "two words"``: every condition and every word must hold. The
+``input.total > 100 error ~ late "two words"``: every condition and every word must hold. The
 database throws out what surely does not match, by parts of its text; the rest is parsed, so what is
 found is exact: a number matches however it is written, a key however it is escaped.
+
+A value that a project hides meets no condition, whatever the operator: what is left out of the
+answer to ``error != X`` would tell it otherwise.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Q
+from django.db.models import BigIntegerField, Q, Value
+from django.db.models.functions import Coalesce
 
+from console import clock
 from console.statuses import ExecutionStatus
-from console.web.core.formatting import visible_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 PAYLOADS = ("input", "output")
 COLUMNS = {"input": "input", "output": "output", "state": "runrow__snapshot"}
-_PLAIN = ("error", "cause", "name")
+TEXTS = ("error", "cause", "name")
+HISTORY = ("history", "caught")
+"""The fields whose values stand in the events of an execution."""
 ANYWHERE = ("name", "input", "output", "error", "cause")
-_STRING = r'"(?:[^"\\]|\\.)*"'
-_STEP = rf"\.[\w-]+|\[\d+\]|\[{_STRING}\]"
-_TOKEN = re.compile(
-    rf"(?P<field>\w+)(?P<path>(?:{_STEP})*)\s*=\s*(?P<value>{_STRING}(?=\s|$)|[^\s\"=]\S*)"
-    rf"|(?P<phrase>{_STRING})(?=\s|$)|(?P<word>\S+)"
-)
 _EXPONENT = r"[0-9][eE][-+0-9]"
-_WANTED = "wanted input.path, output.path, error, cause, name or state before “=”"
+_PLAIN = {
+    "error": "error",
+    "cause": "cause",
+    "name": "name",
+    "by": "started_by",
+    "status": "status",
+    "redrives": "redrive_count",
+    "started": "start_ms",
+    "ended": "stop_ms",
+}
+"""Fields that are a column, which the database compares."""
+
+
+class Operator(StrEnum):
+    """What a condition asks of a value. ``!=`` asks for another value: none is not another."""
+
+    EQUALS = "="
+    DIFFERS = "!="
+    ABOVE = ">"
+    AT_LEAST = ">="
+    BELOW = "<"
+    AT_MOST = "<="
+    CONTAINS = "~"
+
+
+_LOOKUPS = {
+    Operator.EQUALS: "exact",
+    Operator.ABOVE: "gt",
+    Operator.AT_LEAST: "gte",
+    Operator.BELOW: "lt",
+    Operator.AT_MOST: "lte",
+    Operator.CONTAINS: "icontains",
+}
+_MIRRORED = {
+    Operator.ABOVE: "lt",
+    Operator.AT_LEAST: "lte",
+    Operator.BELOW: "gt",
+    Operator.AT_MOST: "gte",
+}
+"""A longer span began earlier."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchCondition:
-    """One ``field.path = value``. ``or_text``: without quotes, a number's text will do, too."""
+    """One ``field.path = value``. ``or_text``: without quotes, a number's text will do, too.
+
+    Of moments the value is epoch milliseconds, of spans milliseconds; ``typed``: as it was written.
+    """
 
     field: str
     path: tuple[str | int, ...]
     value: Any
     or_text: str | None = None
+    operator: Operator = Operator.EQUALS
+    typed: str = ""
+
+    @property
+    def sure(self) -> bool:
+        """Tell whether the database alone can decide."""
+        return self.field not in (*HISTORY, "state") and not self.path
 
     @property
     def sieve(self) -> Q:
         """Return what the database can tell: true for whatever may match."""
+        if self.field in HISTORY:
+            return Q()
         if self.field == "state":
-            frame = f'"state":{json.dumps(self.value, ensure_ascii=False)}'
-            return Q(status=ExecutionStatus.RUNNING, runrow__snapshot__contains=frame)
-        if self.field in _PLAIN:
-            return Q(**{self.field: self.value})
+            return Q(status=ExecutionStatus.RUNNING) & self._in_snapshot()
+        if self.field in ("duration", "age"):
+            return self._lasted()
+        if self.field in _PLAIN or not self.path:
+            return self._column(_PLAIN.get(self.field, self.field))
+        return self._in_payload()
+
+    def _in_snapshot(self) -> Q:
+        inner = json.dumps(self.value, ensure_ascii=False)
+        match self.operator:
+            case Operator.EQUALS:
+                return Q(runrow__snapshot__contains=f'"state":{inner}')
+            case Operator.CONTAINS if self.value.isascii():
+                return Q(runrow__snapshot__icontains=inner[1:-1])
+            case _:
+                return Q()
+
+    def _lasted(self) -> Q:
+        """Compare how long it took, or has been running, or ago it started."""
+        now = Value(clock.now_ms(), BigIntegerField())
+        until = Coalesce("stop_ms", now) if self.field == "duration" else now
+        return Q(**{f"start_ms__{_MIRRORED[self.operator]}": until - self.value})
+
+    def _column(self, column: str) -> Q:
+        if self.operator is Operator.DIFFERS:
+            return Q(**{f"{column}__isnull": False}) & ~Q(**{column: self.value})
+        return Q(**{f"{column}__{_LOOKUPS[self.operator]}": self.value})
+
+    def _in_payload(self) -> Q:
         has = f"{self.field}__contains"
         parts = Q()
-        for text in (
-            *(part for part in self.path if isinstance(part, str)),
-            *_certain_texts(self.value),
-        ):
+        texts = [part for part in self.path if isinstance(part, str)]
+        equal = self.operator is Operator.EQUALS
+        for text in (*texts, *(_certain_texts(self.value) if equal else ())):
             parts &= Q(**{has: text})
         otherwise = Q(**{has: "\\"})  # an escape can stand for any character
-        if isinstance(self.value, int | float) and not isinstance(self.value, bool):
+        if isinstance(self.value, int | float) and not isinstance(self.value, bool) and equal:
             otherwise |= Q(**{f"{self.field}__regex": _EXPONENT})
-        return parts | otherwise
+        return Q(**{f"{self.field}__isnull": False}) & (parts | otherwise)
 
     def holds(self, text: str | None) -> bool:
         """Tell whether a payload, or for a state a snapshot, meets the condition."""
         try:
             parsed = json.loads(text or "")
             if self.field == "state":
-                return any(frame["state"] == self.value for frame in parsed["frames"])
-            value = _value_at(parsed, self.path)
+                return self._holds_for_states([frame["state"] for frame in parsed["frames"]])
+            return self._compares(_value_at(parsed, self.path))
         except (ValueError, LookupError, TypeError, RecursionError):
             return False
-        return _is_same(value, self.value) or (self.or_text is not None and value == self.or_text)
+
+    def _holds_for_states(self, states: Sequence[str]) -> bool:
+        if self.operator is Operator.DIFFERS:
+            return self.value not in states
+        return any(self._compares(state) for state in states)
+
+    def _compares(self, value: Any) -> bool:
+        match self.operator:
+            case Operator.EQUALS:
+                return self._equals(value)
+            case Operator.DIFFERS:
+                return not self._equals(value)
+            case Operator.CONTAINS:
+                text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                return (self.or_text or str(self.value)).casefold() in text.casefold()
+            case _:
+                return _is_ordered(value, self.operator, self.value)
+
+    def _equals(self, value: Any) -> bool:
+        same = _is_same(value, self.value)
+        return same or (self.or_text is not None and value == self.or_text)
+
+    def meets(self, shown: Mapping[str, str | None], stored: Mapping[str, str | None]) -> bool:
+        """Tell of texts as they may be read, and as they are stored, without the database.
+
+        Where the two differ in what the condition compares, it is hidden and meets nothing. What
+        is never hidden is left to the database.
+        """
+        column = COLUMNS.get(self.field, self.field)
+        if column not in shown or self.field in HISTORY:
+            return True
+        text, original = shown[column], stored[column]
+        if self.path:
+            return _same_at(self.path, text, original) and self.holds(text)
+        if self.field == "state":
+            return self.holds(text)
+        if text is None or (text != original and self.operator is not Operator.CONTAINS):
+            return False
+        if self.operator is Operator.CONTAINS:
+            return str(self.value).lower() in text.lower()
+        return (text == self.value) is (self.operator is Operator.EQUALS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +215,27 @@ class PayloadSearch:
         return all_hold
 
     @property
+    def started(self) -> Q:
+        """Return the conditions on the start alone, which the index of every list has in order."""
+        all_hold = Q()
+        for condition in self.conditions:
+            if condition.field in ("started", "age"):
+                all_hold &= condition.sieve
+        return all_hold
+
+    @property
     def inner(self) -> tuple[SearchCondition, ...]:
-        """Return the conditions of which the database is not sure."""
-        return tuple(condition for condition in self.conditions if condition.field not in _PLAIN)
+        """Return the conditions on a payload or a snapshot of which the database is not sure."""
+        return tuple(
+            condition
+            for condition in self.conditions
+            if not condition.sure and condition.field not in HISTORY
+        )
+
+    @property
+    def events(self) -> tuple[SearchCondition, ...]:
+        """Return the conditions on what the histories say."""
+        return tuple(condition for condition in self.conditions if condition.field in HISTORY)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -113,13 +246,22 @@ class PayloadSearch:
         """Tell whether there is a condition on a field."""
         return any(condition.field == field for condition in self.conditions)
 
-    def holds(self, row: Mapping[str, str | None]) -> bool:
-        """Tell of an execution's texts whether everything holds, without asking the database."""
-        for condition in self.conditions:
-            text = row[COLUMNS.get(condition.field, condition.field)]
-            if text != condition.value if condition.field in _PLAIN else not condition.holds(text):
-                return False
-        texts = [(row[name] or "").lower() for name in ANYWHERE]
+    def may_have_status(self, status: str) -> bool:
+        """Tell whether executions with a status can match the conditions on it."""
+        return all(
+            (condition.value == status) is (condition.operator is Operator.EQUALS)
+            for condition in self.conditions
+            if condition.field == "status"
+        )
+
+    def holds(self, shown: Mapping[str, str | None], stored: Mapping[str, str | None]) -> bool:
+        """Tell of an execution's texts, as they may be read and as stored, if everything holds.
+
+        But for what is never hidden and for the histories, which others decide.
+        """
+        if not all(condition.meets(shown, stored) for condition in self.conditions):
+            return False
+        texts = [(shown[name] or "").lower() for name in ANYWHERE]
         return all(any(word.lower() in text for text in texts) for word in self.words)
 
     def checker(self) -> Callable[[Sequence[str | None]], bool]:
@@ -130,68 +272,11 @@ class PayloadSearch:
         return lambda texts: all(condition.holds(texts[place]) for condition, place in places)
 
 
-def parse_search(text: str) -> PayloadSearch:
-    """Read what was typed; raise ``ValueError`` with words for the reader."""
-    conditions: list[SearchCondition] = []
-    words: list[str] = []
-    for token in _TOKEN.finditer(text):
-        if token["field"]:
-            conditions.append(_condition(token))
-        elif token["word"] and "=" in token["word"]:
-            msg = f"Got “{visible_text(text[:60])}”, {_WANTED} and a value after it."
-            raise ValueError(msg)
-        else:
-            words.append(_unquoted(token["phrase"]) if token["phrase"] else token["word"])
-    return PayloadSearch(tuple(conditions), tuple(words))
-
-
-def _condition(token: re.Match[str]) -> SearchCondition:
-    field, path, value = token["field"], token["path"], token["value"]
-    if field in PAYLOADS and path:
-        return SearchCondition(field, _parse_path(path), *_parse_value(value))
-    if field in (*_PLAIN, "state") and not path:
-        return SearchCondition(field, (), _unquoted(value))
-    msg = f"Got “{visible_text((field + path)[:60])}”, {_WANTED}."
-    raise ValueError(msg)
-
-
-def _parse_path(path: str) -> tuple[str | int, ...]:
-    steps: list[str | int] = []
-    for step in re.findall(_STEP, path):
-        inner = step[1:] if step[0] == "." else step[1:-1]
-        steps.append(int(inner) if step[0] == "[" and inner.isdecimal() else _unquoted(inner))
-    return tuple(steps)
-
-
-def _parse_value(text: str) -> tuple[Any, str | None]:
-    """Return the value meant, and the text that would do as well."""
-    if text.startswith('"'):
-        return _unquoted(text), None
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return text, None
-    return (text, None) if isinstance(value, list | dict) else (value, text)
-
-
-def _unquoted(text: str) -> str:
-    if not text.startswith('"'):
-        return text
-    try:
-        return str(json.loads(text))
-    except ValueError:
-        return text[1:-1]
-
-
 def _certain_texts(value: Any) -> tuple[str, ...]:
     """Return parts that every plain way of writing a value has."""
     if isinstance(value, float):
         return ()
-    return (value if isinstance(value, str) else _text(value),)
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value)
+    return (value if isinstance(value, str) else json.dumps(value),)
 
 
 def _value_at(value: Any, path: tuple[str | int, ...]) -> Any:
@@ -202,6 +287,40 @@ def _value_at(value: Any, path: tuple[str | int, ...]) -> Any:
     return value
 
 
+def _same_at(path: tuple[str | int, ...], shown: str | None, stored: str | None) -> bool:
+    """Tell whether the value at a path may be read."""
+    if shown == stored:
+        return True
+    try:
+        values = [_value_at(json.loads(text or ""), path) for text in (shown, stored)]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return False
+    return bool(values[0] == values[1])
+
+
 def _is_same(value: Any, expected: Any) -> bool:
     """Compare as JSON does: a number is no boolean."""
     return isinstance(value, bool) == isinstance(expected, bool) and bool(value == expected)
+
+
+def _is_ordered(value: Any, operator: Operator, limit: Any) -> bool:
+    """Compare number with number, else text with text, as dates of RFC 3339 are in order."""
+    if isinstance(value, str) and isinstance(limit, int | float):
+        value = _as_number(value)
+    if isinstance(value, bool) or isinstance(limit, bool):
+        return False
+    numbers = isinstance(value, int | float) and isinstance(limit, int | float)
+    if not numbers and not (isinstance(value, str) and isinstance(limit, str)):
+        return False
+    return bool(
+        (operator in (Operator.ABOVE, Operator.AT_LEAST) and value > limit)
+        or (operator in (Operator.BELOW, Operator.AT_MOST) and value < limit)
+        or (operator in (Operator.AT_LEAST, Operator.AT_MOST) and value == limit)
+    )
+
+
+def _as_number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

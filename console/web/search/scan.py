@@ -241,6 +241,7 @@ def _streams(
         rows = rows.filter(start_ms__gte=filters.since)
     if filters.until is not None:
         rows = rows.filter(start_ms__lte=filters.until)
+    rows = rows.filter(filters.find.started)
     statuses = _statuses(filters)
     return [rows] if statuses == STATUSES else [rows.filter(status=status) for status in statuses]
 
@@ -250,7 +251,8 @@ def _statuses(filters: ExecutionFilters) -> tuple[str, ...]:
 
     Only what ended badly has an error, and only what runs is in a state.
     """
-    possible = filters.statuses or STATUSES
+    possible: tuple[str, ...] = filters.statuses or STATUSES
+    possible = tuple(status for status in possible if filters.find.may_have_status(status))
     if filters.failure:
         possible = tuple(status for status in possible if status in failure_groups.STATUSES)
     if filters.error or filters.find.asks("error") or filters.find.asks("cause"):

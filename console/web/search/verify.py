@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from console.masking import masked_execution
 from console.models import Execution
-from console.web.search import failure_groups
+from console.web.search import failure_groups, history_search
 from console.web.search.query import ANYWHERE, COLUMNS, PAYLOADS
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ VERIFY_S = 2.0
 """For how long a page looks into executions at most."""
 _AT_ONCE = 2_000
 _MASKED_AT_ONCE = 200
+_HISTORIES_AT_ONCE = 50
 
 Key: TypeAlias = tuple[int, int]
 """Start (epoch ms) and number: the place of an execution in every list."""
@@ -31,7 +32,8 @@ Key: TypeAlias = tuple[int, int]
 
 def needs_verifying(project: Project, filters: ExecutionFilters) -> bool:
     """Tell whether the database alone cannot decide."""
-    return bool(filters.find.inner or filters.failure or reads_masked(project, filters))
+    find = filters.find
+    return bool(find.inner or find.events or filters.failure or reads_masked(project, filters))
 
 
 def reads_masked(project: Project, filters: ExecutionFilters) -> bool:
@@ -46,16 +48,21 @@ def verify_matches(
     passed: list[Key] = []
     until = time.monotonic() + VERIFY_S
     chunk = _MASKED_AT_ONCE if reads_masked(project, filters) else _AT_ONCE
+    chunk = _HISTORIES_AT_ONCE if filters.find.events else chunk
     for at in range(0, len(keys), chunk):
         numbers = [number for _, number in keys[at : at + chunk]]
         if filters.failure:
             alike = failure_groups.list_failures(project, numbers)
             numbers = [failure.number for failure in alike if failure.key == filters.failure]
+        for condition in filters.find.events:
+            numbers = history_search.matching_histories(project, numbers, condition)
         for key, holds in _load_texts(project, filters, numbers):
             if holds:
                 passed.append(key)
             if len(passed) == most or time.monotonic() > until:
                 return passed, key
+        if filters.find.events and time.monotonic() > until and at + chunk < len(keys):
+            return passed, keys[at + chunk - 1]
     return passed, None
 
 
@@ -74,8 +81,8 @@ def _load_texts(
     names = (*ANYWHERE, *(COLUMNS["state"],) * filters.find.asks("state"))
     rows_read = rows.values_list("start_ms", "pk", *names)
     for start, number, *texts in rows_read.iterator(chunk_size=100):
-        row = _masked_texts(dict(zip(names, texts, strict=True)), masks[number])
-        yield (start, number), _holds(filters, row)
+        stored = dict(zip(names, texts, strict=True))
+        yield (start, number), _holds(filters, _masked_texts(stored, masks[number]), stored)
 
 
 def _masked_texts(row: Mapping[str, str | None], mask: Mask) -> dict[str, str | None]:
@@ -90,7 +97,9 @@ def _masked_texts(row: Mapping[str, str | None], mask: Mask) -> dict[str, str | 
     }
 
 
-def _holds(filters: ExecutionFilters, row: Mapping[str, str | None]) -> bool:
+def _holds(
+    filters: ExecutionFilters, row: Mapping[str, str | None], stored: Mapping[str, str | None]
+) -> bool:
     if filters.error.lower() not in (row["error"] or "").lower():
         return False
-    return filters.find.holds(row)
+    return filters.find.holds(row, stored)

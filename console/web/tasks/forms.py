@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from console.web.core.forms import PageForm, TextField
+from console.store.people import approval_links
+from console.web.core.forms import OptionField, PageForm, PresenceField, TextField
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -17,6 +18,30 @@ class TaskForm(PageForm):
     output = TextField(strip=False, default="{}")
     error = TextField(strip=False)
     cause = TextField(strip=False)
+
+
+class AnswerForm(PageForm):
+    """An answer from the list. ``task``: number of the execution and of its task, ``7-12``."""
+
+    act = TextField(strip=False)
+    task = TextField(strip=False)
+    comment = TextField()
+
+
+class ApprovalForm(PageForm):
+    """The answer of somebody who has a link."""
+
+    act = TextField(strip=False)
+    name = TextField()
+    comment = TextField()
+
+
+class ApprovalLinkForm(PageForm):
+    """A link to make: for how many hours, what it says, and whether it shows the input."""
+
+    hours = OptionField(approval_links.HOURS, 24)
+    note = TextField(lines=True)
+    show = PresenceField()
 
 
 class ActivityForm(PageForm):

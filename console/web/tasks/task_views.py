@@ -8,23 +8,29 @@ from django.contrib import messages
 from django.http import Http404
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST
 
 from console.errors import ServiceError
 from console.masking import masked_execution
+from console.models import Execution
 from console.statuses import TaskKind
+from console.store.people import approval_links
 from console.store.tasks import manual
 from console.web.core import json_view
+from console.web.core.numbers import whole_number
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import waiting
-from console.web.tasks.forms import TaskForm
+from console.web.tasks import input_columns
+from console.web.tasks.forms import AnswerForm, ApprovalLinkForm, TaskForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
-    from console.models import Execution, TaskRow
+    from console.models import TaskRow
     from console.web.core.scope import Scope
 
+_LONGEST_COLUMNS = 400
+LINK_HOURS = {1: "1 hour", 24: "1 day", 168: "7 days"}
 _ACTIONS = {
     "complete": ("SendTaskSuccess", "The task was completed."),
     "fail": ("SendTaskFailure", "The task was failed."),
@@ -33,16 +39,54 @@ _ACTIONS = {
 }
 
 
-@require_safe
+@require_http_methods(["GET", "POST"])
 def task_list(request: HttpRequest) -> HttpResponse:
-    """Answer ``/tasks/``: all open tasks, the longest waiting first."""
+    """Answer ``/tasks/``: all open tasks, the longest waiting first; a POST answers one."""
+    scope = scope_of(request)
+    if request.method == "POST":
+        return _answer_in_list(request, scope)
     filters = waiting.TaskFilters.of(request.GET)
+    tasks = waiting.list_open_tasks(scope, filters)
+    typed = request.GET.get("columns", "")[:_LONGEST_COLUMNS]
+    paths, problem = input_columns.read_columns(typed)
     context = {
         "section": "tasks",
         "tab": "tasks",
-        "tasks": waiting.list_open_tasks(scope_of(request), filters),
+        "tasks": tasks,
+        "typed_columns": typed,
+        "paths": paths,
+        "columns_problem": problem,
+        "values": input_columns.input_values(scope.project, tasks.rows, paths),
+        "answers": True,
     }
-    return render(request, "tasks/task_list.html", context)
+    return render(request, "tasks/task_list.html", context, status=422 if problem else 200)
+
+
+def _answer_in_list(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Approve or reject a task, and lead back to the same list."""
+    sent = AnswerForm(request.POST).values
+    if sent["act"] not in ("approve", "reject"):
+        raise Http404("The list approves and rejects tasks.")
+    approve = sent["act"] == "approve"
+    require(scope, "SendTaskSuccess" if approve else "SendTaskFailure")
+    number, _, task = sent["task"].partition("-")
+    rows = Execution.objects.filter(project=scope.project, pk=whole_number(number) or 0)
+    execution = rows.select_related("definition", "runrow").first()
+    if execution is None:
+        raise Http404("There is no such task.")
+    execution.project = scope.project
+    try:
+        approval_links.answer_task(
+            *(execution, whole_number(task) or 0, actor_of(scope)),
+            approve=approve,
+            comment=sent["comment"],
+        )
+    except ServiceError as refused:
+        messages.error(request, f"{execution.name}: {refused.message}")
+    else:
+        done = "approved" if approve else "rejected"
+        messages.success(request, f"The task of {execution.name} was {done}.")
+    return redirect(request.get_full_path())
 
 
 @require_http_methods(["GET", "POST"])
@@ -98,6 +142,35 @@ def _run_action(
     return ""
 
 
+@require_POST
+def make_link(
+    request: HttpRequest, machine_name: str, execution_name: str, number: int
+) -> HttpResponse:
+    """Make a link for an approver without an account, and show it once."""
+    scope = scope_of(request)
+    require(scope, approval_links.ACTION)
+    execution = scope.own_execution(machine_name, execution_name)
+    row = manual.find_task(execution, number)
+    if row is None:
+        raise Http404(f"This execution has no task {number}.")
+    sent = ApprovalLinkForm(request.POST).values
+    try:
+        token = approval_links.create_approval_link(
+            execution,
+            row.task,
+            sent["hours"],
+            actor_of(scope),
+            note=sent["note"],
+            with_input=sent["show"],
+        )
+    except ServiceError as refused:
+        return _render_page(
+            request, machine_name, execution, row, status=422, problem=refused.message
+        )
+    made = request.build_absolute_uri(reverse("approval", args=[token]))
+    return _render_page(request, machine_name, execution, row, made=made, hours=sent["hours"])
+
+
 def _region_query(scope: Scope) -> str:
     return f"?region={scope.region}" if scope.elsewhere else ""
 
@@ -128,6 +201,8 @@ def _render_page(
         "output": sent["output"],
         "error": sent["error"],
         "cause_text": sent["cause"],
+        "may_link": scope_of(request).may(approval_links.ACTION),
+        "choices": LINK_HOURS,
         **more,
     }
     return render(request, "tasks/task.html", context, status=status)

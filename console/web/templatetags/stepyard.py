@@ -17,7 +17,8 @@ from django.utils.safestring import SafeString, mark_safe
 
 from console import clock
 from console.integrations import redaction
-from console.models import StateMachine
+from console.models import Alarm, StateMachine
+from console.statuses import AlarmState
 from console.store.executions import imports, redrive
 from console.web.core import cli_commands, columns, formatting
 from console.web.core.scope import scope_of
@@ -105,6 +106,13 @@ def column_words(context: Context, table: str) -> list[tuple[str, str, bool]]:
     """Return key and word of a table's columns, and whether its reader sees them."""
     shown = context["columns"][table]
     return [(key, word, key in shown) for key, word in columns.TABLES[table].words.items()]
+
+
+@register.simple_tag
+def alarmed(machine: StateMachine) -> list[Alarm]:
+    """Return the alarms of a state machine that are in alarm, the first ones."""
+    rows = Alarm.objects.filter(machine=machine, state=AlarmState.ALARM)
+    return list(rows.order_by("-state_ms")[:5])
 
 
 @register.filter

@@ -11,6 +11,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from engine.data.expression import EvaluationScope, Json
+from engine.data.result_types import unexpected_type_error
 from engine.errors import DATA_LIMIT_EXCEEDED, InterpreterError, StatesError
 from engine.language.model import QueryLanguage, TaskKind
 from engine.runtime import commands, flow, messages
@@ -19,7 +20,7 @@ from engine.runtime.payload import Payload, ensure_within_limit
 from engine.runtime.run import FramePhase
 from engine.runtime.states import map_items
 from engine.runtime.states.map_items import DatasetItem
-from engine.runtime.states.numbers import LARGEST, as_float, is_whole_number, unexpected_type_error
+from engine.runtime.states.numbers import LARGEST, as_float, is_whole_number
 from engine.runtime.turn import Turn
 
 if TYPE_CHECKING:

@@ -1,9 +1,16 @@
-"""Fail: it ends its line of control with an error; both of its texts are optional."""
+"""The Fail state: it ends its line of control with an error.
+
+Its Error and its Cause are both optional. ASL: a Fail state has neither Retry nor Catch of its own;
+those of a Parallel or Map around it may take the error.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine import jsontext
+from engine.data import jsonata
+from engine.data.result_types import unexpected_type_error
 from engine.errors import InterpreterError, StatesError
 from engine.runtime import flow
 
@@ -15,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def enter(turn: Turn, frame: Frame, state: Fail) -> None:
-    """End the line of control with the error; a Fail state has neither Retry nor Catch."""
+    """End the line of control with the error that the state's fields say."""
     error = _evaluate_text(turn, frame, state.error, "Error")
     cause = _evaluate_text(turn, frame, state.cause, "Cause")
     turn.end_line(frame, StatesError(error, cause))
@@ -24,10 +31,14 @@ def enter(turn: Turn, frame: Frame, state: Fail) -> None:
 def _evaluate_text(
     turn: Turn, frame: Frame, expression: Expression | None, field: str
 ) -> str | None:
+    """Return the value of a field, None without the field; raise unless it is a string."""
     if expression is None:
         return None
     value = expression.evaluate(flow.evaluation_scope(turn, frame, turn.input(frame).value))
-    if not isinstance(value, str):
-        msg = f"The {field} field of the Fail state does not evaluate to a string: {value!r}"
-        raise InterpreterError(msg)
-    return value
+    if isinstance(value, str):
+        return value
+    if isinstance(expression, jsonata.Expression_):
+        raise unexpected_type_error(expression, field, "string", value)
+    shown = jsontext.dumps(value)
+    msg = f"The {field} field of the Fail state does not evaluate to a string: {shown}"
+    raise InterpreterError(msg)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.data.expression import ROOT, Json
+from engine.data.result_types import unexpected_type_error
 from engine.errors import InterpreterError, QueryEvaluationError
 from engine.language.model import QueryLanguage
 from engine.runtime import flow
 from engine.runtime.payload import Payload
-from engine.runtime.states.numbers import LARGEST, is_whole_number, unexpected_type_error
+from engine.runtime.states.numbers import LARGEST, is_whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

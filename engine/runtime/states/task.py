@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import jsontext
 from engine.data.expression import EvaluationScope
+from engine.data.result_types import unexpected_type_error
 from engine.errors import (
     HEARTBEAT_TIMEOUT,
     TIMEOUT,
@@ -31,7 +32,7 @@ from engine.runtime import commands, flow, messages
 from engine.runtime.context import context_object
 from engine.runtime.payload import Payload, ensure_within_limit
 from engine.runtime.run import FramePhase
-from engine.runtime.states.numbers import LARGEST, is_whole_number, unexpected_type_error
+from engine.runtime.states.numbers import LARGEST, is_whole_number
 from engine.runtime.tokens import task_token
 
 if TYPE_CHECKING:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from engine import jsontext
 from engine.data.expression import ABSENT, Json
+from engine.data.result_types import unexpected_type_error
 from engine.errors import InterpreterError, QueryEvaluationError
 from engine.language.model import QueryLanguage
 from engine.runtime import flow
 from engine.runtime.run import FramePhase
-from engine.runtime.states.numbers import is_whole_number, unexpected_type_error
+from engine.runtime.states.numbers import is_whole_number
 
 if TYPE_CHECKING:
     from engine.language.model import Wait

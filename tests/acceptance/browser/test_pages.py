@@ -49,6 +49,17 @@ def paths(server: Server) -> dict[str, str]:
     spread = create(server, over(waits(600)))
     running_map = start(server, spread, list(range(70)))
     arn = f"arn:aws:states:us-east-1:123456789012:execution:{machine}"
+    server.client("cloudwatch").put_metric_alarm(
+        AlarmName=f"{machine} fails",
+        Namespace="AWS/States",
+        MetricName="ExecutionsFailed",
+        Dimensions=[{"Name": "StateMachineArn", "Value": arn.replace("execution", "stateMachine")}],
+        Statistic="Sum",
+        Period=60,
+        EvaluationPeriods=1,
+        Threshold=0,
+        ComparisonOperator="GreaterThanThreshold",
+    )
     return {
         "overview": "/",
         "project settings": "/settings/",
@@ -76,6 +87,13 @@ def paths(server: Server) -> dict[str, str]:
         "compare": f"/compare/?a={arn}:run&b={arn}:other",
         "compare form": "/compare/",
         "failures": "/failures/",
+        "search that finds nothing": "/executions/?find=caught+%3D+Nobody+duration+%3E+9d",
+        "execution tree": f"{running_map}tree/",
+        "alarms": "/alarms/",
+        "tasks": "/tasks/?columns=order.id",
+        "tasks with a bad column": "/tasks/?columns=a+b",
+        "approval that is closed": "/approval/none/",
+        "machine's alarms": f"/machines/{machine}/alarms/",
         "execution": running,
         "step": f"{running}?step=Nap",
         "event": f"{running}events/1/",

@@ -51,6 +51,137 @@ def test_an_update_that_changes_nothing_answers_the_current_revision(world: Worl
     assert same["revisionId"] == changed["revisionId"]
 
 
+def test_an_update_of_the_encryption_alone_is_one(world: World) -> None:
+    """The documentation names it among what UpdateStateMachine changes."""
+    arn = world.fresh(PASS)
+    key = {"type": "CUSTOMER_MANAGED_KMS_KEY", "kmsKeyId": "alias/k"}
+    changed = world.ask("UpdateStateMachine", stateMachineArn=arn, encryptionConfiguration=key)
+    assert "revisionId" in changed
+    described = world.ask("DescribeStateMachine", stateMachineArn=arn)
+    assert described["encryptionConfiguration"]["kmsKeyId"] == "alias/k"
+
+
+def test_an_alias_points_to_versions_of_its_own_machine(world: World) -> None:
+    """A version of another machine is refused, and nothing changes: it became version 1 here."""
+    own, foreign = (
+        world.ask("PublishStateMachineVersion", stateMachineArn=world.create(name, PASS))
+        for name in ("own", "foreign")
+    )
+    routing = [{"stateMachineVersionArn": own["stateMachineVersionArn"], "weight": 100}]
+    alias = world.ask("CreateStateMachineAlias", name="live", routingConfiguration=routing)
+    arn = alias["stateMachineAliasArn"]
+    wrong = [{"stateMachineVersionArn": foreign["stateMachineVersionArn"], "weight": 100}]
+    with pytest.raises(ValidationException, match="versions of one state machine"):
+        world.ask("UpdateStateMachineAlias", stateMachineAliasArn=arn, routingConfiguration=wrong)
+    described = world.ask("DescribeStateMachineAlias", stateMachineAliasArn=arn)
+    assert described["routingConfiguration"] == routing
+
+
+@pytest.mark.parametrize("percentage", [-1, -0.1, 100.1, 101])
+def test_a_tolerated_percentage_is_one(world: World, percentage: float) -> None:
+    """A Map Run took -1, and failed at once."""
+    with pytest.raises(ValidationException, match="'toleratedFailurePercentage' failed to satisfy"):
+        world.ask(
+            "UpdateMapRun",
+            mapRunArn="arn:aws:states:us-east-1:123456789012:mapRun:m/l:r",
+            toleratedFailurePercentage=percentage,
+        )
+
+
+def test_a_worker_has_a_name_of_at_most_80_characters(world: World) -> None:
+    """GetActivityTask has no InvalidName."""
+    with pytest.raises(ValidationException, match="'workerName' failed to satisfy constraint"):
+        world.ask("GetActivityTask", activityArn=world.activity, workerName="w" * 81)
+
+
+def test_versions_of_a_machine_that_is_not_there_are_an_invalid_arn(world: World) -> None:
+    """ListStateMachineVersions has no StateMachineDoesNotExist."""
+    with pytest.raises(ServiceError) as refused:
+        world.ask("ListStateMachineVersions", stateMachineArn=f"{world.fresh(PASS)}-gone")
+    assert refused.value.code == "InvalidArn"
+
+
+@pytest.mark.parametrize(
+    "operation", ["StartExecution", "DescribeStateMachine", "DeleteStateMachine"]
+)
+def test_the_arn_of_a_role_is_no_label_of_a_map(world: World, operation: str) -> None:
+    """It has a slash, too."""
+    with pytest.raises(ServiceError) as refused:
+        world.ask(operation, stateMachineArn=ROLE)
+    assert (refused.value.code, str(refused.value)) == ("InvalidArn", f"Invalid Arn: '{ROLE}'")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "{",
+            (
+                "Unexpected end-of-input: expected close marker for Object (start marker at "
+                '[Source: (String)"{"; line: 1, column: 1])'
+            ),
+        ),
+        ('{"a":', "Unexpected end-of-input within/between Object entries"),
+        ("[1,", "Unexpected end-of-input within/between Array entries"),
+        ('{"a', "Unexpected end-of-input in field name"),
+        ('"a', "Unexpected end-of-input: was expecting closing quote for a string value"),
+        (
+            "[1 2]",
+            "Unexpected character ('2' (code 50)): was expecting comma to separate Array entries",
+        ),
+        (
+            '{"a" 1}',
+            (
+                "Unexpected character ('1' (code 49)): was expecting a colon to separate field "
+                "name and value"
+            ),
+        ),
+        (
+            '{"a":1,}',
+            (
+                "Unexpected character ('}' (code 125)): was expecting double-quote to start "
+                "field name"
+            ),
+        ),
+        (
+            "[1,]",
+            (
+                "Unexpected character (']' (code 93)): expected a valid value (JSON String, "
+                "Number, Array, Object or token 'null', 'true' or 'false')"
+            ),
+        ),
+        (
+            "[1}",
+            (
+                "Unexpected close marker '}': expected ']' (for Array starting at [Source: "
+                '(String)"[1}"; line: 1, column: 1])'
+            ),
+        ),
+        ('"\\x"', "Unrecognized character escape 'x' (code 120)"),
+        (
+            '"\\u12"',
+            (
+                "Unexpected character ('\"' (code 34)): expected a hex-digit for character "
+                "escape sequence"
+            ),
+        ),
+        (
+            '"\x01"',
+            (
+                "Illegal unquoted character ((CTRL-CHAR, code 1)): has to be escaped using "
+                "backslash to be included in string value"
+            ),
+        ),
+        ("01", "Invalid numeric value: Leading zeroes not allowed"),
+    ],
+)
+def test_wrong_json_is_described_as_jackson_does(world: World, text: str, message: str) -> None:
+    """The service's parser: its recorded messages are among them."""
+    with pytest.raises(ServiceError) as refused:
+        world.ask("StartExecution", stateMachineArn=world.fresh(PASS), input=text)
+    assert str(refused.value) == f"Invalid State Machine Execution Input: '{message}'"
+
+
 def test_creating_again_leaves_the_tags_alone(world: World) -> None:
     """A machine or activity that is there keeps its tags, whatever the call names."""
     old, new = [{"key": "team", "value": "a"}], [{"key": "team", "value": "b"}]
@@ -293,3 +424,11 @@ def test_a_start_without_a_name_gets_one_that_can_be_repeated(given: dict[str, A
     asked = aws.build_request(task)
     assert isinstance(asked, aws.Request)
     assert asked.sent == {"stateMachineArn": arn, "name": "the-key"}
+
+
+def test_executions_of_nothing_are_refused_in_the_words_of_the_service(world: World) -> None:
+    """Others have met the error on AWS."""
+    with pytest.raises(
+        ValidationException, match=r"^Must provide a StateMachine ARN or MapRun ARN$"
+    ):
+        world.ask("ListExecutions")

@@ -228,6 +228,7 @@ def test_every_code_is_one_of_aws() -> None:
         ErrorCode.InvalidSignatureException: "a signature of another request or key",
         ErrorCode.MissingAuthenticationTokenException: "no signature",
         ErrorCode.RequestEntityTooLargeException: "a body beyond the limit",
+        ErrorCode.ServiceUnavailable: "too much at once: a common error, of HTTP 503",
         ErrorCode.SerializationException: "a body that is not an object of the protocol",
         ErrorCode.UnknownOperationException: "an action that the service does not have",
         ErrorCode.UnrecognizedClientException: "an unknown access key",

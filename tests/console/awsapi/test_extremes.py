@@ -13,7 +13,7 @@ from console.awsapi.operations.call import Call, Later
 from console.errors import ServiceError
 from console.models import Execution, MapRun, TaskRow
 from console.store.db.audit import Actor
-from console.store.db.pending import Pending, settled
+from console.store.db.writer import Pending, settled
 from console.store.map_runs import map_runs
 from tests.console.awsapi.world import MAP, World, definition
 from tests.console.store.helpers import PASS, REGION, ROLE, drain

@@ -11,7 +11,7 @@ from console.awsapi import services, shapes
 from console.awsapi.operations.call import Call, Later
 from console.models import Execution, Membership, Project, Role, StateMachine
 from console.store.db.audit import Actor
-from console.store.db.pending import Pending
+from console.store.db.writer import Pending
 from tests.console.store.helpers import PASS, ROLE, WAIT, WORK, drain
 
 MODEL = shapes.service_model()

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import engine
 from console import clock
 from console.metrics import cost
 from console.models import Execution, Price
 from console.store.executions import redrive
 from console.store.machines import machines
+from console.store.state import step_rows
 from console.web.execution.page_parts import ending_context
 from console.web.history.traces import open_trace
 from tests.console.store.helpers import (
@@ -27,9 +29,12 @@ from tests.console.store.helpers import (
     one,
     start,
 )
+from tests.console.web.conftest import signed_in
 
 if TYPE_CHECKING:
     from console.models import Project
+
+__all__ = ["signed_in"]
 
 
 def test_the_end_of_a_run_is_a_transition(project: Project) -> None:
@@ -174,6 +179,50 @@ def test_a_price_of_the_table_wins(project: Project) -> None:
     got = cost.cost_of_execution(drain(start(create(project, PASS))), made=1)
     assert got.dollars == 2
     assert (got.rate.as_of, got.rate.source) == ("2027-01-01", "me")
+
+
+HARNESS = one(
+    "H",
+    Type="Task",
+    Resource="arn:aws:states:::bedrockagentcore:invokeHarness",
+    Parameters={
+        "HarnessArn": "arn:aws:bedrock-agentcore:us-east-1:123456789012:harness/H-abcdef1234",
+        "RuntimeSessionId": "session-of-at-least-thirty-three-characters",
+        "Messages": [],
+    },
+)
+USAGE = '{"Usage": {"InputTokens": 1000, "OutputTokens": 200, "TotalTokens": 1200}}'
+
+
+@pytest.mark.parametrize(
+    ("output", "tokens", "dollars"),
+    [
+        (USAGE, (1000, 200), Decimal("0.006")),
+        ('{"Usage": {"InputTokens": "many", "OutputTokens": -1}}', (0, 0), 0),
+        ('"a text"', (0, 0), 0),
+    ],
+)
+def test_tokens_of_agents_have_a_price(
+    signed_in: Any, project: Project, output: str, tokens: tuple[int, int], dollars: Decimal
+) -> None:
+    """Of the execution and of its machine; what no harness answers counts nothing."""
+    machine = create(project, HARNESS)
+    execution = drain(start(machine))
+    details = {"output": output, "resource": "invokeHarness", "resourceType": "bedrockagentcore"}
+    step_rows.append_events(
+        execution.pk,
+        [engine.Event(90, 89, 0, "TaskSucceeded", details, "H")],
+    )
+    got = cost.cost_of_execution(execution, made=0)
+    assert (got.tokens.whole, got.dollars) == (tokens, dollars)
+    assert ("Agents read 1,000 tokens and wrote 200." in got.about) == bool(dollars)
+    moment = execution.start_ms
+    of_all, month, _ = cost.costs_of_machine(machine, moment, moment + 1)
+    transition = cost.read_rates()["standard_transition"].dollars
+    assert (of_all.tokens.whole, of_all.dollars) == (tokens, dollars + transition)
+    assert month.dollars > dollars
+    page = signed_in("editor").get("/machines/machine/metrics/").content.decode()
+    assert ("1,000 tokens" in page) == bool(dollars)
 
 
 @pytest.mark.parametrize(("size", "billed"), [(1, 64), (62.85, 64), (64, 64), (64.1, 128)])

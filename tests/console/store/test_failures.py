@@ -7,8 +7,8 @@ import json
 import pytest
 
 import engine
+from console.fast_path.rows import storable
 from console.models import Execution, HistoryEvent, InboxMessage, Project, RunRow, RunValue
-from console.store.db.texts import storable
 from console.store.db.writer import write
 from console.store.executions import engine_failures, redrive, step
 from console.store.executions.stop import stop_execution

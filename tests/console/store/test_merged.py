@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -13,14 +14,28 @@ from django.db import OperationalError, connection
 
 import engine
 from console.errors import ServiceError
-from console.models import Execution, HistoryEvent, InboxMessage, RunRow, Timer
-from console.store.db import merged, recording, writer
+from console.fast_path import rows
+from console.models import (
+    EventRule,
+    Execution,
+    HistoryEvent,
+    InboxMessage,
+    MapRun,
+    OutboxEvent,
+    RunRow,
+    Timer,
+)
+from console.store.db import merged, writer
+from console.store.events import outbox
 from console.store.executions import start as start_module
 from console.store.executions import step
 from console.store.state import inbox
+from console.store.tasks import activities, claim, complete
 from tests.console.store.helpers import (
+    ACTIVITY,
     PASS,
     WAIT,
+    WORK,
     assert_nothing_wrong,
     create,
     drain,
@@ -42,6 +57,7 @@ TWO_WAITS = {
         "Second": {"Type": "Wait", "Seconds": 3600, "End": True},
     },
 }
+FAIL = {"StartAt": "F", "States": {"F": {"Type": "Fail"}}}
 AWKWARD = '{"a": "\\"quoted\\" \\\\ {braces}, NULL \\n \u00fc \U0001f600"}'
 
 
@@ -52,21 +68,21 @@ def own_connection() -> Iterator[None]:
     connection.close()
 
 
-def recorded_step(execution: Execution) -> recording.Recorded:
+def recorded_step(execution: Execution) -> rows.Recorded:
     """Return what the next step of an execution would write."""
     loaded = step.load_step(execution.pk)
     assert loaded is not None
     steps = step.advance_run(loaded)
     step._ask_ahead(loaded)
-    change = recording.record(lambda: step.commit_step(loaded, steps))
+    change = rows.record(lambda: step.commit_step(loaded, steps))
     assert change is not None
     return change
 
 
-def recorded_start(project: Project, machine: Any, name: str) -> recording.Recorded:
+def recorded_start(project: Project, machine: Any, name: str) -> rows.Recorded:
     """Return what a start would write."""
     del project
-    change = recording.record(start_module.pending_start(machine, name=name, ahead=True)._change)
+    change = rows.record(start_module.pending_start(machine, name=name, ahead=True)._change)
     assert change is not None
     return change
 
@@ -114,7 +130,7 @@ def test_a_statement_that_fails_writes_nothing_of_any(project: Project) -> None:
     machine = create(project, PASS)
     executions = [start(machine) for _ in range(2)]
     changes = [recorded_step(execution) for execution in executions]
-    doubled = merged.inserting("console_timer", "execution_id, name, due_ms")
+    doubled = rows.inserting("console_timer", "execution_id, name, due_ms")
     changes[0].add(doubled, [(executions[0].pk, "t", 1), (executions[0].pk, "t", 1)])
     failed = merged.commit(changes)
     assert sorted(failed) == [0, 1]
@@ -207,10 +223,10 @@ def test_texts_come_back_as_they_were(project: Project) -> None:
     """Quotes, backslashes, braces, NULL and what is outside of ASCII."""
     execution = start(create(project, one("T", **function("f"))))
     execution.input = AWKWARD
-    rows = [(execution.pk, "Stop", AWKWARD, 1), (execution.pk, "Stop", "", 2)]
-    change = recording.Recorded()
-    statement = merged.inserting("console_inboxmessage", "execution_id, kind, body, created_ms")
-    change.add(statement, rows)
+    messages = [(execution.pk, "Stop", AWKWARD, 1), (execution.pk, "Stop", "", 2)]
+    change = rows.Recorded()
+    statement = rows.inserting("console_inboxmessage", "execution_id, kind, body, created_ms")
+    change.add(statement, messages)
     assert merged.commit([change]) == {}
     stored = InboxMessage.objects.order_by("created_ms").values_list("body", flat=True)
     assert list(stored) == [AWKWARD, ""]
@@ -227,12 +243,12 @@ def test_nobody_waits_for_the_keys_of_another(monkeypatch: pytest.MonkeyPatch) -
             silent.wait(30)
         return [next(keys)]
 
-    monkeypatch.setattr(merged, "_take_keys", take)
+    monkeypatch.setattr(rows, "_take_keys", take)
     with ThreadPoolExecutor(2) as threads:
 
         def ask(name: str) -> int:
             threading.current_thread().name = name
-            return merged.next_key("nowhere", "id")
+            return rows.next_key("nowhere", "id")
 
         first = threads.submit(ask, "silent")
         assert asked.wait(30)
@@ -244,10 +260,10 @@ def test_nobody_waits_for_the_keys_of_another(monkeypatch: pytest.MonkeyPatch) -
 def test_an_answer_that_cannot_be_made_ends_no_other(project: Project) -> None:
     """The thread that commits goes on, and the others get their answers."""
     execution = start(create(project, PASS))
-    wrong, right = recording.Recorded(), recorded_step(execution)
-    wrong.result = recording.Late(lambda returned: returned["nothing"])
+    wrong, right = rows.Recorded(), recorded_step(execution)
+    wrong.result = rows.Late(lambda returned: returned["nothing"])
     futures: list[Future[Any]] = [Future(), Future()]
-    assert writer._commit_changes([*zip((wrong, right), futures, strict=True)]) == []
+    assert merged.commit_changes([*zip((wrong, right), futures, strict=True)]) == []
     assert isinstance(futures[0].exception(1), KeyError)
     assert futures[1].result(1) is None
     execution.refresh_from_db()
@@ -257,9 +273,9 @@ def test_an_answer_that_cannot_be_made_ends_no_other(project: Project) -> None:
 def test_what_asks_the_database_is_not_recorded(project: Project) -> None:
     """Neither by a query of the ORM, nor by a row lock, nor by a cursor."""
     start(create(project, WAIT))
-    assert recording.record(RunRow.objects.count) is None
-    assert recording.record(lambda: RunRow.objects.select_for_update().first()) is None
-    assert recording.record(lambda: RunRow.objects.update(failures=7)) is None
+    assert rows.record(RunRow.objects.count) is None
+    assert rows.record(lambda: RunRow.objects.select_for_update().first()) is None
+    assert rows.record(lambda: RunRow.objects.update(failures=7)) is None
     assert set(RunRow.objects.values_list("failures", flat=True)) == {0}
 
 
@@ -270,3 +286,89 @@ def _address() -> dict[str, Any]:
         "user": settings["USER"],
         "dbname": settings["NAME"],
     }
+
+
+# -- what commits with others ----------------------------------------------------------------------
+
+
+def test_children_of_map_runs_are_counted_together(project: Project) -> None:
+    """Each Map Run gets the sum of its own, by one statement."""
+    passes, fails = create(project, PASS), create(project, FAIL, "fails")
+    parent = start(create(project, WAIT, "parent"))
+    map_runs = [map_run(parent, task) for task in (1, 2)]
+    executions = [start(machine) for machine in (passes, passes, fails, passes, fails)]
+    for number, execution in enumerate(executions):
+        execution.map_run = map_runs[number // 3]
+        execution.save()
+    assert merged.commit([recorded_step(execution) for execution in executions]) == {}
+    counted = MapRun.objects.order_by("task").values_list("succeeded", "failed", "aborted")
+    assert list(counted) == [(2, 1, 0), (1, 1, 0)]
+
+
+def map_run(parent: Execution, task: int) -> MapRun:
+    """Return a Map Run."""
+    return MapRun.objects.create(
+        parent=parent,
+        task=task,
+        arn=f"{parent.arn}/{task}",
+        state_machine_arn=f"{parent.state_machine_arn}/label",
+        definition_id=parent.definition_id,
+        total=3,
+        start_ms=1,
+    )
+
+
+def test_the_event_of_an_end_is_written_with_others(project: Project) -> None:
+    """It says what the one says that a step makes which is written by itself."""
+    EventRule.objects.create(
+        project=project, arn="rule", name="rule", region="us-east-1", pattern="{}", created_ms=1
+    )
+    outbox.forget_rules()
+    machine = create(project, one("P", Type="Pass", Result={"a": "b"}))
+    executions = [start(machine, number) for number in range(3)]
+    OutboxEvent.objects.all().delete()
+    alone = executions.pop()
+    drain_alone(alone)
+    assert merged.commit([recorded_step(execution) for execution in executions]) == {}
+    bodies = [json.loads(event.body) for event in OutboxEvent.objects.order_by("pk")]
+    assert [body["detail"].pop("executionArn") for body in bodies] == [
+        execution.arn for execution in (alone, *executions)
+    ]
+    details = [body["detail"] for body in bodies]
+    assert [detail["status"] for detail in details] == ["SUCCEEDED"] * 3
+    assert [detail["output"] for detail in details] == ['{"a":"b"}'] * 3
+    for detail in details:
+        assert detail.pop("stopDate") >= detail.pop("startDate")
+        assert detail.pop("name")
+        assert detail.pop("input") is not None
+    assert details[1:] == details[:1] * 2
+    outbox.forget_rules()
+
+
+def drain_alone(execution: Execution) -> None:
+    """Take a step whose change is not recorded."""
+    loaded = step.load_step(execution.pk)
+    assert loaded is not None
+    steps = step.advance_run(loaded)
+    writer.write(lambda: step.commit_step(loaded, steps))
+
+
+def test_an_outcome_by_its_token_is_written_with_others(project: Project) -> None:
+    """The second one of a task is refused, as if there were no merging."""
+    activities.create_activity(project, "us-east-1", "work")
+    executions = [start(create(project, WORK, f"works-{number}")) for number in range(2)]
+    for execution in executions:
+        drain(execution)
+    taken = [claim.take_activity_task(ACTIVITY) for _ in executions]
+    outcomes = [complete.pending_success(task.token, "1", project) for task in taken if task]
+    late = complete.pending_failure(taken[0].token, "Late", None, project) if taken[0] else None
+    changes = [rows.record(outcome._change) for outcome in outcomes]
+    assert late is not None
+    late_change = rows.record(late._change)
+    assert merged.commit([change for change in changes if change]) == {}
+    assert late_change is not None
+    assert list(merged.commit([late_change])) == [0]
+    with pytest.raises(ServiceError, match="Task Timed Out"):
+        late.now()
+    assert [drain(execution).status for execution in executions] == ["SUCCEEDED"] * 2
+    assert_nothing_wrong()

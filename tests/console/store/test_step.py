@@ -14,7 +14,7 @@ from console.store.executions import step
 from console.store.machines import machines
 from console.store.state import inbox
 from console.store.state.caches import Runs
-from console.store.state.values import StoredValues, save_values
+from console.store.state.step_rows import StoredValues, save_values
 from console.store.tasks import activities
 from tests.console.store.helpers import (
     PASS,

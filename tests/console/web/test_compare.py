@@ -51,7 +51,7 @@ def test_x1_one_field_of_the_input_sends_them_different_ways(
     assert (found.path, found.a, found.b, found.kind) == ("amount", "500", "5", "changed")
     differing = {row.name for row in answer.context["rows"] if row.differs}
     assert differing == {"Refuse", "Ship"}
-    assert ask(client, b, a).context["parting"].a == "Ship"
+    assert ask(client, b, a).context["divergence"].a == "Ship"
 
 
 def test_paths_that_end_or_stay_together(project: Project, client: Client) -> None:
@@ -63,7 +63,7 @@ def test_paths_that_end_or_stay_together(project: Project, client: Client) -> No
     c, d = (start(nap, name=name) for name in "cd")
     drain(c)
     shown = markup(ask(client, c, d))
-    assert "The paths part at once" in shown
+    assert "The paths part at the first state" in shown
     assert "A continued to<b><bdi>First</bdi></b>, B stopped there" in shown
 
 
@@ -76,8 +76,8 @@ def test_branches_are_compared_one_by_one(project: Project, client: Client) -> N
     a = drain(start(machine, {"amount": 1}, name="a"))
     b = drain(start(machine, {"amount": 1}, name="b"))
     c = drain(start(machine, {"amount": 999}, name="c"))
-    assert ask(client, a, b).context["parting"] is None
-    parting = ask(client, a, c).context["parting"]
+    assert ask(client, a, b).context["divergence"] is None
+    parting = ask(client, a, c).context["divergence"]
     assert (parting.at, parting.a, parting.b, parting.line) == ("X", "Ship", "Refuse", "a branch")
 
 

@@ -15,7 +15,8 @@ from console.store.executions.start import start_execution
 from console.store.executions.stop import stop_execution
 from console.web.core.formatting import DAY, HOUR, MINUTE
 from console.web.search import scan
-from console.web.search.filters import ExecutionFilters, parse_moment, parse_span
+from console.web.search.filters import ExecutionFilters
+from console.web.search.moments import parse_moment, parse_span
 from tests.console.store.helpers import PASS, WAIT, create, start
 from tests.console.web.helpers import MARKUP, text
 

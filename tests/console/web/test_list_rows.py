@@ -73,8 +73,8 @@ def test_the_filters_in_use_are_chips_with_a_way_out(project: Project, client: C
     [
         ("input.orderId = 4711", "input.orderId is 4711 (as a number, or the text “4711”)"),
         ('output.items[0].sku = "A 1"', 'output.items[0].sku is "A 1" (the whole text'),
-        ("state = Check order", 'A value with blanks needs quotes: state = "Check order"'),
-        ("state = Check order", 'running, and in the state "Check" now'),
+        ("error = Check order", 'A value with blanks needs quotes: error = "Check order"'),
+        ("state = Check order", 'running, and in the state "Check order" now'),
         ("late", "“late” somewhere in name, input, output, error or cause"),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 import engine
 from console.models import Execution, MapRun, Project, StateMachine, TaskRow
 from console.store.executions.stop import stop_execution
-from console.store.machines import definitions, machines
+from console.store.machines import machines
 from console.store.map_runs import map_runs
 from console.worker import Embedded
 from tests.console.store.helpers import (
@@ -216,7 +216,7 @@ def test_a_run_that_cannot_go_on_fails(
     inner = one("W", Type="Wait", Seconds=3600)
     execution = start(create(project, distributed(inner)), [1])
     if name == "begin":
-        monkeypatch.setattr(definitions, "keep_definition", broken)
+        monkeypatch.setattr(machines, "keep_definition", broken)
     else:
         monkeypatch.setattr(map_runs, "_too_many_failed", broken)
         drain(execution)

@@ -28,3 +28,14 @@ def test_a_signal_alone_is_what_the_release_before_understands() -> None:
     step = STEP, b"1", None
     assert _together([signal(1), later, step]) == [signal(1), later, step]
     assert _together([signal(1), signal(2), later, step])[:2] == [later, step]
+
+
+def test_steps_are_put_together() -> None:
+    """As signals that an execution can go on; one alone stays what it was."""
+    steps = [(STEP, str(number).encode(), None) for number in range(9)]
+    jobs = _together([*steps, signal(9)])
+    assert [name for name, _, _ in jobs] == [SIGNAL, SIGNALS, SIGNALS]
+    told = [json.loads(payload) for _, payload, _ in jobs[1:]]
+    assert told[0][0] == [["runnable"], [0]]
+    assert [values for share in told for _, values in share] == [[number] for number in range(9)]
+    assert _together(steps[:1]) == steps[:1]

@@ -296,3 +296,51 @@ def test_in_memory_runner_skips_time() -> None:
     result = engine.run(machine("W", W=wait, A=task(Retry=retry)), 5, {"A": flaky})
     assert (result.status, result.output) == ("SUCCEEDED", {"done": 5})
     assert result.slept == 3600 + 60 + 120
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "cause"),
+    [
+        (
+            "Fail",
+            {"Error": "{% 1 %}"},
+            (
+                "'1' specified for the field 'Error' returned an unexpected "
+                "result type. Expected 'string', but was 'number' for value: 1"
+            ),
+        ),
+        ("Wait", {"Seconds": "{% -1 %}"}, "Expected a non-negative integer, but was: -1"),
+        ("Wait", {"Seconds": "{% 1.5 %}"}, "Expected a non-negative integer, but was: 1.5"),
+        (
+            "Choice",
+            {"Choices": [{"Condition": "{% null %}", "Next": "S"}]},
+            "Expected 'boolean', but was 'null' for value: null",
+        ),
+    ],
+)
+def test_an_expression_of_the_wrong_type(kind: str, state: dict[str, Any], cause: str) -> None:
+    """Each field says what it wanted and got, as it is recorded of Items."""
+    more = {} if kind in ("Fail", "Choice") else {"End": True}
+    states = {"S": {"Type": kind, **state, **more}}
+    if kind == "Choice":
+        states["S"]["Default"] = "E"
+        states["E"] = {"Type": "Succeed"}
+    sim = Sim({"QueryLanguage": "JSONata", "StartAt": "S", "States": states})
+    assert sim.finish is not None
+    assert sim.finish.error == "States.QueryEvaluationError"
+    assert cause in str(sim.finish.cause)
+    assert "EvaluationFailed" in sim.types
+
+
+def test_what_a_fail_path_leads_to_is_shown_as_json() -> None:
+    """Where it is no text."""
+    sim = Sim(machine("F", F={"Type": "Fail", "ErrorPath": "$.e"}), {"e": {"a": None}})
+    assert sim.finish is not None
+    assert str(sim.finish.cause).endswith('does not evaluate to a string: {"a":null}')
+
+
+def test_literal_items_are_an_array() -> None:
+    """A text that is no expression was accepted, and failed when it ran."""
+    states = {"S": {"Type": "Map", "Items": "abc", "ItemProcessor": machine("P", P={"Type": "Pass"}), "End": True}}  # fmt: skip  # noqa: E501
+    with pytest.raises(engine.DefinitionError, match="'Items' must be an array or an expression"):
+        engine.parse(json.dumps({"QueryLanguage": "JSONata", "StartAt": "S", "States": states}))

@@ -9,7 +9,7 @@ from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 
-from console.fast_path import sql
+from console.fast_path import rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ _INSERT = "INSERT INTO console_project (name, account_id) VALUES (%s, %s)"
 
 def asked(statement: str, given: Sequence[Any] | None = None) -> list[Any]:
     """Return what a statement finds."""
-    with sql.cursor() as cursor:
+    with rows.open_cursor() as cursor:
         cursor.execute(statement, given)
         return list(cursor)
 
@@ -36,9 +36,9 @@ def test_it_takes_djangos_marks(project: Project) -> None:
 
 def test_it_tells_how_many_rows_there_were(project: Project) -> None:
     """Changed ones, one after the other, and the rest."""
-    with sql.cursor() as cursor:
-        rows = [("a", "111111111111"), ("b", "222222222222")]
-        cursor.executemany(_INSERT, rows)
+    with rows.open_cursor() as cursor:
+        projects = [("a", "111111111111"), ("b", "222222222222")]
+        cursor.executemany(_INSERT, projects)
         cursor.execute("UPDATE console_project SET name = name WHERE id <> %s", [project.pk])
         assert cursor.rowcount == 2
         cursor.execute("SELECT name FROM console_project ORDER BY name")

@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("console", "0042_machine_revisions"),
+        ("console", "0043_alarms"),
     ]
 
     operations = [

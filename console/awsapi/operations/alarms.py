@@ -1,0 +1,257 @@
+"""Keep alarms on metrics: CloudWatch's PutMetricAlarm, DescribeAlarms and what belongs to them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from console.awsapi import paging
+from console.awsapi.operations.call import seconds
+from console.awsapi.operations.cloudwatch import series_of
+from console.errors import ErrorCode, InvalidToken, ServiceError
+from console.metrics import tally
+from console.metrics.names import METRICS, NAMESPACE
+from console.statuses import AlarmComparison, AlarmKind, AlarmState, MissingData
+from console.store.events import alarms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.db.models import QuerySet
+
+    from console.awsapi.operations.call import Call, Later
+    from console.models import Alarm
+
+_PAGE = 50
+_DAY_S = 86_400
+_WEEK_S = 7 * _DAY_S
+_LONGEST = 1024
+_ACTIONS = ("AlarmActions", "OKActions", "InsufficientDataActions")
+_UNSERVED = (
+    *("Metrics", "ThresholdMetricId", "EvaluateLowSampleCountPercentile", "Tags"),
+    *("EvaluationCriteria", "EvaluationInterval"),
+)
+
+
+def put_metric_alarm(call: Call) -> dict[str, Any]:
+    """Answer PutMetricAlarm."""
+    params = call.params
+    _refuse_unserved(params)
+    for name in ("MetricName", "Namespace", "Period", "Threshold"):
+        if params.get(name) is None:
+            raise ServiceError(
+                ErrorCode.MissingParameter, f"The parameter {name} must be specified."
+            )
+    fields = _metric_fields(call) | _threshold_fields(params)
+    alarms.put_alarm(call.project, call.region, params["AlarmName"], fields, actor=call.actor)
+    return {}
+
+
+def _refuse_unserved(params: dict[str, Any]) -> None:
+    for name in _ACTIONS:
+        if params.get(name):
+            raise _refusal(
+                f"{name}: got {len(params[name])}, wanted none: a rule for the event 'CloudWatch"
+                " Alarm State Change' of 'aws.cloudwatch' sends to its targets"
+            )
+    for name in _UNSERVED:
+        if params.get(name):
+            raise _refusal(f"{name}: not served; an alarm looks at one metric of {NAMESPACE}")
+
+
+def _metric_fields(call: Call) -> dict[str, Any]:
+    """Return the columns that say which values an alarm looks at."""
+    params = call.params
+    plain, extended = params.get("Statistic"), params.get("ExtendedStatistic")
+    if bool(plain) == bool(extended):
+        raise ServiceError(
+            ErrorCode.InvalidParameterCombination,
+            "Exactly one of Statistic and ExtendedStatistic must be specified.",
+        )
+    statistic = str(plain or extended)
+    if not tally.is_statistic(statistic):
+        raise _refusal(f"The value {statistic} for parameter ExtendedStatistic is not supported")
+    series = series_of(call, params)
+    if series is None:
+        raise _refusal(
+            f"Got the metric {params['MetricName']} of {params['Namespace']} with"
+            f" {len(params.get('Dimensions') or [])} dimensions, wanted one of {NAMESPACE} with"
+            " its own: see ListMetrics"
+        )
+    if METRICS[series.metric].group == "gauges":
+        raise _refusal(
+            f"{series.metric} is kept for no minute but the present: no alarm can look at it"
+        )
+    machine = None
+    if METRICS[series.metric].group == "executions":
+        machine = call.project.statemachine_set.filter(arn=series.resource).first()
+    return {
+        "kind": AlarmKind.METRIC,
+        "machine": machine,
+        "metric": series.metric,
+        "resource": series.resource,
+        "also": series.also,
+        "dimensions": json.dumps(params.get("Dimensions") or []),
+        "statistic": statistic,
+        "unit": params.get("Unit") or "",
+    }
+
+
+def _threshold_fields(params: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns that say when an alarm is one."""
+    period, periods = params["Period"], params["EvaluationPeriods"]
+    if period < 1 or period % 60:
+        raise _refusal(f"The parameter Period must be a multiple of 60: got {period}")
+    most = _DAY_S if period < 3600 else _WEEK_S  # noqa: PLR2004 - an hour, as CloudWatch
+    if not 1 <= periods <= most // period:
+        raise _refusal(
+            f"EvaluationPeriods: got {periods} of {period} s, wanted 1 to {most // period}"
+        )
+    datapoints = params.get("DatapointsToAlarm") or periods
+    if not 1 <= datapoints <= periods:
+        raise _refusal(f"DatapointsToAlarm: got {datapoints}, wanted 1 to {periods}")
+    if params["ComparisonOperator"] not in tuple(AlarmComparison):
+        raise _refusal(f"ComparisonOperator: {params['ComparisonOperator']} needs metric math")
+    missing = params.get("TreatMissingData") or MissingData.MISSING
+    if missing not in tuple(MissingData):
+        raise _refusal(f"TreatMissingData: got {missing}, wanted {', '.join(MissingData)}")
+    description = params.get("AlarmDescription") or ""
+    if len(description) > _LONGEST:
+        raise _refusal(f"AlarmDescription: wanted {_LONGEST} characters at most")
+    return {
+        "description": description,
+        "period_s": period,
+        "periods": periods,
+        "datapoints": datapoints,
+        "threshold": params["Threshold"],
+        "comparison": params["ComparisonOperator"],
+        "missing": missing,
+        "enabled": params.get("ActionsEnabled", True),
+    }
+
+
+def delete_alarms(call: Call) -> dict[str, Any]:
+    """Answer DeleteAlarms: all of them or, if one does not exist, none."""
+    alarms.delete_alarms(call.project, call.region, call.params["AlarmNames"], actor=call.actor)
+    return {}
+
+
+def set_alarm_state(call: Call) -> dict[str, Any]:
+    """Answer SetAlarmState: until the next minute, when the alarm is evaluated again."""
+    params = call.params
+    if params["StateValue"] not in tuple(AlarmState):
+        raise _refusal(f"StateValue: got {params['StateValue']}, wanted {', '.join(AlarmState)}")
+    alarms.set_alarm_state(
+        call.project,
+        call.region,
+        params["AlarmName"],
+        params["StateValue"],
+        params["StateReason"],
+        params.get("StateReasonData") or "",
+        actor=call.actor,
+    )
+    return {}
+
+
+def describe_alarms(call: Call) -> dict[str, Any]:
+    """Answer DescribeAlarms: those on metrics, by name; there are no composite ones."""
+    params = call.params
+    rows = _listed(call)
+    if params.get("AlarmNames") and params.get("AlarmNamePrefix"):
+        raise ServiceError(
+            ErrorCode.InvalidParameterCombination,
+            "AlarmNames and AlarmNamePrefix: one of them only",
+        )
+    if params.get("AlarmNames"):
+        rows = rows.filter(name__in=params["AlarmNames"])
+    if params.get("AlarmNamePrefix"):
+        rows = rows.filter(name__startswith=params["AlarmNamePrefix"])
+    if params.get("StateValue"):
+        rows = rows.filter(state=params["StateValue"])
+    composite = params.get("AlarmTypes") == ["CompositeAlarm"]
+    if composite or params.get("ActionPrefix") or params.get("ParentsOfAlarmName"):
+        rows = rows.none()
+    start, most = _position(call), params.get("MaxRecords") or _PAGE
+    page = list(rows[start : start + most + 1])
+    answer: dict[str, Any] = {"MetricAlarms": [_described(alarm) for alarm in page[:most]]}
+    answer["CompositeAlarms"] = []
+    if len(page) > most:
+        answer["NextToken"] = paging.seal_position(call, _bound(call), start + most)
+    return answer
+
+
+def describe_alarms_for_metric(call: Call) -> dict[str, Any]:
+    """Answer DescribeAlarmsForMetric."""
+    params = call.params
+    series = series_of(call, params)
+    rows = _listed(call)
+    if series is None:
+        rows = rows.none()
+    else:
+        rows = rows.filter(metric=series.metric, resource=series.resource, also=series.also)
+    statistic = params.get("Statistic") or params.get("ExtendedStatistic")
+    wanted = {"statistic": statistic, "period_s": params.get("Period"), "unit": params.get("Unit")}
+    rows = rows.filter(**{name: value for name, value in wanted.items() if value})
+    return {"MetricAlarms": [_described(alarm) for alarm in rows[: alarms.MOST_ALARMS]]}
+
+
+def _listed(call: Call) -> QuerySet[Alarm]:
+    return (
+        alarms.alarms_of(call.project, call.region).filter(kind=AlarmKind.METRIC).order_by("name")
+    )
+
+
+def _described(alarm: Alarm) -> dict[str, Any]:
+    """Return an alarm in CloudWatch's shape."""
+    extended = tally.is_percentile(alarm.statistic)
+    described: dict[str, Any] = {
+        "AlarmName": alarm.name,
+        "AlarmArn": alarm.arn,
+        "AlarmDescription": alarm.description or None,
+        "AlarmConfigurationUpdatedTimestamp": seconds(alarm.updated_ms),
+        "ActionsEnabled": alarm.enabled,
+        **{name: [] for name in _ACTIONS},
+        "StateValue": alarm.state,
+        "StateReason": alarm.reason,
+        "StateReasonData": alarm.reason_data or None,
+        "StateUpdatedTimestamp": seconds(alarm.state_ms),
+        "StateTransitionedTimestamp": seconds(alarm.state_ms),
+        "MetricName": alarm.metric,
+        "Namespace": NAMESPACE,
+        "ExtendedStatistic" if extended else "Statistic": alarm.statistic,
+        "Dimensions": json.loads(alarm.dimensions),
+        "Period": alarm.period_s,
+        "Unit": alarm.unit or None,
+        "EvaluationPeriods": alarm.periods,
+        "DatapointsToAlarm": alarm.datapoints,
+        "Threshold": alarm.threshold,
+        "ComparisonOperator": alarm.comparison,
+        "TreatMissingData": alarm.missing,
+    }
+    return {name: value for name, value in described.items() if value is not None}
+
+
+def _refusal(message: str) -> ServiceError:
+    return ServiceError(ErrorCode.InvalidParameterValue, message)
+
+
+def _bound(call: Call) -> dict[str, Any]:
+    """Return what a token is bound to: the request without its token."""
+    return {name: value for name, value in call.params.items() if name != "NextToken"}
+
+
+def _position(call: Call) -> int:
+    bound = _bound(call) | {"nextToken": call.params.get("NextToken")}
+    try:
+        return paging.open_position(call, bound) or 0
+    except InvalidToken as error:
+        raise ServiceError(ErrorCode.InvalidNextToken, error.message) from None
+
+
+HANDLERS: dict[str, Callable[[Call], dict[str, Any] | Later]] = {
+    "DeleteAlarms": delete_alarms,
+    "DescribeAlarms": describe_alarms,
+    "DescribeAlarmsForMetric": describe_alarms_for_metric,
+    "PutMetricAlarm": put_metric_alarm,
+    "SetAlarmState": set_alarm_state,
+}

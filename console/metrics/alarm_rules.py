@@ -1,0 +1,251 @@
+"""Tell what an alarm says now, of the metrics and executions as they are.
+
+Nothing is written here. The cost of an alarm does not grow with the executions: metrics are read
+from the sums of minutes, the last success by an index, and of the running executions the oldest
+``MOST_RUNNING``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from django.db.models import OuterRef, Subquery
+
+from console.metrics import read
+from console.metrics.names import METRICS
+from console.metrics.rollups import MINUTE
+from console.models import Execution, HistoryEvent
+from console.statuses import (
+    AlarmComparison,
+    AlarmKind,
+    AlarmState,
+    ExecutionStatus,
+    MissingData,
+)
+from engine import event_types
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from console.models import Alarm
+
+MOST_RUNNING = 1_000
+"""How many of the executions of a machine that have run longest are looked at."""
+PAST_MS = 14 * 24 * 60 * MINUTE
+"""How far back the past reaches that durations are compared with."""
+_ENDS = ("ExecutionsSucceeded", "ExecutionsFailed", "ExecutionsTimedOut")
+_NEWEST = 20
+
+
+class AlarmVerdict(NamedTuple):
+    """What an alarm says, and why."""
+
+    state: AlarmState
+    reason: str
+
+
+def evaluate_alarm(alarm: Alarm, now_ms: int) -> AlarmVerdict:
+    """Return what an alarm says at a moment."""
+    return _RULES[AlarmKind(alarm.kind)](alarm, now_ms)
+
+
+# -- metrics ---------------------------------------------------------------------------------------
+
+
+def _judge_metric(alarm: Alarm, now_ms: int) -> AlarmVerdict:
+    """Judge the newest whole periods of a metric, as CloudWatch does."""
+    values = _values(alarm, now_ms)
+    given = [value for value in values if value is not None]
+    gaps = len(values) - len(given)
+    if alarm.missing == MissingData.BREACHING:
+        breaching, counted = gaps + _breaching(alarm, given), len(values)
+    elif alarm.missing == MissingData.NOT_BREACHING:
+        breaching, counted = _breaching(alarm, given), len(values)
+    else:
+        breaching, counted = _breaching(alarm, given), len(given)
+    words = ", ".join(f"{value:g}" for value in given[-_NEWEST:]) or "no value"
+    reason = (
+        f"{breaching} of the newest {len(values)} periods ({words}; {gaps} without a value)"
+        f" {_THRESHOLDS[AlarmComparison(alarm.comparison)]} {alarm.threshold:g}; wanted for ALARM:"
+        f" {alarm.datapoints}"
+    )
+    if not counted:
+        kept = alarm.missing == MissingData.IGNORE
+        state = AlarmState(alarm.state) if kept else AlarmState.INSUFFICIENT_DATA
+        return AlarmVerdict(state, reason)
+    alarmed = breaching >= min(alarm.datapoints, counted)
+    return AlarmVerdict(AlarmState.ALARM if alarmed else AlarmState.OK, reason)
+
+
+_THRESHOLDS = {
+    AlarmComparison.AT_LEAST: "were at least",
+    AlarmComparison.ABOVE: "were above",
+    AlarmComparison.BELOW: "were below",
+    AlarmComparison.AT_MOST: "were at most",
+}
+
+
+def _breaching(alarm: Alarm, values: Sequence[float]) -> int:
+    match AlarmComparison(alarm.comparison):
+        case AlarmComparison.AT_LEAST:
+            return sum(value >= alarm.threshold for value in values)
+        case AlarmComparison.ABOVE:
+            return sum(value > alarm.threshold for value in values)
+        case AlarmComparison.BELOW:
+            return sum(value < alarm.threshold for value in values)
+        case AlarmComparison.AT_MOST:
+            return sum(value <= alarm.threshold for value in values)
+
+
+def _values(alarm: Alarm, now_ms: int) -> list[float | None]:
+    """Return the value of each of the newest whole periods, the oldest first; None without one."""
+    period = alarm.period_s * 1000
+    until = read.floor_to_period(now_ms)
+    since = until - alarm.periods * period
+    known = METRICS.get(alarm.metric)
+    if known is None or alarm.unit not in ("", known.unit):
+        return [None] * alarm.periods
+    points = dict(
+        read.data_points(
+            _query(alarm, (alarm.metric,), since, until, period), alarm.metric, [alarm.statistic]
+        )
+    )
+    return [points[start][0] if start in points else None for start in range(since, until, period)]
+
+
+def _query(
+    alarm: Alarm, metrics: tuple[str, ...], since: int, until: int, period: int
+) -> read.MetricQuery:
+    resource, also = alarm.resource, alarm.also
+    if alarm.kind != AlarmKind.METRIC:
+        resource, also = alarm.machine.arn if alarm.machine is not None else "", ""
+    spread = frozenset(metrics) if alarm.statistic.startswith("p") else frozenset()
+    return read.MetricQuery(
+        *(alarm.project_id, alarm.region, metrics, since, until, period), resource, also, spread
+    )
+
+
+# -- executions ------------------------------------------------------------------------------------
+
+
+def _judge_failure_rate(alarm: Alarm, now_ms: int) -> AlarmVerdict:
+    until = read.floor_to_period(now_ms) + MINUTE
+    period = alarm.period_s * 1000
+    buckets = read.read_buckets(_query(alarm, _ENDS, until - period, until, period))
+    succeeded, failed, timed_out = (
+        round(sum(tally.statistic("Sum") for tally in buckets[name].values())) for name in _ENDS
+    )
+    ended, bad = succeeded + failed + timed_out, failed + timed_out
+    within = f"in the last {_span(alarm.period_s)}"
+    if ended < alarm.minimum:
+        reason = f"{ended} executions ended {within}; wanted to tell: {alarm.minimum}"
+        return AlarmVerdict(AlarmState.INSUFFICIENT_DATA, reason)
+    rate = 100 * bad / ended
+    reason = (
+        f"{bad} of {ended} executions that ended {within} failed or timed out: {rate:.3g} %,"
+        f" the limit is {alarm.threshold:g} %"
+    )
+    return AlarmVerdict(AlarmState.ALARM if rate > alarm.threshold else AlarmState.OK, reason)
+
+
+def _judge_success(alarm: Alarm, now_ms: int) -> AlarmVerdict:
+    """Judge how long ago an execution succeeded; the machine's beginning counts as a success."""
+    rows = Execution.objects.filter(
+        state_machine=alarm.machine_id, status=ExecutionStatus.SUCCEEDED, map_run=None
+    ).order_by("-start_ms")
+    ends = rows.values_list("stop_ms", flat=True)[:_NEWEST]
+    last = max((stop_ms for stop_ms in ends if stop_ms is not None), default=None)
+    since = last if last is not None else alarm.created_ms
+    limit = f"the limit is {_span(alarm.period_s)}"
+    if now_ms - since > alarm.period_s * 1000:
+        ago = _span((now_ms - since) // 1000)
+        said = "the last success was" if last is not None else "none has succeeded, looked at since"
+        return AlarmVerdict(AlarmState.ALARM, f"{said} {ago} ago; {limit}")
+    if last is None:
+        reason = f"none has succeeded since the alarm was made; {limit}"
+        return AlarmVerdict(AlarmState.INSUFFICIENT_DATA, reason)
+    ago = _span((now_ms - since) // 1000)
+    return AlarmVerdict(AlarmState.OK, f"the last success was {ago} ago; {limit}")
+
+
+def _judge_duration(alarm: Alarm, now_ms: int) -> AlarmVerdict:
+    """Compare the 95th percentile of a time with that of the two weeks before it."""
+    until = read.floor_to_period(now_ms) + MINUTE
+    since = until - alarm.period_s * 1000
+    now, number = _percentile(alarm, since, until)
+    past, of_past = _percentile(alarm, since - PAST_MS, since)
+    within = f"in the last {_span(alarm.period_s)}"
+    if min(number, of_past) < alarm.minimum:
+        reason = (
+            f"{number} executions ended {within}, {of_past} in the two weeks before;"
+            f" wanted to tell: {alarm.minimum} of both"
+        )
+        return AlarmVerdict(AlarmState.INSUFFICIENT_DATA, reason)
+    percent = 100 * now / past if past else 100.0
+    reason = (
+        f"the 95th percentile {within} was {now / 1000:.3g} s, in the two weeks before"
+        f" {past / 1000:.3g} s: {percent:.3g} %, the limit is {alarm.threshold:g} %"
+    )
+    return AlarmVerdict(AlarmState.ALARM if percent > alarm.threshold else AlarmState.OK, reason)
+
+
+def _percentile(alarm: Alarm, since: int, until: int) -> tuple[float, int]:
+    """Return the 95th percentile of the duration in a time, ms, and of how many executions."""
+    arn = alarm.machine.arn if alarm.machine is not None else ""
+    name = "ExecutionTime"
+    query = read.MetricQuery(
+        *(alarm.project_id, alarm.region, (name,), since, until, until - since, arn),
+        spread=frozenset({name}),
+    )
+    for _, (value, count) in read.data_points(query, name, ["p95", "SampleCount"]):
+        return value, round(count)
+    return 0.0, 0
+
+
+def _judge_stuck(alarm: Alarm, now_ms: int) -> AlarmVerdict:
+    """Look for executions that entered the state they are in too long ago."""
+    latest = now_ms - alarm.period_s * 1000
+    entries = HistoryEvent.objects.filter(
+        execution=OuterRef("pk"), type__in=event_types.STATE_ENTRIES
+    ).order_by("-event_id")
+    oldest = Execution.objects.filter(
+        state_machine=alarm.machine_id,
+        status=ExecutionStatus.RUNNING,
+        map_run=None,
+        start_ms__lte=latest,
+    ).order_by("start_ms")[:MOST_RUNNING]
+    rows = oldest.annotate(
+        entered=Subquery(entries.values("at_ms")[:1]), at=Subquery(entries.values("state")[:1])
+    ).values_list("name", "at", "entered")
+    stuck = [
+        (name, state, entered)
+        for name, state, entered in rows
+        if entered is not None and entered <= latest and alarm.state_name in ("", state)
+    ]
+    limit = f"the limit is {_span(alarm.period_s)}"
+    if not stuck:
+        return AlarmVerdict(AlarmState.OK, f"no execution has been in its state too long; {limit}")
+    name, state, entered = min(stuck, key=lambda each: each[2])
+    others = f" and {len(stuck) - 1} more" if len(stuck) > 1 else ""
+    since = _span((now_ms - entered) // 1000)
+    return AlarmVerdict(
+        AlarmState.ALARM, f"{name} has been in {state} for {since}{others}; {limit}"
+    )
+
+
+_RULES = {
+    AlarmKind.METRIC: _judge_metric,
+    AlarmKind.FAILURE_RATE: _judge_failure_rate,
+    AlarmKind.NO_SUCCESS: _judge_success,
+    AlarmKind.DURATION: _judge_duration,
+    AlarmKind.STUCK: _judge_stuck,
+}
+
+
+def _span(seconds: int) -> str:
+    """Write a span of time with one unit."""
+    for unit, name in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= unit:
+            whole = seconds / unit
+            return f"{whole:.0f} {name}" if whole == int(whole) else f"{whole:.1f} {name}"
+    return f"{seconds} s"

@@ -1,0 +1,119 @@
+"""Let somebody without an account answer one task, by a link that expires.
+
+A link is signed, not stored: which task it answers, until when, who made it and what it shows stand
+in it. It opens nothing when its time is over, when the task has ended, or when its maker may no
+longer make such links. Opening it changes nothing; an answer is a POST of the page that it opens.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.core import signing
+
+from console import access, clock
+from console.errors import ValidationException
+from console.models import Execution
+from console.store.db import audit
+from console.store.db.writer import write
+from console.store.tasks import manual
+
+if TYPE_CHECKING:
+    from console.models import TaskRow
+
+ACTION = "CreateApprovalLink"
+HOURS = (1, 24, 168)
+"""How long a link may last."""
+REJECTED = "Rejected"
+"""The error of a task that a person has rejected."""
+LONGEST_NOTE, LONGEST_NAME, LONGEST_COMMENT = 500, 80, 1_000
+_SALT = "stepyard.approvals"
+_HOUR_MS = 3_600_000
+_ACTOR = 150
+
+
+class ApprovalClosed(Exception):
+    """The link opens nothing, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """What a link opens. ``until_ms``: when it expires; ``with_input``: it shows the input."""
+
+    execution: Execution
+    task: TaskRow
+    maker: str
+    note: str
+    with_input: bool
+    until_ms: int
+
+
+def create_approval_link(
+    execution: Execution,
+    task: int,
+    hours: int,
+    actor: audit.Actor,
+    *,
+    note: str = "",
+    with_input: bool = False,
+) -> str:
+    """Return a token that answers one open task for so many hours; raise ValidationException."""
+    row = manual.find_task(execution, task)
+    if row is None or not manual.is_answerable(row):
+        raise ValidationException("Only an open task of an activity or a callback can be answered")
+    if len(note) > LONGEST_NOTE:
+        raise ValidationException(f"Note: wanted {LONGEST_NOTE} characters at most")
+    until = clock.now_ms() + hours * _HOUR_MS
+    reason = f"{row.state}, task {task}, {hours} h"
+    write(lambda: audit.record(execution.project, actor, ACTION, execution.arn, reason))
+    parts = [execution.pk, execution.start_ms, task, until, actor.name, note, with_input]
+    return signing.dumps(parts, salt=_SALT, compress=True)
+
+
+def open_approval(token: str) -> Approval:
+    """Return what a link opens; raise ``ApprovalClosed``."""
+    try:
+        number, start_ms, task, until, maker, note, with_input = signing.loads(token, salt=_SALT)
+    except (signing.BadSignature, ValueError):
+        raise ApprovalClosed("This link is not one of ours.") from None
+    if clock.now_ms() > until:
+        raise ApprovalClosed("This link has expired.")
+    rows = Execution.objects.select_related("definition", "project", "runrow")
+    execution = rows.filter(pk=number, start_ms=start_ms).first()
+    if execution is None or not access.is_still_allowed(maker, execution.project, ACTION):
+        raise ApprovalClosed("This link opens nothing any more.")
+    row = manual.find_task(execution, task)
+    if row is None or not manual.is_answerable(row):
+        raise ApprovalClosed("This task has been answered, or has ended otherwise.")
+    return Approval(execution, row, maker, note, with_input, until)
+
+
+def answer_by_link(token: str, *, approve: bool, name: str, comment: str) -> None:
+    """Answer the task of a link under the name that its reader gave.
+
+    Raise ``ApprovalClosed``, ValidationException, and what an answer by hand raises.
+    """
+    approval = open_approval(token)
+    name = " ".join(name.split())
+    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        raise ValidationException(f"Your name: wanted 1 to {LONGEST_NAME} characters")
+    actor = f"{name}, by a link of {approval.maker}"[:_ACTOR]
+    by = audit.Actor(actor, acting_for=(approval.maker,))
+    answer_task(approval.execution, approval.task.task, by, approve=approve, comment=comment)
+
+
+def answer_task(
+    execution: Execution, task: int, actor: audit.Actor, *, approve: bool, comment: str = ""
+) -> None:
+    """Approve or reject a task: it ends with who did so as its output, or with ``Rejected``."""
+    comment = comment.strip()
+    if len(comment) > LONGEST_COMMENT:
+        raise ValidationException(f"Comment: wanted {LONGEST_COMMENT} characters at most")
+    if approve:
+        said = {"approved": True, "by": actor.name} | ({"comment": comment} if comment else {})
+        manual.succeed(execution, task, json.dumps(said, ensure_ascii=False), actor)
+    else:
+        cause = f"Rejected by {actor.name}" + (f": {comment}" if comment else "")
+        manual.fail(execution, task, REJECTED, cause, actor)

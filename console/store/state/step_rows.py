@@ -1,0 +1,128 @@
+"""Write the rows of a step: its events, its values and its timers.
+
+A step of the engine is stored in one transaction. Its history events are appended, and never
+changed. Its values (the write-once texts of a run) are rows that are read when the engine needs
+them. Its timers are rows until the step that takes them deletes them. What the other commands of a
+step ask for is written by ``executions.commands``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import engine
+from console.fast_path import rows
+from console.fast_path.rows import Statement, storable
+from console.statuses import DueKind
+from console.store.db import signals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_EVENT = "execution_id, event_id, previous, at_ms, type, state, details"
+# A range, which the primary key finds at once (a LIKE would look at every value of the execution).
+# Keys compare byte by byte: SQLite does that anyway, on PostgreSQL migration 0002 sees to it.
+_DELETE_VALUES = Statement(
+    50,
+    "DELETE FROM console_runvalue WHERE execution_id = %s AND key >= %s AND key < %s",
+    ("bigint", "text", "text"),
+)
+_DELETE_TIMER = Statement(
+    50, "DELETE FROM console_timer WHERE execution_id = %s AND name = %s", ("bigint", "text")
+)
+_CHUNK = 500
+
+
+# -- events ----------------------------------------------------------------------------------------
+
+
+def append_events(execution_id: int, events: Iterable[engine.Event]) -> None:
+    """Append events (inside the caller's transaction)."""
+    values = [
+        (
+            execution_id,
+            event.id,
+            event.previous,
+            event.at_ms,
+            event.type,
+            storable(event.state),
+            "" if event.details is None else storable(engine.dumps(event.details)),
+        )
+        for event in events
+    ]
+    rows.append("console_historyevent", _EVENT, values)
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+class StoredValues:
+    """The values of one execution, with what the steps of the current commit add and drop."""
+
+    def __init__(self, execution_id: int) -> None:
+        """Read lazily from the rows of this execution."""
+        self.execution_id = execution_id
+        self.fresh: dict[str, str] = {}
+        self.dropped: list[str] = []
+
+    def many(self, keys: Sequence[str]) -> list[str]:
+        """Return the texts under these keys, in that order."""
+        texts = {key: self.fresh[key] for key in keys if key in self.fresh}
+        missing = [key for key in keys if key not in texts]
+        for start in range(0, len(missing), _CHUNK):
+            texts.update(self._read(missing[start : start + _CHUNK]))
+        return [texts[key] for key in keys]
+
+    def apply(self, step: engine.Step) -> None:
+        """Take in what a step drops and keeps."""
+        for prefix in step.dropped:
+            self.fresh = {
+                key: text for key, text in self.fresh.items() if not key.startswith(prefix)
+            }
+            self.dropped.append(prefix)
+        self.fresh.update(step.kept)
+
+    def _read(self, keys: Sequence[str]) -> dict[str, str]:
+        marks = ",".join(["%s"] * len(keys))
+        with rows.open_cursor() as cursor:
+            cursor.execute(
+                "SELECT key, text FROM console_runvalue"
+                f" WHERE execution_id = %s AND key IN ({marks})",
+                [self.execution_id, *keys],
+            )
+            return dict(cursor.fetchall())
+
+
+def save_values(values: StoredValues) -> None:
+    """Write what was kept and delete what was dropped (inside a transaction)."""
+    number = values.execution_id
+    rows.change(_DELETE_VALUES, [(number, key, _after(key)) for key in values.dropped])
+    fresh = [(number, key, text) for key, text in values.fresh.items()]
+    rows.append("console_runvalue", "execution_id, key, text", fresh)
+
+
+def _after(prefix: str) -> str:
+    """Return the first text behind all that begin with the prefix (all keys are ASCII)."""
+    return prefix[:-1] + chr(ord(prefix[-1]) + 1) if prefix else "\x7f"
+
+
+# -- timers ----------------------------------------------------------------------------------------
+
+
+def set_timers(execution_id: int, commands: Sequence[engine.Command]) -> None:
+    """Arm timers (inside a transaction), but for those that the same commit cancels."""
+    cancelled = {command.timer for command in commands if isinstance(command, engine.CancelTimer)}
+    armed = [
+        command
+        for command in commands
+        if isinstance(command, engine.SetTimer) and command.timer not in cancelled
+    ]
+    values = [(execution_id, command.timer, command.due_ms) for command in armed]
+    rows.append("console_timer", "execution_id, name, due_ms", values)
+    for command in armed:
+        signals.publish_due(command.due_ms, DueKind.TIMER, execution_id)
+
+
+def drop_timers(execution_id: int, names: Sequence[str]) -> None:
+    """Forget timers (inside a transaction)."""
+    rows.change(_DELETE_TIMER, [(execution_id, name) for name in names])

@@ -1,0 +1,183 @@
+"""Show alarms on the pages: state, what each looks at in words, and the forms."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from console.events import body
+from console.models import Alarm, EventRule
+from console.statuses import AlarmComparison, AlarmKind, AlarmState
+from console.store.events import alarms
+from console.web.alarms.forms import OFFERED
+from console.web.core import formatting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from console.models import StateMachine
+    from console.web.core.scope import Scope
+
+STATES: dict[str, formatting.StatusLabel] = {
+    AlarmState.ALARM: formatting.StatusLabel("failed", "In alarm"),
+    AlarmState.OK: formatting.StatusLabel("succeeded", "OK"),
+    AlarmState.INSUFFICIENT_DATA: formatting.StatusLabel("idle", "Insufficient data"),
+}
+_ORDER = tuple(STATES)
+_TITLES = {
+    AlarmKind.FAILURE_RATE: "Failure rate",
+    AlarmKind.NO_SUCCESS: "No success",
+    AlarmKind.DURATION: "Duration",
+    AlarmKind.STUCK: "Stuck in a state",
+}
+_DEFAULTS: dict[str, dict[str, str]] = {
+    AlarmKind.FAILURE_RATE: {"threshold": "20", "period": "1 h", "minimum": "5"},
+    AlarmKind.NO_SUCCESS: {"period": "1 d"},
+    AlarmKind.DURATION: {"threshold": "150", "period": "1 h", "minimum": "20"},
+    AlarmKind.STUCK: {"period": "1 h"},
+}
+_COMPARED = {
+    AlarmComparison.AT_LEAST: "at least",
+    AlarmComparison.ABOVE: "above",
+    AlarmComparison.BELOW: "below",
+    AlarmComparison.AT_MOST: "at most",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmRow:
+    """One alarm of a list. ``revision``: what an editor's change is made from."""
+
+    alarm: Alarm
+    status: formatting.StatusLabel
+    words: str
+    revision: str
+
+    @property
+    def editable(self) -> bool:
+        """Tell whether a form can change it."""
+        return self.alarm.kind in OFFERED
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmFields:
+    """One form: what stands in it. ``name``: of the alarm that it changes, "" for a new one."""
+
+    kind: str
+    title: str
+    values: Mapping[str, str]
+    name: str = ""
+    problem: str = ""
+    is_open: bool = False
+
+
+def alarm_rows(rows: Iterable[Alarm]) -> list[AlarmRow]:
+    """Return alarms as a list shows them: what is in alarm first, then by name."""
+    ordered = sorted(rows, key=lambda alarm: (_ORDER.index(alarm.state), alarm.name))
+    return [
+        AlarmRow(alarm, STATES[alarm.state], alarm_words(alarm), alarms.revision_of(alarm))
+        for alarm in ordered
+    ]
+
+
+def alarms_of_machine(machine: StateMachine) -> list[AlarmRow]:
+    """Return the alarms of a state machine."""
+    rows = Alarm.objects.filter(machine=machine)[: alarms.MOST_ALARMS]
+    return alarm_rows(rows)
+
+
+def alarms_in_alarm(scope: Scope, most: int) -> list[AlarmRow]:
+    """Return the alarms that say so, the latest change first."""
+    rows = alarms.alarms_of(scope.project, scope.region).filter(state=AlarmState.ALARM)
+    newest = rows.select_related("machine").order_by("-state_ms")[:most]
+    return [AlarmRow(alarm, STATES[alarm.state], alarm_words(alarm), "") for alarm in newest]
+
+
+def alarm_words(alarm: Alarm) -> str:
+    """Return in a sentence when an alarm is one."""
+    span = formatting.rough_duration(alarm.period_s * formatting.SECOND)
+    limit = f"{alarm.threshold:g} %"
+    match AlarmKind(alarm.kind):
+        case AlarmKind.FAILURE_RATE:
+            return f"More than {limit} of {alarm.minimum} or more executions failed within {span}"
+        case AlarmKind.NO_SUCCESS:
+            return f"No execution has succeeded for {span}"
+        case AlarmKind.DURATION:
+            return (
+                f"The 95th percentile of the duration within {span} is above {limit} of that of"
+                f" the two weeks before, with {alarm.minimum} or more executions"
+            )
+        case AlarmKind.STUCK:
+            state = f"in {alarm.state_name} " if alarm.state_name else "in one state "
+            return f"An execution has been {state}for more than {span}"
+        case AlarmKind.METRIC:
+            compared = _COMPARED[AlarmComparison(alarm.comparison)]
+            return (
+                f"{alarm.statistic} of {alarm.metric} is {compared} {alarm.threshold:g} in"
+                f" {alarm.datapoints} of {alarm.periods} periods of {span}"
+            )
+
+
+def alarm_forms(
+    machine: StateMachine, rows: Iterable[AlarmRow], chosen: str, typed: Mapping[str, str], why: str
+) -> list[AlarmFields]:
+    """Return a form for each kind; that of the chosen alarm is open and changes it.
+
+    ``typed``: what was sent and refused because of ``why``.
+    """
+    editing = next((row for row in rows if row.editable and row.alarm.name == chosen), None)
+    forms = []
+    for kind in OFFERED:
+        title = _TITLES[kind]
+        values = {"name": f"{machine.name} {title.lower()}", **_DEFAULTS[kind]}
+        name, problem, is_open = "", "", False
+        if editing is not None and editing.alarm.kind == kind:
+            values, name, is_open = _values_of(editing), chosen, True
+        if typed.get("kind") == kind:
+            values, problem, is_open = dict(typed), why, True
+            name = values.get("name", "") if values.get("revision") else ""
+        forms.append(AlarmFields(kind, title, values, name, problem, is_open))
+    return forms
+
+
+def _values_of(row: AlarmRow) -> dict[str, str]:
+    alarm = row.alarm
+    return {
+        "name": alarm.name,
+        "threshold": f"{alarm.threshold:g}",
+        "period": formatting.rough_duration(alarm.period_s * formatting.SECOND)
+        if alarm.period_s % 60 == 0 and _is_round(alarm.period_s)
+        else f"{alarm.period_s} s",
+        "minimum": str(alarm.minimum),
+        "state": alarm.state_name,
+        "revision": row.revision,
+    }
+
+
+def _is_round(seconds: int) -> bool:
+    """Tell whether the words for a span lead back to the same span."""
+    return any(seconds % unit == 0 and seconds // unit < 100 for unit in (86_400, 3_600, 60))  # noqa: PLR2004
+
+
+# -- rules -----------------------------------------------------------------------------------------
+
+
+def alarm_pattern(machine_arn: str) -> str:
+    """Return the pattern of every change of a machine's alarms to or from ALARM."""
+    changed = {"value": [AlarmState.ALARM]}
+    pattern = {
+        "source": [body.ALARM_SOURCE],
+        "detail-type": [body.ALARM_DETAIL_TYPE],
+        "resources": [machine_arn],
+        "detail": {"$or": [{"state": changed}, {"previousState": changed}]},
+    }
+    return json.dumps(pattern, indent=2)
+
+
+def alarm_rules(scope: Scope, machine: StateMachine) -> list[EventRule]:
+    """Return the rules that tell of a machine's alarms, as the page makes them."""
+    rules = EventRule.objects.filter(
+        project=scope.project, region=scope.region, pattern=alarm_pattern(machine.arn)
+    )
+    return list(rules.order_by("name")[:20])

@@ -1,0 +1,122 @@
+"""Answer the pages of alarms."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from django.views.decorators.http import require_http_methods, require_safe
+
+from console.statuses import AlarmKind
+from console.store.events import alarms, rules
+from console.web.alarms import alarm_display
+from console.web.alarms.forms import OFFERED, AlarmForm, DeleteAlarmForm, NotifyForm
+from console.web.core import form_actions
+from console.web.core.scope import Scope, actor_of, render, scope_of
+from console.web.machines.machine_views import machine_context
+from console.web.rules import rule_display
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+    from console.models import StateMachine
+    from console.web.core.form_actions import FormActions
+
+
+@require_safe
+def alarm_list(request: HttpRequest) -> HttpResponse:
+    """Answer ``/alarms/``: those of all state machines."""
+    scope = scope_of(request)
+    rows = alarms.alarms_of(scope.project, scope.region).select_related("machine")
+    context = {
+        "section": "machines",
+        "rows": alarm_display.alarm_rows(rows[: alarms.MOST_ALARMS]),
+        "with_machine": True,
+    }
+    return render(request, "alarms/alarm_list.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+def machine_alarms(request: HttpRequest, machine_name: str) -> HttpResponse:
+    """Answer ``/machines/<name>/alarms/``: its alarms, and the forms that change them."""
+    return form_actions.answer_form_action(
+        request,
+        machine_name,
+        _ACTIONS,
+        _render_page,
+        "machine-alarms",
+        lambda act, why: {"refused": act, "why": why},
+    )
+
+
+def _render_page(
+    request: HttpRequest, machine: StateMachine, *, status: int = 200, **more: Any
+) -> HttpResponse:
+    scope = scope_of(request)
+    rows = alarm_display.alarms_of_machine(machine)
+    why, refused = more.get("why", ""), more.get("refused", "")
+    typed = more.get("typed", {}) if refused == "save" else {}
+    odd = typed.get("kind", OFFERED[0]) not in OFFERED  # no form shows its problem
+    chosen = request.GET.get("alarm", "")
+    context = machine_context(machine) | {
+        "tab": "alarms",
+        "rows": rows,
+        "forms": alarm_display.alarm_forms(machine, rows, chosen, typed, why),
+        "rules": alarm_display.alarm_rules(scope, machine),
+        "may_alarm": scope.may("monitoring:PutMetricAlarm"),
+        "may_rule": scope.may("events:PutRule"),
+        "target": more.get("typed", {}).get("target", ""),
+        "notify_problem": why if refused == "notify" else "",
+        "problem": why if refused == "delete" or odd else "",
+    }
+    return render(request, "alarms/machine_alarms.html", context, status=status)
+
+
+def _save_alarm(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
+    kind = AlarmKind(sent["kind"])
+    counted = kind in (AlarmKind.FAILURE_RATE, AlarmKind.DURATION)
+    fields = {
+        "kind": kind,
+        "machine": machine,
+        "period_s": sent["period"],
+        "threshold": sent["threshold"] if counted else 0,
+        "minimum": sent["minimum"] if counted else 1,
+        "state_name": sent["state"][:80] if kind is AlarmKind.STUCK else "",
+    }
+    alarms.put_alarm(
+        scope.project,
+        scope.region,
+        sent["name"],
+        fields,
+        actor=actor_of(scope),
+        revision=sent["revision"],
+    )
+    return f"The alarm {sent['name']} is looked at once a minute."
+
+
+def _delete_alarm(scope: Scope, _machine: StateMachine, sent: dict[str, Any]) -> str:
+    alarms.delete_alarms(scope.project, scope.region, [sent["name"]], actor=actor_of(scope))
+    return f"The alarm {sent['name']} was deleted."
+
+
+def _notify(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
+    """Make a rule that sends the changes of the machine's alarms to a target."""
+    name = f"alarms-{re.sub(r'[^.A-Za-z0-9_-]', '-', machine.name)[:46]}-{secrets.token_hex(4)}"
+    target = {"Id": "1", "Arn": rule_display.target_address(sent["target"])}
+    rules.save_rule(
+        scope.project,
+        scope.region,
+        name,
+        target,
+        actor=actor_of(scope),
+        pattern=alarm_display.alarm_pattern(machine.arn),
+    )
+    return f"The rule {name} sends the alarms of {machine.name}."
+
+
+_ACTIONS: FormActions = {
+    "save": ("monitoring:PutMetricAlarm", AlarmForm, _save_alarm),
+    "delete": ("monitoring:DeleteAlarms", DeleteAlarmForm, _delete_alarm),
+    "notify": ("events:PutRule", NotifyForm, _notify),
+}

@@ -1,0 +1,13 @@
+"""The addresses of the room alarms."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from console.web.alarms import alarm_views
+from console.web.core.addresses import MACHINE
+
+urlpatterns = [
+    path("alarms/", alarm_views.alarm_list, name="alarms"),
+    path(f"{MACHINE}alarms/", alarm_views.machine_alarms, name="machine-alarms"),
+]

@@ -1,0 +1,25 @@
+"""Read the tags of a new state machine, a line each."""
+
+from __future__ import annotations
+
+from console.errors import ServiceError
+from console.store.machines import tags as store
+
+
+def read_tags(text: str) -> tuple[dict[str, str], str]:
+    """Return key -> value of lines such as ``team=payments``, and what is wrong, "" if nothing."""
+    tags: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        key, equals, value = (part.strip() for part in line.partition("="))
+        if not line.strip():
+            continue
+        if not equals or not key:
+            return {}, f"Line {number}: got {line.strip()[:80]!r}, wanted key=value."
+        if key in tags:
+            return {}, f"Line {number}: the key {key[:80]!r} stands twice."
+        tags[key] = value
+    try:
+        store.check_tags(tags)
+    except ServiceError as error:
+        return {}, error.message
+    return tags, ""

@@ -1,0 +1,29 @@
+"""Answer the page of an execution's family: what is above it, below it, and its replays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.views.decorators.http import require_safe
+
+from console.web.core.scope import render, scope_of
+from console.web.execution.family import MOST_RELATIVES, MOST_REPLAYS, FamilyPage, family_of
+from console.web.execution.page_parts import base_context
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+
+@require_safe
+def family_page(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
+    """Answer ``tree/``: the executions of one family with their statuses."""
+    execution = scope_of(request).execution(machine_name, execution_name)
+    page = FamilyPage.of(request.GET)
+    context = {
+        **base_context(execution, machine_name),
+        "family": family_of(execution, page),
+        "begun": page != FamilyPage(),
+        "most": MOST_RELATIVES,
+        "most_replays": MOST_REPLAYS,
+    }
+    return render(request, "execution/family.html", context)

@@ -1,0 +1,83 @@
+"""Answer the links by which somebody without an account approves or rejects one task."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from django.contrib.auth.decorators import login_not_required
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_http_methods
+
+from console.errors import ServiceError
+from console.masking import masked_execution
+from console.store.people import approval_links
+from console.web.core.scope import render
+from console.web.execution import waiting
+from console.web.tasks.forms import ApprovalForm
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+_LONGEST = 20_000
+_WORDS = {"approve": "You approved it.", "reject": "You rejected it."}
+
+
+@login_not_required  # the link is the right, to answer this one task and nothing else
+@sensitive_variables("token")
+@require_http_methods(["GET", "HEAD", "POST"])
+def approval_page(request: HttpRequest, token: str) -> HttpResponse:
+    """Answer ``/approval/TOKEN/``. Opening it changes nothing; a POST answers the task."""
+    form = ApprovalForm(request.POST)
+    sent = form.values
+    try:
+        if request.method == "POST" and sent["act"] in _WORDS:
+            approval_links.answer_by_link(
+                token, approve=sent["act"] == "approve", name=sent["name"], comment=sent["comment"]
+            )
+            return _closed(request, _WORDS[sent["act"]], 200)
+        approval = approval_links.open_approval(token)
+        problem = "Choose Approve or Reject." if request.method == "POST" else ""
+    except approval_links.ApprovalClosed as why:
+        return _closed(request, str(why), 410)
+    except ServiceError as refused:
+        problem = refused.message
+        try:
+            approval = approval_links.open_approval(token)
+        except approval_links.ApprovalClosed as why:
+            return _closed(request, str(why), 410)
+    return _opened(request, approval, problem, sent)
+
+
+def _opened(
+    request: HttpRequest, approval: approval_links.Approval, problem: str, sent: dict[str, Any]
+) -> HttpResponse:
+    execution, row = approval.execution, approval.task
+    shown = ""
+    if approval.with_input:
+        shown = _readable(masked_execution.masked_execution(execution).of_task(row.task, row.input))
+    context = {
+        "approval": approval,
+        "task": waiting.open_task(row),
+        "execution": execution,
+        "input": shown,
+        "problem": problem,
+        "typed": sent,
+    }
+    response = render(request, "tasks/approval.html", context, status=422 if problem else 200)
+    response["X-Robots-Tag"] = "noindex"
+    return response
+
+
+def _readable(text: str) -> str:
+    """Return a payload line by line, cut where a person stops to read."""
+    with suppress(ValueError, RecursionError):
+        text = json.dumps(json.loads(text), ensure_ascii=False, indent=2)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _closed(request: HttpRequest, words: str, status: int) -> HttpResponse:
+    response = render(request, "tasks/approval_closed.html", {"words": words}, status=status)
+    response["X-Robots-Tag"] = "noindex"
+    return response

@@ -1,0 +1,61 @@
+"""Read YAML as version 1.2 means it, with the short tags of CloudFormation.
+
+``on``, ``yes``, dates and numbers with a leading zero are texts. A key that stands twice in an
+object is refused, since one of its values would be lost.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+
+class Loader(yaml.SafeLoader):
+    """Safe YAML 1.2 with tags such as ``!Sub``, which become ``{"Fn::Sub": ...}``."""
+
+
+Loader.yaml_implicit_resolvers = {
+    first: [
+        (tag, pattern)
+        for tag, pattern in resolvers
+        if tag.rpartition(":")[2] not in ("bool", "int", "timestamp")
+    ]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:bool", re.compile(r"true|True|TRUE|false|False|FALSE"), list("tTfF")
+)
+Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:int", re.compile(r"[-+]?(0|[1-9][0-9]*)$"), list("-+0123456789")
+)
+
+
+def _construct_object(loader: Loader, node: yaml.MappingNode) -> dict[Any, Any]:
+    seen = set()
+    for key, _ in node.value:  # before ``<<`` adds keys that the object may have, too
+        if isinstance(key, yaml.ScalarNode) and key.value in seen:
+            text = f"the key {key.value!r} stands twice"
+            raise yaml.constructor.ConstructorError(None, None, text, key.start_mark)
+        seen.add(key.value if isinstance(key, yaml.ScalarNode) else None)
+    return dict(loader.construct_mapping(node, deep=True))
+
+
+def _construct_tag(loader: Loader, suffix: str, node: yaml.Node) -> dict[str, Any]:
+    value: Any
+    if isinstance(node, yaml.ScalarNode):
+        value = loader.construct_scalar(node)
+    elif isinstance(node, yaml.SequenceNode):
+        value = loader.construct_sequence(node, deep=True)
+    else:
+        value = loader.construct_mapping(node, deep=True)  # type: ignore[arg-type]
+    if suffix in ("Ref", "Condition"):
+        return {suffix: value}
+    if suffix == "GetAtt" and isinstance(value, str):
+        value = value.split(".", 1)
+    return {f"Fn::{suffix}": value}
+
+
+Loader.add_constructor("tag:yaml.org,2002:map", _construct_object)
+Loader.add_multi_constructor("!", _construct_tag)

@@ -1,0 +1,39 @@
+"""The errors of JSONata expressions that yield another type than their field wants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine import jsontext
+from engine.errors import QueryEvaluationError
+
+if TYPE_CHECKING:
+    from engine.data.expression import Expression, Json
+
+
+def json_type(value: Json) -> str:
+    """Return the JSON name of the value's type."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    names = {dict: "object", list: "array", str: "string", int: "number", float: "number"}
+    return names[type(value)]
+
+
+def unexpected_type_error(
+    expression: Expression, field: str, wanted: str, got: Json
+) -> QueryEvaluationError:
+    """Return the error of an expression that yields a value of the wrong type [recorded].
+
+    ``wanted``: a type of JSON; a number that is the wrong one was to be a whole one from 0.
+    """
+    text = getattr(expression, "text", jsontext.dumps(got))
+    what = f"Expected '{wanted}', but was '{json_type(got)}' for value: {jsontext.dumps(got)}"
+    if json_type(got) == wanted:
+        what = f"Expected a non-negative integer, but was: {jsontext.dumps(got)}"
+    return QueryEvaluationError(
+        f"The JSONata expression '{text}' specified for the field '{field}' returned an unexpected "
+        f"result type. {what}",
+        field,
+    )

@@ -1,0 +1,305 @@
+"""Alarms: what each says, that a change is told once, and the pages and the API that keep them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from console import clock
+from console.errors import ServiceError
+from console.metrics import rollups
+from console.metrics.alarm_rules import evaluate_alarm
+from console.models import Alarm, AuditEntry, Execution, HistoryEvent, OutboxEvent, Project
+from console.statuses import AlarmKind, AlarmState
+from console.store.db.audit import Actor
+from console.store.events import alarms, rules
+from console.web.core.formatting import DAY, HOUR, MINUTE
+from console.worker.alarm_evaluation import evaluate_alarms
+from tests.console.store.helpers import PASS, REGION, WAIT, create, drain, start
+from tests.console.web.helpers import text
+from tests.console.web.test_filters import seed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.test import Client
+
+    from console.models import StateMachine
+
+BY = Actor("ada")
+PAGE = "/machines/machine/alarms/"
+RATE = {"act": "save", "kind": "failure-rate", "name": "rate", "threshold": "20", "period": "1 h"}
+
+
+def put(machine: StateMachine, kind: AlarmKind, **fields: Any) -> Alarm:
+    """Store an alarm of a machine."""
+    values = {"kind": kind, "machine": machine, "period_s": 3600, **fields}
+    return alarms.put_alarm(machine.project, REGION, str(kind), values, actor=BY)
+
+
+def ended(
+    project: Project, machine: StateMachine, count: int, ago: int = MINUTE, **more: Any
+) -> None:
+    """Store executions that ended some time ago."""
+    stop = clock.now_ms() - ago
+    took = more.pop("took", 1000)
+    seed(project, machine, count, start_ms=stop - took, stop_ms=stop, **more)
+
+
+def said(alarm: Alarm) -> str:
+    """Return what an alarm says now."""
+    return str(evaluate_alarm(alarm, clock.now_ms()).state)
+
+
+def test_failure_rate(project: Project) -> None:
+    """Of those that ended within the time, but for what was stopped; too few say nothing."""
+    machine = create(project, PASS)
+    alarm = put(machine, AlarmKind.FAILURE_RATE, threshold=20, minimum=5)
+    ended(project, machine, 9, ago=3 * HOUR, status="FAILED")
+    ended(project, machine, 3)
+    ended(project, machine, 3, status="ABORTED")
+    ended(project, create(project, PASS, "other"), 9, status="FAILED")
+    assert said(alarm) == "INSUFFICIENT_DATA"
+    ended(project, machine, 1)
+    ended(project, machine, 1, status="TIMED_OUT")
+    verdict = evaluate_alarm(alarm, clock.now_ms())
+    assert (verdict.state, "1 of 5 executions" in verdict.reason) == ("OK", True)
+    ended(project, machine, 1, status="FAILED")
+    verdict = evaluate_alarm(alarm, clock.now_ms())
+    assert (verdict.state, "2 of 6 executions" in verdict.reason) == ("ALARM", True)
+    rollups.sum_up()
+    assert said(alarm) == "ALARM"
+
+
+def test_no_success_since(project: Project) -> None:
+    """The last success counts; without any, the time since the alarm was made."""
+    machine = create(project, PASS)
+    alarm = put(machine, AlarmKind.NO_SUCCESS)
+    ended(project, machine, 3, status="FAILED")
+    assert said(alarm) == "INSUFFICIENT_DATA"
+    Alarm.objects.update(created_ms=clock.now_ms() - 2 * HOUR)
+    alarm = Alarm.objects.get()
+    assert said(alarm) == "ALARM"
+    ended(project, machine, 1, ago=30 * MINUTE)
+    assert said(alarm) == "OK"
+    Execution.objects.filter(status="SUCCEEDED").update(stop_ms=clock.now_ms() - 90 * MINUTE)
+    verdict = evaluate_alarm(alarm, clock.now_ms())
+    assert (verdict.state, "the last success was 1.5 h ago" in verdict.reason) == ("ALARM", True)
+
+
+def test_duration_against_its_own_past(project: Project) -> None:
+    """The 95th percentile of an hour, against that of the two weeks before."""
+    machine = create(project, PASS)
+    alarm = put(machine, AlarmKind.DURATION, threshold=150, minimum=5)
+    ended(project, machine, 20, ago=2 * DAY, took=10_000)
+    assert said(alarm) == "INSUFFICIENT_DATA"
+    ended(project, machine, 10, took=12_000)
+    assert said(alarm) == "OK"
+    ended(project, machine, 10, took=40_000)
+    assert said(alarm) == "ALARM"
+    rollups.sum_up()
+    assert said(alarm) == "ALARM"
+
+
+def test_stuck_in_a_state(project: Project) -> None:
+    """By the state that a running execution entered last, any or one."""
+    machine = create(project, WAIT)
+    execution = drain(start(machine, name="sleeper"))
+    alarm = put(machine, AlarmKind.STUCK)
+    assert said(alarm) == "OK"
+    Execution.objects.filter(pk=execution.pk).update(start_ms=clock.now_ms() - 3 * HOUR)
+    assert said(alarm) == "OK"  # it entered the state just now
+    HistoryEvent.objects.filter(execution=execution).update(at_ms=clock.now_ms() - 2 * HOUR)
+    verdict = evaluate_alarm(alarm, clock.now_ms())
+    state = HistoryEvent.objects.filter(execution=execution, type__endswith="Entered").get().state
+    assert verdict.state == "ALARM"
+    assert f"sleeper has been in {state} for 2 h" in verdict.reason
+    alarm.state_name = "Elsewhere"
+    assert said(alarm) == "OK"
+    alarm.state_name = state
+    assert said(alarm) == "ALARM"
+    Execution.objects.filter(pk=execution.pk).update(status="ABORTED")
+    assert said(alarm) == "OK"
+
+
+def listening(project: Project) -> None:
+    """Make a rule that hears of alarms."""
+    pattern = json.dumps({"source": ["aws.cloudwatch"]})
+    rules.put_rule(project, REGION, "hears", pattern=pattern)
+
+
+def test_a_change_is_told_once_by_many_processes(project: Project) -> None:
+    """The event is written with the state; who comes second writes nothing."""
+    listening(project)
+    machine = create(project, PASS)
+    put(machine, AlarmKind.FAILURE_RATE, threshold=20, minimum=1)
+    ended(project, machine, 1, status="FAILED")
+    read = [Alarm.objects.select_related("project", "machine").get() for _ in range(4)]
+    changed = [alarms.change_state(alarm, AlarmState.ALARM, "why") for alarm in read]
+    assert changed == [True, False, False, False]
+    assert evaluate_alarms() == 0
+    [event] = OutboxEvent.objects.all()
+    told = json.loads(event.body)
+    assert (told["source"], told["detail-type"]) == (
+        "aws.cloudwatch",
+        "CloudWatch Alarm State Change",
+    )
+    assert told["resources"] == [Alarm.objects.get().arn, machine.arn]
+    assert told["detail"]["state"]["value"] == "ALARM"
+    assert told["detail"]["previousState"]["value"] == "INSUFFICIENT_DATA"
+    ended(project, machine, 99)
+    assert evaluate_alarms() == 1
+    assert evaluate_alarms() == 0
+    assert OutboxEvent.objects.count() == 2
+
+
+def test_a_changed_alarm_is_not_judged_by_its_old_self(project: Project) -> None:
+    """Somebody changes the alarm while it is looked at: the verdict is dropped."""
+    machine = create(project, PASS)
+    old = put(machine, AlarmKind.FAILURE_RATE, threshold=20)
+    put(machine, AlarmKind.FAILURE_RATE, threshold=90)
+    assert not alarms.change_state(old, AlarmState.ALARM, "of before")
+    assert Alarm.objects.get().state == "INSUFFICIENT_DATA"
+
+
+def test_one_broken_alarm_keeps_no_other_from_its_turn(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next one is evaluated, and the broken one again a minute later."""
+    from console.metrics import alarm_rules
+
+    def broken(*_: object) -> Any:
+        raise ValueError("broken")
+
+    machine = create(project, PASS)
+    put(machine, AlarmKind.FAILURE_RATE)
+    put(machine, AlarmKind.STUCK)
+    monkeypatch.setitem(alarm_rules._RULES, AlarmKind.FAILURE_RATE, broken)
+    assert evaluate_alarms() == 1
+    assert Alarm.objects.get(kind="stuck").state == "OK"
+
+
+# -- pages -----------------------------------------------------------------------------------------
+
+
+def test_an_editor_makes_changes_and_deletes_an_alarm(project: Project, client: Client) -> None:
+    """Each is in the audit; the machine's pages and the overview say what is in alarm."""
+    create(project, PASS)
+    assert client.post(PAGE, {**RATE, "minimum": "5"}).status_code == 302
+    alarm = Alarm.objects.get()
+    assert (alarm.kind, alarm.threshold, alarm.period_s, alarm.minimum) == (
+        *("failure-rate", 20, 3600, 5),
+    )
+    shown = text(client.get(PAGE))
+    assert "More than 20 % of 5 or more executions failed within 1 h" in shown
+    edit = text(client.get(f"{PAGE}?alarm=rate"))
+    assert f'name="revision" value="{alarm.updated_ms}"' in edit
+    changed = {**RATE, "threshold": "30", "revision": str(alarm.updated_ms)}
+    assert client.post(PAGE, changed).status_code == 302
+    assert Alarm.objects.get().threshold == 30
+    Alarm.objects.update(state="ALARM", reason="too many failed")
+    for page in ("/", "/machines/machine/", "/alarms/"):
+        assert "too many failed" in text(client.get(page)), page
+    assert client.post(PAGE, {"act": "delete", "name": "rate"}).status_code == 302
+    assert not Alarm.objects.exists()
+    actions = AuditEntry.objects.filter(action__startswith="monitoring:").order_by("pk")
+    assert list(actions.values_list("action", flat=True)) == [
+        "monitoring:PutMetricAlarm",
+        "monitoring:PutMetricAlarm",
+        "monitoring:DeleteAlarms",
+    ]
+
+
+def test_two_editors_at_once(project: Project, client: Client) -> None:
+    """Who saves an alarm that was changed meanwhile is told, and keeps what they typed."""
+    create(project, PASS)
+    client.post(PAGE, RATE)
+    revision = str(Alarm.objects.get().updated_ms)
+    client.post(PAGE, {**RATE, "threshold": "30", "revision": revision})
+    shown = text(client.post(PAGE, {**RATE, "threshold": "40", "revision": revision}), 422)
+    assert "was changed meanwhile" in shown
+    assert 'value="40"' in shown
+    assert Alarm.objects.get().threshold == 30
+    shown = text(client.post(PAGE, RATE), 422)
+    assert "exists already" in shown
+    client.post(PAGE, {"act": "delete", "name": "rate"})
+    assert "was deleted meanwhile" in text(client.post(PAGE, {**RATE, "revision": revision}), 422)
+    assert "There is no alarm rate" in text(
+        client.post(PAGE, {"act": "delete", "name": "rate"}), 422
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"period": "soon"}, "wanted a span"),
+        ({"period": "1 s"}, "wanted 1 min to 31 d"),
+        ({"period": "999 d"}, "wanted 1 min to 31 d"),
+        ({"threshold": "many"}, "Percent: got “many”"),
+        ({"minimum": "0"}, "Executions: got “0”"),
+        ({"name": ""}, "AlarmName: wanted 1 to 255"),
+        ({"name": "x" * 256}, "AlarmName: wanted 1 to 255"),
+        ({"kind": "metric"}, "wanted failure-rate"),
+    ],
+)
+def test_a_bad_value_is_told(
+    project: Project, client: Client, fields: dict[str, str], words: str
+) -> None:
+    """The form stays as it was typed."""
+    create(project, PASS)
+    assert words in text(client.post(PAGE, {**RATE, **fields}), 422)
+    assert not Alarm.objects.exists()
+
+
+def test_a_viewer_reads_and_changes_nothing(
+    project: Project, signed_in: Callable[[str], Client]
+) -> None:
+    """No form is offered, and none is taken."""
+    machine = create(project, PASS)
+    put(machine, AlarmKind.STUCK)
+    viewer = signed_in("viewer")
+    shown = text(viewer.get(PAGE))
+    assert 'name="act"' not in shown
+    for act in ("save", "delete", "notify"):
+        assert viewer.post(PAGE, {**RATE, "act": act, "name": "stuck"}).status_code == 403
+    assert Alarm.objects.count() == 1
+
+
+def test_a_rule_hears_of_the_alarms_of_its_machine(project: Project, client: Client) -> None:
+    """The rule of the page takes events of this machine alone, and is listed there."""
+    from console.store.events import outbox
+
+    machine = create(project, PASS)
+    other = create(project, PASS, "other")
+    target = {"act": "notify", "target": machine.arn}
+    assert client.post(PAGE, target).status_code == 302
+    assert "These rules tell" in text(client.get(PAGE))
+    assert "Alarms" in text(client.get("/notifications/"))
+    for each in (machine, other):
+        values = {"kind": "stuck", "machine": each, "period_s": 60}
+        alarms.put_alarm(project, REGION, each.name, values, actor=BY)
+        alarms.set_alarm_state(project, REGION, each.name, "OK", "fine", actor=BY)
+        alarms.set_alarm_state(project, REGION, each.name, "ALARM", "bad", actor=BY)
+        alarms.set_alarm_state(project, REGION, each.name, "OK", "fine", actor=BY)
+    while outbox.route_events():
+        pass
+    from console.models import Delivery
+
+    told = [json.loads(each.event.body)["detail"] for each in Delivery.objects.all()]
+    assert [(each["alarmName"], each["state"]["value"]) for each in told] == [
+        ("machine", "ALARM"),
+        ("machine", "OK"),
+    ]
+
+
+def test_the_alarms_go_with_their_machine_and_stay_in_their_project(project: Project) -> None:
+    """Another project's alarm of the same name is another alarm."""
+    machine = create(project, PASS)
+    put(machine, AlarmKind.STUCK)
+    theirs = Project.objects.create(name="theirs", account_id="999999999999")
+    with pytest.raises(ServiceError):
+        alarms.delete_alarms(theirs, REGION, ["stuck"], actor=BY)
+    machine.delete()
+    assert not Alarm.objects.exists()

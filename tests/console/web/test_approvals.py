@@ -1,0 +1,218 @@
+"""Approvals: answered in the list of tasks, and by a link that needs no account."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.test import Client
+
+from console import clock
+from console.models import AuditEntry, Execution, Membership, Project, TaskRow
+from console.store.executions.stop import stop_execution
+from console.store.people import approval_links
+from console.web.core.formatting import HOUR
+from tests.console.store.helpers import REGION, WORK, create, drain, start
+from tests.console.web.helpers import MARKUP, text
+from tests.console.web.test_tasks import form, waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    SignIn = Callable[[str], Client]
+
+
+def key_of(execution: Execution) -> str:
+    """Return what the list's form calls the open task of an execution."""
+    row = TaskRow.objects.exclude(status="closed").get(execution=execution)
+    return f"{execution.pk}-{row.task}"
+
+
+def ended(execution: Execution) -> Execution:
+    """Return an execution as it is after what was answered."""
+    return drain(Execution.objects.get(pk=execution.pk))
+
+
+# -- the list --------------------------------------------------------------------------------------
+
+
+def test_columns_come_from_the_input(project: Project, client: Client) -> None:
+    """By paths, in their order; what is not there or hidden is not shown."""
+    from console.store.tasks import activities
+
+    activities.create_activity(project, REGION, "work")
+    machine = create(project, WORK)
+    data = {"order": {"id": 4711, "note": f"urgent {MARKUP}"}, "items": [{"sku": "A 1"}]}
+    drain(start(machine, data, "x"))
+    columns = "order.id, $.order.note, input.items[0].sku, order.missing"
+    response = client.get("/tasks/", {"columns": columns})
+    [values] = response.context["values"].values()
+    assert values == ["4711", f"urgent {MARKUP}", "A 1", ""]
+    assert MARKUP not in response.content.decode()
+    assert f'value="{columns}"' in text(response)
+    Project.objects.filter(pk=project.pk).update(masked="$.order.note")
+    response = client.get("/tasks/", {"columns": columns})
+    assert "urgent" not in text(response)
+    for bad, words in (("a b", "wanted a path such as"), ("a,b,c,d,e,f", "wanted 5 at most")):
+        assert words in text(client.get("/tasks/", {"columns": bad}), 422)
+
+
+@pytest.mark.parametrize("act", ["approve", "reject"])
+def test_a_task_is_answered_in_the_list(project: Project, client: Client, act: str) -> None:
+    """Back to the same list; the output or the error names who did so; the audit has it."""
+    execution = waiting(project)
+    sent = {"task": key_of(execution), "act": act, "comment": "as agreed"}
+    address = "/tasks/?kind=activity&columns=n"
+    response = client.post(address, sent)
+    assert (response.status_code, response["Location"]) == (302, address)
+    execution = ended(execution)
+    if act == "approve":
+        assert json.loads(execution.output or "") == {
+            "approved": True,
+            "by": "editor",
+            "comment": "as agreed",
+        }
+    else:
+        assert (execution.error, execution.cause) == ("Rejected", "Rejected by editor: as agreed")
+    action = {"approve": "SendTaskSuccess", "reject": "SendTaskFailure"}[act]
+    assert AuditEntry.objects.filter(action=action, actor="editor").count() == 1
+
+
+def test_of_two_people_the_first_answer_counts(project: Project, client: Client) -> None:
+    """The second one is told, and changes nothing."""
+    execution = waiting(project)
+    sent = {"task": key_of(execution), "act": "approve"}
+    client.post("/tasks/", sent)
+    shown = text(client.post("/tasks/", {**sent, "act": "reject"}, follow=True))
+    assert "does not exist anymore" in shown
+    assert ended(execution).status == "SUCCEEDED"
+
+
+def test_a_viewer_and_strangers_answer_nothing(project: Project, signed_in: SignIn) -> None:
+    """No button, no answer; no task of another project either."""
+    execution = waiting(project)
+    sent = {"task": key_of(execution), "act": "approve"}
+    viewer = signed_in("viewer")
+    assert 'value="approve"' not in text(viewer.get("/tasks/"))
+    assert viewer.post("/tasks/", sent).status_code == 403
+    operator = signed_in("operator")
+    assert 'value="approve"' in text(operator.get("/tasks/"))
+    other = Project.objects.create(name="other", account_id="999999999999")
+    Membership.objects.all().update(project=other)
+    assert operator.post("/tasks/", sent).status_code == 404
+    for odd in ("", "x-y", "-", f"{execution.pk}-99999999999999999999"):
+        assert operator.post("/tasks/", {**sent, "task": odd}).status_code == 404
+    assert ended(execution).status == "RUNNING"
+
+
+def test_what_a_worker_has_taken_is_answered_on_its_page(project: Project, client: Client) -> None:
+    """Else a press in the list would take it from the worker."""
+    from console.store.tasks import claim
+
+    execution = waiting(project)
+    assert 'value="approve"' in text(client.get("/tasks/"))
+    row = TaskRow.objects.get(execution=execution)
+    assert claim.take_activity_task(row.resource, "w1") is not None
+    assert 'value="approve"' not in text(client.get("/tasks/"))
+
+
+# -- links -----------------------------------------------------------------------------------------
+
+
+def make_link(client: Client, execution: Execution, **fields: str) -> str:
+    """Make a link as an editor does, and return its path."""
+    shown = text(client.post(f"{form(execution)}link/", fields))
+    return urlsplit(shown.split('id="approval-link">')[1].split("</pre>")[0]).path
+
+
+def test_a_link_lets_somebody_without_an_account_answer(project: Project, client: Client) -> None:
+    """Opening changes nothing, a POST answers; the link is spent; the audit names both."""
+    execution = waiting(project)
+    link = make_link(client, execution, note="May it ship?", show="1", hours="1")
+    guest = Client(enforce_csrf_checks=True)
+    for _ in range(3):
+        assert guest.head(link).status_code == 200
+        opened = guest.get(link)
+    shown = text(opened)
+    assert "May it ship?" in shown
+    assert '"n": 1' in shown
+    assert opened["Cache-Control"] == "no-store"
+    assert TaskRow.objects.get(execution=execution).status == "scheduled"
+    sent = {"act": "approve", "name": "Grace", "comment": "yes"}
+    assert guest.post(link, sent).status_code == 403  # no CSRF token
+    sent["csrfmiddlewaretoken"] = shown.split('name="csrfmiddlewaretoken" value="')[1].split('"')[0]
+    assert "Your name: wanted" in text(guest.post(link, {**sent, "name": " "}), 422)
+    assert "Choose Approve" in text(guest.post(link, {**sent, "act": "x"}), 422)
+    assert "You approved it." in text(guest.post(link, sent))
+    assert json.loads(ended(execution).output or "") == {
+        "approved": True,
+        "by": "Grace, by a link of editor",
+        "comment": "yes",
+    }
+    for again in (guest.get(link), guest.post(link, {**sent, "act": "reject"})):
+        assert "has been answered" in text(again, 410)
+    entries = AuditEntry.objects.filter(target=execution.arn).order_by("pk")
+    assert list(entries.values_list("action", "actor")) == [
+        ("CreateApprovalLink", "editor"),
+        ("SendTaskSuccess", "Grace, by a link of editor"),
+    ]
+
+
+def test_a_link_shows_no_more_than_its_maker_chose(project: Project, client: Client) -> None:
+    """Without the choice no input; hidden values and the task's token never."""
+    execution = waiting(project)
+    assert '"n"' not in text(Client().get(make_link(client, execution)))
+    Project.objects.filter(pk=project.pk).update(masked="$.n")
+    shown = text(Client().get(make_link(client, execution, show="1")))
+    assert '"n": "(masked)"' in shown
+    shown = Client().get(make_link(client, execution, note=MARKUP)).content.decode()
+    assert MARKUP not in shown
+
+
+def test_a_link_ends(project: Project, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its time, with the rights of its maker, with its task; a changed one is none."""
+    execution = waiting(project)
+    link = make_link(client, execution, hours="1")
+    sent = {"act": "approve", "name": "Grace"}
+    bent = link[:-3] + ("AA/" if not link.endswith("AA/") else "BB/")
+    assert "is not one of ours" in text(Client().post(bent, sent), 410)
+    later = clock.now_ms() + 2 * HOUR
+    with monkeypatch.context() as patch:
+        patch.setattr(clock, "now_ms", lambda: later)
+        assert "has expired" in text(Client().post(link, sent), 410)
+    Membership.objects.filter(user__username="editor").update(role="operator")
+    assert "opens nothing any more" in text(Client().post(link, sent), 410)
+    Membership.objects.filter(user__username="editor").update(role="editor")
+    assert Client().get(link).status_code == 200
+    stop_execution(execution)
+    assert "has ended otherwise" in text(Client().post(link, sent), 410)
+
+
+def test_only_an_editor_makes_links(project: Project, signed_in: SignIn) -> None:
+    """An operator answers tasks, and opens no door to others."""
+    execution = waiting(project)
+    operator = signed_in("operator")
+    assert 'id="make-link"' not in text(operator.get(form(execution)))
+    assert operator.post(f"{form(execution)}link/").status_code == 403
+    assert 'id="make-link"' in text(signed_in("editor").get(form(execution)))
+
+
+def test_a_link_answers_its_own_task_only(project: Project, client: Client) -> None:
+    """Another execution's task, of the same machine, stays open."""
+    first, second = waiting(project), waiting(project, name="y")
+    link = make_link(client, first)
+    with pytest.raises(approval_links.ApprovalClosed):
+        approval_links.open_approval("x" + link.split("/")[2])
+    Client().post(link, {"act": "reject", "name": "Grace"})
+    assert (ended(first).error, ended(second).status) == ("Rejected", "RUNNING")
+
+
+def test_values_of_odd_inputs_are_empty() -> None:
+    """A path through what is no object or list leads nowhere, and raises nothing."""
+    from console.web.tasks import input_columns
+
+    cases: list[Any] = [("4", ("a",)), ("[]", (0,)), ("{", ("a",)), ('{"a": 1}', ("a", "b"))]
+    for payload, path in cases:
+        assert input_columns._value_text(payload, path) == ""

@@ -1,0 +1,154 @@
+"""What the editor takes beside JSON, proposes from data, and keeps with a new machine."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from console.models import StateMachine
+from console.store.machines import tags
+from console.web.editor.yaml_text import json_of_yaml
+from tests.console.store.helpers import PASS, create, drain, start
+from tests.console.web.helpers import text
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from console.models import Project
+
+YAML = """
+# a comment
+StartAt: Greet
+States:
+  Greet:
+    Type: Pass
+    Result: on  # a text, as YAML 1.2 means it
+    End: true
+"""
+AS_JSON = {"StartAt": "Greet", "States": {"Greet": {"Type": "Pass", "Result": "on", "End": True}}}
+CONVERT = 'name="convert"'
+
+
+# -- YAML ------------------------------------------------------------------------------------------
+
+
+def test_yaml_is_known_and_becomes_json(client: Client) -> None:
+    """The check offers the change; the change keeps what else was typed, and saves nothing."""
+    assert CONVERT in text(client.post("/machines/new/_check", {"text": YAML}))
+    typed = {"name": "mine", "text": YAML, "tags": "team=a", "convert": "1"}
+    shown = text(client.post("/machines/new/", typed))
+    assert '"StartAt": "Greet"' in shown
+    assert 'value="mine"' in shown
+    assert ">team=a</textarea>" in shown
+    assert not StateMachine.objects.exists()
+
+
+def test_a_machine_there_is_takes_yaml_too(project: Project, client: Client) -> None:
+    """The editor of a machine changes the text in the same way."""
+    create(project, PASS)
+    shown = text(client.post("/machines/machine/edit/", {"text": YAML, "convert": "1"}))
+    assert '"Result": "on"' in shown
+    assert StateMachine.objects.get().definition.text == json.dumps(PASS)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "",
+        '{"StartAt": ',
+        "StartAt: [",
+        "just words",
+        "a: &a [1]\nStates: *a",
+        "States: {A: 1, A: 2}",
+        "States: .nan",
+        "States: " + "[" * 3000 + "]" * 3000,
+        "States: x\nComment: " + "y" * 300_000,
+    ],
+)
+def test_what_is_no_definition_in_yaml(other: str) -> None:
+    """Half of a text, aliases that could grow, keys that stand twice, what JSON cannot say."""
+    assert json_of_yaml(other) is None
+
+
+def test_yaml_is_read_as_it_is_deployed() -> None:
+    """The same reader as that of ``stepyard deploy``."""
+    assert json.loads(json_of_yaml(YAML) or "") == AS_JSON
+
+
+# -- tags of a new machine -------------------------------------------------------------------------
+
+
+def test_a_new_machine_has_its_tags(client: Client) -> None:
+    """A line each; empty lines and blanks around do not matter."""
+    typed = {
+        "name": "mine",
+        "text": json.dumps(PASS),
+        "tags": "team=pay ments\r\n\r\n env = test=1 ",
+    }
+    assert client.post("/machines/new/", typed).status_code == 302
+    assert tags.get_tags(StateMachine.objects.get().arn) == {"team": "pay ments", "env": "test=1"}
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("team", "Line 1: got 'team', wanted key=value."),
+        ("a=1\n=2", "Line 2: got '=2', wanted key=value."),
+        ("a=1\na=2", "Line 2: the key 'a' stands twice."),
+        ("aws:a=1", "aws:"),
+        ("\n".join(f"k{number}=v" for number in range(51)), "Too many tags"),
+    ],
+)
+def test_wrong_tags_are_said_beside_their_field(client: Client, typed: str, said: str) -> None:
+    """Nothing is stored, and what was typed comes back."""
+    sent = {"name": "mine", "text": json.dumps(PASS), "tags": typed}
+    shown = text(client.post("/machines/new/", sent), 422)
+    error = shown.partition('id="tags-error"')[2].partition("</p>")[0]
+    assert said in error
+    assert not StateMachine.objects.exists()
+
+
+# -- places in the data ----------------------------------------------------------------------------
+
+
+def _proposed(client: Client) -> str:
+    shown = text(client.get("/machines/machine/edit/"))
+    return shown.partition('id="suggest-paths"')[2].partition("</datalist>")[0]
+
+
+def test_places_in_the_last_data_are_proposed(project: Project, client: Client) -> None:
+    """Of the input of the execution and of its states; keys that no path can name are left out."""
+    steps: dict[str, Any] = {
+        "StartAt": "A",
+        "States": {
+            "A": {"Type": "Pass", "Result": {"sum": 3}, "Next": "B"},
+            "B": {"Type": "Pass", "End": True},
+        },
+    }
+    machine = create(project, steps)
+    assert '"$.' not in _proposed(client)
+    execution = start(machine, data={"order": {"items": [{"sku": "a"}]}, "no path": 1})
+    drain(execution)
+    shown = _proposed(client)
+    for place in ("$.order", "$.order.items[0].sku", "$.sum"):
+        assert f'value="{place}"' in shown
+    assert "no path" not in shown
+
+
+def test_jsonata_has_its_own_form(project: Project, client: Client) -> None:
+    """An expression, as a field of that language needs it."""
+    machine = create(project, {"QueryLanguage": "JSONata", **PASS})
+    start(machine, data={"order": 1})
+    assert 'value="{% $states.input.order %}"' in _proposed(client)
+
+
+def test_hidden_data_has_no_places(project: Project, client: Client) -> None:
+    """What is below a masked place is not named."""
+    project.masked = "$.card"
+    project.save()
+    start(create(project, PASS), data={"card": {"holder": "Ann"}, "sum": 1})
+    shown = _proposed(client)
+    assert 'value="$.card"' in shown
+    assert "holder" not in shown

@@ -1,0 +1,147 @@
+"""A sweep asks once which kinds of work there may be, and misses none of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+import engine
+from console.models import (
+    BulkJob,
+    EventRule,
+    Execution,
+    MapRun,
+    OutboxEvent,
+    RunRow,
+    StateMachine,
+    TaskRow,
+    Timer,
+)
+from console.store.db import epoch, writer
+from console.store.executions import start as start_module
+from console.store.state import inbox
+from console.store.state.open_work import OpenWork, find_open_work
+from console.worker.embedded import Embedded
+from tests.console.store.helpers import WAIT, create, drain, function, one, start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from console.models import Project
+
+pytestmark = pytest.mark.django_db(transaction=True)
+HORIZON_MS = 5_000
+NOTHING = OpenWork._make([*[False] * 10, "0"])
+
+
+@pytest.fixture
+def idle(project: Project) -> Execution:
+    """An execution that waits for an hour, and for a task that nobody looks at."""
+    execution = start(create(project, WAIT))
+    drain(execution)
+    return execution
+
+
+def test_nothing_to_do(idle: Execution) -> None:
+    """What only waits is no work, and a sweep that finds none makes one statement."""
+    del idle
+    assert find_open_work(HORIZON_MS) == NOTHING
+    worker = Embedded()
+    with CaptureQueriesContext(connection) as statements:
+        worker.sweep()
+    assert len(statements) == 1
+
+
+def put_message(execution: Execution) -> None:
+    """Let a message come in."""
+    writer.write(lambda: inbox.post_message(execution.pk, engine.TaskStarted(7)))
+
+
+def put_map_run(execution: Execution) -> None:
+    """Let a Map Run of it go on."""
+    MapRun.objects.create(
+        parent=execution,
+        definition_id=execution.definition_id,
+        arn="map-run",
+        state_machine_arn="machine/label",
+        start_ms=1,
+        task=9,
+        total=1,
+    )
+
+
+def put_event(execution: Execution) -> None:
+    """Put an event into the outbox."""
+    OutboxEvent.objects.create(
+        event_id="event", project_id=execution.project_id, region="r", about="", body="{}", at_ms=1
+    )
+
+
+def put_schedule(execution: Execution) -> None:
+    """Let a rule with a schedule be due."""
+    EventRule.objects.create(
+        project_id=execution.project_id, arn="r", name="r", region="r", next_ms=1, created_ms=1
+    )
+
+
+def put_bulk_job(execution: Execution) -> None:
+    """Let a bulk job run."""
+    BulkJob.objects.create(project_id=execution.project_id, created_ms=1, total=1)
+
+
+def put_task(status: str, **columns: int) -> Callable[[Execution], None]:
+    """Return what puts a task of a status there."""
+
+    def put(execution: Execution) -> None:
+        project = execution.project
+        call = start(create(project, one("T", **function("echo")), "calls"))
+        drain(call)
+        TaskRow.objects.update(
+            **{"status": status, "timeout_due_ms": None, "heartbeat_due_ms": None, **columns}
+        )
+
+    return put
+
+
+@pytest.mark.parametrize(
+    ("kind", "put"),
+    [
+        ("messages", put_message),
+        ("runs", lambda execution: RunRow.objects.filter(pk=execution.pk).update(ready=True)),
+        ("timers", lambda _: Timer.objects.update(due_ms=1)),
+        ("tasks", put_task("scheduled")),
+        ("tasks", put_task("started")),
+        ("deadlines", put_task("waiting", timeout_due_ms=1)),
+        ("deadlines", put_task("waiting", heartbeat_due_ms=1)),
+        ("deadlines", put_task("waiting", look_due_ms=1)),
+        ("map_runs", put_map_run),
+        ("children", lambda _: RunRow.objects.update(children_end=True)),
+        ("bulk_jobs", put_bulk_job),
+        ("deletions", lambda _: StateMachine.objects.update(status="DELETING")),
+        ("events", put_event),
+        ("events", put_schedule),
+    ],
+)
+def test_each_kind_is_seen(idle: Execution, kind: str, put: Callable[[Execution], None]) -> None:
+    """That kind, and no other."""
+    put(idle)
+    assert find_open_work(HORIZON_MS) == OpenWork._make(
+        [name == kind for name in OpenWork._fields[:-1]] + ["0"]
+    )
+
+
+def test_what_is_due_within_the_horizon_counts(project: Project) -> None:
+    """What is due later is found in time by another sweep."""
+    execution = start_module.start_execution(create(project, one("W", Type="Wait", Seconds=60)))
+    drain(execution)
+    assert not find_open_work(HORIZON_MS).timers
+    assert find_open_work(61_000).timers
+
+
+def test_it_says_the_epoch() -> None:
+    """A worker of the past ends by that."""
+    begun = epoch.begin_epoch()
+    assert find_open_work(HORIZON_MS).epoch == begun
