@@ -116,6 +116,7 @@ _LEAST_ROLE: dict[str, Role] = {
             "RevokeStartLink",
             "PutMaskedPaths",
             "TestUnmockedTask",  # a Task that TestState really calls
+            "events:InjectAwsEvents",  # PutEvents in the name of a service of AWS
             "events:PutRule",
             "events:DeleteRule",
             "events:EnableRule",
@@ -137,6 +138,7 @@ _LEAST_ROLE: dict[str, Role] = {
         ],
         Role.EDITOR,
     ),
+    "ViewHosts": Role.OWNER,  # names and numbers of the machines and processes of the server
     "RevealSecrets": Role.OWNER,  # of connections, by TestState
     "PutMember": Role.OWNER,
     "CreateInvitation": Role.OWNER,

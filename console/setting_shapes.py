@@ -26,10 +26,18 @@ from console.functions.options import OWN, SHARED, is_callable_target, is_functi
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
+_ACTION = re.compile(r"\*|[a-zA-Z0-9*-]+:[a-zA-Z0-9*]+")
+
 
 def _web_address(given: str) -> str:
     if not environment.is_web_address(given):
         raise ValueError("http://host:port or https://host")
+    return given
+
+
+def _iam_action(given: str) -> str:
+    if not _ACTION.fullmatch(given):
+        raise ValueError("an action as sqs:SendMessage or sqs:*")
     return given
 
 
@@ -208,6 +216,12 @@ class Functions(FunctionSection):
     projects: dict[str, FunctionSection] = {}
 
 
+class Permissions(_Exact):
+    """``permissions.json``: what roles may not do."""
+
+    deny: dict[str, list[Annotated[str, AfterValidator(_iam_action)]]] = {}
+
+
 class MockedMachine(BaseModel):
     """The test cases of a state machine: name -> state -> name of a response."""
 
@@ -227,5 +241,6 @@ class Mocks(BaseModel):
 
 FUNCTIONS: TypeAdapter[Any] = TypeAdapter(Functions)
 TARGETS: TypeAdapter[Any] = TypeAdapter(Targets)
+PERMISSIONS: TypeAdapter[Any] = TypeAdapter(Permissions)
 MOCKS: TypeAdapter[Any] = TypeAdapter(Mocks)
 OBJECT: TypeAdapter[Any] = TypeAdapter(dict[str, Any])

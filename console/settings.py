@@ -6,13 +6,15 @@ instead of the SQLite file in it; ``STEPYARD_SECRET`` master secret instead of t
 proxies whose X-Forwarded-For is believed, by comma; ``STEPYARD_REGION`` the region pages work in;
 ``STEPYARD_FUNCTIONS`` functions as a JSON object; ``STEPYARD_FUNCTION_PROCESSES`` how many
 processes they may have; ``STEPYARD_EXPRESS_EVENTS`` 1: Express
-executions are told to event rules, too; ``STEPYARD_MAIL`` the mail server for notifications,
-smtp://user:password@host:port/?from=address; ``STEPYARD_METRICS_TOKEN`` what Prometheus must
-show at ``/metrics``, which without it answers direct connections from this machine only, and nobody
-with ``STEPYARD_HTTPS=1``; ``STEPYARD_LEASE_S`` seconds after
+executions are told to event rules, too; ``STEPYARD_INJECT_AWS_EVENTS`` 1: editors may put events
+of AWS services; ``STEPYARD_PERMISSIONS`` what roles may not do; ``STEPYARD_MAIL`` the mail server
+for notifications, smtp://user:password@host:port/?from=address; ``STEPYARD_METRICS_TOKEN`` what
+Prometheus must show at ``/metrics``, which without it answers direct connections from this machine
+only, and nobody with ``STEPYARD_HTTPS=1``; ``STEPYARD_LEASE_S`` seconds after
 which a worker of a team that is not heard of is taken for dead; ``STEPYARD_RETENTION_DAYS`` days
 after which ended executions are removed; ``STEPYARD_DATABASE_CONNECTIONS`` of one process to
-PostgreSQL at most; ``STEPYARD_LOG`` json: the log as JSON lines.
+PostgreSQL at most; ``STEPYARD_LOG`` json: the log as JSON lines. Those of Step Functions Local are
+read by ``console.local_options``.
 
 (Above 300 lines: one place for every setting, as Django has it.)
 """
@@ -23,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
-from console import environment, logging_setup, postgres, quotas, setting_shapes
+from console import environment, local_options, logging_setup, postgres, quotas, setting_shapes
 from console.data_folder import data_folder, derive_key, derive_text, master_secret
 from console.environment import SettingError
 from console.functions_file import FunctionsFile
@@ -226,7 +228,7 @@ LOGGING = logging_setup.configure(environment.read_text("STEPYARD_LOG", "text"))
 # -- Stepyard --------------------------------------------------------------------------------------
 
 STEPYARD_REGION = environment.read_region("STEPYARD_REGION", "us-east-1")
-STEPYARD_ACCOUNT = "123456789012"
+STEPYARD_ACCOUNT = local_options.read_account("123456789012")
 STEPYARD_LIMITS = environment.read_choice("STEPYARD_LIMITS", ("aws", "2019"), "aws")
 environment.read_choice("STEPYARD_PROCESSORS", ("one", "all"), "one")  # ``up`` itself reads it
 STEPYARD_ACCEPT_ANY_KEY = False  # only ``up --insecure-accept-any-key`` says otherwise
@@ -274,10 +276,20 @@ def _targets() -> dict[str, dict[str, Any]]:
     """Where calls to AWS services go: ``DATA/targets.json`` and the environment, which wins."""
     shape = setting_shapes.TARGETS
     given = environment.read_json_variable("STEPYARD_TARGETS", shape)
-    return _kept("targets.json", shape) | given
+    return _kept("targets.json", shape) | local_options.read_targets() | given
 
 
 STEPYARD_TARGETS = _targets()
+
+
+def _permissions() -> dict[str, Any]:
+    """What roles may not do: ``DATA/permissions.json`` and the environment, which wins."""
+    shape = setting_shapes.PERMISSIONS
+    given = environment.read_json_variable("STEPYARD_PERMISSIONS", shape)
+    return _kept("permissions.json", shape) | given
+
+
+STEPYARD_PERMISSIONS = _permissions()
 
 
 def _mocks() -> dict[str, Any]:
@@ -289,6 +301,9 @@ def _mocks() -> dict[str, Any]:
 
 
 STEPYARD_MOCKS = _mocks()
+STEPYARD_WAIT_TIME_SCALE = local_options.read_wait_time_scale()
+# whether editors may put events of AWS services, marked, on a server that is for trying things out
+STEPYARD_INJECT_AWS_EVENTS = environment.read_switch("STEPYARD_INJECT_AWS_EVENTS")
 STEPYARD_EXPRESS_EVENTS = environment.read_switch("STEPYARD_EXPRESS_EVENTS")  # AWS tells none
 
 

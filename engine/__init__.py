@@ -102,6 +102,7 @@ from engine.runtime.messages import (
     TaskTimedOut,
     TimerFired,
 )
+from engine.runtime.mock_configuration import mocked_tasks
 from engine.runtime.redrive import unsuccessful_states
 from engine.runtime.run import NEW_RUN, DictValues, Frame, Moment, Run, Step, Values
 from engine.runtime.states.distributed import child_inputs
@@ -207,6 +208,7 @@ __all__ = [
     "is_too_long",
     "iso_text",
     "loads",
+    "mocked_tasks",
     "paint",
     "parse",
     "parse_resource",

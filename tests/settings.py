@@ -13,6 +13,7 @@ import sys
 
 import pytest
 
+from console import local_options
 from tests import run_folder
 from tests.postgres import address
 
@@ -49,7 +50,8 @@ if os.environ.get("STEPYARD_DATABASE_URL") and not _DATABASE_URL:
     )
 # Neither the tests nor the servers that they start obey the settings of the shell.
 for _name in list(os.environ):
-    if _name == "SFN_MOCK_CONFIG" or (_name.startswith("STEPYARD_") and not _name.startswith(_OWN)):
+    _own = _name.startswith("STEPYARD_") and not _name.startswith(_OWN)
+    if _own or _name in local_options.VARIABLES:
         del os.environ[_name]
 
 os.environ["STEPYARD_DATA"] = str(_FOLDER / f"data-{os.getpid()}")

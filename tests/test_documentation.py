@@ -11,7 +11,7 @@ import pytest
 from django.core.management import get_commands, load_command_class
 from django.urls import get_resolver
 
-from console import command_line
+from console import command_line, local_options
 from console.access import least_role
 from console.awsapi.services import SCHEDULER, SERVICES, STS
 from console.metrics.names import METRICS
@@ -59,6 +59,12 @@ def test_the_variables_are_found() -> None:
 def test_every_variable_is_documented(name: str) -> None:
     """README or docs name it in code type."""
     assert re.search(rf"`{name}[`=]", TEXT), name
+
+
+@pytest.mark.parametrize("name", local_options.VARIABLES)
+def test_every_option_of_step_functions_local_is_documented(name: str) -> None:
+    """The page of settings has each."""
+    assert f"`{name}`" in (ROOT / "docs/reference/settings.md").read_text(encoding="utf-8")
 
 
 def test_no_variable_is_invented() -> None:

@@ -51,9 +51,10 @@ def test_the_examples_of_functions_are_accepted() -> None:
 def test_the_examples_of_targets_are_accepted() -> None:
     """The server takes each of them as its ``targets.json``."""
     examples = [*objects("how-to/aws-targets.md"), *objects("reference/integrations.md")]
-    assert len(examples) >= 4
+    assert len(examples) >= 5
     for example in examples:
-        setting_shapes.TARGETS.validate_python(example)
+        shape = setting_shapes.PERMISSIONS if "deny" in example else setting_shapes.TARGETS
+        shape.validate_python(example)
 
 
 def test_the_examples_of_quotas_are_accepted() -> None:
@@ -65,9 +66,9 @@ def test_the_examples_of_quotas_are_accepted() -> None:
 
 
 def test_the_examples_of_the_engine_alone_run() -> None:
-    """The page of CI has a whole example; the two others are the same without the definition."""
+    """The page of CI has two whole examples; the others lack the definition."""
     page = blocks(ROOT / "docs/how-to/ci.md", "python")
-    whole, path = [one for one in page if "engine.run" in one]
+    whole, path, mocked = [one for one in page if "engine.run" in one]
     (short,) = [one for one in blocks(ROOT / "README.md", "python") if "engine.run" in one]
     names: dict[str, Any] = {}
     exec(whole, names)  # noqa: S102 - our own documentation
@@ -77,3 +78,4 @@ def test_the_examples_of_the_engine_alone_run() -> None:
     assert names["result"].output == {"n": 2}
     exec(path, names)  # noqa: S102 - our own documentation
     assert names["result"].path
+    exec(mocked, {})  # noqa: S102 - our own documentation

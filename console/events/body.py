@@ -76,9 +76,10 @@ def event_text(
     at_ms: int,
     resources: Sequence[str],
     detail: Any,
+    injected_by: str = "",
 ) -> str:
-    """Return the text of an event."""
-    event = {
+    """Return the text of an event; one that a person put in the name of AWS is marked as such."""
+    event: dict[str, Any] = {
         "version": "0",
         "id": event_id,
         "detail-type": detail_type,
@@ -89,6 +90,8 @@ def event_text(
         "resources": list(resources),
         "detail": detail,
     }
+    if injected_by:
+        event["stepyard"] = {"injectedBy": injected_by}
     return json.dumps(event, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -9,7 +9,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol
 
-from console.integrations import aws, emr, harness, invoke, jobs, kubernetes, names, web
+from console.integrations import (
+    aws,
+    emr,
+    harness,
+    invoke,
+    jobs,
+    kubernetes,
+    names,
+    permissions,
+    web,
+)
 from console.integrations.home import Home
 from console.integrations.jobs import next_look_s
 from console.integrations.outcome import Failed, Outcome, Submitted, Succeeded, TaskAttempt
@@ -29,6 +39,9 @@ REGISTRY = {
 
 def call_task(task: TaskAttempt) -> Outcome:
     """Call what a task names and return its outcome; a service nobody knows is a failed task."""
+    denial = permissions.find_denial(task)
+    if denial is not None:
+        return denial
     if task.kind == "lambda":
         return invoke.call_by_arn(task)
     if task.service.startswith(names.SDK):
@@ -42,7 +55,8 @@ def call_task(task: TaskAttempt) -> Outcome:
 
 def call_for_test(task: TaskAttempt, exchange: Exchange) -> Outcome:
     """Call what a task names; ``exchange`` gets what an HTTP Task sent and what came."""
-    return web.call(task, exchange) if task.service == "http" else call_task(task)
+    denied = permissions.find_denial(task) is not None
+    return web.call(task, exchange) if task.service == "http" and not denied else call_task(task)
 
 
 def apply_pattern(task: TaskAttempt, outcome: Outcome) -> Outcome:

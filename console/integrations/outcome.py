@@ -21,7 +21,7 @@ class TaskAttempt:
     ``idempotency_key``: the same for every dispatch of this attempt, also after a crash;
     ``losses``: how many processes have died while it ran in them; ``project``: name of the one that
     calls, which says where calls go; ``sample``: the execution is of a sample machine, which may
-    call the samples' own functions.
+    call the samples' own functions; ``role_arn``: of the state machine, "" if it has none.
     """
 
     kind: str
@@ -38,6 +38,7 @@ class TaskAttempt:
     home: Home | None = None
     project: str = ""
     sample: bool = False
+    role_arn: str = ""
 
     @property
     def region(self) -> str:

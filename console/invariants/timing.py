@@ -10,6 +10,7 @@ from console import arns
 from console.invariants.found import states_of
 from console.invariants.walk import REDRIVEN
 from console.statuses import TaskClock
+from console.store.state import wait_scale
 from console.store.tasks import timeouts
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ CLOCKS_APART_MS = 20
 
 def never_early(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I8: Wait states, task timeouts and the execution's own timeout take the time they say."""
-    yield from _waits(record, walk)
+    early_waits = list(_waits(record, walk))
+    if early_waits and not wait_scale.were_scaled():
+        yield from early_waits
     for task in walk.outcomes:
         for outcome in walk.outcomes[task]:
             if engine.EVENT_TYPES[walk.by_id[outcome].type].stage is engine.Stage.TIMED_OUT:

@@ -15,6 +15,7 @@ from django.db import connection
 from console import postgres
 from console.command_line import program
 from console.store.db import identity
+from console.store.state import wait_scale
 from console.worker.worker_lock import server_parameters
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def prepare() -> None:
         call_command("migrate", verbosity=0, interactive=False)
         queue_consumer.install_queue()
     identity.claim_database()
+    wait_scale.note_scale()
 
 
 def reach_database() -> None:

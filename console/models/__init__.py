@@ -61,6 +61,7 @@ from console.models.people import (
 )
 from console.models.quotas import ThrottledMinute, TokenBucket
 from console.models.server import (
+    ReadinessMinute,
     ServerFact,
     Worker,
 )
@@ -97,6 +98,7 @@ __all__ = [
     "OutboxEvent",
     "Price",
     "Project",
+    "ReadinessMinute",
     "Role",
     "RunRow",
     "RunValue",

@@ -34,3 +34,19 @@ class Worker(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class ReadinessMinute(models.Model):
+    """How often a worker looked within a minute, and how often the server was ready then.
+
+    ``reason``: why it was not, the last time that it was not. In a minute without a row nobody
+    looked.
+    """
+
+    minute_ms = models.BigIntegerField(primary_key=True)
+    looks = models.IntegerField()
+    ready = models.IntegerField()
+    reason = models.CharField(max_length=200, default="")
+
+    def __str__(self) -> str:
+        return str(self.minute_ms)

@@ -97,9 +97,7 @@ def _tried(  # the arguments are what a trial is about
             mock=mock,
             retries=configuration.get("retrierRetryCount") or 0,
             variables=params.get("variables") or "",
-            call=partial(
-                _call, principal.project.name, exchange, is_sample(params.get("roleArn") or "")
-            ),
+            call=partial(_call, principal.project.name, exchange, params.get("roleArn") or ""),
         )
     except engine.TrialError as error:
         raise ValidationException(exchange.hidden(str(error))) from None
@@ -188,7 +186,7 @@ def _about(principal: Principal, region: str, params: dict[str, Any], state: Any
 
 
 def _call(
-    project: str, exchange: Exchange, sample: bool, command: engine.RunTask
+    project: str, exchange: Exchange, role_arn: str, command: engine.RunTask
 ) -> engine.Message:
     """Call what the Task names and return its outcome, or that it took too long."""
     limit = min(command.timeout_seconds or MOST_S, MOST_S)
@@ -203,7 +201,8 @@ def _call(
         token="",
         timeout_s=limit,
         project=project,
-        sample=sample,
+        sample=is_sample(role_arn),
+        role_arn=role_arn,
     )
     future: Future[Outcome] = Future()
     work = partial(_work, future, task, exchange)

@@ -13,6 +13,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from console import local_options
 from console.testing.function_server import FunctionServer
 from console.testing.machine_run import MachineRun
 
@@ -238,6 +239,6 @@ def _environment() -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("STEPYARD_", "DJANGO_")) and name != "SFN_MOCK_CONFIG"
+        if not name.startswith(("STEPYARD_", "DJANGO_")) and name not in local_options.VARIABLES
     }
     return kept | {"DJANGO_SETTINGS_MODULE": "console.settings"}

@@ -16,6 +16,7 @@ _ROOMS = (
     "overview",
     "palette",
     "bulk",
+    "operations",
     "people",
     "alarms",
     "rules",

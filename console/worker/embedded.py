@@ -21,7 +21,7 @@ from console.samples import ROLE_END
 from console.statuses import DueKind, ExecutionStatus, TaskKind, TaskStatus, Topic
 from console.store.db import epoch, identity, signals
 from console.store.executions import step
-from console.store.state import inbox, transition_rate
+from console.store.state import inbox, transition_rate, wait_scale
 from console.store.state.open_work import OpenWork, find_open_work
 from console.store.tasks import claim, lost_calls, schedule, workers
 from console.worker import task_delivery
@@ -80,6 +80,7 @@ class Embedded:
         Raises ``WrongSecret`` or ``WorkerLockHeld`` if this process must not work on the database.
         """
         identity.claim_database()
+        wait_scale.note_scale()
         epoch.forget_epoch()
         task_delivery.warn_of_broken_functions()
         JOURNAL.begin()

@@ -25,7 +25,7 @@ from console.store.executions import bulk, children, function_logs, max_duration
 from console.store.machines import machines
 from console.store.map_runs import map_runs, map_tasks
 from console.store.tasks import expiry
-from console.worker import map_data
+from console.worker import map_data, readiness_probe
 from console.worker.alarm_evaluation import evaluate_alarms
 from console.worker.call_pool import CallPool
 from console.worker.outbox_relay import OutboxRelay
@@ -65,6 +65,8 @@ class Maintenance:
         self._jobs: set[int] = set()
         self._cleaning_at = 0.0
         self._metrics_at = 0.0
+        # a server that is starting has not opened its port yet
+        self._readiness_at = time.monotonic() + readiness_probe.EVERY_S
         self._alarms_at = 0.0
         self._pruning = threading.Lock()
         self._retention_at = 0.0
@@ -99,6 +101,9 @@ class Maintenance:
         if time.monotonic() >= self._metrics_at:
             self._metrics_at = time.monotonic() + METRICS_EVERY_S
             self._once("metrics", rollups.sum_up)
+        if time.monotonic() >= self._readiness_at:
+            self._readiness_at = time.monotonic() + readiness_probe.EVERY_S
+            self._once("readiness", readiness_probe.measure)
         if time.monotonic() >= self._alarms_at:
             self._alarms_at = time.monotonic() + ALARMS_EVERY_S
             self._once("alarms", evaluate_alarms)

@@ -11,7 +11,7 @@ from django.conf import settings
 from structlog.contextvars import bound_contextvars
 
 from console import integrations
-from console.integrations import function, mocks, targets
+from console.integrations import function, mocks, permissions, targets
 from console.integrations.outcome import Failed, Submitted, TaskAttempt
 from console.models import Execution
 from console.samples import is_sample
@@ -70,7 +70,8 @@ def call_task(execution_id: int, number: int) -> own_calls.Waiting | UnrecordedO
         if work.dispatches > 1:
             log.info("task re-dispatched")
         task = _task(work)
-        if not work.test_case and own_calls.is_own(task):
+        denied = permissions.find_denial(task) is not None
+        if not work.test_case and not denied and own_calls.is_own(task):
             called = own_calls.begin_call(work, task)
             if called is None:
                 log.info("a task had ended before its call")
@@ -243,4 +244,5 @@ def _task(work: claim.ClaimedTask, *, trusted: bool = False) -> TaskAttempt:
         project=project_of(work.execution_arn),
         home=own_calls.OwnApi(work, trusted=trusted) if work.service in schedule.NESTED else None,
         sample=is_sample(work.role_arn),
+        role_arn=work.role_arn or "",
     )

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from console import local_options
 from tests.test_documentation import variables
 
 ROOT = Path(__file__).parents[2]
-OWN = ("STEPYARD_", "DJANGO_", "SFN_")
+OWN = ("STEPYARD_", "DJANGO_", *local_options.VARIABLES)
 
 
 def check(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
@@ -204,6 +205,7 @@ def test_good_values_are_taken(tmp_path: Path) -> None:
             "open_executions": None,
             "projects": {"load": {"activities": 3}},
         },
+        "permissions.json": {"deny": {"orders": ["sqs:SendMessage", "s3:*", "*"]}},
         "MockConfigFile.json": {
             "StateMachines": {"M": {"TestCases": {"Good": {"Call": "Answer"}}}},
             "MockedResponses": {"Answer": {"0": {"Return": 1}, "1-2": {"Throw": {"Error": "E"}}}},
@@ -271,11 +273,17 @@ VARIABLES = [
     ("STEPYARD_RETENTION_DAYS", "-1", "'-1'", "a number of days"),
     ("STEPYARD_RETENTION_DAYS", "nan", "'nan'", "a number of days"),
     ("STEPYARD_SECRET", "guess me", "8 characters", "32 or more"),
+    ("STEPYARD_INJECT_AWS_EVENTS", "all", "'all'", "1 (on) or 0 (off)"),
+    ("STEPYARD_PERMISSIONS", "[]", "an array", "a JSON object"),
     ("STEPYARD_TARGETS", "null", "null", "a JSON object"),
     ("STEPYARD_URL", "web:8083", "'web:8083'", "http://host:port or https://host"),
     ("STEPYARD_URL", "http://u:hush@web:x", "'http://...@web:x'", "http://host:port"),
     ("STEPYARD_URL", "http://u:hu/sh@web", "'http://...@web'", "http://host:port"),
     ("SFN_MOCK_CONFIG", "/nowhere/mocks.json", "'/nowhere/mocks.json'", "a file that is there"),
+    ("WAIT_TIME_SCALE", "fast", "'fast'", "a number of times from 0 to 1000"),
+    ("WAIT_TIME_SCALE", "-1", "'-1'", "a number of times"),
+    ("AWS_ACCOUNT_ID", "1234", "'1234'", "an account number of 12 digits"),
+    *((name, "VALUE", "'VALUE'", "http://host:port") for name in local_options.ENDPOINTS),
     ("STEPYARD_DATA", "~nobody-of-this-name/x", "'~nobody-of-this-name/x'", "a folder"),
 ]
 
@@ -301,7 +309,7 @@ def test_a_bad_variable_is_named(
 def test_every_variable_has_a_bad_value_above() -> None:
     """But those in which everything is good."""
     free = {"STEPYARD_METRICS_TOKEN"}
-    assert variables() - free == {name for name, *_ in VARIABLES}
+    assert (variables() - free) | set(local_options.VARIABLES) == {name for name, *_ in VARIABLES}
 
 
 FILES = [
@@ -381,6 +389,9 @@ FILES = [
         "-1",
         "a whole number",
     ),
+    ("permissions.json", '{"deny": {"r": "sqs:*"}}', ": deny: r", "a text", "an array"),
+    ("permissions.json", '{"deny": {"r": ["sqs"]}}', ": deny: r: 0", "'sqs'", "an action as sqs:"),
+    ("permissions.json", '{"allow": {}}', ": allow", "an unknown name", "one of: deny"),
     ("MockConfigFile.json", '{"StateMachines": []}', ": StateMachines", "an array", "an object"),
     (
         "MockConfigFile.json",

@@ -104,7 +104,7 @@ PAGE = {
         execution-export execution-scenario execution-svg executions executions-updates
         failures family grid insights machine machine-export machine-logs machine-mermaid
         machine-metrics
-        machine-svg machine-updates machines map-run-delta moment outline overview
+        machine-svg machine-updates machines map-run-delta moment operations outline overview
         overview-updates palette payload ran-definition ran-text schedule step targets
         view-count
     """,
@@ -267,7 +267,7 @@ OWN_NAME = {"PutRule", "CreateLogGroup"}
 """What makes a thing of that name in one's own project."""
 
 
-MISSING = ("DoesNotExist", "NotFound", "NotFoundException")
+MISSING = ("DoesNotExist", "NotFound", "NotFoundException", "InvalidArn")
 SILENT = {"DeleteActivity", "DeleteRule", "DeleteStateMachine", "DeleteStateMachineVersion"}
 """What answers for a thing that is not there as if it had done its work."""
 

@@ -6,12 +6,15 @@ import json
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
+
 from console import access, arns, clock
 from console.awsapi import paging
 from console.awsapi.operations.call import present
 from console.errors import ErrorCode, InvalidToken, ServiceError, ValidationException
 from console.events import body, patterns
 from console.integrations.redaction import without_secrets
+from console.store.db import audit
 from console.store.db.writer import write
 from console.store.events import outbox, rules
 
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 _BUS = "default"
 _PAGE = 100
 _MOST_BYTES = 256 * 1024
+INJECT = "events:InjectAwsEvents"
+"""The right, beside PutEvents, to put events in the name of a service of AWS."""
 _EVENT = ("id", "account", "source", "time", "region", "resources", "detail-type")
 
 
@@ -49,19 +54,26 @@ def put_events(call: Call) -> dict[str, Any]:
     if sum(_size(entry) for entry in entries) > _MOST_BYTES:
         msg = "Total size of the entries in the request is over the limit."
         raise ValidationException(msg)
-    answers = [_answer(entry) for entry in entries]
+    answers = [_answer(call, entry) for entry in entries]
     good = [
         (entry, answer["EventId"], _event(call, entry, answer["EventId"]))
         for entry, answer in zip(entries, answers, strict=True)
         if "EventId" in answer and _is_default(call, entry.get("EventBusName"))
     ]
 
+    wanted = outbox.has_rules(call.project.pk)
+    injected = [entry for entry, _, _ in good if _is_injected(entry)]
+
     def store() -> None:
-        for entry, event_id, text in good:
+        for entry, event_id, text in good if wanted else ():
             about = (entry.get("Resources") or [entry["Source"]])[0]
             outbox.put_event(call.project.pk, event_id, text, region=call.region, about=about)
+        for entry in injected:
+            audit.record(
+                call.project, call.actor, INJECT, entry["Source"], reason=entry["DetailType"]
+            )
 
-    if good and outbox.has_rules(call.project.pk):
+    if (good and wanted) or injected:
         write(store)
     failed = sum("ErrorCode" in one for one in answers)
     return {"FailedEntryCount": failed, "Entries": answers}
@@ -74,7 +86,18 @@ def _size(entry: dict[str, Any]) -> int:
     return sum(len(one.encode()) for one in texts) + (14 if entry.get("Time") else 0)
 
 
-def _answer(entry: dict[str, Any]) -> dict[str, Any]:
+def _is_injected(entry: dict[str, Any]) -> bool:
+    """Tell whether an entry says that it comes from a service of AWS."""
+    return bool(entry["Source"].startswith("aws."))
+
+
+def _may_inject(call: Call, source: str) -> bool:
+    """Tell whether the caller may say so; what this server tells of executions nobody makes up."""
+    allowed = settings.STEPYARD_INJECT_AWS_EVENTS and access.is_allowed(call.principal, INJECT)
+    return allowed and source != body.SOURCE
+
+
+def _answer(call: Call, entry: dict[str, Any]) -> dict[str, Any]:
     """Return the id of an entry's event, or what is wrong with the entry."""
     for name in ("Source", "DetailType", "Detail"):
         if not entry.get(name):
@@ -82,7 +105,7 @@ def _answer(entry: dict[str, Any]) -> dict[str, Any]:
                 "InvalidArgument",
                 f"Parameter {name} is not valid. Reason: {name} is a required argument.",
             )
-    if entry["Source"].startswith("aws."):
+    if _is_injected(entry) and not _may_inject(call, entry["Source"]):
         return _refused("NotAuthorizedForSourceException", "Not authorized for the source.")
     try:
         detail = json.loads(entry["Detail"])
@@ -108,6 +131,7 @@ def _event(call: Call, entry: dict[str, Any], event_id: str) -> str:
         at_ms=clock.now_ms() if given is None else _epoch_ms(given),
         resources=entry.get("Resources") or [],
         detail=json.loads(entry["Detail"]),
+        injected_by=call.actor.name if _is_injected(entry) else "",
     )
 
 

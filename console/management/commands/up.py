@@ -10,8 +10,9 @@ from django.conf import settings
 from django.core.files import locks
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
+from django.http.request import validate_host
 
-from console import access
+from console import access, local_options
 from console.client_profile import (
     PROFILE,
     SAMPLES_PROFILE,
@@ -81,6 +82,11 @@ class Command(BaseCommand):
         listener = listen(options["host"], options["port"])
         host, port = options["host"], listener.getsockname()[1]
         allow(host)
+        settings.STEPYARD_TARGETS = local_options.without_own_endpoint(
+            settings.STEPYARD_TARGETS,
+            port,
+            lambda name: validate_host(name, settings.ALLOWED_HOSTS),
+        )
         reach_database()
         call_command("migrate", verbosity=0, interactive=False)
         identity.claim_database()  # before anything is written with a wrong secret

@@ -14,6 +14,7 @@ from console.models import (
     Membership,
     Price,
     Project,
+    ReadinessMinute,
     ServerFact,
     Worker,
 )
@@ -24,7 +25,7 @@ from console.store.people.sample_project import load_samples
 
 KEPT = (
     *(AccessKey, AuditEntry, Invitation, LoginAttempts, LoginLink, Membership, Price, Project),
-    *(ServerFact, Worker),
+    *(ReadinessMinute, ServerFact, Worker),
 )
 """Tables of people, of the server itself, and the trail of who did what."""
 log = structlog.get_logger(__name__)

@@ -14,8 +14,10 @@ from django.conf import settings
 from django.db import Error, connection, connections
 from django.db.models import Min, Q
 
+import engine
 from console import clock
-from console.models import InboxMessage, Timer, Worker
+from console.models import Delivery, InboxMessage, TaskRow, Timer, Worker
+from console.statuses import DeliveryStatus, TaskStatus
 from console.store.db import signals, writer
 from console.store.state import transition_rate
 
@@ -24,6 +26,8 @@ LATE_MS = 30_000
 """Whatever can go on for so long without having done so is held up."""
 MIN_DISK = 100 * 1024 * 1024
 _JUMP_MS = 60_000
+PROCESS_STARTED_MS = time.time_ns() // 1_000_000
+"""When this process began, by its own clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,33 @@ class Health:
     def facts(self) -> dict[str, Any]:
         """Return all as JSON has it."""
         return {"ready": self.ready, **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingWork:
+    """A kind of work that is due, and for how long the oldest of it has been; 0: none is."""
+
+    kind: str
+    age_ms: int
+
+
+def list_waiting_work(now_ms: int) -> list[WaitingWork]:
+    """Return what waits for this server: steps, calls and events, not what people have to do."""
+    try:
+        calls = TaskRow.objects.filter(status=TaskStatus.SCHEDULED)
+        events = Delivery.objects.filter(status=DeliveryStatus.WAITING)
+        oldest = {
+            "Oldest step that waits": now_ms - _oldest(now_ms),
+            "Oldest call that waits": calls.filter(
+                kind__in=[engine.TaskKind.LAMBDA, engine.TaskKind.SERVICE]
+            ).aggregate(at=Min("scheduled_ms"))["at"],
+            "Oldest delivery that waits": events.aggregate(at=Min("next_ms"))["at"],
+        }
+    except Error:
+        return []
+    return [
+        WaitingWork(kind, 0 if at is None else max(now_ms - at, 0)) for kind, at in oldest.items()
+    ]
 
 
 def check_health() -> Health:

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from django.conf import settings
+
 import engine
 from console.fast_path import rows
 from console.fast_path.rows import Statement, storable
 from console.statuses import DueKind
 from console.store.db import signals
+from console.store.state import wait_scale
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -117,10 +120,15 @@ def set_timers(execution_id: int, commands: Sequence[engine.Command]) -> None:
         for command in commands
         if isinstance(command, engine.SetTimer) and command.timer not in cancelled
     ]
-    values = [(execution_id, command.timer, command.due_ms) for command in armed]
+    if settings.STEPYARD_WAIT_TIME_SCALE == 1:
+        values = [(execution_id, command.timer, command.due_ms) for command in armed]
+    else:
+        values = [
+            (execution_id, command.timer, wait_scale.scaled_due_ms(command)) for command in armed
+        ]
     rows.append("console_timer", "execution_id, name, due_ms", values)
-    for command in armed:
-        signals.publish_due(command.due_ms, DueKind.TIMER, execution_id)
+    for _, _, due_ms in values:
+        signals.publish_due(due_ms, DueKind.TIMER, execution_id)
 
 
 def drop_timers(execution_id: int, names: Sequence[str]) -> None:

@@ -88,6 +88,21 @@ def team_share(name: str) -> tuple[Share, list[str]]:
     return part, dead
 
 
+@dataclass(frozen=True, slots=True)
+class ListedWorker:
+    """A worker as pages show it."""
+
+    row: Worker
+    alive: bool
+
+
+def list_workers() -> list[ListedWorker]:
+    """Return the workers that are alive, or whose work nobody has taken over yet."""
+    now_ms = clock.now_ms()
+    rows = Worker.objects.order_by("started_ms", "name")
+    return [ListedWorker(row, row.lease_until_ms > now_ms) for row in rows]
+
+
 def live_worker_names() -> list[str]:
     """Return the names of the workers whose leases have not ended."""
     now_ms = clock.now_ms()

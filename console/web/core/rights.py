@@ -89,6 +89,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "machines",
             "map-run-delta",
             "moment",
+            "operations",
             "outline",
             "overview",
             "overview-updates",

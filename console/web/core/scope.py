@@ -165,6 +165,12 @@ def render(
     return response
 
 
+def _wait_scale() -> str:
+    """Return by what pauses are multiplied, "" if they are as long as they say."""
+    scale: float = settings.STEPYARD_WAIT_TIME_SCALE
+    return "" if scale == 1 else f"{scale:g}"
+
+
 def _common_context(request: HttpRequest) -> dict[str, Any]:
     theme = request.COOKIES.get("theme", "")
     common: dict[str, Any] = {
@@ -173,6 +179,7 @@ def _common_context(request: HttpRequest) -> dict[str, Any]:
         "now_ms": clock.now_ms(),
         "version": _static_version(),
         "any_key": settings.STEPYARD_ACCEPT_ANY_KEY,
+        "wait_scale": _wait_scale(),
         "statuses": formatting.LISTED,
         "fine": formatting.StatusLabel("succeeded", "Valid"),
     }
@@ -220,6 +227,8 @@ _FILES = (
     "execution.css",
     "workflow.css",
     "machine.css",
+    "operations.css",
+    "tasks.css",
     "live.js",
     "graph.js",
     "graph_tools.js",

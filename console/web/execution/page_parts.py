@@ -28,6 +28,7 @@ from console.web.execution import (
     step_tree,
     steps,
     time_machine,
+    timed_out,
 )
 from console.web.execution.chosen_step import ChosenStep, default_step
 from console.web.execution.timeline import bars
@@ -224,6 +225,7 @@ def ending_context(execution: Execution, trace: Trace) -> dict[str, Any]:
         "failed_visit": trace.visits[culprit.node].place(culprit) if culprit else 0,
         "failed_iteration": ".".join(map(str, culprit.iteration)) if culprit else "",
         "root": root_cause.root_cause(execution, trace),
+        "timed_out": timed_out.explain_timeout(execution),
     }
 
 

@@ -17,7 +17,7 @@ from console.functions.options import (
     is_function,
 )
 from console.functions_file import FunctionsFile
-from console.integrations import explain, function, targets
+from console.integrations import explain, function, permissions, targets
 from console.integrations.redaction import without_secrets
 from console.models import StateMachine
 from console.samples import ROLE_END, is_sample
@@ -65,12 +65,16 @@ class FunctionTarget:
 
 @dataclass(frozen=True, slots=True)
 class TaskCall:
-    """A Task of a state machine with what it calls, and the ``template`` of its input."""
+    """A Task of a state machine with what it calls, and the ``template`` of its input.
+
+    ``denied``: IAM's name of the action that the machine's role is denied, "" if it may.
+    """
 
     state: str
     resource: str
     plan: explain.CallPlan
     template: json_view.PayloadView | None
+    denied: str = ""
 
 
 def list_services(project: Project) -> list[ServiceTarget]:
@@ -186,5 +190,11 @@ def calls_of_machine(machine: StateMachine) -> list[TaskCall]:
         )
         whose = targets.MachineKey(machine.project.name, machine.name)
         plan = explain.plan_call(resource, template, whose, sample=is_sample(machine.role_arn))
-        calls.append(TaskCall(node.name, resource.arn, plan, shown))
+        denied = _denied_action(machine.role_arn, resource)
+        calls.append(TaskCall(node.name, resource.arn, plan, shown, denied))
     return calls
+
+
+def _denied_action(role_arn: str, resource: engine.Resource) -> str:
+    action = permissions.needed_action(resource.kind, resource.service, resource.action)
+    return action if permissions.denies(role_arn, action) else ""

@@ -27,6 +27,8 @@ _LABELS = {
 
 _BROKEN = formatting.StatusLabel("failed", "Broken")
 """A registered function that cannot be called."""
+_DENIED = formatting.StatusLabel("failed", "Denied")
+"""A call that the role of the state machine is denied."""
 
 
 @require_safe
@@ -74,6 +76,7 @@ def calls_page(request: HttpRequest, machine_name: str) -> HttpResponse:
         "calls": task_calls,
         "nothing": formatting.StatusLabel("caught", "Nothing"),
         "broken": _BROKEN,
+        "denied": _DENIED,
         "switches": [
             (key, _LABELS[key], value, machine_options.VALUES[key])
             for key, value in machine_options.of_machine(machine.arn).items()

@@ -32,6 +32,7 @@ PAGES = (
     Destination("Notifications", "notifications", "bell", "rules webhooks mail"),
     Destination("Schedules", "schedules", "calendar-clock", "cron rate"),
     Destination("Bulk actions", "bulk", "list-checks", "jobs"),
+    Destination("Operations", "operations", "server", "health availability workers uptime ready"),
     Destination("Team", "team", "users", "members people invitations"),
     Destination("Access keys", "keys", "key-round", "credentials secret"),
     Destination("Project settings", "project-settings", "settings", "masked paths"),

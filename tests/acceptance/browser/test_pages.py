@@ -107,6 +107,7 @@ def paths(server: Server) -> dict[str, str]:
         "stop": f"{running}stop/",
         "replay": f"{running}replay/?step=Before",
         "share": f"{running}share/",
+        "operations": "/operations/",
         "team": "/team/",
         "password": "/password/",
         "missing": "/machines/nowhere/",

@@ -207,3 +207,51 @@ def test_a_rule_that_is_deleted_while_it_is_switched_does_not_exist(
 def test_an_address_with_a_nul_has_no_rules(project: Project) -> None:
     """PostgreSQL takes no such text, so it is asked for one that no rule has."""
     assert ask(project, "ListRuleNamesByTarget", TargetArn="\0") == {"RuleNames": []}
+
+
+UPLOAD = {
+    "Source": "aws.s3",
+    "DetailType": "Object Created",
+    "Detail": '{"bucket": {"name": "orders"}, "object": {"key": "1.json"}}',
+}
+
+
+def test_events_of_aws_are_refused_by_default(project: Project) -> None:
+    """As AWS refuses them, for the owner, too."""
+    (answer,) = ask(project, "PutEvents", "owner", Entries=[UPLOAD])["Entries"]
+    assert answer["ErrorCode"] == "NotAuthorizedForSourceException"
+    assert not AuditEntry.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("role", "taken"), [("operator", False), ("editor", True), ("owner", True)]
+)
+def test_editors_put_events_of_aws_where_that_is_on(
+    project: Project, settings: Any, role: str, taken: bool
+) -> None:
+    """They are marked in the event, and in the audit with who did it; others are as ever."""
+    settings.STEPYARD_INJECT_AWS_EVENTS = True
+    pattern = '{"source": ["aws.s3"], "detail": {"bucket": {"name": ["orders"]}}}'
+    ask(project, "PutRule", Name="r", EventPattern=pattern)
+    AuditEntry.objects.all().delete()
+    answer = ask(project, "PutEvents", role, Entries=[UPLOAD, ENTRY])
+    assert ("EventId" in answer["Entries"][0], "EventId" in answer["Entries"][1]) == (taken, True)
+    texts = [json.loads(event.body) for event in OutboxEvent.objects.all()]
+    marks = {text["source"]: text.get("stepyard") for text in texts}
+    assert marks == ({"aws.s3": {"injectedBy": role}} if taken else {}) | {"shop": None}
+    audited = [(one.action, one.target, one.reason) for one in AuditEntry.objects.all()]
+    assert audited == [("events:InjectAwsEvents", "aws.s3", "Object Created")] * taken
+
+
+def test_an_event_that_nobody_waits_for_is_audited_too(project: Project, settings: Any) -> None:
+    """It was put in the name of AWS all the same."""
+    settings.STEPYARD_INJECT_AWS_EVENTS = True
+    assert ask(project, "PutEvents", Entries=[UPLOAD])["FailedEntryCount"] == 0
+    assert AuditEntry.objects.get().target == "aws.s3"
+
+
+def test_changes_of_executions_cannot_be_made_up(project: Project, settings: Any) -> None:
+    """What this server tells of its executions is true."""
+    settings.STEPYARD_INJECT_AWS_EVENTS = True
+    (answer,) = ask(project, "PutEvents", Entries=[UPLOAD | {"Source": "aws.states"}])["Entries"]
+    assert answer["ErrorCode"] == "NotAuthorizedForSourceException"

@@ -470,7 +470,10 @@ def test_a_change_starts_a_new_process_and_lets_calls_end(folder: Path) -> None:
 WRONG = [
     ({"f": {"handler": "a:f", "memory": "1"}}, "f: memory: got a text, wanted"),
     ({"f": {"handler": "a:f", "timeout": 901}}, "f: timeout: got a number, wanted"),
-    ({"f": {"handler": "a:f", "pyton": "x"}}, "f: pyton: got an unknown name, wanted one of:"),
+    (
+        {"f": {"handler": "a:f", "interpreter": "x"}},
+        "f: interpreter: got an unknown name, wanted one of:",
+    ),
     ({"f": {"python": "x"}}, "f: handler: got an object, wanted"),
     ({"f": {"handler": "http://h", "memory": 64}}, "f: got an object, wanted no options beside"),
     ({"f": {"handler": "a:f", "process": "shared", "memory": 64}}, 'wanted "process": "own" with'),

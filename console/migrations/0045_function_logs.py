@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("console", "0043_alarms"),
+        ("console", "0044_operations"),
     ]
 
     operations = [

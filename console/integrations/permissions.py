@@ -1,0 +1,86 @@
+"""Let tasks fail for want of a right, as the operator says: roles are not judged otherwise.
+
+``DATA/permissions.json`` (or ``STEPYARD_PERMISSIONS``): ``{"deny": {<role>: [<action>, ...]}}``. A
+role is a name or an ARN, an action IAM's name of it (``sqs:SendMessage``); either may have ``*``.
+A task whose machine has such a role, and that needs such an action, fails with
+``States.Permissions`` and calls nothing. Source of the names: the Service Authorization Reference.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+
+from console.integrations import names
+from console.integrations.outcome import Failed
+from engine import TaskKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from console.integrations.outcome import TaskAttempt
+
+ERROR = "States.Permissions"
+_INVOKE = "lambda:InvokeFunction"
+_ACTIONS = {
+    ("apigateway", "invoke"): "execute-api:Invoke",
+    ("http", "invoke"): "states:InvokeHTTPEndpoint",
+    ("lambda", "invoke"): _INVOKE,
+    ("aws-sdk:lambda", "invoke"): _INVOKE,
+    ("aws-sdk:s3", "headObject"): "s3:GetObject",
+    ("aws-sdk:s3", "listObjectsV2"): "s3:ListBucket",
+    ("aws-sdk:s3", "listObjects"): "s3:ListBucket",
+}
+"""Calls whose action IAM names otherwise than the API does."""
+_PREFIXES = {"monitoring": "cloudwatch"}
+"""Service in a signature -> in IAM, where they differ."""
+
+
+def find_denial(task: TaskAttempt) -> Failed | None:
+    """Return how a task fails whose role may not do what it needs, None if it may."""
+    denied = settings.STEPYARD_PERMISSIONS.get("deny")
+    if not denied or not task.role_arn:
+        return None
+    action = needed_action(task.kind, task.service, task.action)
+    if not denies(task.role_arn, action):
+        return None
+    parts = task.execution_arn.split(":")
+    session = parts[7] if len(parts) > 7 else "TestState"  # noqa: PLR2004 - an execution's name
+    account, _, role = task.role_arn.partition(":role/")
+    user = f"{account.replace(':iam:', ':sts:')}:assumed-role/{role}/{session}"
+    why = f"because no identity-based policy allows the {action} action"
+    return Failed(
+        ERROR, f"User: {user} is not authorized to perform: {action} {why}", bool(task.pattern)
+    )
+
+
+def denies(role_arn: str, action: str) -> bool:
+    """Tell whether the settings deny a role an action; IAM's actions have no case."""
+    name = role_arn.rpartition("/")[2]
+    return bool(action) and any(
+        _matches(action, actions)
+        for role, actions in settings.STEPYARD_PERMISSIONS.get("deny", {}).items()
+        if fnmatchcase(name, role) or fnmatchcase(role_arn, role)
+    )
+
+
+def _matches(action: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(action.lower(), pattern.lower()) for pattern in patterns)
+
+
+def needed_action(kind: str, service: str, action: str) -> str:
+    """Return IAM's name of what a task does: ``dynamodb:PutItem``; "" of an activity."""
+    if kind == TaskKind.ACTIVITY:
+        return ""
+    if kind == TaskKind.LAMBDA:
+        return _INVOKE
+    named = _ACTIONS.get((service, action))
+    if named is not None:
+        return named
+    operation = names.find_operation(service, action)
+    if operation is None:
+        return f"{service.removeprefix(names.SDK)}:{action[:1].upper()}{action[1:]}"
+    signed = operation.model.service_model.signing_name
+    return f"{_PREFIXES.get(signed, signed)}:{operation.model.name}"

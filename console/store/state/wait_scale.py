@@ -1,0 +1,42 @@
+"""Shorten or lengthen the pauses of executions by ``WAIT_TIME_SCALE``, for tests.
+
+Pauses are Wait states and the delays before retries. Timeouts and heartbeats are not: they bound
+calls of the outside world, which become no faster.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+
+from console import clock
+from console.models import ServerFact
+from console.store.db.writer import write
+
+if TYPE_CHECKING:
+    import engine
+
+_PAUSES = ("timer-", "backoff-")
+"""What the engine's names of timers begin with: the phase of the frame that waits."""
+_NAME = "pauses were scaled"
+
+
+def scaled_due_ms(timer: engine.SetTimer) -> int:
+    """Return when a timer fires, in epoch milliseconds."""
+    scale = settings.STEPYARD_WAIT_TIME_SCALE
+    if not timer.timer.startswith(_PAUSES):
+        return timer.due_ms
+    now_ms = clock.now_ms()
+    return now_ms + round((timer.due_ms - now_ms) * scale)
+
+
+def note_scale() -> None:
+    """Remember that pauses of this database may be shorter than their definitions say."""
+    if settings.STEPYARD_WAIT_TIME_SCALE != 1:
+        write(lambda: ServerFact.objects.get_or_create(name=_NAME, defaults={"value": "yes"}))
+
+
+def were_scaled() -> bool:
+    """Tell whether any process on this database has ever scaled pauses."""
+    return ServerFact.objects.filter(name=_NAME).exists()

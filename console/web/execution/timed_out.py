@@ -1,0 +1,97 @@
+"""Explain the end of an execution that timed out: which limit it was, and what became of children.
+
+AWS's event ``ExecutionTimedOut`` names neither.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.db.models import Count, Sum
+
+import engine
+from console import arns
+from console.models import Execution, MapRun
+from console.statuses import ExecutionStatus
+from console.store.machines import machine_options
+from console.web.core import formatting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_POLICIES = {
+    machine_options.REQUEST_CANCEL: "those that a Task waits for are asked to stop, as on AWS",
+    machine_options.TERMINATE: "all of them are stopped",
+    machine_options.ABANDON: "none of them is stopped",
+}
+_EXPRESS_S = 300
+
+
+@dataclass(frozen=True, slots=True)
+class TimeoutExplanation:
+    """``limit``: the clock that ran out. ``children``: what they are now, "" if there are none.
+
+    ``policy``: the value of ``stepyard:childPolicy`` and what it means.
+    """
+
+    limit: str
+    children: str = ""
+    policy: str = ""
+
+
+def explain_timeout(execution: Execution) -> TimeoutExplanation | None:
+    """Return the explanation, None of an execution that ended otherwise."""
+    if execution.status != ExecutionStatus.TIMED_OUT:
+        return None
+    children = "; ".join(_children_lines(execution))
+    if not children:
+        return TimeoutExplanation(_limit(execution))
+    policy = machine_options.of_execution(execution.pk, machine_options.CHILD_POLICY)
+    meaning = _POLICIES[policy]
+    return TimeoutExplanation(_limit(execution), children, f"{policy}: {meaning}")
+
+
+def _limit(execution: Execution) -> str:
+    definition = json.loads(execution.definition.text)  # an imported one may be anything
+    seconds = definition.get("TimeoutSeconds") if isinstance(definition, dict) else None
+    express = arns.is_express(execution.arn)
+    most_s = _EXPRESS_S if express else engine.MAX_EXECUTION_S
+    since = "its last redrive" if execution.redrive_ms else "its start"
+    if isinstance(seconds, int) and seconds < most_s:
+        span = formatting.duration_text(seconds * formatting.SECOND)
+        return f"TimeoutSeconds of the state machine: {span} since {since}"
+    if express:
+        return "No Express execution runs for longer than 5 minutes"
+    return f"No Standard execution runs for longer than a year; it began with {since}"
+
+
+def _children_lines(execution: Execution) -> Iterator[str]:
+    nested = Execution.objects.filter(parent=execution.pk).values("status")
+    counts = Counter({row["status"]: row["n"] for row in nested.order_by().annotate(n=Count("pk"))})
+    if counts:
+        yield f"{_counted(counts)} (started by Tasks)"
+    runs = MapRun.objects.filter(parent=execution.pk).aggregate(
+        **{str(status): Sum(status.lower()) for status in _MAP_STATUSES}, started=Sum("started")
+    )
+    ended = Counter[str]({status: runs[status] or 0 for status in _MAP_STATUSES})
+    ended[ExecutionStatus.RUNNING] = (runs["started"] or 0) - ended.total()
+    if runs["started"]:
+        yield f"{_counted(ended)} (of Map Runs)"
+
+
+_MAP_STATUSES = (
+    ExecutionStatus.SUCCEEDED,
+    ExecutionStatus.FAILED,
+    ExecutionStatus.TIMED_OUT,
+    ExecutionStatus.ABORTED,
+)
+
+
+def _counted(counts: Counter[str]) -> str:
+    words = {status: label.word.lower() for status, label in formatting.EXECUTION.items()}
+    return ", ".join(
+        f"{counts[status]:,} {word}" for status, word in words.items() if counts[status] > 0
+    )

@@ -1,0 +1,1 @@
+"""The page of the server's own state: workers, availability, and work that waits."""

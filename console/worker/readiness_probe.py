@@ -1,0 +1,44 @@
+"""Look whether the server is ready, as somebody who calls it would find it, and keep the answer."""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from console.store.state import health, readiness
+
+EVERY_S = 15.0
+_ANSWER_S = 5.0
+_SERVER_ERROR = 500
+
+
+def measure() -> None:
+    """Look once, and note it."""
+    reasons = health.check_health().reasons or _web_problem(settings.STEPYARD_URL)
+    readiness.note_look("; ".join(reasons))
+
+
+def _web_problem(address: str) -> tuple[str, ...]:
+    """Return why nobody answers at the server's own address.
+
+    Without an address there is nothing to ask. A redirect, a refusal or a certificate that this
+    machine does not know may be a proxy's with rules of its own: somebody did answer.
+    """
+    if not address:
+        return ()
+    parts = urlsplit(address)
+    connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = connect(parts.hostname or "", parts.port, timeout=_ANSWER_S)
+    try:
+        connection.request("GET", "/healthz")
+        status = connection.getresponse().status
+    except ssl.SSLError:
+        return ()
+    except (OSError, http.client.HTTPException) as error:
+        return (f"no web process answers: {type(error).__name__}",)
+    finally:
+        connection.close()
+    return (f"the web process answers {status}",) if status >= _SERVER_ERROR else ()

@@ -1,0 +1,190 @@
+"""What a newcomer copies works: quickstart, pages of tools, recipes for tests, the action."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from tests.acceptance.readme import ROOT
+from tests.acceptance.server import START_S, Server, free_port
+from tests.cli import projects
+from tests.cli.test_deploy import FUNCTIONS, clean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.acceptance
+ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+
+
+def blocks(page: str, language: str = "sh") -> list[str]:
+    """Return the fenced blocks of a page of ``docs/``."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Callable[[str, Path], str]:
+    """Return a function that types lines in a folder, where ``stepyard`` and ``python`` are known.
+
+    It raises AssertionError with what was printed if a line fails.
+    """
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, command in (("stepyard", "-m console.command_line"), ("python", "")):
+        path = programs / name
+        path.write_text(
+            f'#!/bin/sh\nPYTHONPATH={shlex.quote(str(ROOT))} exec {sys.executable} {command} "$@"\n'
+        )
+        path.chmod(0o755)
+
+    def type_lines(lines: str, folder: Path, **env: str) -> str:
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", lines],
+            cwd=folder,
+            env=clean() | {"PATH": f"{programs}:{os.environ['PATH']}"} | env,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    return type_lines
+
+
+def wait_until_ready(url: str) -> None:
+    """Return once a server answers."""
+    deadline = time.monotonic() + START_S
+    while True:
+        try:
+            urllib.request.urlopen(f"{url}/readyz", timeout=5).close()
+        except OSError:
+            assert time.monotonic() < deadline, url
+            time.sleep(0.1)
+        else:
+            return
+
+
+def test_the_quickstart_does_what_it_says(shell: Callable[..., str], tmp_path: Path) -> None:
+    """Two executions: one is paid, one goes on in the state for errors."""
+    start, write, run = blocks("tutorial/quickstart.md")
+    assert "stepyard up --data .stepyard" in start
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    port = free_port()
+    serve = f"stepyard up --data .stepyard --port {port} > up.log 2>&1 & echo $!"
+    number = int(shell(serve, shop).strip())
+    try:
+        wait_until_ready(f"http://127.0.0.1:{port}")
+        shell(write, shop)
+        printed = shell(run, shop)
+    finally:
+        os.kill(number, signal.SIGINT)
+    assert '{"paid":5}' in printed.replace(" ", "")
+    assert "Ask a person" in printed
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server that knows the projects' functions."""
+    data = tmp_path_factory.mktemp("tools") / "data"
+    running = Server(data, options=("--empty",), STEPYARD_FUNCTIONS=FUNCTIONS).start()
+    yield running
+    running.stop()
+
+
+@pytest.mark.parametrize(
+    ("page", "make"),
+    [
+        ("sam", projects.sam_project),
+        ("cdk", lambda folder: projects.cdk_project(folder / "cdk.out")),
+        ("serverless", projects.serverless_project),
+        ("terraform", lambda folder: projects.terraform_state(folder / "plan.json")),
+    ],
+)
+def test_the_page_of_a_tool(
+    server: Server, shell: Callable[..., str], tmp_path: Path, page: str, make: Any
+) -> None:
+    """Its lines for Stepyard run as they are; those of the tool have made what is in the folder."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    make(folder)
+    lines = [line for line in blocks(f"how-to/{page}.md")[0].splitlines() if "stepyard" in line]
+    lines = [line for line in lines if not line.startswith("stepyard up")]
+    assert [line.split()[1] for line in lines] == ["deploy", "deploy", "start"]
+    printed = [shell(f"{line} --data {server.data}", folder) for line in lines]
+    assert "would create" in printed[0]
+    assert "created" in printed[1]
+    assert "  left" in printed[2]  # and the exit code was that of SUCCEEDED
+
+
+def test_the_recipe_for_javascript(shell: Callable[..., str], tmp_path: Path) -> None:
+    """The runner of Node.js starts the server, calls it, and ends it."""
+    (script,) = [block for block in blocks("how-to/testing.md", "js") if "node:test" in block]
+    command = ["npm", "install", "--silent", "--no-audit", "--no-fund", "@aws-sdk/client-sfn@3"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=300)
+    (tmp_path / "orders.test.mjs").write_text(script, encoding="utf-8")
+    env = {"YARD_PORT": str(free_port())}
+    assert "# pass 1" in shell("node --test --test-reporter=tap", tmp_path, **env)
+
+
+def test_the_recipe_for_boto3(shell: Callable[..., str], tmp_path: Path) -> None:
+    """It passes with the plugin, in a folder of its own."""
+    (recipe,) = [block for block in blocks("how-to/testing.md", "python") if "place_order" in block]
+    (tmp_path / "test_orders.py").write_text(recipe, encoding="utf-8")
+    words = "-m pytest -q -p no:cacheprovider -p console.testing.plugin test_orders.py"
+    assert "1 passed" in shell(f"python {words}", tmp_path, PYTEST_ADDOPTS="")
+
+
+def test_the_action_starts_a_server(shell: Callable[..., str], tmp_path: Path) -> None:
+    """Its script leaves the environment for the next step, and deploys what it was given."""
+    install, start = ACTION["runs"]["steps"]
+    assert set(re.findall(r"inputs\.([\w-]+)", json.dumps(ACTION["runs"]))) == set(ACTION["inputs"])
+    assert install["run"].startswith("python -m pip install")
+    (tmp_path / "hello.asl.json").write_text(
+        '{"StartAt": "P", "States": {"P": {"Type": "Pass", "End": true}}}'
+    )
+    (tmp_path / "mocks.json").write_text("{}")
+    port = free_port()
+    env = {name: str(tmp_path / name) for name in ("GITHUB_ENV", "GITHUB_OUTPUT")}
+    script = start["run"].replace("server=$!", "server=$!; echo $server > server.pid")
+    try:
+        printed = shell(
+            script, tmp_path, RUNNER_TEMP=str(tmp_path), PORT=str(port), MOCKS="mocks.json",
+            DEPLOY="hello.asl.json", WAIT_TIME_SCALE="0.5", **env,
+        )  # fmt: skip
+        assert "state machine hello: created" in printed
+        assert (tmp_path / "GITHUB_OUTPUT").read_text() == f"endpoint-url=http://127.0.0.1:{port}\n"
+        following = dict(
+            line.split("=", 1) for line in (tmp_path / "GITHUB_ENV").read_text().splitlines()
+        )
+        listed = "import boto3; print(boto3.client('stepfunctions').list_state_machines())"
+        assert "hello" in shell(f'python -c "{listed}"', tmp_path, **following)
+    finally:
+        os.kill(int((tmp_path / "server.pid").read_text()), signal.SIGINT)
+
+
+def test_workflows_are_yaml_with_steps() -> None:
+    """The recipes of the page, and the workflow of this repository."""
+    texts = [*blocks("how-to/testing.md", "yaml"), (ROOT / ".github/workflows/ci.yml").read_text()]
+    assert len(texts) == 3
+    for text in texts:
+        jobs = yaml.safe_load(text)["jobs"]
+        assert all(step.keys() & {"run", "uses"} for job in jobs.values() for step in job["steps"])
+    assert set(yaml.safe_load(texts[1])["jobs"]["workflows"]["steps"][2]["with"]) <= set(
+        ACTION["inputs"]
+    )

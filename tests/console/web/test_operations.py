@@ -1,0 +1,81 @@
+"""The page of operations tells everybody the state of the server, and only owners its hosts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from console import clock
+from console.models import InboxMessage, ReadinessMinute, Worker
+from console.store.db import signals
+from tests.console.store.helpers import WAIT, create, drain, start
+from tests.console.web.helpers import text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+    from django.test import Client
+
+    from console.models import Project
+
+MINUTE = 60_000
+
+
+def test_a_fresh_server_has_no_figures_yet(client: Client) -> None:
+    """And says when they come."""
+    shown = text(client.get("/operations/"))
+    assert "as soon as a full minute was measured" in shown
+    assert "One process does everything" in shown
+    assert 'href="/operations/"' in text(client.get("/"))
+
+
+def test_availability_and_its_interruptions(client: Client) -> None:
+    """A figure against the target, an hour a cell, and why it was not ready."""
+    now = clock.now_ms() // MINUTE * MINUTE
+    ReadinessMinute.objects.bulk_create(
+        [
+            ReadinessMinute(
+                minute_ms=now - number * MINUTE,
+                looks=4,
+                ready=0 if number == 30 else 4,
+                reason="<b>no worker</b>" if number == 30 else "",
+            )
+            for number in range(1, 101)
+        ]
+    )
+    shown = client.get("/operations/").content.decode()
+    assert shown.count("99 %") >= 3
+    assert shown.count("Missed") == 3
+    assert "&lt;b&gt;no worker&lt;/b&gt;" in shown
+    assert "<b>no worker" not in shown
+
+
+def test_work_that_waits_is_shown(client: Client, project: Project) -> None:
+    """A message that nobody has taken for a minute makes the server not ready."""
+    execution = start(create(project, WAIT))
+    drain(execution)
+    late = clock.now_ms() - MINUTE
+    InboxMessage.objects.create(execution=execution, kind="Stop", body="{}", created_ms=late)
+    shown = text(client.get("/operations/"))
+    assert "Not ready" in shown
+    assert "work has been waiting for" in shown
+    assert "1 min 0" in shown.partition("Oldest step that waits")[2].partition("</dd>")[0]
+
+
+def test_hosts_are_for_owners(
+    signed_in: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others see how many workers there are, and how they are."""
+    now = clock.now_ms()
+    for name, lease in (("first", now + 60_000), ("second", now - 1)):
+        Worker.objects.create(
+            name=name, host="db-7.internal", pid=4711, version="0.1",
+            started_ms=now, lease_until_ms=lease,
+        )  # fmt: skip
+    monkeypatch.setattr(signals, "get_transport", object)
+    for role in ("viewer", "editor"):
+        shown = text(signed_in(role).get("/operations/"))
+        assert "db-7.internal" not in shown
+        assert "4711" not in shown
+        assert ("Alive" in shown, "Lease ended" in shown) == (True, True)
+    assert "db-7.internal" in text(signed_in("owner").get("/operations/"))

@@ -1,0 +1,107 @@
+"""The page of an execution that timed out says by which limit, and what became of its children."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from console.models import Execution, MapRun
+from console.store.machines import tags
+from console.store.tasks import activities
+from console.web.execution import timed_out
+from tests.console.store.helpers import REGION, WAIT, create, drain, start
+from tests.console.web.helpers import page, text
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from console.models import Project
+
+PICTURE = Path(__file__).parents[3] / "docs/images/activity-timeouts.svg"
+
+
+def ended(project: Project, **more: Any) -> Execution:
+    """Return an execution that timed out, with a definition and columns as given."""
+    columns = {key: more.pop(key) for key in ("redrive_ms", "arn") if key in more}
+    execution = drain(start(create(project, {**WAIT, **more})))
+    changes = {"status": "TIMED_OUT", "stop_ms": execution.start_ms + 1, **columns}
+    Execution.objects.filter(pk=execution.pk).update(**changes)
+    return Execution.objects.select_related("definition", "project").get(pk=execution.pk)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"TimeoutSeconds": 90}, "TimeoutSeconds of the state machine: 1 min 30 s since its start"),
+        ({"TimeoutSeconds": 90, "redrive_ms": 5}, "since its last redrive"),
+        ({}, "No Standard execution runs for longer than a year"),
+        ({"TimeoutSeconds": 99_999_999}, "for longer than a year"),
+    ],
+)
+def test_the_limit_is_named(
+    project: Project, client: Client, more: dict[str, Any], said: str
+) -> None:
+    """That of the definition, or AWS's own."""
+    execution = ended(project, **more)
+    explained = timed_out.explain_timeout(execution)
+    assert explained is not None
+    assert said in explained.limit
+    assert explained.children == ""
+    assert said in text(client.get(page(execution)))
+
+
+def test_an_express_execution_has_a_limit_of_its_own(project: Project) -> None:
+    """Five minutes."""
+    execution = ended(project)
+    execution.arn = execution.arn.replace(":execution:", ":express:")
+    explained = timed_out.explain_timeout(execution)
+    assert explained is not None
+    assert "5 minutes" in explained.limit
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [("", "requestCancel: those that a Task waits for"), ("abandon", "abandon: none of them")],
+)
+def test_children_are_counted(project: Project, client: Client, policy: str, said: str) -> None:
+    """By what they are now, with the policy that decided it."""
+    execution = ended(project, TimeoutSeconds=2)
+    for status in ("ABORTED", "ABORTED", "RUNNING", "SUCCEEDED"):
+        child = start(create(project, WAIT, "child"))
+        Execution.objects.filter(pk=child.pk).update(status=status, parent=execution.pk)
+    MapRun.objects.create(
+        parent=execution,
+        definition=execution.definition,
+        task=5,
+        arn="a",
+        state_machine_arn="m",
+        total=9,
+        started=4,
+        succeeded=1,
+        aborted=2,
+        start_ms=1,
+    )
+    if policy:
+        tags.put_tags(execution.state_machine_arn, {"stepyard:childPolicy": policy})
+    shown = " ".join(text(client.get(page(execution))).split())
+    nested = "1 running, 1 succeeded, 2 aborted (started by Tasks)"
+    assert f"Its children now: {nested}; 1 running, 1 succeeded, 2 aborted (of Map Runs)." in shown
+    assert said in shown
+
+
+def test_others_have_no_such_line(project: Project, client: Client) -> None:
+    """An execution that runs."""
+    execution = drain(start(create(project, WAIT)))
+    assert 'id="timed-out"' not in text(client.get(page(execution)))
+
+
+def test_the_page_of_an_activity_draws_its_timeouts(project: Project, client: Client) -> None:
+    """The picture of the documentation has the same names."""
+    activities.create_activity(project, REGION, "work")
+    shown = text(client.get("/activities/work/"))
+    picture = PICTURE.read_text(encoding="utf-8")
+    for name in ("schedule to start", "start to close", "schedule to close", "heartbeat<"):
+        assert f">{name}" in shown
+        assert f">{name}" in picture

@@ -1,0 +1,56 @@
+"""The site of the documentation is made without a warning, and has every page in its menu."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the site; a link that leads nowhere ends the build."""
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "not included in the" not in done.stderr, done.stderr
+    return folder
+
+
+def test_every_page_is_there(site: Path) -> None:
+    """Also those that stand beside ``docs/``, and pictures."""
+    for page in (ROOT / "docs").rglob("*.md"):
+        path = page.relative_to(ROOT / "docs").with_suffix("")
+        address = site / (path.parent if path.name == "README" else path) / "index.html"
+        assert address.exists(), address
+    for name in ("stepyard", "contributing", "security", "changelog"):
+        assert (site / "project" / name / "index.html").exists(), name
+    assert (site / "images/activity-timeouts.svg").exists()
+
+
+def test_links_between_both_are_kept(site: Path) -> None:
+    """From the README into the documentation, and back; other files become plain text."""
+    readme = (site / "project/stepyard/index.html").read_text(encoding="utf-8")
+    assert 'href="../../how-to/clients/"' in readme
+    clients = (site / "how-to/clients/index.html").read_text(encoding="utf-8")
+    assert 'href="../../project/stepyard/#first-call"' in clients
+    contents = (site / "index.html").read_text(encoding="utf-8")
+    assert 'href="project/contributing/"' in contents
+
+
+def test_it_asks_no_other_server_for_fonts(site: Path) -> None:
+    """A page may be read in a network of its own."""
+    assert "fonts.googleapis.com" not in (site / "index.html").read_text(encoding="utf-8")
