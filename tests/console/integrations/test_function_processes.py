@@ -546,3 +546,42 @@ def test_many_threads_share_the_pool(folder: Path) -> None:
     for key, (value, output) in found.items():
         assert value == [key // 100, key % 100]
         assert output == f"said {value}\n"
+
+
+# -- aws-lambda-powertools -------------------------------------------------------------------------
+
+POWERTOOLS = """
+import os
+os.environ |= {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
+from moto import mock_aws
+mock_aws().start()
+import boto3
+from aws_lambda_powertools import Logger, Tracer
+from aws_lambda_powertools.utilities.idempotency import DynamoDBPersistenceLayer, idempotent
+boto3.client("dynamodb").create_table(
+    TableName="calls",
+    KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+    AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+    BillingMode="PAY_PER_REQUEST",
+)
+logger, tracer, calls = Logger(service="shop"), Tracer(service="shop"), []
+@logger.inject_lambda_context(log_event=True)
+@tracer.capture_lambda_handler
+@idempotent(persistence_store=DynamoDBPersistenceLayer(table_name="calls"))
+def f(event, context):
+    logger.info("working")
+    calls.append(event)
+    return len(calls)
+"""
+
+
+def test_the_decorators_of_powertools_work_in_a_process(folder: Path) -> None:
+    """Logger, tracer and idempotency of the real package, with Lambda's variables around them."""
+    write(folder, "powered", POWERTOOLS)
+    outcomes = [call("powered:f", event) for event in ({"n": 1}, {"n": 1}, {"n": 2})]
+    assert [result(outcome) for outcome in outcomes] == [1, 1, 2]
+    lines = outcomes[0].record.output.splitlines()
+    line = next(json.loads(each) for each in lines if '"message":"working"' in each)
+    assert line["function_request_id"] == outcomes[0].record.request
+    assert line["function_name"] == "f"
+    assert "working" not in outcomes[1].record.output
