@@ -22,6 +22,7 @@ import time
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound=models.Model)
 T = TypeVar("T")
 _WORTH_A_COPY = 8
+_AT_ONCE = 50  # rows of one statement on SQLite, in which another thread cannot have its turn
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _INSTEAD = "\ufffd"
 _MARK = re.compile("%s")
@@ -166,8 +168,13 @@ def append(table: str, columns: str, values: Sequence[tuple[Any, ...]]) -> None:
             with connection.wrap_database_errors, cursor.copy(statement) as copy:
                 for row in values:
                     copy.write_row(row)
-        else:
-            cursor.executemany(_insert(table, columns), values)
+            return
+        whole = len(values) // _AT_ONCE * _AT_ONCE if connection.vendor == "sqlite" else 0
+        for start in range(0, whole, _AT_ONCE):
+            several = chain.from_iterable(values[start : start + _AT_ONCE])
+            cursor.execute(_insert(table, columns, _AT_ONCE), [*several])
+        if whole < len(values):
+            cursor.executemany(_insert(table, columns), values[whole:])
 
 
 def change(statement: Statement, values: Sequence[tuple[Any, ...]]) -> int:
@@ -190,9 +197,9 @@ def change(statement: Statement, values: Sequence[tuple[Any, ...]]) -> int:
 
 
 @lru_cache(maxsize=64)
-def _insert(table: str, columns: str) -> str:
+def _insert(table: str, columns: str, count: int = 1) -> str:
     marks = ", ".join(["%s"] * (columns.count(",") + 1))
-    return f"INSERT INTO {table} ({columns}) VALUES ({marks})"
+    return f"INSERT INTO {table} ({columns}) VALUES {', '.join([f'({marks})'] * count)}"
 
 
 def storable(text: str) -> str:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from msgspec import Struct
+
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Mapping
@@ -28,8 +30,7 @@ ABSENT: Final = _Absent()
 """No value at all, as opposed to JSON ``null``."""
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluationScope:
+class EvaluationScope(Struct, frozen=True):
     """Everything that an expression can see.
 
     ``input``: what ``$`` means (JSONPath) or ``$states.input`` (JSONata).

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from engine.language.model import Machine
     from engine.runtime.messages import Message
 
-BUDGET = 500
-"""How many states one step enters at most: about 1,000 events, so that a commit stays short."""
+BUDGET = 2_000
+"""How many states one step enters at most: about 4,000 events, so that a commit stays short."""
 HELD_EVENTS = 1_000
 """How many events are written at most while a task is scheduled and does not start."""
 EXECUTION_TIMER = "execution"

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from engine.runtime.run import GroupKind
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from engine.data.expression import Json
     from engine.runtime.run import Frame
     from engine.runtime.turn import Turn
@@ -32,7 +34,7 @@ def context_object(turn: Turn, frame: Frame, token: str | None = None) -> dict[s
     if "context" in about:  # TestState's caller may pass a whole context object of its own
         return {**about["context"]}
     context: dict[str, Any] = {
-        "Execution": _execution_part(about),
+        "Execution": _execution_part(turn),
         "StateMachine": {"Id": about["state_machine_arn"], "Name": about["state_machine_name"]},
         "State": _state_part(turn, frame),
     }
@@ -43,8 +45,16 @@ def context_object(turn: Turn, frame: Frame, token: str | None = None) -> dict[s
     return context
 
 
-def _execution_part(about: Any) -> dict[str, Any]:
-    execution = {
+def _execution_part(turn: Turn) -> dict[str, Json]:
+    """Return the part that all states of a turn share; to make it, the input has to be parsed."""
+    about = turn.about
+    if turn.execution_context is None or turn.execution_context[0] is not about:
+        turn.execution_context = (about, _describe_execution(about))
+    return turn.execution_context[1]
+
+
+def _describe_execution(about: Mapping[str, Any]) -> dict[str, Json]:
+    execution: dict[str, Json] = {
         "Id": about["execution_arn"],
         "Input": json.loads(about["input"]),
         "StartTime": iso_text(about["start_ms"]),

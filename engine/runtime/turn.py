@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -23,6 +24,8 @@ from engine.runtime.run import INLINE, Frame, FramePhase, Group, Moment, Run, St
 from engine.runtime.variables import Variables
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from engine.data.expression import Json
     from engine.errors import StatesError
     from engine.language.model import Block, Machine, State
@@ -31,8 +34,10 @@ MAX_EVENTS = 25_000
 """AWS: an execution's history has at most 25,000 events; the last one is its end."""
 
 
-BYTES_A_STATE = 8_192
+BYTES_A_STATE = 2_048
 """Characters of event details that cost the budget as much as entering one state does."""
+_MOST_AHEAD = 255
+"""So many items of a Map are read at once beside the one that is asked for."""
 
 
 class MachineDeletingError(Exception):
@@ -72,6 +77,7 @@ class Turn:
         # What this turn makes is not in ``before.values`` yet: it is looked up here first.
         self.items: dict[int, list[Json]] = {}  # group -> items
         self.outputs: dict[int, dict[int, str]] = {}  # group -> index -> output
+        self.execution_context: tuple[Mapping[str, Any], dict[str, Json]] | None = None
         self.trial: dict[str, Any] | None = None  # notes of a state that is only tried
         self.line_ends: deque[tuple[Frame, Payload | StatesError]] = deque()
         # Frames and groups that failed or were aborted in this turn. If a Retrier or Catcher takes
@@ -81,7 +87,8 @@ class Turn:
         self.lost_groups: dict[int, Group] = {}
         self.entered_after: dict[int, int] = {}  # frame -> event before its ...Entered of this turn
         self._inputs: dict[int, Payload] = {}
-        self._items_read: dict[tuple[int, int], Json] = {}
+        self._items_read: dict[tuple[int, int], Payload] = {}
+        self._items_ahead = 0
         self._rng: random.Random | None = None
 
     @cached_property
@@ -115,11 +122,23 @@ class Turn:
         """Return item ``index`` of a Map."""
         if group.id in self.items:
             return self.items[group.id][index]
-        key = (group.id, index)
-        if key not in self._items_read:
-            text = self.before.values.many([item_key(group.id, index)])[0]
-            self._items_read[key] = Payload(text).value
-        return self._items_read[key]
+        if (group.id, index) not in self._items_read:
+            self._read_items(group, index)
+        return self._items_read[group.id, index].value
+
+    def _read_items(self, group: Group, index: int) -> None:
+        """Read item ``index`` of a Map, and with it those that this turn may ask for next.
+
+        Each time twice as many: a step that starts one iteration reads one item, and a step that
+        starts a thousand reads ten times.
+        """
+        live = {frame.index for frame in self.frames.values() if frame.group == group.id}
+        unfinished = (n for n in range(index + 1, group.total) if n >= group.started or n in live)
+        indices = [index, *islice(unfinished, self._items_ahead)]
+        self._items_ahead = min(2 * self._items_ahead + 1, _MOST_AHEAD)
+        texts = self.before.values.many([item_key(group.id, number) for number in indices])
+        for number, text in zip(indices, texts, strict=True):
+            self._items_read[group.id, number] = Payload(text)
 
     def rng(self) -> random.Random:
         """Return the random source of this step."""
@@ -275,8 +294,12 @@ class Turn:
         """Return the values of this turn that later turns will read."""
         kept = self._long_inputs()
         for number, items in self.items.items():
+            ended = self.outputs[
+                number
+            ]  # an iteration that succeeded never asks for its item again
             for index, item in enumerate(items):
-                kept[item_key(number, index)] = Payload.of(item).text
+                if index not in ended:
+                    kept[item_key(number, index)] = Payload.of(item).text
         for number, texts in self.outputs.items():
             for index, text in texts.items():
                 kept[output_key(number, index)] = text

@@ -19,13 +19,22 @@
     return graph && { graph, svg: graph.querySelector("svg.flow") };
   }
 
-  function setScale(next) {
+  function setScale(next, point) {
     const parts = graphParts();
     if (!parts) return;
     scale = Math.min(MAX_SCALE, Math.max(MIN_SCALE, next));
-    const { width, height } = parts.svg.viewBox.baseVal;
-    parts.svg.setAttribute("width", Math.round(width * scale));
-    parts.svg.setAttribute("height", Math.round(height * scale));
+    const { graph, svg } = parts;
+    const { width, height } = svg.viewBox.baseVal;
+    // what is in the middle, or at the pointer, stays there
+    const at = point ?? { x: graph.clientWidth / 2, y: graph.clientHeight / 2 };
+    const middle = (size, room) => Math.max(0, (room - size) / 2);
+    const before = svg.clientWidth / width || scale;
+    const x = (graph.scrollLeft + at.x - middle(svg.clientWidth, graph.clientWidth)) / before;
+    const y = (graph.scrollTop + at.y) / before;
+    svg.setAttribute("width", Math.round(width * scale));
+    svg.setAttribute("height", Math.round(height * scale));
+    graph.scrollLeft = x * scale - at.x + middle(width * scale, graph.clientWidth);
+    graph.scrollTop = y * scale - at.y;
   }
 
   function fit(minimum = MIN_SCALE) {
@@ -36,7 +45,10 @@
     setScale(Math.max(wanted, minimum));
     const start = parts.svg.querySelector("[data-start]");
     if (start) {
-      parts.graph.scrollLeft = start.x.baseVal.value * scale - parts.graph.clientWidth / 2 + 31;
+      const across = start.x.baseVal.value * scale - parts.graph.clientWidth / 2 + 31;
+      const along = start.y.baseVal.value * scale - parts.graph.clientHeight / 2 + 14;
+      const toTheRight = parts.graph.dataset.direction === "right";
+      parts.graph.scrollTo({ left: toTheRight ? 0 : across, top: toTheRight ? along : 0 });
     }
     fitted = true;
   }
@@ -72,7 +84,9 @@
     (event) => {
       if (!(event.ctrlKey || event.metaKey) || !event.target.closest("[data-graph]")) return;
       event.preventDefault();
-      setScale(scale * (event.deltaY < 0 ? 1.1 : 0.9));
+      const room = event.target.closest("[data-graph]").getBoundingClientRect();
+      const point = { x: event.clientX - room.left, y: event.clientY - room.top };
+      setScale(scale * (event.deltaY < 0 ? 1.1 : 0.9), point);
     },
     { passive: false },
   );
@@ -158,7 +172,7 @@
   function filterTree(form) {
     const address = currentUrl();
     for (const [key, value] of new FormData(form)) {
-      if (key === "view") continue;
+      if (form.elements[key].type === "hidden") continue; // the address has it, and may be newer
       if (value) address.searchParams.set(key, value);
       else address.searchParams.delete(key);
     }

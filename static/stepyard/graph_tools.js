@@ -11,6 +11,21 @@
   let matches = [];
   let current = -1;
 
+  let folded = [];
+
+  // States that the graph does not show stand in the table; the server unfolds what holds them.
+  function foldedStates(wanted) {
+    const rows = [...document.querySelectorAll("#step-table [data-row][data-step]")];
+    return rows.map((row) => row.dataset.step).filter((step) => step.toLowerCase().includes(wanted));
+  }
+
+  function openFolded() {
+    const address = new URL(location.href);
+    address.searchParams.set("step", folded[0]);
+    for (const key of ["visit", "iteration"]) address.searchParams.delete(key);
+    location.assign(address);
+  }
+
   function find(text) {
     for (const node of matches) node.classList.remove("found");
     const wanted = text.trim().toLowerCase();
@@ -18,9 +33,11 @@
     matches = nodes.filter((node) => node.dataset.step.toLowerCase().includes(wanted));
     for (const node of matches) node.classList.add("found");
     current = -1;
-    const count = matches.length === 1 ? "1 state" : `${matches.length} states`;
+    folded = wanted && !matches.length ? foldedStates(wanted) : [];
+    const found = matches.length || folded.length;
+    const count = `${found} ${found === 1 ? "state" : "states"}${folded.length ? " in folded groups" : ""}`;
     document.querySelector("[data-found-states]").textContent = wanted ? count : "";
-    document.querySelector("[data-find-state]").setAttribute("aria-invalid", String(Boolean(wanted) && !matches.length));
+    document.querySelector("[data-find-state]").setAttribute("aria-invalid", String(Boolean(wanted) && !found));
     if (matches.length) next(1);
   }
 
@@ -39,6 +56,7 @@
   });
   document.addEventListener("keydown", (event) => {
     if (!event.target.matches?.("[data-find-state]")) return;
+    if (event.key === "Enter" && folded.length) openFolded();
     if (event.key === "Enter" && matches.length) {
       event.preventDefault();
       // Enter opens the only match; of several it goes from one to the next
@@ -64,19 +82,27 @@
     drawMap();
   });
 
-  // -- keys: the graph scrolls with the arrows by itself, as any region that has the focus --------
+  // -- keys, while the graph or a state in it has the focus ---------------------------------------
+
+  const PAN = 80; // pixels
+  const PANS = { ArrowLeft: [-PAN, 0], ArrowRight: [PAN, 0], ArrowUp: [0, -PAN], ArrowDown: [0, PAN] };
+  const ZOOMS = { "+": "1", "=": "1", "-": "-1", 0: "0" };
 
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || !event.target.matches?.("[data-graph]")) return;
-    const by = { "+": "1", "=": "1", "-": "-1", 0: "0" }[event.key];
-    if (by === undefined) return;
+    const room = event.target.closest?.("[data-graph]");
+    if (!room || event.ctrlKey || event.metaKey || event.altKey) return;
+    const pan = PANS[event.key];
+    const zoom = ZOOMS[event.key];
+    if (!pan && zoom === undefined) return;
     event.preventDefault();
-    document.querySelector(`[data-zoom-by="${by}"]`)?.click();
+    if (pan) room.scrollBy({ left: pan[0], top: pan[1] });
+    else document.querySelector(`[data-zoom-by="${zoom}"]`)?.click();
   });
 
   // -- the small map ----------------------------------------------------------------------------
 
   let map = null;
+  const whole = document.createElement("canvas");
 
   function createMap() {
     map = document.createElement("canvas");
@@ -106,26 +132,49 @@
     map.hidden = !larger;
     if (!larger) return;
     const ratio = Math.min(MAP_WIDTH / room.scrollWidth, MAP_HEIGHT / room.scrollHeight);
-    map.width = Math.max(24, Math.round(room.scrollWidth * ratio));
-    map.height = Math.max(24, Math.round(room.scrollHeight * ratio));
-    const pen = map.getContext("2d");
+    whole.width = Math.max(24, Math.round(room.scrollWidth * ratio));
+    whole.height = Math.max(24, Math.round(room.scrollHeight * ratio));
+    drawStates(room, svg);
+    drawWindow();
+  }
+
+  // The states are drawn once, on a canvas of their own: a graph that is moved draws the window only.
+  function drawStates(room, svg) {
+    const pen = whole.getContext("2d");
     const scale = svg.clientWidth / svg.viewBox.baseVal.width;
     const shift = Math.max(0, (room.scrollWidth - svg.clientWidth) / 2);
-    const [x, y] = [map.width / room.scrollWidth, map.height / room.scrollHeight];
+    const [x, y] = [whole.width / room.scrollWidth, whole.height / room.scrollHeight];
+    const tones = new Map();
     for (const node of svg.querySelectorAll(".node")) {
       const box = node.querySelector(".box");
-      const tone = getComputedStyle(box).stroke;
+      const kind = node.getAttribute("class");
+      if (!tones.has(kind)) tones.set(kind, getComputedStyle(box).stroke);
+      const tone = tones.get(kind);
       const place = ["x", "y", "width", "height"].map((name) => box[name].baseVal.value * scale);
       const rectangle = [(place[0] + shift) * x, place[1] * y, Math.max(2, place[2] * x), Math.max(2, place[3] * y)];
       pen.fillStyle = pen.strokeStyle = tone;
       if (node.classList.contains("container")) pen.strokeRect(...rectangle);
       else pen.fillRect(...rectangle);
     }
+  }
+
+  function drawWindow() {
+    const room = graph();
+    if (!room || !map || map.hidden) return;
+    [map.width, map.height] = [whole.width, whole.height];
+    const [x, y] = [map.width / room.scrollWidth, map.height / room.scrollHeight];
+    const pen = map.getContext("2d");
+    pen.drawImage(whole, 0, 0);
     pen.strokeStyle = getComputedStyle(map).color;
     pen.lineWidth = 2;
     pen.strokeRect(room.scrollLeft * x + 1, room.scrollTop * y + 1, room.clientWidth * x - 2, room.clientHeight * y - 2);
   }
 
+  let moved = 0;
+  const moveSoon = () => {
+    cancelAnimationFrame(moved);
+    moved = requestAnimationFrame(drawWindow);
+  };
   let waiting = 0;
   const drawSoon = () => {
     cancelAnimationFrame(waiting);
@@ -136,7 +185,7 @@
     const room = graph();
     if (!room || !document.querySelector("[data-picture]")) return;
     drawSoon();
-    room.addEventListener("scroll", drawSoon, { passive: true });
+    room.addEventListener("scroll", moveSoon, { passive: true });
     new ResizeObserver(drawSoon).observe(room);
     new ResizeObserver(drawSoon).observe(flow());
     document.addEventListener("paint", drawSoon);

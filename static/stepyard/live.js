@@ -67,9 +67,10 @@
   function paintNode(id, node) {
     const box = document.querySelector(`[data-node="${id}"]`);
     if (box) {
-      setTone(box, node.tone);
-      box.setAttribute("aria-label", node.label);
-      paintWords(box, node);
+      const shown = "folded" in box.dataset ? { ...node, ...node.folded } : node;
+      setTone(box, shown.tone);
+      box.setAttribute("aria-label", shown.label);
+      paintWords(box, shown);
     }
     paintSpent(document.querySelector(`.timeline [data-bar="${id}"]`), node);
     const row = document.querySelector(`.step-table [data-row="${id}"]`);

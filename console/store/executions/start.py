@@ -18,7 +18,7 @@ from console.fast_path import rows
 from console.models import Execution, RunRow, StateMachine, Version
 from console.statuses import ExecutionStatus, MachineType
 from console.store.db import audit, signals
-from console.store.db.writer import Pending, immediate
+from console.store.db.writer import Pending, immediate, is_embedded
 from console.store.events import outbox
 from console.store.executions import commands, step
 from console.store.machines import machines
@@ -69,6 +69,8 @@ class Parent:
 
 
 _AHEAD_S = 0.02
+_AHEAD_STATES = 500
+"""So far a start goes on SQLite: in the event loop, which answers nobody else meanwhile."""
 
 
 # -- the request ----------------------------------------------------------------------------------
@@ -295,12 +297,14 @@ def prepare_start(
 def _advance_ahead(machine: engine.Machine, message: engine.Start) -> engine.Step | None:
     """Begin and go on for a moment; None if that raises: the worker then meets the error again."""
     until = time.monotonic() + _AHEAD_S
+    states = min(_AHEAD_STATES, engine.BUDGET) if is_embedded() else engine.BUDGET
     try:
         return engine.advance(
             machine,
             engine.NEW_RUN,
             message,
             step.current_moment(machine, message.start_ms),
+            budget=states,
             enough=lambda: time.monotonic() > until,
         )
     except Exception:  # noqa: BLE001 - it fails again where failures are counted

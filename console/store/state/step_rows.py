@@ -8,8 +8,9 @@ step ask for is written by ``executions.commands``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 from django.conf import settings
 
 import engine
@@ -20,7 +21,7 @@ from console.store.db import signals
 from console.store.state import wait_scale
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 _EVENT = "execution_id, event_id, previous, at_ms, type, state, details"
 # A range, which the primary key finds at once (a LIKE would look at every value of the execution).
@@ -34,6 +35,7 @@ _DELETE_TIMER = Statement(
     50, "DELETE FROM console_timer WHERE execution_id = %s AND name = %s", ("bigint", "text")
 )
 _CHUNK = 500
+_encode = msgspec.json.Encoder().encode
 
 
 # -- events ----------------------------------------------------------------------------------------
@@ -49,11 +51,19 @@ def append_events(execution_id: int, events: Iterable[engine.Event]) -> None:
             event.at_ms,
             event.type,
             storable(event.state),
-            "" if event.details is None else storable(engine.dumps(event.details)),
+            "" if event.details is None else storable(_details_text(event.details)),
         )
         for event in events
     ]
     rows.append("console_historyevent", _EVENT, values)
+
+
+def _details_text(details: Mapping[str, Any]) -> str:
+    """Return the JSON text of details, which are texts almost always: in C, where that can be."""
+    try:
+        return _encode(details).decode()
+    except (TypeError, ValueError, OverflowError):  # half a character, or a number beyond 64 bits
+        return engine.dumps(details)
 
 
 # -- values ----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Keep what a reader prefers: theme, clock and columns."""
+"""Keep what a reader prefers: theme, clock, direction of graphs, and columns."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _CHOICES: dict[str, tuple[str, ...]] = {
     "theme": ("light", "dark", "system"),
     "clock": ("utc", "local"),
+    "direction": ("down", "right"),
 }
 _YEAR = 365 * 24 * 3600
 
@@ -30,6 +31,7 @@ class PreferencesForm(PageForm):
 
     theme = TextField(strip=False)
     clock = TextField(strip=False)
+    direction = TextField(strip=False)
     project = TextField(strip=False)
     next = TextField(strip=False)
 
@@ -49,7 +51,7 @@ def save_preferences(request: HttpRequest) -> HttpResponse:
     sent = PreferencesForm(request.POST).values
     response = HttpResponse(status=204)
     if not request.headers.get("HX-Request"):
-        response = redirect(local_address(request, sent["next"]))
+        response = redirect(_address_to_return_to(request, sent["next"], sent["direction"]))
     choices = dict(_CHOICES)
     if sent["project"]:
         choices[PROJECT_COOKIE] = scope_of(request).principal.projects
@@ -75,6 +77,18 @@ def choose_columns(request: HttpRequest) -> HttpResponse:
     return redirect(
         f"{local_address(request, back).partition('#')[0]}#{columns.TABLES[table].place}"
     )
+
+
+def _address_to_return_to(request: HttpRequest, asked: str, direction: str) -> str:
+    """Return where the reader goes on; for a graph's direction where they were, at the graph.
+
+    A script may have changed the address since the form was made.
+    """
+    page, _, place = local_address(request, asked).partition("#")
+    referer = request.headers.get("Referer", "").partition("#")[0]
+    if direction and referer:
+        page = local_address(request, referer, page)
+    return f"{page}#{place}" if place else page
 
 
 def local_address(request: HttpRequest, address: str, otherwise: str = "/") -> str:

@@ -17,12 +17,14 @@ from django import shortcuts
 from django.conf import settings
 from django.contrib.staticfiles import finders
 from django.core.exceptions import PermissionDenied
+from django.db.models import Exists, OuterRef
 from django.http import Http404
 from structlog.contextvars import bind_contextvars
 
 from console import access, arns, clock, logging_setup
 from console.masking import masked_execution
-from console.models import Execution, Project, StateMachine
+from console.models import Alarm, Execution, Project, StateMachine
+from console.statuses import AlarmState
 from console.store.db import audit
 from console.web.core import columns, formatting
 
@@ -69,9 +71,11 @@ class Scope:
         return True
 
     def machine(self, name: str) -> StateMachine:
-        """Return a machine; raise ``Http404`` with words that help."""
+        """Return a machine, and whether an alarm of it says so; raise ``Http404`` with words."""
+        alarmed = Alarm.objects.filter(machine=OuterRef("pk"), state=AlarmState.ALARM)
         machine = (
             StateMachine.objects.select_related("definition")
+            .annotate(in_alarm=Exists(alarmed))
             .filter(arn=self.arn("stateMachine", name.partition("~")[0]), project=self.project)
             .first()
         )
@@ -236,6 +240,7 @@ _FILES = (
     "history.js",
     "picture.js",
     "time.js",
+    "timeline.js",
     "keys.js",
     "palette.js",
     "selection.js",

@@ -16,6 +16,7 @@ from console.web.execution.page_parts import (
     history_context,
     picture_context,
 )
+from console.web.graph.graph_view import graph_view_of
 from console.web.history import event_table
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def execution_page(request: HttpRequest, machine_name: str, execution_name: str)
         **base_context(execution, machine_name),
         "legend": formatting.LEGEND,
         "view": view if view in ("graph", "steps", "timeline") else "",
-        **(drawn := picture_context(execution, request.GET)),
+        **(drawn := picture_context(execution, request.GET, graph_view_of(request))),
         **history_context(execution, request.GET, drawn),
         **facts_context(execution),
         **waiting.waiting_context(execution),

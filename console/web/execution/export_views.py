@@ -15,6 +15,7 @@ from console.store.state import history
 from console.web.core.scope import scope_of
 from console.web.execution import picture_export
 from console.web.execution.time_machine import asked_event
+from console.web.graph.graph_view import graph_view_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +46,10 @@ def execution_svg(request: HttpRequest, machine_name: str, execution_name: str) 
     execution = scope_of(request).execution(machine_name, execution_name)
     try:
         return _file_response(
-            picture_export.execution_picture(execution, asked_event(request.GET)), _SVG
+            picture_export.execution_picture(
+                execution, asked_event(request.GET), graph_view_of(request)
+            ),
+            _SVG,
         )
     except engine.DefinitionError:
         raise Http404(f"The definition of “{execution.name}” can no longer be drawn.") from None

@@ -148,6 +148,8 @@ def iterations_of_map(trace: Trace, owner: Node) -> list[Iteration]:
     inside = nodes_within(trace.graph, owner)
     depth = _map_depth(trace.graph, owner) + 1
     best: dict[Index, tuple[int, int, str]] = {}
+    worst: dict[Index, int] = {}
+    own = {group.id for group in trace.graph.groups if group.owner == owner.id}
     for node in inside:
         visits = trace.visits_of(node.id)
         triples = zip(visits.numbers, visits.statuses(), visits.iterations(), strict=True)
@@ -157,10 +159,16 @@ def iterations_of_map(trace: Trace, owner: Node) -> list[Iteration]:
             # Of visits that are equally telling, the later one stands deeper or further on.
             rank = (_RANK[status], -number, node.name)
             index = iteration[:depth]
+            if node.group in own:
+                worst[index] = min(worst.get(index, rank[0]), rank[0])
             before = best.get(index)
             if before is None or rank < before:
                 best[index] = rank
-    return [Iteration(index, _WORST[rank[0]], rank[2]) for index, rank in sorted(best.items())]
+    # What failed deeper inside may have been caught in the iteration: its own states say so.
+    return [
+        Iteration(index, _WORST[worst.get(index, rank[0])], rank[2])
+        for index, rank in sorted(best.items())
+    ]
 
 
 def shown_iteration(trace: Trace, name: str, iteration: str) -> ShownIteration | None:

@@ -29,7 +29,8 @@ from console.web.execution.page_parts import (
     past_context,
 )
 from console.web.execution.time_machine import asked_event, open_trace_at, past_ms
-from console.web.graph import svg
+from console.web.graph.bounds import bound_graph
+from console.web.graph.folding import states_inside
 from console.web.history import event_table
 from console.web.history.event_filter import EventFilter
 from console.web.history.traces import open_trace
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, QueryDict
 
     from console.models import Execution
+    from console.web.execution.folded_groups import FoldedGroup
     from console.web.execution.map_progress import MapRuns
     from console.web.execution.panel import Panel
     from console.web.execution.steps import ShownIteration
@@ -71,7 +73,7 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
             )
             context["child_failures"] = failed_children(execution, trace, maps) if over else None
             changed = _changed_states(trace, cursor, counted=counted)
-            context["paint"] = _paint_json(trace, changed, context["summaries"])
+            context["paint"] = _paint_json(trace, changed, context)
             context["cursor"] = trace.last
             context["step_changed"] = trace.graph.by_name.get(context["chosen"]) in changed
     except engine.DefinitionError:
@@ -105,20 +107,17 @@ def time_machine_moment(
         context |= past_context(execution, request.GET, event_table.last_event_id(execution))
     except engine.DefinitionError as error:
         raise Http404("This definition can no longer be drawn.") from error
-    context["paint"] = json.dumps(
-        _paint_values(_summaries_on_page(execution, context), context["taken"])
-    )
+    shown = _summaries_on_page(context)
+    context["paint"] = json.dumps(_paint_values(shown, context["taken"], context["folded"]))
     response = render(request, "execution/_time_machine_update.html", context)
     response["HX-Trigger-After-Swap"] = "paint"
     return response
 
 
-def _summaries_on_page(
-    execution: Execution, context: dict[str, Any]
-) -> dict[str, steps.StepSummary]:
-    """Return the summaries of the states that the page shows: in the graph or as a row."""
+def _summaries_on_page(context: dict[str, Any]) -> dict[str, steps.StepSummary]:
+    """Return the summaries of the states that the page may show: in the graph or as a row."""
     known: dict[str, steps.StepSummary] = context["summaries"]
-    shown = {box.node.id for box in svg.definition_picture(execution.definition.text).boxes}
+    shown = {node.id for node in bound_graph(context["graph"]).nodes}
     shown |= {row.id for row in context["tree"]["rows"]}
     return {node: summary for node, summary in known.items() if node in shown}
 
@@ -157,14 +156,18 @@ def _changed_states(trace: Trace, cursor: int, *, counted: bool) -> set[str]:
     return changed | {node for node, owner in outside.items() if owner in changed}
 
 
-def _paint_json(trace: Trace, changed: set[str], summaries: Mapping[str, steps.StepSummary]) -> str:
+def _paint_json(trace: Trace, changed: set[str], context: Mapping[str, Any]) -> str:
     """Return as JSON what the script needs to repaint.
 
-    That is: the changed states, all ways taken, and the event types one can filter by.
+    That is: the changed states, the groups they may be folded into, all ways taken, and the event
+    types one can filter by.
     """
+    summaries, folded = context["summaries"], context["folded"]
+    inside = states_inside(trace.graph) if folded else {}
+    changed |= {owner for owner, nodes in inside.items() if not changed.isdisjoint(nodes)}
     shown = {node: summary for node, summary in summaries.items() if node in changed}
     taken = {f"{source}-{target}" for source, target in trace.taken}
-    return json.dumps({**_paint_values(shown, taken), "types": sorted(trace.types)})
+    return json.dumps({**_paint_values(shown, taken, folded), "types": sorted(trace.types)})
 
 
 def _repaint_json(trace: Trace, maps: MapRuns | None, shown: ShownIteration | None) -> str:
@@ -179,10 +182,12 @@ def _repaint_json(trace: Trace, maps: MapRuns | None, shown: ShownIteration | No
     if not inside or len(inside) > MOST_REPAINTED:
         return ""
     summaries = steps.step_summaries(trace, inside, maps, shown)
-    return json.dumps(_paint_values(summaries, set())["nodes"])
+    return json.dumps(_paint_values(summaries, set(), {})["nodes"])
 
 
-def _paint_values(summaries: dict[str, steps.StepSummary], taken: set[str]) -> dict[str, Any]:
+def _paint_values(
+    summaries: dict[str, steps.StepSummary], taken: set[str], folded: Mapping[str, FoldedGroup]
+) -> dict[str, Any]:
     nodes = {
         node: {
             "tone": summary.status.tone,
@@ -197,6 +202,7 @@ def _paint_values(summaries: dict[str, steps.StepSummary], taken: set[str]) -> d
             "visits": summary.visits,
             "retries": summary.retries,
             "note": summary.note,
+            **({"folded": folded[node].paint} if node in folded else {}),
         }
         for node, summary in summaries.items()
     }

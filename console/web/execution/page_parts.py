@@ -19,6 +19,7 @@ from console.web.core.causes import cause_of
 from console.web.execution import (
     child_counts,
     data_flow,
+    folded_groups,
     function_calls,
     iterations,
     map_progress,
@@ -32,7 +33,10 @@ from console.web.execution import (
 )
 from console.web.execution.chosen_step import ChosenStep, default_step
 from console.web.execution.timeline import bars
+from console.web.execution.timeline.lanes import lane_bar
+from console.web.execution.timeline.timeline_part import TimelinePart
 from console.web.graph import svg
+from console.web.graph.graph_view import WHOLE
 from console.web.history import event_table
 from console.web.history.event_filter import EventFilter
 from console.web.history.traces import open_trace
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
 
     from console.models import Execution
     from console.web.execution.map_progress import MapRuns
+    from console.web.graph.graph_view import GraphView
     from engine import Trace
 
 MOST_ROWS = 1000
@@ -74,24 +79,40 @@ def _state_names(execution: Execution) -> list[str]:
         return []
 
 
-def picture_context(execution: Execution, query: QueryDict) -> dict[str, Any]:
+def picture_context(
+    execution: Execution, query: QueryDict, view: GraphView = WHOLE
+) -> dict[str, Any]:
     """Return graph, steps, timeline and panel, coloured by all events or by those up to ``at``."""
     try:
-        drawing = svg.definition_picture(execution.definition.text)
         with open_trace(execution) as trace:
             counts = event_table.EventCounts(trace.types, trace.last)
-            context = {
-                "picture": drawing,
-                "event_counts": counts,
-                **ending_context(execution, trace),
-            }
+            context = {"event_counts": counts, **ending_context(execution, trace)}
             if not time_machine.asked_event(query):
                 maps = map_progress.map_runs_of_execution(execution, trace)
                 context["child_failures"] = failed_children(execution, trace, maps)
-                return {**context, **painted_context(execution, trace, query, maps=maps)}
+                context |= painted_context(execution, trace, query, maps=maps)
+        if time_machine.asked_event(query):
+            context |= past_context(execution, query, counts.last)
+        return {**context, **_drawn_context(execution, context, view)}
     except engine.DefinitionError:  # stored by a version that checked less
         return {"picture": None}
-    return {**context, **past_context(execution, query, counts.last)}
+
+
+def _drawn_context(
+    execution: Execution, context: dict[str, Any], view: GraphView
+) -> dict[str, Any]:
+    """Return the picture, in which the chosen state is not folded away."""
+    view = folded_groups.view_around(context["graph"], context["chosen"], view)
+    drawing = svg.definition_picture(execution.definition.text, view=view)
+    return {
+        "picture": drawing,
+        "graph_view": view,
+        "fold_links": folded_groups.fold_links(view, drawing),
+        "box_summaries": {
+            box.node.id: context["folded" if box.folded else "summaries"].get(box.node.id)
+            for box in drawing.boxes
+        },
+    }
 
 
 def past_context(execution: Execution, query: QueryDict, last: int) -> dict[str, Any]:
@@ -119,7 +140,7 @@ _OLD_TABS = {"tries": "attempts"}
 """Names of tabs in addresses of the release before -> their names now."""
 _KEPT = (
     *("step", "visit", "iteration", "tab", "view", "at"),
-    *("status", "find", "sort", "attempt", "region"),
+    *("status", "find", "sort", "attempt", "region", "unfold", "rows", "from", "to"),
 )
 
 
@@ -196,19 +217,24 @@ def painted_context(
     filters = step_tree.StepFilters.of(query)
     matching = step_tree.step_rows(trace, summaries, filters)
     rows = matching[:MOST_ROWS]
-    chosen = query.get("attempt", "")
-    attempt = int(chosen) if re.fullmatch(r"\d{1,4}", chosen, re.ASCII) else 0
-    axis, drawn = bars.timeline_bars(execution, trace, rows, clock.now_ms(), past_ms, attempt)
+    part = TimelinePart.of(query)
+    axis, drawn = bars.timeline_bars(execution, trace, rows, clock.now_ms(), past_ms, part)
+    lanes = {
+        row.id: lane_bar(row.iterations.spans, axis.span, row.iterations.text)
+        for row in rows
+        if row.iterations is not None
+    }
     return {
         "graph": trace.graph,
         "summaries": summaries,
+        "folded": folded_groups.folded_groups(trace.graph, summaries),
         "tree": {
             "rows": rows,
             "matching": len(matching),
             "filters": filters,
             "keys": formatting.STEP,
         },
-        "timeline": {"axis": axis, "bars": drawn},
+        "timeline": {"axis": axis, "bars": drawn, "lanes": lanes, "part": part},
         "taken": {f"{source}-{target}" for source, target in trace.taken},
         "map_stamp": maps.stamp if maps else "",
         **shown_panel,

@@ -17,9 +17,11 @@ from console.web.execution.page_parts import ending_context
 from console.web.execution.time_machine import open_trace_at
 from console.web.graph import svg
 from console.web.graph.font_metrics import text_width_px
+from console.web.graph.graph_view import WHOLE
 
 if TYPE_CHECKING:
     from console.models import Execution, StateMachine
+    from console.web.graph.graph_view import GraphView
     from console.web.graph.shapes import Picture
 
 _NO_XML = re.compile("[\ufffe\uffff]")
@@ -68,18 +70,18 @@ def picture_frame(picture: Picture, caption: str = "") -> PictureFrame:
     return PictureFrame((picture.width - width) / 2, -head, width, height, caption, notices)
 
 
-def machine_picture(machine: StateMachine) -> str:
+def machine_picture(machine: StateMachine, view: GraphView = WHOLE) -> str:
     """Return a machine's graph as SVG; raise ``engine.DefinitionError``."""
-    picture = svg.definition_picture(machine.definition.text, machine.type)
+    picture = svg.definition_picture(machine.definition.text, machine.type, view)
     return _svg_text({"title": machine.name, "picture": picture, "frame": picture_frame(picture)})
 
 
-def execution_picture(execution: Execution, at: int = 0) -> str:
+def execution_picture(execution: Execution, at: int = 0, view: GraphView = WHOLE) -> str:
     """Return an execution's graph as SVG, coloured; raise ``engine.DefinitionError``.
 
     ``at``: as it was at that event, 0 as it is now.
     """
-    picture = svg.definition_picture(execution.definition.text)
+    picture = svg.definition_picture(execution.definition.text, view=view)
     with open_trace_at(execution, at) as trace:
         maps = None if at else map_progress.map_runs_of_execution(execution, trace)
         context = {

@@ -6,23 +6,26 @@ matter. A filter keeps the way down to what it lets through.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from console.web.core import formatting
-from console.web.execution import iterations
+from console.web.execution import iteration_rows, iterations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from django.http import QueryDict
 
+    from console.web.execution.iteration_rows import IterationSummary
     from console.web.execution.iterations import Iteration
     from console.web.execution.steps import StepSummary
     from engine import Node, Trace, Visit
 
-MOST_ITERATIONS = 10
 MOST_FILTERED = 100
+MOST_OPENED = 50
+_NODE_ID = re.compile(r"n\d{1,6}", re.ASCII)
 IN_CHILDREN = "apart"
 """The key of a state that runs in child executions."""
 _ORDER = ("failed", "running", "caught", "aborted", "succeeded", "", IN_CHILDREN)
@@ -34,12 +37,13 @@ class StepFilters:
     """Filter and order.
 
     ``status``: a key of ``words.STEP``, None for any; ``sort``: "" or a key of ``SORTS``, with
-    ``-`` before it for the other direction.
+    ``-`` before it for the other direction; ``opened``: Maps whose iterations are listed.
     """
 
     status: str | None = None
     find: str = ""
     sort: str = ""
+    opened: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, query: QueryDict) -> StepFilters:
@@ -50,6 +54,7 @@ class StepFilters:
             status=named.get(query.get("status", "").lower()),
             find=query.get("find", "")[:80],
             sort=sort if sort.removeprefix("-") in SORTS else "",
+            opened=frozenset(_NODE_ID.findall(query.get("rows", "")[: 8 * MOST_OPENED])),
         )
 
     @property
@@ -64,7 +69,7 @@ class StepRow:
 
     ``retries``: of the last visit, None of an iteration. ``matches``: False for what only leads
     down to a match. ``visits_made``: for the timeline. ``apart``: the status, if the state runs in
-    child executions.
+    child executions. ``iterations``: of a Map, in a row that sums them up.
     """
 
     id: str
@@ -82,6 +87,7 @@ class StepRow:
     matches: bool = True
     visits_made: Sequence[Visit] = field(default=(), repr=False)
     apart: formatting.StatusLabel | None = None
+    iterations: IterationSummary | None = None
 
     @property
     def status(self) -> formatting.StatusLabel:
@@ -132,18 +138,26 @@ class _StepTree:
         for node in self.states[group]:
             parts = self.inner.get(node.id, ())
             below = [branch for part in parts for branch in self.grow(part, depth + 1)]
-            if node.type == "Map" and (self.filters.active or _troubled(below)):
-                below = [*_iterations(self.trace, node, self.filters, depth + 1), *below]
+            if node.type == "Map":
+                below = [*self._iterations(node, depth + 1), *below]
             row = _state(self.trace, node, self.summaries[node.id], depth)
             grown.append(_StepBranch(row, tuple(below)))
         return tuple(grown)
 
-
-def _troubled(below: Iterable[_StepBranch]) -> bool:
-    return any(
-        branch.row.key not in ("", IN_CHILDREN, "succeeded") or _troubled(branch.below)
-        for branch in below
-    )
+    def _iterations(self, node: Node, depth: int) -> list[_StepBranch]:
+        """Return the row of all iterations of a Map with the worst of them, or what is filtered."""
+        made = iterations.iterations_of_map(self.trace, node)
+        if self.filters.active:
+            status = self.filters.status or "failed"
+            of_status = [iteration for iteration in made if iteration.status == status]
+            return _iteration_branches(self.trace, node, of_status[:MOST_FILTERED], depth)
+        opened = self.filters.opened
+        shown = iteration_rows.listed_iterations(made, opened=node.id in opened)
+        summary = iteration_rows.sum_up_iterations(self.trace, node, made, len(shown), opened)
+        if summary is None:
+            return _iteration_branches(self.trace, node, shown, depth)
+        below = _iteration_branches(self.trace, node, shown, depth + 1)
+        return [_StepBranch(_sum_row(summary, node, depth), tuple(below))]
 
 
 def _state(trace: Trace, node: Node, summary: StepSummary, depth: int) -> StepRow:
@@ -169,28 +183,33 @@ def _state(trace: Trace, node: Node, summary: StepSummary, depth: int) -> StepRo
     )
 
 
-def _iterations(trace: Trace, node: Node, filters: StepFilters, depth: int) -> list[_StepBranch]:
-    """Return the iterations to show: those of the status asked for, else the failed ones."""
-    status, most = filters.status or "failed", MOST_FILTERED
-    if filters.status is None:
-        most = MOST_ITERATIONS
-    shown = [
-        iteration
-        for iteration in iterations.iterations_of_map(trace, node)
-        if iteration.status == status
-    ][:most]
-    if not shown:
-        return []
-    made: dict[iterations.Index, list[Visit]] = {iteration.index: [] for iteration in shown}
-    size = len(shown[0].index)
-    for inner in iterations.nodes_within(trace.graph, node):
-        visits = trace.visits_of(inner.id)
-        for place, index in enumerate(visits.iterations()):
-            if index[:size] in made and trace.counts_still(visits.numbers[place]):
-                made[index[:size]].append(visits[place])
+def _iteration_branches(
+    trace: Trace, node: Node, shown: Sequence[Iteration], depth: int
+) -> list[_StepBranch]:
+    made = iteration_rows.visits_by_iteration(trace, node, shown)
     return [
         _StepBranch(_iteration(iteration, made[iteration.index], depth), ()) for iteration in shown
     ]
+
+
+def _sum_row(summary: IterationSummary, node: Node, depth: int) -> StepRow:
+    """Return the row that sums up the iterations of a Map."""
+    ends = [span.end for span in summary.spans]
+    running = None in ends
+    entered = min((span.begin for span in summary.spans), default=None)
+    return StepRow(
+        id=f"s{node.id}",
+        step=node.name,
+        label=summary.label,
+        kind="Iterations",
+        key=summary.worst,
+        depth=depth,
+        entered_ms=entered,
+        left_ms=None if running else max((end for end in ends if end is not None), default=None),
+        since=entered if running else None,
+        visits=len(summary.spans),
+        iterations=summary,
+    )
 
 
 def _iteration(iteration: Iteration, visits: list[Visit], depth: int) -> StepRow:
@@ -209,6 +228,7 @@ def _iteration(iteration: Iteration, visits: list[Visit], depth: int) -> StepRow
         left_ms=None if running else max(end for end in ends if end is not None),
         since=entered if running else None,
         visits=1,
+        visits_made=sorted(visits, key=lambda visit: visit.number),
     )
 
 

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from console.web.graph.shapes import Point
+
+
+class Direction(StrEnum):
+    """Where a graph leads to. Pages use the values as names in cookies and addresses."""
+
+    DOWN = "down"
+    """From the top to the bottom."""
+    RIGHT = "right"
+    """From the left to the right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +46,7 @@ class Diagram:
     """One group of a graph; the first rectangle is where it begins."""
 
     parts: tuple[Rectangle | Arrow, ...]
+    direction: Direction = Direction.DOWN
 
 
 @dataclass(frozen=True, slots=True)

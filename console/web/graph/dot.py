@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import graphviz
 
-from console.web.graph.diagram import Arrow, Curve, Drawn, Rectangle
+from console.web.graph.diagram import Arrow, Curve, Direction, Drawn, Rectangle
 from console.web.graph.shapes import LABEL_HEIGHT
 
 if TYPE_CHECKING:
@@ -17,14 +17,16 @@ if TYPE_CHECKING:
     from console.web.graph.shapes import Point
 
 _POINTS = 72  # an inch; a point is a pixel here
-_GRAPH = {"rankdir": "TB", "nodesep": "0.4", "ranksep": "0.45", "outputorder": "nodesfirst"}
+_GRAPH = {"nodesep": "0.4", "ranksep": "0.45", "outputorder": "nodesfirst"}
+_RANKS = {Direction.DOWN: "TB", Direction.RIGHT: "LR"}
 _NODE = {"shape": "box", "fixedsize": "true", "label": ""}
 _EDGE = {"arrowsize": "0.6"}
 
 
 def dot_source(diagram: Diagram) -> str:
     """Return the DOT text of a diagram."""
-    made = graphviz.Digraph(graph_attr=_GRAPH, node_attr=_NODE, edge_attr=_EDGE)
+    graph = {**_GRAPH, "rankdir": _RANKS[diagram.direction]}
+    made = graphviz.Digraph(graph_attr=graph, node_attr=_NODE, edge_attr=_EDGE)
     for part in diagram.parts:
         match part:
             case Arrow():

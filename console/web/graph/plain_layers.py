@@ -7,15 +7,15 @@ target. Arrows to the same target share a lane. Labels are left out: there is no
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from console.web.graph.diagram import Arrow, Curve, Drawn, Rectangle
+from console.web.graph.diagram import Arrow, Curve, Diagram, Direction, Drawn, Rectangle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from console.web.graph.diagram import Diagram
     from console.web.graph.shapes import Point
 
 # Pixels: the widest row, between two boxes, between two rows, from a row to the way of its arrows,
@@ -26,6 +26,37 @@ _LANES = 40
 
 def lay_out(diagram: Diagram, most_arrows: int) -> Drawn:
     """Place every rectangle, and the first ``most_arrows`` arrows between different pairs."""
+    if diagram.direction is Direction.RIGHT:
+        return _mirror(_downwards(_turned(diagram), most_arrows))
+    return _downwards(diagram, most_arrows)
+
+
+def _turned(diagram: Diagram) -> Diagram:
+    """Return a diagram with width and height of its rectangles exchanged."""
+    parts = (
+        replace(part, width=part.height, height=part.width) if isinstance(part, Rectangle) else part
+        for part in diagram.parts
+    )
+    return Diagram(tuple(parts))
+
+
+def _mirror(drawn: Drawn) -> Drawn:
+    """Return what was drawn downwards as it leads to the right: x and y are exchanged."""
+    return Drawn(
+        drawn.height,
+        drawn.width,
+        {name: (y, x) for name, (x, y) in drawn.spots.items()},
+        tuple(
+            Curve(curve.id, _PAIR.sub(r"\2,\1", curve.path), curve.label_at)
+            for curve in drawn.curves
+        ),
+    )
+
+
+_PAIR = re.compile(r"(-?[\d.]+),(-?[\d.]+)")
+
+
+def _downwards(diagram: Diagram, most_arrows: int) -> Drawn:
     boxes = {part.id: part for part in diagram.parts if isinstance(part, Rectangle)}
     arrows = _distinct(part for part in diagram.parts if isinstance(part, Arrow))
     rows = _rows(boxes, arrows)

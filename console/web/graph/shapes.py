@@ -28,7 +28,10 @@ LABEL_WORDS, LABEL_HEIGHT = 30, 18
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A state's rectangle; ``lines`` is its name, wrapped; ``nested``: it holds other boxes."""
+    """A state's rectangle; ``lines`` is its name, wrapped; ``nested``: it holds other boxes.
+
+    ``folded``: how many states are inside that are not drawn.
+    """
 
     node: Node
     x: float
@@ -37,6 +40,7 @@ class Box:
     height: float
     lines: tuple[str, ...]
     nested: bool = False
+    folded: int = 0
 
     @property
     def rows(self) -> list[tuple[float, str]]:

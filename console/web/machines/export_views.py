@@ -13,6 +13,7 @@ from console.cli.machine_formats import FORMATS
 from console.web.core.scope import scope_of
 from console.web.execution import picture_export
 from console.web.graph import mermaid
+from console.web.graph.graph_view import graph_view_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -52,7 +53,7 @@ def machine_svg(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer with the graph as an SVG that needs nothing beside it."""
     machine = scope_of(request).machine(machine_name)
     _graph_of(machine)
-    return _file_response(picture_export.machine_picture(machine), _SVG)
+    return _file_response(picture_export.machine_picture(machine, graph_view_of(request)), _SVG)
 
 
 @require_safe

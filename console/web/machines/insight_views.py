@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 import engine
 from console.web.core import formatting
 from console.web.core.scope import render, scope_of
+from console.web.graph.graph_view import graph_view_of
 from console.web.machines import insights as seen
 from console.web.machines import past_executions
 from console.web.machines.grid import MOST_LINES, SIZES
@@ -51,7 +52,7 @@ def insights_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/insights/``: how often, how long, and what was never tried."""
     machine = scope_of(request).machine(machine_name)
     most = _asked_size(request)
-    context = machine_context(machine) | {
+    context = machine_context(machine, graph_view_of(request)) | {
         "tab": "insights",
         "most": most,
         "sizes": SIZES,

@@ -19,6 +19,7 @@ from console.statuses import ExecutionStatus
 from console.store.machines import machines as store
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.graph import svg
+from console.web.graph.graph_view import WHOLE, graph_view_of
 from console.web.machines import definition_source
 from console.web.machines.drift import drift_of
 from console.web.search import lists, saved_view_list, scan
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from console.models import StateMachine
+    from console.web.graph.graph_view import GraphView
 
 
 @require_safe
@@ -93,8 +95,8 @@ def definition_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/definition/``: text and graph."""
     scope = scope_of(request)
     machine = scope.machine(machine_name)
-    context = machine_context(machine) | {"tab": "definition", "drift": drift_of(machine)}
-    context |= {"formats": FORMATS}
+    context = machine_context(machine, graph_view_of(request)) | {"tab": "definition"}
+    context |= {"drift": drift_of(machine), "formats": FORMATS}
     text = definition_source.readable_text(machine.definition.text)
     picture = context["picture"]
     ids = {box.node.name: box.node.id for box in picture.boxes} if picture else {}
@@ -129,15 +131,15 @@ def delete_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
     return redirect("machines")
 
 
-def machine_context(machine: StateMachine) -> dict[str, Any]:
-    """Return what every page of a machine shows: its comment and picture."""
+def machine_context(machine: StateMachine, view: GraphView = WHOLE) -> dict[str, Any]:
+    """Return what every page of a machine shows: its comment and picture. ``view``: of that."""
     text = machine.definition.text
     try:
         parsed = engine.parse_stored(text, machine.type)
         comment, limit, picture = (
             parsed.comment,
             parsed.timeout_seconds,
-            svg.definition_picture(text, machine.type),
+            svg.definition_picture(text, machine.type, view),
         )
     except engine.DefinitionError:  # stored by a version that checked less
         comment, limit, picture = None, None, None
@@ -151,6 +153,7 @@ def machine_context(machine: StateMachine) -> dict[str, Any]:
         "machine_limit": limit,
         "cases": mocks.test_cases(machine.name),
         "picture": picture,
+        "graph_view": view,
         "sha": hashlib.sha256(text.encode()).hexdigest()[:12],
     }
 

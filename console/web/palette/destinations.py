@@ -24,6 +24,7 @@ PAGES = (
     Destination("Overview", "overview", "house", "home start failures"),
     Destination("State machines", "machines", "workflow", "workflows"),
     Destination("Executions", "executions", "list", "runs"),
+    Destination("Alarms", "alarms", "bell-ring", "failure rate stuck duration"),
     Destination("Failures by kind", "failures", "layers", "errors groups"),
     Destination("Tasks", "tasks", "clipboard-check", "callbacks approvals tokens"),
     Destination("Activities", "activities", "activity", "workers"),

@@ -110,7 +110,12 @@ def column_words(context: Context, table: str) -> list[tuple[str, str, bool]]:
 
 @register.simple_tag
 def alarmed(machine: StateMachine) -> list[Alarm]:
-    """Return the alarms of a state machine that are in alarm, the first ones."""
+    """Return the alarms of a state machine that are in alarm, the newest ones.
+
+    Without a query where the machine was read together with whether there are any.
+    """
+    if not getattr(machine, "in_alarm", True):
+        return []
     rows = Alarm.objects.filter(machine=machine, state=AlarmState.ALARM)
     return list(rows.order_by("-state_ms")[:5])
 

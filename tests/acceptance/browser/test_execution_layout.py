@@ -66,6 +66,21 @@ def test_the_smallest_text_of_the_graph_can_be_read(page: Page, failed: str) -> 
     assert min(sizes) >= 11
 
 
+@pytest.mark.parametrize("width", [390, 768, 1100, 1280, 1440])
+def test_the_head_of_the_page_fits(page: Page, failed: str, width: int) -> None:
+    """The name of the console is one line, and nothing stands beyond the edge."""
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(failed)
+    brand = page.locator(".top .brand").bounding_box()
+    assert brand is not None
+    assert brand["height"] < 40
+    edges = page.locator(".top .tools > *").evaluate_all(
+        "parts => parts.map((part) => part.getBoundingClientRect().right)"
+    )
+    assert max(edges) <= width
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_status_and_live_stay_in_view(page: Page, server: Server) -> None:
     """Scrolled to the end of the page, its reader still sees how the execution stands."""
     page.goto(start(server, create(server, waits(600))))

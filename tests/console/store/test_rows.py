@@ -40,16 +40,17 @@ def test_a_row_is_written_as_the_orm_writes_it(project: Project) -> None:
 
 
 def test_many_rows_are_written_at_once(project: Project) -> None:
-    """With keys of several fields."""
+    """With keys of several fields: some in one statement, and those that are left."""
     execution = start(create(project, PASS))
     events = [
         HistoryEvent(execution_id=execution.pk, event_id=number, previous=1, at_ms=1, type="X")
-        for number in range(2, 22)
+        for number in range(2, 122)
     ]
-    write(lambda: rows.insert_all(events))
+    write(lambda: rows.insert_all(events[:20]))
+    write(lambda: rows.insert_all(events[20:]))
     write(lambda: rows.insert_all([]))
     found = HistoryEvent.objects.filter(type="X").order_by("event_id")
-    assert list(found.values_list("event_id", "state")) == [(n, "") for n in range(2, 22)]
+    assert list(found.values_list("event_id", "state")) == [(n, "") for n in range(2, 122)]
 
 
 def test_what_is_not_given_has_the_default_of_the_model(project: Project) -> None:

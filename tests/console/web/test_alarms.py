@@ -9,6 +9,7 @@ import pytest
 
 from console import clock
 from console.errors import ServiceError
+from console.integrations import notices
 from console.metrics import rollups
 from console.metrics.alarm_rules import evaluate_alarm
 from console.models import Alarm, AuditEntry, Execution, HistoryEvent, OutboxEvent, Project
@@ -292,6 +293,31 @@ def test_a_rule_hears_of_the_alarms_of_its_machine(project: Project, client: Cli
         ("machine", "ALARM"),
         ("machine", "OK"),
     ]
+
+
+def test_a_mail_says_what_is_in_alarm(
+    project: Project, settings: Any, mailoutbox: list[Any]
+) -> None:
+    """Alarm and reason in the subject; the machine's page in the text, before the event."""
+    settings.STEPYARD_MAIL = "smtp://localhost"
+    settings.STEPYARD_URL = "https://yard.example.com"
+    listening(project)
+    machine = create(project, PASS)
+    put(machine, AlarmKind.STUCK)
+    alarms.set_alarm_state(project, REGION, "stuck", "ALARM", "x has been in Pay", actor=BY)
+    event = OutboxEvent.objects.get()
+    notices.send_notice(
+        notices.Notice(
+            *(event.event_id, event.body, event.body),
+            address="mailto:ops@example.com",
+            region=REGION,
+            secret="",
+        )
+    )
+    [mail] = mailoutbox
+    assert mail.subject == "stuck is in alarm: x has been in Pay"
+    assert f"Page: https://yard.example.com/arn/{machine.arn}" in mail.body
+    assert '"alarmName": "stuck"' in mail.body
 
 
 def test_the_alarms_go_with_their_machine_and_stay_in_their_project(project: Project) -> None:

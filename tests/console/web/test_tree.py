@@ -50,9 +50,10 @@ def test_a_filter_keeps_the_way_down(client: Client, failed: Execution) -> None:
 def test_failed_iterations_stand_below_their_map(client: Client, failed: Execution) -> None:
     """Without a filter the states and what failed; sorting keeps each below its parent."""
     inner = [("Look", 1), ("Fine", 1), ("Break", 1)]
-    assert labels(client, failed) == [("Over", 0), ("#141", 1), *inner]
+    worst = [("142 iterations", 1), ("#141", 2)]
+    assert labels(client, failed) == [("Over", 0), *worst, *inner]
     names = [name for name, _ in labels(client, failed, "?sort=-name")]
-    assert names == ["Over", "Look", "Fine", "Break", "#141"]
+    assert names == ["Over", "Look", "Fine", "Break", "142 iterations", "#141"]
     assert 'aria-sort="descending"' in text(client.get(page(failed, "?sort=-name")))
 
 
@@ -77,9 +78,9 @@ def test_a_retried_state_has_a_segment_for_each_attempt(project: Project, client
         events.filter(event_id=number).update(at_ms=begin + number * 1000)
     shown = client.get(page(execution)).context["timeline"]["bars"]["n1"]
     assert [one.text for one in shown] == [
-        "attempt 1 failed, 1.0 s",
-        "waited, 1.0 s",
-        "attempt 2 failed, 2.0 s",
+        "attempt 1 failed, 1.0 s, on the critical path",
+        "waited, 1.0 s, on the critical path",
+        "attempt 2 failed, 2.0 s, on the critical path",
     ]
     assert [one.tone for one in shown] == ["failed", "wait", "failed"]
 

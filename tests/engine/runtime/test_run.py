@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 
 import engine
 from tests.engine.runtime.harness import Sim, activity, machine, task
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @st.composite
@@ -167,6 +170,64 @@ def test_iterations_cost_the_same_in_a_large_map() -> None:
         return sim.written / items
 
     assert written(800) < 1.2 * written(100)
+
+
+class CountedValues(engine.DictValues):
+    """Values that note how many were read at a time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads: list[int] = []
+
+    def many(self, keys: Sequence[str]) -> list[str]:
+        """Return the texts under these keys, in that order."""
+        self.reads.append(len(keys))
+        return super().many(keys)
+
+
+def test_a_step_of_many_iterations_reads_their_items_together() -> None:
+    """In a few reads, and each item once."""
+    step = _a_map_begun(items=1000, budget=10)
+    counted = CountedValues()
+    counted.update(step.kept)
+    parsed = engine.parse(_PASSING_MAP)
+    step = engine.advance(parsed, step.run.reading(counted), engine.Continue(), engine.Moment(0))
+    assert step.run.status == "SUCCEEDED"
+    *items, outputs = counted.reads
+    assert len(items) < 14
+    assert sum(items) + outputs == 1000
+
+
+def test_a_step_of_one_iteration_reads_its_item_alone() -> None:
+    """The items behind it belong to steps to come."""
+    state = {"Type": "Map", "ItemProcessor": machine("X", X=task())}
+    sim = Sim(machine("A", A=state), [*range(60)])
+    counted = CountedValues()
+    counted.update(sim.values)
+    sim.run = sim.run.reading(counted)
+    sim.succeed("X", 0)
+    assert counted.reads == [1, 1]  # the harness takes each step twice
+
+
+def test_an_ended_iteration_keeps_no_item() -> None:
+    """What is kept of an iteration is one text: its item, or its output."""
+    step = _a_map_begun(items=100, budget=51)
+    kept = [key.split("/") for key in step.kept]
+    assert sorted(int(index) for _, _, index in kept) == [*range(100)]
+    assert {kind for _, kind, _ in kept} == {"i", "o"}
+
+
+_PASSING_MAP = json.dumps(
+    machine("A", A={"Type": "Map", "ItemProcessor": machine("P", P={"Type": "Pass"})})
+)
+
+
+def _a_map_begun(items: int, budget: int) -> engine.Step:
+    """Return the first step of a Map that does not end in it."""
+    start = engine.runtime.memory.start_message([*range(items)])
+    return engine.advance(
+        engine.parse(_PASSING_MAP), engine.NEW_RUN, start, engine.Moment(0), budget=budget
+    )
 
 
 def test_endless_loop_gives_way() -> None:

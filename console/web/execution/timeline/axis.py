@@ -15,6 +15,7 @@ from console.models import HistoryEvent
 from console.statuses import ExecutionStatus
 from console.web.core import formatting
 from console.web.core.formatting import DAY, HOUR, MINUTE, SECOND
+from console.web.execution.timeline.critical_path import CriticalPath
 from engine import event_types
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ MOST_WORDS = 6
 MOST_TICKS = 6
 _TICK_ROOM = 90
 """Units: what the words of a tick take."""
+_END_ROOM = 150
+"""Units: what the words of the last tick and of the end take on a narrow page."""
 _STEPS = tuple(
     count * unit
     for unit, counts in (
@@ -124,12 +127,35 @@ class AxisTick:
 
 @dataclass(frozen=True, slots=True)
 class AxisSpan:
-    """What the whole width stands for, in epoch milliseconds. ``now``: where what runs ends."""
+    """What the whole width stands for, in epoch milliseconds. ``now``: where what runs ends.
+
+    ``origin``: what the words count from, the beginning unless another one is given.
+    """
 
     begin: int
     end: int
     now: int
     folds: tuple[IdleFold, ...] = field(default=())
+    origin: int | None = None
+
+    @property
+    def first_ms(self) -> int:
+        """Return how long after the origin it begins."""
+        return self.begin - (self.begin if self.origin is None else self.origin)
+
+    @property
+    def last_ms(self) -> int:
+        """Return how long after the origin it ends."""
+        return self.first_ms + self.length
+
+    @property
+    def knots(self) -> str:
+        """Return where time bends, as ``x:milliseconds`` after the origin: a script reads it."""
+        known = [(0.0, self.begin), (float(WIDTH), self.end)]
+        for fold in self.folds:
+            known += [(fold.x, fold.since), (fold.x + fold.width, fold.until)]
+        shift = self.begin - self.first_ms
+        return " ".join(f"{x:g}:{moment - shift}" for x, moment in sorted(known))
 
     @property
     def length(self) -> int:
@@ -153,25 +179,26 @@ class AxisSpan:
         edges = [self.begin, *(edge for fold in self.folds for edge in (fold.since, fold.until))]
         ticks: list[AxisTick] = []
         for since, until in zip(edges[::2], [*edges[1::2], self.end], strict=True):
-            first = (since - self.begin) // step + 1
-            for after in range(first * step, until - self.begin, step):
-                x = self._x(self.begin + after)
+            origin = self.begin - self.first_ms
+            first = (since - origin) // step + 1
+            for after in range(first * step, until - origin, step):
+                x = self._x(origin + after)
                 if self._has_room(x, ticks[-1].x if ticks else 0):
                     ticks.append(AxisTick(after, round(x, 1)))
         return tuple(ticks)
 
     def _has_room(self, x: float, last: float) -> bool:
         """Tell whether the words of a tick fit: after the last ones, beside folds and the end."""
-        if x - last < _TICK_ROOM or x > WIDTH - _TICK_ROOM:
+        if x - last < _TICK_ROOM or x > WIDTH - _END_ROOM:
             return False
         return not any(
             fold.x - _TICK_ROOM < x < fold.x + fold.width + _TICK_ROOM for fold in self.folds
         )
 
-    def place(self, since: int, until: int) -> tuple[float, float]:
-        """Return x and width of a stretch of time."""
-        x = min(max(0.0, self._x(since)), WIDTH - LEAST)
-        width = max(LEAST, self._x(until) - self._x(since))
+    def place(self, since: int, until: int, least: float = LEAST) -> tuple[float, float]:
+        """Return x and width of a stretch of time. ``least``: units that it is wide at least."""
+        x = min(max(0.0, self._x(since)), WIDTH - least)
+        width = max(least, self._x(until) - self._x(since))
         after = next((fold.x for fold in self.folds if until <= fold.since), WIDTH)
         x = max(0.0, min(x, after - width))  # widened to be seen, it stays before the fold
         return round(x, 1), round(min(width, WIDTH - x), 1)
@@ -192,11 +219,16 @@ class AxisSpan:
 
 @dataclass(frozen=True, slots=True)
 class TimeAxis:
-    """The span on display, the attempts there are, and which of them was chosen (0: all)."""
+    """The span on display, the attempts there are, and which of them was chosen (0: all).
+
+    ``zoomed``: the reader chose a part of it.
+    """
 
     span: AxisSpan
     attempts: tuple[ExecutionAttempt, ...]
     chosen: int = 0
+    critical: CriticalPath = field(default_factory=CriticalPath)
+    zoomed: bool = False
 
     @property
     def shown(self) -> tuple[ExecutionAttempt, ...]:

@@ -6,7 +6,7 @@ so nothing hangs on colour.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from operator import sub
 from typing import TYPE_CHECKING
@@ -24,6 +24,8 @@ from console.web.execution.timeline.axis import (
     execution_attempts,
     fold_idle_time,
 )
+from console.web.execution.timeline.critical_path import CriticalPath, critical_path
+from console.web.execution.timeline.timeline_part import WHOLE_TIME
 from console.web.history.visit_events import VisitEvent
 from engine import event_types
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
     from console.models import Execution
     from console.web.execution.step_tree import StepRow
+    from console.web.execution.timeline.timeline_part import TimelinePart
     from engine import Trace, Visit
 
 MOST_VISITS = 50
@@ -51,7 +54,8 @@ _FAILED_BEFORE = {
 class Segment:
     """A piece of a bar. ``tone``: a status's, or ``wait`` for the pause before an attempt.
 
-    ``lane``: which of the bar's lanes it stands in, from 0.
+    ``lane``: which of the bar's lanes it stands in, from 0; ``critical``: it is on the critical
+    path.
     """
 
     x: float
@@ -59,6 +63,7 @@ class Segment:
     tone: str
     text: str
     lane: int = 0
+    critical: bool = False
 
     @property
     def top(self) -> int:
@@ -75,6 +80,7 @@ class _Piece:
     tone: str
     text: str
     retry: bool = False
+    critical: bool = False
 
 
 def timeline_bars(
@@ -83,23 +89,27 @@ def timeline_bars(
     rows: Iterable[StepRow],
     now_ms: int,
     past_ms: int | None = None,
-    chosen: int = 0,
+    part: TimelinePart = WHOLE_TIME,
 ) -> tuple[TimeAxis, dict[str, tuple[Segment, ...]]]:
     """Return the axis and row id -> segments; ``past_ms``: as it was at that moment.
 
-    ``chosen``: the attempt at the whole execution to look at alone, 0 for all.
+    ``part``: what of it the reader wants to see.
     """
     shown = list(rows)
     known = execution_attempts(execution, now_ms, past_ms)
-    chosen = chosen if 1 <= chosen <= len(known) > 1 else 0
+    chosen = part.attempt if 1 <= part.attempt <= len(known) > 1 else 0
     retried = _retry_events(execution, trace, shown)
-    begin, end, now = _axis_limits(execution, known, chosen, now_ms, past_ms)
-    span = AxisSpan(begin, end, now)
+    whole = _axis_limits(execution, known, chosen, now_ms, past_ms)
+    begin, end = part.cut(*whole[:2])
+    now = whole[2]
+    span = AxisSpan(begin, end, now, origin=whole[0])
     plain = len(known) == 1 and not retried
     if end - begin >= SHORTEST and not (plain and _is_busy(trace, begin, end, now)):
         future = [] if past_ms is None else [(past_ms, end)]
         span = fold_idle_time(span, [*_busy_stretches(trace, known, retried, now), *future])
-    axis = TimeAxis(span, known, chosen)
+    over = execution.stop_ms is not None and past_ms is None
+    path = critical_path(trace, execution.start_ms, whole[1]) if over else CriticalPath()
+    axis = TimeAxis(span, known, chosen, path, (begin, end) != whole[:2])
     return axis, {row.id: tuple(_segments(row, axis, retried)) for row in shown}
 
 
@@ -179,16 +189,25 @@ def _segments(
     row: StepRow, axis: TimeAxis, retried: dict[int, list[VisitEvent]]
 ) -> Iterator[Segment]:
     now = axis.span.now
+    on_path = axis.critical.visits
+    if row.iterations is not None:
+        return  # it has lanes
     if row.iteration or len(row.visits_made) > MOST_VISITS:
         begin = row.visits_made[0].entered_ms if row.visits_made else row.entered_ms
         if begin is None:
             return
         end = now if row.left_ms is None else row.left_ms
         many = f"{row.visits:,} visits, " if row.visits > 1 else ""
-        pieces = [_Piece(begin, end, row.status.tone, many + row.status.word.lower())]
+        critical = any(visit.number in on_path for visit in row.visits_made)
+        text = many + row.status.word.lower()
+        pieces = [_Piece(begin, end, row.status.tone, text, critical=critical)]
     else:
         visits = row.visits_made
-        pieces = [p for visit in visits for p in _pieces(visit, retried.get(visit.number, []), now)]
+        pieces = [
+            replace(piece, critical=visit.number in on_path)
+            for visit in visits
+            for piece in _pieces(visit, retried.get(visit.number, []), now)
+        ]
     for piece in pieces:
         yield from _place_piece(piece, axis)
 
@@ -198,13 +217,17 @@ def _place_piece(piece: _Piece, axis: TimeAxis) -> Iterator[Segment]:
     for attempt, since, until in _clip_piece(piece, axis.attempts):
         if attempt not in axis.shown or (piece.tone == "wait" and since == until):
             continue
+        if axis.zoomed and (until < axis.span.begin or since > axis.span.end):
+            continue
         tone, text = piece.tone, piece.text
         if until < piece.until:  # the execution ended, and was redriven in this state
             tone, text = attempt.status.tone, attempt.status.word.lower()
         lane = axis.lane(attempt)
         name = f"{attempt.label}: " if len(axis.attempts) > 1 else ""
-        words_of_it = f"{name}{text}, {formatting.duration_text(until - since)}"
-        yield Segment(*axis.span.place(since, until), tone, words_of_it, lane)
+        path = ", on the critical path" if piece.critical else ""
+        words_of_it = f"{name}{text}, {formatting.duration_text(until - since)}{path}"
+        begin, end = max(since, axis.span.begin), min(until, axis.span.end)
+        yield Segment(*axis.span.place(begin, end), tone, words_of_it, lane, piece.critical)
 
 
 def _pieces(visit: Visit, events: list[VisitEvent], now: int) -> Iterator[_Piece]:

@@ -1,0 +1,78 @@
+"""Summarize what is inside of the folded groups of a large machine's graph."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from console.web.graph.folding import FOLD_ABOVE, owners_around, states_inside
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from console.web.core import formatting
+    from console.web.execution.steps import StepSummary
+    from console.web.graph.graph_view import GraphView
+    from console.web.graph.shapes import Picture
+    from engine import Graph
+
+_WORST = ("failed", "running", "caught", "aborted", "succeeded", "idle")
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedGroup:
+    """What the box of a folded group shows, as ``StepSummary`` has it.
+
+    ``status``: the worst one inside, or its own.
+    """
+
+    status: formatting.StatusLabel
+    under: str
+    label: str
+    running_since: int | None
+    badge: str
+
+    @property
+    def paint(self) -> dict[str, str]:
+        """Return what the script repaints the box with."""
+        return {"tone": self.status.tone, "under": self.under, "label": self.label}
+
+
+def folded_groups(graph: Graph, summaries: Mapping[str, StepSummary]) -> dict[str, FoldedGroup]:
+    """Return Parallel or Map -> what its box shows while folded; none of a machine that is small.
+
+    Groups with a state that ``summaries`` lacks are left out.
+    """
+    if len(graph.nodes) <= FOLD_ABOVE:
+        return {}
+    return {
+        owner: _folded_group(summaries[owner], [summaries[node] for node in nodes])
+        for owner, nodes in states_inside(graph).items()
+        if owner in summaries and all(node in summaries for node in nodes)
+    }
+
+
+def _folded_group(own: StepSummary, inside: list[StepSummary]) -> FoldedGroup:
+    counts = Counter(summary.status.tone or "idle" for summary in inside)
+    labels = {summary.status.tone or "idle": summary.status for summary in [*inside, own]}
+    worst = next((tone for tone in _WORST if tone in labels), "idle")
+    states = f"{len(inside):,} states"
+    parts = [f"{counts[tone]:,} {labels[tone].word.lower()}" for tone in _WORST[:4] if counts[tone]]
+    under = " · ".join([own.status.word, states, *parts[:1]])
+    label = ", ".join([own.label, f"{states} folded", *parts])
+    return FoldedGroup(labels[worst], under, label, own.running_since, own.badge)
+
+
+def fold_links(view: GraphView, picture: Picture) -> dict[str, str]:
+    """Return box -> what the address names as unfolded after a press on the box's sign."""
+    return {
+        box.node.id: ",".join(sorted(view.unfolded ^ {box.node.id}))
+        for box in picture.boxes
+        if view.folds and (box.folded or box.nested)
+    }
+
+
+def view_around(graph: Graph, chosen: str, view: GraphView) -> GraphView:
+    """Return a view in which the chosen state is seen. A machine that is small folds nothing."""
+    return view.folding(owners_around(graph, chosen) if len(graph.nodes) > FOLD_ABOVE else None)

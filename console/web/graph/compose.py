@@ -1,0 +1,330 @@
+"""Compose the picture of a graph from the layouts of its groups.
+
+One group at a time is laid out: the machine, a branch, an item processor. An inner group becomes a
+box of its parent, so boxes nest cleanly. What holds groups leads into them and out of them by
+threads of its own: from its head to the first state of each, and from the last ones to its edge.
+A thread bends only in the strip before and after the groups, so that it crosses no box of another.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
+from typing import TYPE_CHECKING, TypeVar
+
+from console.web.graph.diagram import Arrow, Diagram, Direction, Rectangle
+from console.web.graph.shapes import (
+    ENTRY,
+    EXIT,
+    GAP,
+    HEAD,
+    LINE,
+    PAD,
+    Box,
+    EdgeLine,
+    Picture,
+    Point,
+    cut_text,
+    label_width,
+    text_width,
+    wrap_text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from console.web.graph.diagram import Curve, Drawn
+    from engine import Edge, Graph, Node, StateGroup
+
+    Draw = Callable[[Diagram], Drawn]
+
+T = TypeVar("T")
+_TOOLTIP = 500  # characters
+_TERMINAL, _JOINT = (61.92, 28.8), (0.72, 0.72)
+"""Sizes of Start and End, and of the point where the lines out of a group meet; pixels."""
+_MARGIN = 8
+
+
+def compose_picture(graph: Graph, draw: Draw, direction: Direction) -> Picture:
+    """Return the picture of a whole graph. ``draw``: lays out one group."""
+    composer = _Composer(graph, draw, direction)
+    return _shift(composer.group(composer.groups[""][0]), _MARGIN, _MARGIN, grow=2 * _MARGIN)
+
+
+@dataclass(frozen=True, slots=True)
+class _GroupStates:
+    """One group, its states and transitions, what lies inside of its states, and their sizes."""
+
+    group: StateGroup
+    nodes: list[Node]
+    edges: list[Edge]
+    inner: dict[str, Picture | None]
+    sizes: dict[str, Point]
+
+    @property
+    def outer(self) -> bool:
+        """Tell whether it is the machine itself."""
+        return not self.group.owner
+
+    @property
+    def last(self) -> Node | None:
+        """Return the only state that a line of control ends at, if it surely stands last.
+
+        Without loops every other state stands before it, and a thread can leave from its edge.
+        """
+        sources = {edge.source for edge in self.edges}
+        sinks = [node for node in self.nodes if node.id not in sources]
+        if self.outer or len(sinks) != 1 or _edge_ends(self.nodes, outer=False) != sinks:
+            return None
+        targets: dict[str, set[str]] = {}
+        for edge in self.edges:
+            targets.setdefault(edge.source, set()).add(edge.target)
+        try:
+            TopologicalSorter(targets).prepare()
+        except CycleError:
+            return None
+        return sinks[0]
+
+    @property
+    def has_start(self) -> bool:
+        """Tell whether its beginning is drawn: the machine's, or where a loop leads back to it.
+
+        Without loops, the first state stands before all others, and a thread can reach it.
+        """
+        return self.outer or any(edge.target == self.group.start for edge in self.edges)
+
+
+class _Composer:
+    """Lays out a group, its inner groups first. ``groups``: by the state that holds them."""
+
+    def __init__(self, graph: Graph, draw: Draw, direction: Direction) -> None:
+        self._draw = draw
+        self._direction = direction
+        self.groups = _move_by(graph.groups, lambda group: group.owner)
+        self._nodes = _move_by(graph.nodes, lambda node: node.group)
+        self._edges = _move_by(graph.edges, lambda edge: graph.by_id[edge.source].group)
+
+    def group(self, group: StateGroup) -> Picture:
+        nodes = self._nodes[group.id]
+        inner = {node.id: self._inside(node) for node in nodes}
+        sizes = {node.id: _box_size(node, inner[node.id], self._direction) for node in nodes}
+        states = _GroupStates(group, nodes, self._edges.get(group.id, []), inner, sizes)
+        return _compose(states, self._draw(_diagram(states, self._direction)), self._direction)
+
+    def _inside(self, node: Node) -> Picture | None:
+        """Return the branches of a Parallel or the processor of a Map, side by side."""
+        groups = self.groups.get(node.id)
+        if not groups:
+            return None
+        parts = [self.group(group) for group in groups]
+        if self._direction is Direction.DOWN:
+            return _side_by_side(node, parts)
+        return _one_below_the_other(node, parts)
+
+
+def _side_by_side(node: Node, parts: list[Picture]) -> Picture:
+    """Return branches that lead down."""
+    width = sum(part.width for part in parts) + GAP * (len(parts) - 1)
+    least = text_width(node) - 2 * PAD
+    left = max(0.0, (least - width) / 2)
+    height = max(part.height for part in parts)
+    middle = max(width, least) / 2
+    boxes: list[Box] = []
+    lines: list[EdgeLine] = []
+    for part in parts:
+        moved = _shift(part, left, 0)
+        boxes += moved.boxes
+        lines += moved.lines
+        if moved.start is not None:
+            x, y = moved.start
+            turns = [(middle, -ENTRY), (x, y if y < 1 else 0)]
+            lines.append(_thread(node, [*turns, (x, y)], "in", Direction.DOWN))
+        if moved.end is not None:
+            turns = [(moved.end[0], height), (middle, height + EXIT + PAD)]
+            lines.append(_thread(node, [moved.end, *turns], "out", Direction.DOWN))
+        left += part.width + GAP
+    return Picture(max(width, least), height, tuple(boxes), tuple(lines))
+
+
+def _one_below_the_other(node: Node, parts: list[Picture]) -> Picture:
+    """Return branches that lead to the right."""
+    height = sum(part.height for part in parts) + GAP * (len(parts) - 1)
+    least = text_width(node) - 2 * PAD - ENTRY - EXIT
+    width = max(least, *(part.width for part in parts))
+    # lines come to the middle of the box around it, which has a head
+    corner = _inner_corner(len(wrap_text(node.name)), Direction.RIGHT)[1]
+    middle, top = max((height + PAD - corner) / 2, 0), 0.0
+    boxes: list[Box] = []
+    lines: list[EdgeLine] = []
+    for part in parts:
+        moved = _shift(part, 0, top)
+        boxes += moved.boxes
+        lines += moved.lines
+        if moved.start is not None:
+            x, y = moved.start
+            turns = [(-ENTRY - PAD, middle), (x if x < 1 else 0, y)]
+            lines.append(_thread(node, [*turns, (x, y)], "in", Direction.RIGHT))
+        if moved.end is not None:
+            turns = [(width, moved.end[1]), (width + EXIT + PAD, middle)]
+            lines.append(_thread(node, [moved.end, *turns], "out", Direction.RIGHT))
+        top += part.height + GAP
+    return Picture(width, height, tuple(boxes), tuple(lines))
+
+
+def _thread(node: Node, points: list[Point], kind: str, direction: Direction) -> EdgeLine:
+    """Join the head or edge of a Parallel or Map with one of its branches.
+
+    ``points``: three; it bends in the strip where there are no boxes, and is straight elsewhere.
+    """
+    bend = 0 if kind == "in" else 1
+    path = f"M{points[0][0]:.1f},{points[0][1]:.1f}"
+    for place, (start, end) in enumerate(pairwise(points)):
+        if place == bend:
+            curve = _bend_down if direction is Direction.DOWN else _bend_right
+            path += f" {curve(start, end)}"
+        elif start != end:  # an arrow head has no direction after a way of no length
+            path += f" L{end[0]:.1f},{end[1]:.1f}"
+    return EdgeLine(node.id, node.id, kind, path)
+
+
+def _bend_down(start: Point, end: Point) -> str:
+    (x, y), (to_x, to_y) = start, end
+    half = (to_y - y) / 2
+    return f"C{x:.1f},{y + half:.1f} {to_x:.1f},{to_y - half:.1f} {to_x:.1f},{to_y:.1f}"
+
+
+def _bend_right(start: Point, end: Point) -> str:
+    (x, y), (to_x, to_y) = start, end
+    half = (to_x - x) / 2
+    return f"C{x + half:.1f},{y:.1f} {to_x - half:.1f},{to_y:.1f} {to_x:.1f},{to_y:.1f}"
+
+
+def _move_by(things: Iterable[T], key: Callable[[T], str]) -> dict[str, list[T]]:
+    ends: dict[str, list[T]] = {}
+    for thing in things:
+        ends.setdefault(key(thing), []).append(thing)
+    return ends
+
+
+def _compose(states: _GroupStates, drawn: Drawn, direction: Direction) -> Picture:
+    boxes: list[Box] = []
+    lines: list[EdgeLine] = []
+    for node in states.nodes:
+        size, inside = states.sizes[node.id], states.inner[node.id]
+        box = _state_box(node, drawn.spots[node.id], size, nested=inside is not None)
+        boxes.append(box)
+        if inside is not None:
+            left, top = _inner_corner(len(box.lines), direction)
+            moved = _shift(inside, box.x + left, box.y + top)
+            boxes += moved.boxes
+            lines += moved.lines
+    known = {f"e{place}": edge for place, edge in enumerate(states.edges)}
+    lines += [_edge_line(curve, known.get(curve.id), states) for curve in drawn.curves]
+    # where lines into the group and out of it end: at points of their own, or at its outer boxes
+    start = drawn.spots.get("start") or _edge_point(
+        states, drawn, states.group.start, direction, -1
+    )
+    end = drawn.spots.get("end")
+    if end is None and states.last is not None:
+        end = _edge_point(states, drawn, states.last.id, direction, 1)
+    return Picture(drawn.width, drawn.height, tuple(boxes), tuple(lines), start, end)
+
+
+def _edge_point(
+    states: _GroupStates, drawn: Drawn, node: str, direction: Direction, side: int
+) -> Point:
+    """Return the middle of a box's edge. ``side``: -1 where lines come in, 1 where they leave."""
+    (x, y), (width, height) = drawn.spots[node], states.sizes[node]
+    if direction is Direction.DOWN:
+        return x, y + side * height / 2
+    return x + side * width / 2, y
+
+
+def _diagram(states: _GroupStates, direction: Direction) -> Diagram:
+    """Return what is laid out of a group: ids and sizes, in the order of the definition."""
+    end = _TERMINAL if states.outer else _JOINT
+    first = states.group.start
+    parts: list[Rectangle | Arrow] = []
+    if states.has_start:
+        parts += [Rectangle("start", *end), Arrow(f"start-{first}", "start", first)]
+    parts += [Rectangle(node.id, *states.sizes[node.id]) for node in states.nodes]
+    parts += [
+        Arrow(f"e{place}", edge.source, edge.target, label_width(cut_text(edge.label)))
+        if edge.label
+        else Arrow(f"e{place}", edge.source, edge.target)
+        for place, edge in enumerate(states.edges)
+    ]
+    ends = _edge_ends(states.nodes, outer=states.outer)
+    if ends and states.last is None:
+        parts.append(Rectangle("end", *end))
+        parts += [Arrow(f"{end.id}-end", end.id, "end", headless=not states.outer) for end in ends]
+    return Diagram(tuple(parts), direction)
+
+
+def _edge_ends(nodes: list[Node], *, outer: bool) -> list[Node]:
+    """Return who leads to End. A Fail is an end of its own, unless the machine has no other."""
+    last = [node for node in nodes if node.ends]
+    happy = [node for node in last if node.type != "Fail"]
+    return happy if happy or not outer else last
+
+
+def _state_box(node: Node, middle: Point, size: Point, *, nested: bool) -> Box:
+    x, y = middle[0] - size[0] / 2, middle[1] - size[1] / 2
+    return Box(node, x, y, size[0], size[1], tuple(wrap_text(node.name)), nested)
+
+
+def _edge_line(drawn: Curve, edge: Edge | None, states: _GroupStates) -> EdgeLine:
+    if edge is None:  # from Start or to End
+        source, _, target = drawn.id.partition("-")
+        kind = "next" if states.outer else "in" if source == "start" else "out"
+        return EdgeLine(source, target, kind, drawn.path)
+    at = drawn.label_at
+    label, full_label = (
+        (cut_text(edge.label), edge.label[:_TOOLTIP]) if at is not None else ("", "")
+    )
+    return EdgeLine(edge.source, edge.target, edge.kind, drawn.path, label, full_label, at)
+
+
+def _shift(part: Picture, x: float, y: float, grow: float = 0) -> Picture:
+    def moved(point: Point | None) -> Point | None:
+        return None if point is None else (point[0] + x, point[1] + y)
+
+    return replace(
+        part,
+        width=part.width + grow,
+        height=part.height + grow,
+        boxes=tuple(replace(box, x=box.x + x, y=box.y + y) for box in part.boxes),
+        lines=tuple(
+            replace(line, path=_move(line.path, x, y), at=moved(line.at)) for line in part.lines
+        ),
+        start=moved(part.start),
+        end=moved(part.end),
+    )
+
+
+def _move(path: str, x: float, y: float) -> str:
+    def shift(match: re.Match[str]) -> str:
+        return f"{float(match[1]) + x:.1f},{float(match[2]) + y:.1f}"
+
+    return _PAIR.sub(shift, path)
+
+
+_PAIR = re.compile(r"(-?[\d.]+),(-?[\d.]+)")
+
+
+def _inner_corner(rows: int, direction: Direction) -> Point:
+    """Return where in its box the inside of a Parallel or Map begins."""
+    head = HEAD + LINE * (rows - 1)
+    return (PAD, head + ENTRY) if direction is Direction.DOWN else (PAD + ENTRY, head + PAD)
+
+
+def _box_size(node: Node, inside: Picture | None, direction: Direction) -> Point:
+    rows = len(wrap_text(node.name))
+    if inside is None:
+        return text_width(node), 14 + LINE * (rows + 2) + 8
+    left, top = _inner_corner(rows, direction)
+    if direction is Direction.DOWN:
+        return inside.width + left + PAD, inside.height + top + PAD + EXIT
+    return inside.width + left + EXIT + PAD, inside.height + top + PAD

@@ -1,0 +1,58 @@
+"""Fold the groups of a large machine: a Parallel or Map with all that is inside becomes one box."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from engine import Graph
+
+FOLD_ABOVE = 150
+"""Machines with more states fold their groups."""
+
+
+def states_inside(graph: Graph) -> dict[str, list[str]]:
+    """Return Parallel or Map -> the ids of the states inside of it, at any depth."""
+    owners = {group.id: group.owner for group in graph.groups}
+    inside: dict[str, list[str]] = {group.owner: [] for group in graph.groups if group.owner}
+    for node in graph.nodes:
+        owner = owners[node.group]
+        while owner:
+            inside[owner].append(node.id)
+            owner = owners[graph.by_id[owner].group]
+    return inside
+
+
+def owners_around(graph: Graph, name: str) -> set[str]:
+    """Return the ids of each Parallel and Map that a state stands in; none of an unknown one."""
+    owners = {group.id: group.owner for group in graph.groups}
+    around: set[str] = set()
+    node = graph.by_name.get(name, "")
+    while node and (node := owners[graph.by_id[node].group]):
+        around.add(node)
+    return around
+
+
+def fold_groups(graph: Graph, unfolded: Collection[str]) -> tuple[Graph, Mapping[str, int]]:
+    """Return a graph without what is inside of folded groups; and owner -> how many states."""
+    inside = states_inside(graph)
+    folded = {owner: len(nodes) for owner, nodes in inside.items() if owner not in unfolded}
+    hidden = {node for owner in folded for node in inside[owner]}
+    nodes = tuple(node for node in graph.nodes if node.id not in hidden)
+    kept = {node.id for node in nodes}
+    folded_graph = replace(
+        graph,
+        nodes=nodes,
+        edges=tuple(edge for edge in graph.edges if edge.source in kept),
+        groups=tuple(
+            group
+            for group in graph.groups
+            if not group.owner or (group.owner in kept and group.owner not in folded)
+        ),
+        by_name={node.name: node.id for node in nodes},
+        by_id={node.id: node for node in nodes},
+    )
+    return folded_graph, {owner: count for owner, count in folded.items() if owner in kept}

@@ -1,0 +1,53 @@
+"""Say how a reader wants a graph: where it leads to, and which groups of a large one are open."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from console.web.graph.diagram import Direction
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+DIRECTION_COOKIE = "direction"
+MOST_UNFOLDED = 200
+_NODE_ID = re.compile(r"n\d{1,6}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphView:
+    """How a graph is drawn. ``folds``: whether groups of a large machine are folded.
+
+    ``unfolded``: the ids of those that are open all the same.
+    """
+
+    direction: Direction = Direction.DOWN
+    folds: bool = False
+    unfolded: frozenset[str] = frozenset()
+
+    @property
+    def key(self) -> str:
+        """Return what tells the layouts of one definition apart, "" for the usual one."""
+        folded = f" folded {' '.join(sorted(self.unfolded))}" if self.folds else ""
+        down = self.direction is Direction.DOWN
+        return f"{self.direction}{folded}\n" if folded or not down else ""
+
+    def folding(self, opened: set[str] | None) -> GraphView:
+        """Return it with folds, and some more groups open; without any fold for None."""
+        if opened is None:
+            return replace(self, folds=False, unfolded=frozenset())
+        return replace(self, folds=True, unfolded=self.unfolded | opened)
+
+
+WHOLE = GraphView()
+"""Downwards, with nothing folded."""
+
+
+def graph_view_of(request: HttpRequest) -> GraphView:
+    """Return what the reader's cookie and the address ask for. What makes no sense is left out."""
+    asked = request.COOKIES.get(DIRECTION_COOKIE, "")
+    direction = Direction(asked) if asked in list(Direction) else Direction.DOWN
+    named = _NODE_ID.findall(request.GET.get("unfold", "")[: 8 * MOST_UNFOLDED])
+    return GraphView(direction, unfolded=frozenset(named[:MOST_UNFOLDED]))

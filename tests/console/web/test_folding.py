@@ -1,0 +1,126 @@
+"""Groups of a large machine are folded into boxes that count what is inside of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import engine
+from console.web.graph import svg
+from console.web.graph.folding import FOLD_ABOVE, fold_groups, states_inside
+from console.web.graph.graph_view import GraphView
+from tests.console.store.helpers import create, drain, start
+from tests.console.web.graph_geometry import find_flaws
+from tests.console.web.helpers import MARKUP, page, text
+from tests.console.web.workflows import maps
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from console.models import Execution, Project
+
+SIXTY = maps(60)
+"""Sixty Maps with two states each, and a last one."""
+
+
+def nodes(shown: str) -> set[str]:
+    """Return the names of the states in a page's graph."""
+    return set(re.findall(r'data-node="n\d+"[^>]*?data-step="([^"]*)"', shown))
+
+
+def branches(inner: dict[str, Any], count: int) -> str:
+    """Return a Parallel with ``inner`` in its first branch, and ``count`` states in the second."""
+    states = {f"s{number}": {"Type": "Pass", "Next": f"s{number + 1}"} for number in range(count)}
+    chain = {"StartAt": "s0", "States": {**states, f"s{count}": {"Type": "Succeed"}}}
+    both = {"Type": "Parallel", "Branches": [inner, chain], "End": True}
+    both["Catch"] = [{"ErrorEquals": ["States.ALL"], "Next": "After"}]
+    last = {"Type": "Pass", "End": True}
+    return json.dumps({"StartAt": "Both", "States": {"Both": both, "After": last}})
+
+
+def run(project: Project, definition: str, name: str, data: Any = None) -> Execution:
+    """Start an execution of a new machine, and let it go on as far as it can."""
+    return drain(
+        start(create(project, json.loads(definition), name=name), {} if data is None else data)
+    )
+
+
+def test_a_fold_keeps_the_graph_whole() -> None:
+    """What is folded is counted, the lines between boxes stay, and what is open has its inside."""
+    graph = engine.build_graph(engine.parse(SIXTY))
+    folded, counts = fold_groups(graph, {"n1", "n4"})
+    assert len(counts) == 58
+    assert set(counts.values()) == {2}
+    assert {node.name for node in folded.nodes} >= {"map0", "first0", "second1", "map59"}
+    assert "first2" not in folded.by_name
+    assert [edge for edge in folded.edges if edge.source not in folded.by_id] == []
+    assert len([edge for edge in folded.edges if edge.target == "n4"]) == 1
+    assert sum(map(len, states_inside(graph).values())) == 120
+    picture = svg.definition_picture(SIXTY, view=GraphView(folds=True, unfolded=frozenset({"n1"})))
+    assert sum(box.folded for box in picture.boxes) == 59 * 2
+    assert not any(find_flaws(picture, folded).counts.values())
+
+
+def test_what_is_inside_a_folded_group_is_hidden() -> None:
+    """A group that is open inside of a folded one does not come out."""
+    inner = {"StartAt": "m", "States": {"m": json.loads(maps(1))["States"]["map0"] | {"End": True}}}
+    inner["States"]["m"].pop("Next")
+    graph = engine.build_graph(engine.parse(branches(inner, 3)))
+    folded, counts = fold_groups(graph, {graph.by_name["m"]})
+    assert set(folded.by_name) == {"Both", "After"}
+    assert counts == {graph.by_name["Both"]: len(graph.nodes) - 2}
+
+
+def test_only_large_machines_fold(project: Project, client: Client) -> None:
+    """Below the limit, the page shows every state, whatever the address says."""
+    small = maps(FOLD_ABOVE // 3 - 1)
+    execution = run(project, small, "small", {"x": []})
+    shown = text(client.get(page(execution, "?unfold=n1")))
+    assert "first3" in nodes(shown)
+    assert "data-fold-sign" not in shown
+
+
+def test_a_page_unfolds_what_its_address_names(project: Project, client: Client) -> None:
+    """And offers to fold it; every other box counts its states and offers to unfold."""
+    execution = run(project, SIXTY, "large", [])
+    shown = text(client.get(page(execution, "?step=map59")))
+    assert {"map0", "map59"} <= nodes(shown)
+    assert not {"first0", "second59"} & nodes(shown)
+    assert "Unfold map7, 2 states" in shown
+    assert re.search(r"Succeeded · 2 states", shown)
+    shown = text(client.get(page(execution, "?step=map59&unfold=n1,n4")))
+    assert {"first0", "second1"} <= nodes(shown)
+    assert "first2" not in nodes(shown)
+    assert 'aria-label="Fold map0"' in shown
+    links = re.findall(r'class="fold-sign" href="([^"]*)"', shown)
+    assert any(re.search(r"unfold=n4(&|#)", link) for link in links)
+    for bad in ("n999999", "x", "n1,<b>", "n1" * 900):
+        assert "map7" in nodes(text(client.get(page(execution, f"?unfold={bad}"))))
+
+
+def test_the_chosen_state_is_never_folded_away(project: Project, client: Client) -> None:
+    """The failing one, or the one that the address names, is in the graph."""
+    execution = run(project, SIXTY, "named", [])
+    shown = text(client.get(page(execution, "?step=second7")))
+    assert "second7" in nodes(shown)
+    assert "second8" not in nodes(shown)
+
+
+def test_a_folded_box_shows_the_worst_inside(project: Project, client: Client) -> None:
+    """With how many states have it; also in what a poll and the time machine repaint."""
+    fails = {"StartAt": MARKUP, "States": {MARKUP: {"Type": "Fail", "Error": "Bad"}}}
+    execution = run(project, branches(fails, FOLD_ABOVE), "worst")
+    raw = client.get(page(execution, "?step=After")).content.decode()
+    assert MARKUP not in raw
+    shown = text(client.get(page(execution, "?step=After")))
+    assert nodes(shown) == {"Both", "After"}
+    box = re.search(r'<a class="node (\w+)[^>]*data-node="n1"', shown)
+    assert box is not None
+    assert box[1] == "failed"
+    assert f"{FOLD_ABOVE + 2} states · 1 failed" in shown
+    answer = client.get(page(execution, "_delta?after=0"))
+    paint = re.search(r'data-paint="([^"]*)"', answer.content.decode())
+    assert paint is not None
+    told = json.loads(paint[1].replace("&quot;", '"').replace("&lt;", "<").replace("&#x27;", "'"))
+    assert told["nodes"]["n1"]["folded"]["tone"] == "failed"

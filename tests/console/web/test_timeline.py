@@ -1,0 +1,249 @@
+"""The timeline: iterations summed up, lanes, the critical path, and a part of it alone."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.http import QueryDict
+
+from console.models import Execution, HistoryEvent
+from console.web.execution.iteration_rows import IterationSpan
+from console.web.execution.timeline.axis import WIDTH, AxisSpan
+from console.web.execution.timeline.critical_path import critical_path
+from console.web.execution.timeline.lanes import MOST_LANES, MOST_RECTANGLES, lane_bar
+from console.web.execution.timeline.timeline_part import TimelinePart
+from console.web.history.traces import open_trace
+from tests.console.store.helpers import create, drain, start
+from tests.console.web.helpers import page, text
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from console.models import Project
+
+ITEMS = 60
+
+
+def mapped(most: int = 0) -> dict[str, Any]:
+    """Return a Map whose items over 56 fail, each caught inside; ``most`` at once."""
+    odd = {"Variable": "$", "NumericGreaterThan": 56, "Next": "Try"}
+    fail = {"StartAt": "Odd", "States": {"Odd": {"Type": "Fail", "Error": "TooMuch"}}}
+    catch = [{"ErrorEquals": ["States.ALL"], "Next": "Rest"}]
+    states = {
+        "Look": {"Type": "Choice", "Choices": [odd], "Default": "Rest"},
+        "Try": {"Type": "Parallel", "Branches": [fail], "Catch": catch, "Next": "Rest"},
+        "Rest": {"Type": "Pass", "End": True},
+    }
+    each = {"StartAt": "Look", "States": states}
+    over = {"Type": "Map", "MaxConcurrency": most, "ItemProcessor": each, "End": True}
+    return {"StartAt": "Over", "States": {"Over": over}}
+
+
+@pytest.fixture
+def execution(project: Project) -> Execution:
+    """Return an execution of sixty items, three of them caught."""
+    return drain(start(create(project, mapped()), list(range(ITEMS)), "x"))
+
+
+def rows(client: Client, execution: Execution, query: str = "") -> list[Any]:
+    """Return the rows of steps table and timeline."""
+    shown: list[Any] = client.get(page(execution, query)).context["tree"]["rows"]
+    return shown
+
+
+def test_a_map_has_one_row_for_its_iterations(client: Client, execution: Execution) -> None:
+    """With what became of them; below it the worst, not all; the address opens the others."""
+    shown = rows(client, execution)
+    labels = [row.label for row in shown]
+    assert labels[:5] == ["Over", "60 iterations", "#57", "#58", "#59"]
+    assert shown[1].iterations.text == "3 caught error · 57 succeeded"
+    assert "#3" not in labels
+    opened = [row.label for row in rows(client, execution, "?rows=n1")]
+    assert opened[1:6] == ["60 iterations", "#57", "#58", "#59", "#0"]
+    assert len([label for label in opened if label.startswith("#")]) == ITEMS
+    page_text = text(client.get(page(execution, "?view=timeline")))
+    assert "3 listed, the worst first" in page_text
+    assert page_text.count('aria-expanded="false"') >= 2  # in the table and in the timeline
+    for bad in ("n9999999", "x", "<b>", "n1" * 900):
+        assert text(client.get(page(execution, f"?rows={bad}")))
+
+
+def test_a_thousand_iterations_are_a_small_page(project: Project, client: Client) -> None:
+    """Compressed it stays below 60 KB; its rows are few and its lanes bounded."""
+    machine = create(project, mapped(), name="thousand")
+    made = drain(start(machine, [number % 60 for number in range(1000)], "x"))
+    answer = client.get(page(made, "?view=timeline"), headers={"Accept-Encoding": "gzip"})
+    assert answer.headers["Content-Encoding"] == "gzip"
+    assert len(answer.content) < 60_000
+    shown = rows(client, made)
+    assert len(shown) < 20
+    opened = rows(client, made, "?rows=n1")
+    assert len([row for row in opened if row.iteration]) == 100
+    drawn = client.get(page(made)).context["timeline"]["lanes"][shown[1].id]
+    assert len(drawn.rectangles) <= MOST_RECTANGLES
+
+
+def test_lanes_say_how_many_ran_at_once() -> None:
+    """Each iteration stands in the first lane that is free."""
+    axis = AxisSpan(0, 1000, 1000)
+    spans = [IterationSpan(0, 500, "succeeded"), IterationSpan(100, 300, "failed")]
+    spans += [IterationSpan(300, 600, "succeeded"), IterationSpan(700, None, "running")]
+    bar = lane_bar(spans, axis, "4 iterations")
+    assert bar.peak == 2
+    assert [(each.lane, each.x, each.width, each.tone) for each in bar.rectangles] == [
+        (0, 0.0, 500.0, "succeeded"),
+        (1, 100.0, 200.0, "failed"),
+        (1, 300.0, 300.0, "succeeded"),
+        (0, 700.0, 300.0, "running"),
+    ]
+    assert bar.text.endswith("at most 2 at once")
+    alone = lane_bar([IterationSpan(0, 10, "succeeded")], axis, "1")
+    assert alone.text.endswith("one after the other")
+    crowd = [IterationSpan(number, number + 900, "succeeded") for number in range(1000)]
+    many = lane_bar(crowd, AxisSpan(0, 2000, 2000), "1,000 iterations")
+    assert many.peak == 900
+    assert many.lanes == MOST_LANES
+    assert all(0 <= each.x <= each.x + each.width <= WIDTH for each in many.rectangles)
+    assert len(many.rectangles) <= MOST_RECTANGLES
+
+
+# -- the critical path -----------------------------------------------------------------------------
+
+
+def timed(execution: Execution, times: dict[int, int]) -> None:
+    """Give each event a time after the start, in milliseconds."""
+    for number, after in times.items():
+        HistoryEvent.objects.filter(execution_id=execution.pk, event_id=number).update(
+            at_ms=execution.start_ms + after
+        )
+    Execution.objects.filter(pk=execution.pk).update(
+        stop_ms=execution.start_ms + max(times.values())
+    )
+
+
+def names_on_path(execution: Execution) -> list[str]:
+    """Return the states on the critical path, with their iterations, in order."""
+    execution.refresh_from_db()
+    assert execution.stop_ms is not None
+    with open_trace(execution) as trace:
+        path = critical_path(trace, execution.start_ms, execution.stop_ms)
+        found = []
+        for node, visits in trace.visits.items():
+            name = trace.graph.by_id[node].name
+            found += [
+                (visit.number, f"{name}{''.join(map(str, visit.iteration))}")
+                for visit in visits
+                if visit.number in path.visits
+            ]
+    return [name for _, name in sorted(found)]
+
+
+def test_the_branch_that_ended_last_is_critical(project: Project) -> None:
+    """The other one could have been slower without any harm."""
+    branches = [{"StartAt": name, "States": {name: {"Type": "Pass", "End": True}}} for name in "AB"]
+    both = {"Type": "Parallel", "Branches": branches, "Next": "Last"}
+    states = {"Both": both, "Last": {"Type": "Succeed"}}
+    made = drain(start(create(project, {"StartAt": "Both", "States": states}), {}, "x"))
+    events = list(
+        HistoryEvent.objects.filter(execution_id=made.pk)
+        .order_by("event_id")
+        .values_list("event_id", "type", "state")
+    )
+    times: dict[int, int] = {}
+    for number, kind, state in events:
+        slow = kind == "PassStateExited" and state == "A"
+        times[number] = 9_000 if slow else 1_000 if state == "B" else 0
+        if state in ("Both", "Last") and kind != "ParallelStateEntered" and "Started" not in kind:
+            times[number] = 9_000
+    times[events[-1][0]] = 9_500
+    timed(made, times)
+    assert names_on_path(made) == ["Both", "A", "Last"]
+
+
+def test_an_iteration_that_waited_for_its_place_leads_to_the_one_before(
+    project: Project,
+) -> None:
+    """One at a time: all are on the path. All at once: only the one that ended last."""
+    states = {"Rest": {"Type": "Pass", "End": True}}
+    each = {"StartAt": "Rest", "States": states}
+    for most, expected in ((1, ["Over", "Rest0", "Rest1", "Rest2"]), (0, ["Over", "Rest2"])):
+        over = {"Type": "Map", "MaxConcurrency": most, "ItemProcessor": each, "End": True}
+        machine = create(project, {"StartAt": "Over", "States": {"Over": over}}, name=f"m{most}")
+        made = drain(start(machine, [1, 2, 3], "x"))
+        events = HistoryEvent.objects.filter(execution_id=made.pk).order_by("event_id")
+        times, after, left = {}, 0, 0
+        for number, kind in events.values_list("event_id", "type"):
+            left += kind == "PassStateExited"
+            if most:
+                after += 100
+                times[number] = after
+            else:
+                ended = kind == "PassStateExited" or left == 3
+                times[number] = 100 * left if ended else 0
+        timed(made, times)
+        assert names_on_path(made) == expected, most
+
+
+def test_the_page_names_where_the_path_was_longest(client: Client, execution: Execution) -> None:
+    """In words, and at each segment; not while the execution runs."""
+    numbers = HistoryEvent.objects.filter(execution_id=execution.pk).order_by("event_id")
+    timed(execution, {each: each * 10 for each in numbers.values_list("event_id", flat=True)})
+    shown = text(client.get(page(execution, "?view=timeline")))
+    assert re.search(r"<b>Critical path</b>, longest in\s+<span><bdi>", shown)
+    assert "on the critical path" in shown
+    bars = client.get(page(execution)).context["timeline"]["bars"]
+    assert bars["i59"][0].critical
+    assert not bars["i57"][0].critical
+    past = text(client.get(page(execution, "?at=20")))
+    assert "Critical path</b>" not in past
+
+
+# -- a part of it ----------------------------------------------------------------------------------
+
+
+def test_a_part_of_the_timeline_is_shown_alone(client: Client, execution: Execution) -> None:
+    """The axis counts on from the start; what lies outside is left out, or cut."""
+    numbers = list(
+        HistoryEvent.objects.filter(execution_id=execution.pk)
+        .order_by("event_id")
+        .values_list("event_id", flat=True)
+    )
+    timed(execution, {number: number * 100 for number in numbers})
+    whole = client.get(page(execution)).context["timeline"]["axis"]
+    assert not whole.zoomed
+    answer = client.get(page(execution, "?view=timeline&from=2&to=4.5"))
+    axis = answer.context["timeline"]["axis"]
+    assert axis.zoomed
+    assert (axis.span.first_ms, axis.span.last_ms) == (2000, 4500)
+    assert all(2000 < tick.after_ms < 4500 for tick in axis.span.ticks)
+    shown = text(answer)
+    assert 'value="4.5"' in shown
+    assert "Show all" in shown
+    (over,) = answer.context["timeline"]["bars"]["n1"]
+    assert (over.x, over.width) == (0.0, WIDTH)
+    assert axis.span.knots == "0:2000 1000:4500"
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("from=1&to=2.5", (1000, 2500)),
+        ("from=3", (3000, 10_000)),
+        ("to=99999", (0, 10_000)),
+        ("from=5&to=5", (0, 10_000)),
+        ("from=50&to=60", (0, 10_000)),
+        ("from=-1&to=<b>", (0, 10_000)),
+        ("from=1e3&to=٣", (0, 10_000)),
+        ("from=1.23456", (0, 10_000)),
+    ],
+)
+def test_what_makes_no_sense_shows_all(query: str, expected: tuple[int, int]) -> None:
+    """Whatever stands in the address, there is something to see."""
+    assert TimelinePart.of(QueryDict(query)).cut(0, 10_000) == expected
+
+
+def test_a_folded_axis_tells_where_time_bends() -> None:
+    """The script finds the time below the pointer from it."""
+    assert AxisSpan(100, 1100, 1100).knots == "0:0 1000:1000"
