@@ -42,6 +42,8 @@ COMMANDS: dict[str, dict[str, str]] = {
     "Talk to a server": {
         "deploy": "bring the state machines of files and projects onto a server",
         "start": "start an execution; --wait shows its states and its output",
+        "logs": "show the events of executions, and what their functions print",
+        "open": "open the page of an execution or a state machine",
         "export": "print a state machine as ASL, or for another tool",
         "pull": "write state machines and their last executions to files",
         "reset": "remove all work from a server that allows it",

@@ -42,6 +42,8 @@ _TYPES = {
     "model_type": "an object",
     "list_type": "an array",
 }
+KINDS_OF_ENTRY = ("<text>", "<object>")
+"""Parts of a place that stand for the kind of an entry that may be either: no message has them."""
 UNKNOWN = "unknown_name"
 """The type of error that shapes raise for a member they do not know: ``name`` in its context."""
 
@@ -217,7 +219,8 @@ def _misshapen(where: str, error: ValidationError) -> SettingError:
     """Return the first thing that is wrong with an object, by its place in it."""
     first = error.errors(include_url=False)[0]
     kind, given = first["type"], first["input"]
-    place = ": ".join([where, *(str(part) for part in first["loc"])])
+    parts = [str(part) for part in first["loc"] if part not in KINDS_OF_ENTRY]
+    place = ": ".join([where, *parts])
     if kind == UNKNOWN:
         return SettingError(f"{place}: {first['ctx']['name']}", "an unknown name", first["msg"])
     if kind == "value_error":  # our own validators say what they want

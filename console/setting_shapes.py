@@ -9,12 +9,22 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    TypeAdapter,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from console import environment
+from console.functions.options import OWN, SHARED, is_callable_target, is_function
 
-_CALLABLE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 _ACTION = re.compile(r"\*|[a-zA-Z0-9*-]+:[a-zA-Z0-9*]+")
 
@@ -32,13 +42,33 @@ def _iam_action(given: str) -> str:
 
 
 def _function(given: str) -> str:
-    if not environment.is_web_address(given) and not _CALLABLE.fullmatch(given):
+    if not environment.is_web_address(given) and not is_callable_target(given):
         raise ValueError("module:callable, or the http:// or https:// address of a function")
     return given
 
 
+def _filled(given: str) -> str:
+    if not given.strip():
+        raise ValueError("a text that is not empty")
+    return given
+
+
+def _variable(given: str) -> str:
+    if not _NAME.fullmatch(given):
+        raise ValueError("the name of a variable: letters, digits and _")
+    return given
+
+
+def _process(given: str) -> str:
+    if given not in (OWN, SHARED) and not is_function("process", given):
+        raise ValueError('"own" or "shared", or module:callable for a function of this name')
+    return given
+
+
 WebAddress = Annotated[str, AfterValidator(_web_address)]
-Function = Annotated[str, AfterValidator(_function)]
+Target = Annotated[str, AfterValidator(_function)]
+_FilledText = Annotated[str, AfterValidator(_filled)]
+_TEXT, _OBJECT = environment.KINDS_OF_ENTRY
 
 
 class _Exact(BaseModel):
@@ -107,6 +137,51 @@ class Kubernetes(_Exact):
     secret_access_key: str | None = None
 
 
+class FunctionShape(_Exact):
+    """A function with options; without them the text ``handler`` is enough."""
+
+    handler: Target
+    process: Literal["own", "shared"] = "own"
+    python: _FilledText | None = None
+    folder: _FilledText | None = None
+    timeout: Annotated[float, Field(gt=0, le=900, strict=False)] | None = None
+    memory: Annotated[int, Field(ge=32, le=10_240)] | None = None
+    environment: dict[Annotated[str, AfterValidator(_variable)], str] = {}
+
+    @model_validator(mode="after")
+    def _fitting(self) -> FunctionShape:
+        given = self.model_fields_set - {"handler", "process"}
+        if environment.is_web_address(self.handler) and self.model_fields_set != {"handler"}:
+            raise ValueError("no options beside the address of a function")
+        if self.process == SHARED and given:
+            names = ", ".join(sorted(given))
+            raise ValueError(f'"process": "own" with {names}')
+        return self
+
+
+def _kind_of_entry(given: Any) -> str:
+    return _OBJECT if isinstance(given, dict) else _TEXT
+
+
+_TaggedShape = Annotated[FunctionShape, Tag(_OBJECT)]
+_BY_KIND = Discriminator(_kind_of_entry)
+Function = Annotated[Annotated[Target, Tag(_TEXT)] | _TaggedShape, _BY_KIND]
+PythonOption = Annotated[Annotated[_FilledText, Tag(_TEXT)] | _TaggedShape, _BY_KIND]
+ProcessOption = Annotated[
+    Annotated[str, AfterValidator(_process), Tag(_TEXT)] | _TaggedShape, _BY_KIND
+]
+
+
+class FunctionSection(BaseModel):
+    """Functions by name, and the options that count for all of them."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+    __pydantic_extra__: dict[str, Function]
+
+    python: PythonOption | None = None
+    process: ProcessOption | None = None
+
+
 class Section(BaseModel):
     """Services by name, and what is no service."""
 
@@ -120,7 +195,7 @@ class Section(BaseModel):
 class MachineShape(Section):
     """What counts for one state machine."""
 
-    functions: dict[str, Function] = {}
+    functions: FunctionSection | None = None
 
 
 class ProjectShape(Section):
@@ -135,13 +210,10 @@ class Targets(ProjectShape):
     projects: dict[str, ProjectShape] = {}
 
 
-class Functions(BaseModel):
+class Functions(FunctionSection):
     """``functions.json``: functions by name, and those of one project."""
 
-    model_config = ConfigDict(extra="allow", strict=True)
-    __pydantic_extra__: dict[str, Function]
-
-    projects: dict[str, dict[str, Function]] = {}
+    projects: dict[str, FunctionSection] = {}
 
 
 class Permissions(_Exact):

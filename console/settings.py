@@ -4,7 +4,8 @@
 instead of the SQLite file in it; ``STEPYARD_SECRET`` master secret instead of the file;
 ``STEPYARD_HOSTS`` further host names, by comma; ``STEPYARD_PROXIES`` addresses or networks of the
 proxies whose X-Forwarded-For is believed, by comma; ``STEPYARD_REGION`` the region pages work in;
-``STEPYARD_FUNCTIONS`` functions as a JSON object; ``STEPYARD_EXPRESS_EVENTS`` 1: Express
+``STEPYARD_FUNCTIONS`` functions as a JSON object; ``STEPYARD_FUNCTION_PROCESSES`` how many
+processes they may have; ``STEPYARD_EXPRESS_EVENTS`` 1: Express
 executions are told to event rules, too; ``STEPYARD_INJECT_AWS_EVENTS`` 1: editors may put events
 of AWS services; ``STEPYARD_PERMISSIONS`` what roles may not do; ``STEPYARD_MAIL`` the mail server
 for notifications, smtp://user:password@host:port/?from=address; ``STEPYARD_METRICS_TOKEN`` what
@@ -252,6 +253,10 @@ def _functions() -> FunctionsFile:
 
 
 STEPYARD_FUNCTIONS: Mapping[str, Any] = _functions()
+# that functions may have at once, beside this one; 0: they share it unless an entry says otherwise
+STEPYARD_FUNCTION_PROCESSES = environment.read_whole_number(
+    "STEPYARD_FUNCTION_PROCESSES", 16, 0, 1000
+)
 STEPYARD_SAMPLE_FUNCTIONS = SAMPLE_FUNCTIONS  # for sample machines only; ``up --empty``: none
 
 

@@ -76,4 +76,5 @@ else:
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # the default takes 0.2 s
 WHITENOISE_AUTOREFRESH = True  # static files are looked up when asked for, not at each first use
+STEPYARD_FUNCTION_PROCESSES = 0  # functions of tests keep what they were called with
 STEPYARD_LAYOUTS = None  # a layout is computed where a test asks for it

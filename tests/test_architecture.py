@@ -221,7 +221,8 @@ def test_loops_run_in_threads_of_their_own(path: Path) -> None:
 
 CLI_ORDER = (
     *("console.cli.sources", "console.cli.documents", "console.cli.parameters"),
-    *("console.cli.output", "console.cli.intrinsics", "console.cli.formats"),
+    *("console.cli.output", "console.cli.machine_formats", "console.cli.intrinsics"),
+    "console.cli.formats",
     *("console.cli.discovery", "console.cli.lint_sources", "console.cli.connection"),
     *("console.cli.deployment", "console.cli.commands"),
 )

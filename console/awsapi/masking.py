@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from console import access, clock
 from console.masking import masked_execution
+from console.models import RunRow, TaskRow
 from console.store.people import masks
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from console.awsapi.operations.call import Call
     from console.logs.streams import Stream
-    from console.models import Execution, HistoryEvent
+    from console.models import Execution, FunctionLog, HistoryEvent
 
     EventMask = Callable[[HistoryEvent], HistoryEvent]
 
@@ -75,6 +76,25 @@ def stream_masks(call: Call) -> Callable[[Sequence[Stream]], dict[int, EventMask
         return {execution_id: _event_mask(mask) for execution_id, mask in masked.items()}
 
     return of_streams
+
+
+def output_masker(call: Call) -> Callable[[FunctionLog], str]:
+    """Return what gives the output of a function's call as the caller may read it.
+
+    To those who may reveal payloads it is as it is; ``note_reads`` then takes what they read.
+    """
+    if not masks_something(call) or _reveals(call):
+        return lambda row: row.output
+
+    def masked(row: FunctionLog) -> str:
+        task = TaskRow.objects.filter(execution_id=row.execution_id, task=row.task)
+        if task.filter(closed_ms__isnull=True).exists():
+            return ""  # which values its outcome hides is not known yet
+        cover = masked_execution.masked_execution(row.execution)
+        last = (RunRow.objects.get(pk=row.execution_id).next_event) - 1
+        return cover.function_output(row.task, row.output, last)
+
+    return masked
 
 
 def note_reads(call: Call, executions: Collection[Execution]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import json
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from console.cli.connection import Connection
     from console.cli.sources import MachineSource, RuleSource, ScheduleSource, SourceProject
 
+DEPLOYED = "stepyard:deployed"
+"""Key of the tag with the SHA-256 of the text that was deployed, by which a page shows drift."""
 STACK = "stepyard:stack"
 """Key of the tag that says which stack a state machine belongs to: only ``--prune`` reads it."""
 _ROLE = "stepyard"
@@ -85,6 +88,8 @@ def _plan_machine(
     if machine.tracing is not None:
         wanted["tracingConfiguration"] = {"enabled": machine.tracing}
     present = _unless_missing(lambda: states.describe_state_machine(stateMachineArn=arn))
+    if not connection.aws:
+        tags = tags | {DEPLOYED: _deployed_text_hash(machine, present)}
 
     def create() -> None:
         listed = [{"key": key, "value": value} for key, value in tags.items()]
@@ -102,18 +107,26 @@ def _plan_machine(
         )
     if not machine.role:
         wanted["roleArn"] = present["roleArn"]
-    diff = _machine_diff(machine.name, present, wanted)
+    changes = _machine_diff(machine.name, present, wanted)
     missing = _missing_tags(states, arn, tags)
 
     def update() -> None:
-        if diff:
+        if changes:
             states.update_state_machine(stateMachineArn=arn, **wanted)
         if missing:
             states.tag_resource(resourceArn=arn, tags=missing)
 
-    diff = diff + [f"+tag {tag['key']}={tag['value']}" for tag in missing]
+    diff = changes + [f"+tag {tag['key']}={tag['value']}" for tag in missing]
     change = DeploymentChange.UPDATE if diff else DeploymentChange.UNCHANGED
     return PlannedChange(change, "state machine", machine.name, machine.place, update, diff)
+
+
+def _deployed_text_hash(machine: MachineSource, present: dict[str, Any] | None) -> str:
+    """Return the hash of the text that the server has after the deployment."""
+    text = machine.definition
+    if present is not None and _parsed(present["definition"]) == _parsed(text):
+        text = present["definition"]  # which is left as it is
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class DeploymentRefused(Exception):

@@ -62,7 +62,7 @@ def call_for_test(task: TaskAttempt, exchange: Exchange) -> Outcome:
 def apply_pattern(task: TaskAttempt, outcome: Outcome) -> Outcome:
     """Return what a first answer means for the pattern of the task."""
     if task.pattern and isinstance(outcome, Succeeded):
-        outcome = _begun(task, outcome.output)
+        outcome = replace(_begun(task, outcome.output), record=outcome.record)
     if task.pattern and isinstance(outcome, Failed):
         return replace(outcome, refused=True)
     return outcome

@@ -25,6 +25,7 @@ from console.integrations.redaction import without_secrets
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from console.functions.options import FoundFunction
     from engine import Resource
 
 _HERE = "this server"
@@ -82,9 +83,7 @@ def _harness(given: Any, machine: targets.MachineKey) -> CallPlan | None:
     found = targets.find_harness(name, machine)
     if found is None:
         return None
-    target, where = found
-    shown = without_secrets(target) if function.is_url(target) else f"{_HERE}: {target}"
-    return CallPlan(f"harness {name}", shown, entry=where)
+    return CallPlan(f"harness {name}", _place(found), entry=found.where)
 
 
 def describe_entry(said: Mapping[str, Any], where: str) -> CallPlan:
@@ -123,8 +122,8 @@ def _activity(arn: str, project: str, *, sample: bool) -> CallPlan:
     name = arn.rpartition(":")[2]
     found = targets.find_activity(name, project, sample=sample)
     if found is not None:
-        problem = function.find_problem(found[0])
-        return CallPlan(f"activity {name}", f"{_HERE}: {found[0]}", entry=found[1], problem=problem)
+        problem = function.find_problem(found)
+        return CallPlan(f"activity {name}", _place(found), entry=found.where, problem=problem)
     return CallPlan(f"activity {name}", "whoever polls it with GetActivityTask")
 
 
@@ -132,13 +131,23 @@ def _function(name: str, arn: str, machine: targets.MachineKey, *, sample: bool)
     what = f"function {name}"
     found = targets.find_registered_function(name, arn, machine, sample=sample)
     if found is not None:
-        target, where = found
-        shown = without_secrets(target) if function.is_url(target) else f"{_HERE}: {target}"
-        return CallPlan(what, shown, entry=where, problem=function.find_problem(target))
+        return CallPlan(
+            what, _place(found), entry=found.where, problem=function.find_problem(found)
+        )
     remote = targets.find_entry("lambda", machine)
     if remote is None:
         return CallPlan(what, problem="No function of this name is registered in functions.json.")
     return _call_plan(f"{what}, Lambda Invoke", remote)
+
+
+def _place(found: FoundFunction) -> str:
+    """Return where a registered function runs."""
+    if function.is_url(found.target):
+        return without_secrets(found.target)
+    if function.shares_process(found.options):
+        return f"{_HERE}: {found.target}"
+    python = found.options.python
+    return f"a process of its own{f' of {python}' if python else ''}: {found.target}"
 
 
 def _invoke(given: Any, machine: targets.MachineKey, *, sample: bool) -> CallPlan:

@@ -1,27 +1,38 @@
 """Call a Lambda function by what the operator registered under its name.
 
 ``http(s)://...``: the Lambda invoke protocol (what the runtime interface emulator speaks).
-``module:callable``: called as ``callable(event, context)`` in this process (``lambda_runtime``).
+``module:callable``: called as ``callable(event, context)``, in a process of its own
+(``console.functions``) or in this one (``lambda_runtime``).
 Registered in settings, never from a page.
 """
 
 from __future__ import annotations
 
+import math
 import uuid
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import httpx
+from django.conf import settings
 
 import engine
 from console import lambda_runtime
-from console.integrations import handlers, outbound, targets
+from console.functions import checks, handlers, pool
+from console.functions.options import SHARED, FunctionOptions
+from console.functions.process import FunctionKey
+from console.functions.runner import InvocationError
+from console.integrations import outbound, targets
 from console.integrations.outcome import Failed, Outcome, Succeeded, TaskAttempt
 from console.integrations.redaction import without_url_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from console.functions.options import FoundFunction
+
+_NO_OPTIONS = FunctionOptions()
 NAME_AT = 6  # arn:aws:lambda:region:account:function:NAME[:qualifier]
 _MAX_ANSWER = 6 * 1024 * 1024  # AWS: the largest answer of a synchronous invocation
 MAX_LOSSES = 3
@@ -40,12 +51,14 @@ def call(task: TaskAttempt) -> Outcome:
             f"Function not found: {task.resource} (Service: Lambda, Status Code: 404, "
             f"Request ID: {request})",
         )
-    return call_target(found[0], name, task)
+    return call_target(found.target, name, task, found.options)
 
 
-def call_target(target: str, name: str, task: TaskAttempt) -> Outcome:
+def call_target(
+    target: str, name: str, task: TaskAttempt, options: FunctionOptions = _NO_OPTIONS
+) -> Outcome:
     """Call what is registered under a name: a web address or a Python callable."""
-    return _call_url(target, task) if is_url(target) else call_python(target, name, task)
+    return _call_url(target, task) if is_url(target) else call_python(target, name, task, options)
 
 
 def is_url(target: str) -> bool:
@@ -53,26 +66,39 @@ def is_url(target: str) -> bool:
     return target.startswith(("http://", "https://"))
 
 
-def find_problem(target: str) -> str:
+def find_problem(found: FoundFunction) -> str:
     """Return why a registered callable cannot be called, "" if nothing is known against it."""
-    return "" if is_url(target) else handlers.find_problem(target)
+    if is_url(found.target):
+        return ""
+    if shares_process(found.options):
+        return handlers.find_problem(found.target)
+    return checks.find_problem(found.target, found.options)
+
+
+def shares_process(options: FunctionOptions) -> bool:
+    """Tell whether a callable runs in this process."""
+    return (
+        options.process == SHARED
+        if options.process
+        else not options.python and not settings.STEPYARD_FUNCTION_PROCESSES
+    )
 
 
 def broken_registrations() -> Iterator[tuple[str, str, str]]:
     """Yield entry, target and problem of each callable that cannot be called."""
-    for entry, target in targets.list_registrations():
-        problem = find_problem(target)
+    for found in targets.list_registrations():
+        problem = find_problem(found)
         if problem:
-            yield entry, target, problem
+            yield found.where, found.target, problem
 
 
 def runs_here(task: TaskAttempt) -> bool:
-    """Tell whether a task is a Python callable: it can take this process with it."""
+    """Tell whether a task is a callable in this process: it can take the process with it."""
     if task.kind != "lambda":
         return False
     name = function_name(task.resource)
     found = targets.find_registered_function(name, task.resource, task.machine, sample=task.sample)
-    return found is not None and not is_url(found[0])
+    return found is not None and not is_url(found.target) and shares_process(found.options)
 
 
 def function_name(arn: str) -> str:
@@ -83,17 +109,43 @@ def function_name(arn: str) -> str:
 # -- Python callables ------------------------------------------------------------------------------
 
 
-def call_python(target: str, name: str, task: TaskAttempt) -> Outcome:
-    """Call a registered Python callable, but not one that has taken its process with it."""
+def call_python(
+    target: str, name: str, task: TaskAttempt, options: FunctionOptions = _NO_OPTIONS
+) -> Outcome:
+    """Call a registered Python callable."""
+    if shares_process(options):
+        return _call_shared(target, name, task)
+    limit_s = min(options.timeout_s or lambda_runtime.MOST_S, task.timeout_s or math.inf)
+    own_limit = options.timeout_s and options.timeout_s <= limit_s
+    call = pool.ProcessCall(
+        FunctionKey(name, target, options, tuple(handlers.search_folders())),
+        task.resource,
+        task.idempotency_key,
+        task.input,
+        limit_s,
+        # the Task's own time ends in the store, which says States.Timeout
+        limit_s if own_limit else limit_s + outbound.GRACE_S,
+    )
+    result = pool.call_in_process(call)
+    if result.error:
+        return Failed(result.error, result.text, record=result.record)
+    try:
+        text = lambda_runtime.check_answer(result.text, result.record.request)
+    except InvocationError as error:
+        return Failed(error.name, error.cause, record=result.record)
+    return Succeeded(text, record=result.record)
+
+
+def _call_shared(target: str, name: str, task: TaskAttempt) -> Outcome:
+    """Call a callable in this process, but not one that has taken its process with it."""
     if task.losses >= MAX_LOSSES:
         cause = f"{target} was called {task.losses} times, and each time its process ended"
         return Failed("States.Runtime", cause)
     context = lambda_runtime.make_context(name, task.resource, task.idempotency_key, task.timeout_s)
     try:
-        return Succeeded(
-            lambda_runtime.run_handler(lambda: handlers.load_handler(target), task.input, context)
-        )
-    except lambda_runtime.InvocationError as error:
+        load = partial(handlers.load_handler, target)
+        return Succeeded(lambda_runtime.run_handler(load, task.input, context))
+    except InvocationError as error:
         return Failed(error.name, error.cause)
 
 

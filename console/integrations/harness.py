@@ -22,6 +22,7 @@ from console.integrations.outcome import Failed, Outcome, Succeeded, TaskAttempt
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from console.functions.options import FoundFunction
     from console.integrations.names import Operation
 
 MOST_S = 900
@@ -45,7 +46,7 @@ def call(task: TaskAttempt) -> Outcome:
     arn = str(asked.sent.get("harnessArn") or "")
     registered = targets.find_harness(harness_name(arn), task.machine)
     if registered is not None:
-        return _call_function(registered[0], arn, task)
+        return _call_function(registered, arn, task)
     return aws.request_outcome(task, asked, lambda: _converse(task, asked), _outcome)
 
 
@@ -57,11 +58,14 @@ def _outcome(task: TaskAttempt, operation: Operation, answer: dict[str, Any]) ->
 # -- a registered function -------------------------------------------------------------------------
 
 
-def _call_function(target: str, arn: str, task: TaskAttempt) -> Outcome:
+def _call_function(found: FoundFunction, arn: str, task: TaskAttempt) -> Outcome:
     begun = time.monotonic()
     seconds = min(task.timeout_s or MOST_S, MOST_S)
     outcome = function.call_target(
-        target, harness_name(arn), replace(task, resource=arn, timeout_s=seconds)
+        found.target,
+        harness_name(arn),
+        replace(task, resource=arn, timeout_s=seconds),
+        found.options,
     )
     if isinstance(outcome, Failed):
         return replace(outcome, error=f"{_PREFIX}.{outcome.error or 'BedrockAgentCoreException'}")
@@ -69,9 +73,10 @@ def _call_function(target: str, arn: str, task: TaskAttempt) -> Outcome:
     answer = engine.loads(outcome.output)
     latency_ms = int((time.monotonic() - begun) * 1000)
     if isinstance(answer, dict) and "Output" in answer:
-        return Succeeded(engine.dumps(_result([], {}, latency_ms) | answer))
+        whole = engine.dumps(_result([], {}, latency_ms) | answer)
+        return Succeeded(whole, record=outcome.record)
     text = answer if isinstance(answer, str) else outcome.output
-    return Succeeded(engine.dumps(_result([text], {}, latency_ms)))
+    return Succeeded(engine.dumps(_result([text], {}, latency_ms)), record=outcome.record)
 
 
 # -- the service -----------------------------------------------------------------------------------

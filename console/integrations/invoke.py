@@ -13,8 +13,13 @@ from django.conf import settings
 
 import engine
 from console import arns
+from console.functions import report
+from console.functions.pool import CallRecord
+from console.functions.runner import DEFAULT_MEMORY_MB
 from console.integrations import aws, function, targets
 from console.integrations.outcome import Failed, Outcome, Succeeded, TaskAttempt
+
+_MOST_LOG = 4096
 
 
 def call(task: TaskAttempt) -> Outcome:
@@ -71,11 +76,16 @@ def _registered(task: TaskAttempt, name: str, parameters: dict[str, Any]) -> Out
     outcome = function.call(replace(task, resource=function_arn(name), input=body))
     if isinstance(outcome, Failed):
         return outcome
-    request = str(uuid.uuid4())
+    record = outcome.record or CallRecord(
+        request=str(uuid.uuid4()),
+        memory_limit_mb=int(DEFAULT_MEMORY_MB),
+        duration_ms=(time.monotonic() - begun) * 1000,
+    )
+    request = record.request
     wrapped = {"ExecutedVersion": "$LATEST", "Payload": engine.loads(outcome.output)}
     further = {}
     if parameters.get("LogType") == "Tail":
-        wrapped["LogResult"] = further["X-Amz-Log-Result"] = _log_tail(request, begun)
+        wrapped["LogResult"] = further["X-Amz-Log-Result"] = _log_tail(record)
     headers = _headers(request, outcome.output) | further
     wrapped |= {
         "SdkHttpMetadata": {
@@ -86,7 +96,7 @@ def _registered(task: TaskAttempt, name: str, parameters: dict[str, Any]) -> Out
         "SdkResponseMetadata": {"RequestId": request},
         "StatusCode": 200,
     }
-    return Succeeded(engine.dumps(wrapped))
+    return Succeeded(engine.dumps(wrapped), record=outcome.record)
 
 
 def _headers(request: str, answer: str) -> dict[str, str]:
@@ -103,15 +113,10 @@ def _headers(request: str, answer: str) -> dict[str, str]:
     }
 
 
-def _log_tail(request: str, begun: float) -> str:
-    """Return the tail of the log as Lambda gives it: its own lines, in base64."""
-    took = (time.monotonic() - begun) * 1000
-    lines = [
-        f"START RequestId: {request} Version: $LATEST",
-        f"END RequestId: {request}",
-        f"REPORT RequestId: {request}\tDuration: {took:.2f} ms",
-    ]
-    return base64.b64encode("\n".join([*lines, ""]).encode()).decode()
+def _log_tail(record: CallRecord) -> str:
+    """Return the last 4 KB of the log as Lambda gives it, in base64."""
+    log = report.log_text(record, record.output).encode()
+    return base64.b64encode(log[-_MOST_LOG:]).decode()
 
 
 def _remote(task: TaskAttempt) -> Outcome:

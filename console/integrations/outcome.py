@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from console.integrations import targets
 
 if TYPE_CHECKING:
+    from console.functions.pool import CallRecord
     from console.integrations.home import Home
 
 
@@ -53,9 +54,10 @@ class TaskAttempt:
 
 @dataclass(frozen=True, slots=True)
 class Succeeded:
-    """The result, as JSON text."""
+    """The result, as JSON text. ``record``: of the call of a function in its own process."""
 
     output: str
+    record: CallRecord | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +65,13 @@ class Failed:
     """The error's name and cause; either may be absent.
 
     ``refused``: the call that should begin a job, or hand out the token, was not taken.
+    ``record``: of the call of a function in its own process.
     """
 
     error: str | None
     cause: str | None = None
     refused: bool = False
+    record: CallRecord | None = field(default=None, compare=False)
 
 
 def unusable_parameters(task: TaskAttempt, problem: str) -> Failed:
@@ -87,6 +91,7 @@ class Submitted:
     output: str
     job: str = ""
     look_s: float = 0.0
+    record: CallRecord | None = field(default=None, compare=False)
 
 
 Outcome = Succeeded | Failed | Submitted

@@ -26,6 +26,14 @@ import botocore.session
 from botocore.config import Config
 from django.conf import settings
 
+from console.functions.options import (
+    SHARED_PROCESS,
+    FoundFunction,
+    general_options,
+    is_function,
+    read_entry,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -100,21 +108,21 @@ def find_exact_entry(service: str, machine: MachineKey) -> Entry | None:
     return None
 
 
-def find_function(name: str, arn: str, machine: MachineKey) -> tuple[str, str] | None:
-    """Return what is registered for a function - a URL or ``module:callable`` - and where."""
+def find_function(name: str, arn: str, machine: MachineKey) -> FoundFunction | None:
+    """Return what is registered for a function: a URL or ``module:callable``."""
     for place, said in _functions(machine):
-        if isinstance(said.get(name), str):
-            return said[name], f"{place}{name}"
+        if is_function(name, said.get(name)):
+            return _read(said, name, place)
         for pattern, target in said.items():
-            known = isinstance(target, str) and "*" in pattern
+            known = "*" in pattern and is_function(pattern, target)
             if known and (fnmatchcase(name, pattern) or fnmatchcase(arn, pattern)):
-                return target, f"{place}{pattern}"
+                return _read(said, pattern, place)
     return None
 
 
 def find_registered_function(
     name: str, arn: str, machine: MachineKey, *, sample: bool
-) -> tuple[str, str] | None:
+) -> FoundFunction | None:
     """Return what stands for a function and where that is said.
 
     What the operator registered comes first, then a target for ``lambda`` (None: the function is
@@ -123,29 +131,45 @@ def find_registered_function(
     """
     found = find_function(name, arn, machine)
     if found is None and sample and find_exact_entry("lambda", machine) is None:
-        target = settings.STEPYARD_SAMPLE_FUNCTIONS.get(name)
-        return None if target is None else (target, f"samples: {name}")
+        return _sample_function(name)
     return found
 
 
-def find_activity(name: str, project: str, *, sample: bool = False) -> tuple[str, str] | None:
+def find_activity(name: str, project: str, *, sample: bool = False) -> FoundFunction | None:
     """Return the callable that works an activity in this server, and where that is said."""
     key = f"activity:{name}"
     for place, said in functions_of(project):
-        if isinstance(said.get(key), str):
-            return said[key], f"{place}{key}"
-    if sample and key in settings.STEPYARD_SAMPLE_FUNCTIONS:
-        return settings.STEPYARD_SAMPLE_FUNCTIONS[key], f"samples: {key}"
-    return None
+        if is_function(key, said.get(key)):
+            return _read(said, key, place)
+    return _sample_function(key) if sample else None
 
 
-def find_harness(name: str, machine: MachineKey) -> tuple[str, str] | None:
+def _sample_function(name: str) -> FoundFunction | None:
+    """Return a function that came with the samples: our own, so it may share the process."""
+    target = settings.STEPYARD_SAMPLE_FUNCTIONS.get(name)
+    return None if target is None else FoundFunction(target, f"samples: {name}", SHARED_PROCESS)
+
+
+def find_harness(name: str, machine: MachineKey) -> FoundFunction | None:
     """Return what is registered for a harness of Bedrock AgentCore, and where that is said."""
     key = f"harness:{name}"
     for place, said in _functions(machine):
-        if name and isinstance(said.get(key), str):
-            return said[key], f"{place}{key}"
+        if name and is_function(key, said.get(key)):
+            return _read(said, key, place)
     return None
+
+
+def _read(section: Mapping[str, Any], name: str, place: str) -> FoundFunction:
+    """Return a function of a section, with what counts for all functions of it or of the file."""
+    return read_function(section[name], f"{place}{name}", section)
+
+
+def read_function(
+    entry: str | Mapping[str, Any], where: str, section: Mapping[str, Any]
+) -> FoundFunction:
+    """Return a function by its entry in a section of either file."""
+    general = general_options(settings.STEPYARD_FUNCTIONS) | general_options(section)
+    return read_entry(entry, where, general, settings.DATA_DIR.resolve())
 
 
 def functions_of(project: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -157,8 +181,8 @@ def functions_of(project: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     yield "functions: ", settings.STEPYARD_FUNCTIONS
 
 
-def list_registrations() -> Iterator[tuple[str, str]]:
-    """Yield where each function is registered, in either file and for whomever, and what it is."""
+def list_registrations() -> Iterator[FoundFunction]:
+    """Yield each function that is registered, in either file and for whomever."""
     functions, general = settings.STEPYARD_FUNCTIONS, settings.STEPYARD_TARGETS
     yield from _registrations("functions: ", functions)
     for project, said in _section(functions, PROJECTS).items():
@@ -171,10 +195,10 @@ def list_registrations() -> Iterator[tuple[str, str]]:
             yield from _registrations(where, _section(said, FUNCTIONS))
 
 
-def _registrations(place: str, said: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _registrations(place: str, said: Mapping[str, Any]) -> Iterator[FoundFunction]:
     for name, target in said.items():
-        if isinstance(target, str):
-            yield f"{place}{name}", target
+        if is_function(name, target):
+            yield _read(said, name, place)
 
 
 def sections_of(project: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -202,7 +226,7 @@ def functions_over(nearer: Mapping[str, Any], farther: Mapping[str, Any]) -> Map
 
     Activities and harnesses have no patterns.
     """
-    patterns = [name for name, one in nearer.items() if "*" in name and isinstance(one, str)]
+    patterns = [name for name, one in nearer.items() if "*" in name and is_function(name, one)]
     left = {
         name: one
         for name, one in farther.items()

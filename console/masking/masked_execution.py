@@ -73,6 +73,17 @@ class MaskedExecution:
         """Return the input of a task as it may be read."""
         return self._after(number).payload(hide_tokens(text, self.execution.arn, number))
 
+    def function_output(self, task: int, text: str, last: int) -> str:
+        """Return what the function of a task has printed, as it may be read.
+
+        A line of JSON is masked as a payload is, so a place that the project hides counts there.
+        ``last``: the event with the task's outcome, whose hidden values the function has known.
+        """
+        mask = self._after(last)
+        lines = hide_tokens(text, self.execution.arn, task).splitlines(keepends=True)
+        shown = [mask.payload(each) if each.lstrip()[:1] in ("{", "[") else each for each in lines]
+        return mask.words("".join(shown))
+
     def variables(self, variables: Mapping[str, str]) -> dict[str, str]:
         """Return variables, which another execution has handed over, as they may be read."""
         return {name: self.mask.payload(text) for name, text in variables.items()}

@@ -30,6 +30,7 @@ from console.models.executions import (
     TaskRow,
     Timer,
 )
+from console.models.function_logs import FunctionLog
 from console.models.logs import LogGroup, LogRoute
 from console.models.machines import (
     Activity,
@@ -80,6 +81,7 @@ __all__ = [
     "EventTarget",
     "Execution",
     "ExecutionNote",
+    "FunctionLog",
     "HistoryEvent",
     "InboxMessage",
     "Invitation",

@@ -106,7 +106,15 @@ PUBLIC = {
     ),
     "events": ("alarms", "deliveries", "outbox", "rules", "scheduler", "start_links"),
     "executions": (
-        *("bulk", "children", "engine_failures", "failed_states", "find", "imports"),
+        *(
+            "bulk",
+            "children",
+            "engine_failures",
+            "failed_states",
+            "find",
+            "function_logs",
+            "imports",
+        ),
         "max_duration",
         *("read_steps", "redrive", "replay", "retention", "start", "step", "stop"),
     ),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from console import lambda_runtime
+from console.functions.runner import InvocationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +57,7 @@ class FunctionServer:
         context = lambda_runtime.make_context(name, _ARN + name, key, None)
         try:
             return True, lambda_runtime.run_handler(lambda: _of_two(handler), event, context)
-        except lambda_runtime.InvocationError as error:
+        except InvocationError as error:
             return False, error.cause
 
 

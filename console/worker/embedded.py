@@ -28,6 +28,7 @@ from console.worker import task_delivery
 from console.worker.call_pool import CallPool
 from console.worker.call_waits import Waits
 from console.worker.crash_journal import JOURNAL
+from console.worker.function_logs import LOGS
 from console.worker.maintenance import Maintenance
 from console.worker.retrying import log_errors
 from console.worker.stepping import Stepping
@@ -142,6 +143,7 @@ class Embedded:
         self._steps.return_outcomes()
         self._waits.stop()
         self._calls.stop(0.2)
+        LOGS.flush(0.5)
         self._maintenance.stop(0.2)
         JOURNAL.end()
         self._worker_lock.release()

@@ -21,7 +21,7 @@ from console.postgres import patient_statements
 from console.store.db.audit import Actor
 from console.store.db.writer import drop_broken_connection, is_outage
 from console.store.events import deliveries
-from console.store.executions import bulk, children, max_duration, retention
+from console.store.executions import bulk, children, function_logs, max_duration, retention
 from console.store.machines import machines
 from console.store.map_runs import map_runs, map_tasks
 from console.store.tasks import expiry
@@ -97,6 +97,7 @@ class Maintenance:
         if time.monotonic() >= self._cleaning_at:
             self._cleaning_at = time.monotonic() + CLEANING_EVERY_S
             self._once("events", deliveries.remove_old_events)
+            self._once("function logs", function_logs.remove_old_logs)
         if time.monotonic() >= self._metrics_at:
             self._metrics_at = time.monotonic() + METRICS_EVERY_S
             self._once("metrics", rollups.sum_up)

@@ -22,6 +22,7 @@ from console.store.executions import children
 from console.store.tasks import claim, jobs, schedule
 from console.worker import own_calls
 from console.worker.crash_journal import JOURNAL
+from console.worker.function_logs import LOGS
 from console.worker.retrying import retry_during_outage
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ def call_task(execution_id: int, number: int) -> own_calls.Waiting | UnrecordedO
                 log.info("a task had ended before its call")
             return called if isinstance(called, own_calls.Waiting) else None
         outcome = _outcome(work)
+        if outcome.record is not None:
+            LOGS.add(work.execution_id, work.task, outcome.record.function, outcome.record)
         waits_for_call = work.kind in schedule.CALLED and not work.pattern
         if waits_for_call and not isinstance(outcome, Submitted):
             return UnrecordedOutcome(work, outcome, own_calls.outcome_message(work, outcome))
@@ -210,8 +213,9 @@ def _worked(work: claim.ClaimedTask, task: TaskAttempt) -> integrations.Outcome:
     activity = targets.find_activity(name, task.project, sample=task.sample)
     if activity is None:  # it was when the task was offered
         return Failed("States.TaskFailed", f"No callable works the activity {name} here any more")
-    with JOURNAL.of(work.execution_id, work.task):
-        return function.call_python(activity[0], name, task)
+    in_process = function.shares_process(activity.options)
+    with JOURNAL.of(work.execution_id, work.task) if in_process else nullcontext():
+        return function.call_python(activity.target, name, task, activity.options)
 
 
 def _mocked(work: claim.ClaimedTask) -> integrations.Outcome | None:

@@ -120,6 +120,7 @@ SHAPES = (*PLAIN, *NESTED)
 DEADLY = Shape("deadly", _one(**_task("deadly")), lambda _: None)
 CALLBACK = Shape("callback", _one(Type="Task", Resource=ACTIVITY), lambda n: n)
 TIMER = Shape("timer", _one(Type="Wait", TimestampPath="$.at"), lambda n: n)
-FUNCTIONS = {
-    name: f"tests.chaos.functions:{name}" for name in ("echo", "flaky", "broken", "deadly")
+FUNCTIONS: dict[str, Any] = {
+    name: f"tests.chaos.functions:{name}" for name in ("echo", "flaky", "broken")
 }
+FUNCTIONS["deadly"] = {"handler": "tests.chaos.functions:deadly", "process": "shared"}

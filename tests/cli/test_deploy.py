@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -99,7 +100,8 @@ def test_a_project_of_sam(server: Server, empty: Any, tmp_path: Path) -> None:
     assert found["tracingConfiguration"] == {"enabled": True}
     assert found["roleArn"].endswith(":role/OrdersRole")
     tags = empty.list_tags_for_resource(resourceArn=ARN.format("Orders"))["tags"]
-    assert tags == [{"key": "team", "value": "shop"}]
+    assert {"key": "team", "value": "shop"} in tags
+    assert {tag["key"] for tag in tags} == {"team", "stepyard:deployed"}
     quick = empty.start_sync_execution(stateMachineArn=ARN.format("quick-dev"))
     assert quick["output"] == '"fast"'
     events = server.client("events")
@@ -369,3 +371,31 @@ def test_what_is_pulled_can_be_deployed_and_imported(
     assert history["events"][0]["type"] == "ExecutionStarted"
     assert run(server, "deploy", out) == "= state machine hello: unchanged\n"
     assert "there is no state machine nobody" in run(server, "pull", "nobody", "--to", out, code=1)
+
+
+def test_a_page_shows_what_changed_since_a_deployment(
+    server: Server, empty: Any, tmp_path: Path
+) -> None:
+    """The tag has the hash of the text on the server, also where only the layout differs."""
+    path = tmp_path / "Passes.asl.json"
+    path.write_text(json.dumps(PASSES), encoding="utf-8")
+    run(server, "deploy", path)
+
+    def tag() -> str:
+        listed = empty.list_tags_for_resource(resourceArn=ARN.format("Passes"))["tags"]
+        return str(next(one["value"] for one in listed if one["key"] == "stepyard:deployed"))
+
+    def stored() -> str:
+        found = empty.describe_state_machine(stateMachineArn=ARN.format("Passes"))
+        return hashlib.sha256(found["definition"].encode()).hexdigest()
+
+    first = tag()
+    assert first == stored()
+    path.write_text(json.dumps(PASSES, indent=4), encoding="utf-8")
+    assert "unchanged" in run(server, "deploy", path)
+    edited = {**PASSES, "Comment": "by hand"}
+    empty.update_state_machine(stateMachineArn=ARN.format("Passes"), definition=json.dumps(edited))
+    assert tag() == first != stored()
+    path.write_text(json.dumps(edited, indent=2), encoding="utf-8")
+    run(server, "deploy", path)
+    assert tag() == stored()

@@ -239,6 +239,7 @@ def test_good_values_are_taken(tmp_path: Path) -> None:
 
 
 VARIABLES = [
+    ("STEPYARD_FUNCTION_PROCESSES", "-1", "'-1'", "a whole number from 0 to 1000"),
     ("STEPYARD_DATABASE_CONNECTIONS", "ten", "'ten'", "a whole number from 1 to 1000"),
     ("STEPYARD_DATABASE_CONNECTIONS", "0", "'0'", "a whole number from 1 to 1000"),
     ("STEPYARD_DATABASE_CONNECTIONS", "-1", "'-1'", "a whole number"),

@@ -102,7 +102,8 @@ PAGE = {
         alarms arn audit chart-executions charts charts-csv charts-delta compare definition delta
         diff download event event-payload events events-csv events-json execution
         execution-export execution-scenario execution-svg executions executions-updates
-        failures family grid insights machine machine-logs machine-mermaid machine-metrics
+        failures family grid insights machine machine-export machine-logs machine-mermaid
+        machine-metrics
         machine-svg machine-updates machines map-run-delta moment operations outline overview
         overview-updates palette payload ran-definition ran-text schedule step targets
         view-count
@@ -348,6 +349,7 @@ FILLED = {
     "<str:token>": "nonsense",
     "<str:secret>": "nonsense",
     "<str:kind>": "graph.svg",
+    "<str:tool>": "sam",
     "<path:arn>": NAMED["executionArn"],
     "<number:number>": "1",
 }

@@ -9,7 +9,7 @@ from console import arns
 from console.awsapi import masking, paging
 from console.awsapi.operations.call import present
 from console.errors import ErrorCode, InvalidToken, ServiceError
-from console.logs import patterns, read, streams
+from console.logs import function_lines, patterns, read, streams
 from console.store.machines import log_groups
 
 if TYPE_CHECKING:
@@ -187,6 +187,9 @@ def _tokens(call: Call, found: list[Line], direction: str, place: int | None) ->
 
 def filter_events(call: Call) -> dict[str, Any]:
     """FilterLogEvents: the lines of a group, or of some of its streams, that match a pattern."""
+    function = _function_of(call)
+    if function is not None:
+        return _filter_function_events(call, function)
     params, group = call.params, _wanted_group(call)
     names, prefix = params.get("logStreamNames"), params.get("logStreamNamePrefix") or ""
     if names and prefix:
@@ -209,6 +212,56 @@ def filter_events(call: Call) -> dict[str, Any]:
         "events": [_found(one) for one in page.found],
         "searchedLogStreams": [],
         **present(nextToken=_token(call, list(page.cursor)) if page.cursor else None),
+    }
+
+
+def _function_of(call: Call) -> str | None:
+    """Return the function whose log a request names, None for any other group."""
+    given = call.params.get("logGroupName") or call.params.get("logGroupIdentifier") or ""
+    name = given.rpartition(":log-group:")[2].removesuffix(":*")
+    if not name.startswith(function_lines.GROUP):
+        return None
+    if log_groups.has_group(call.project, call.region, name):
+        return None
+    function = name.removeprefix(function_lines.GROUP)
+    return function if function_lines.has_logs(call.project, call.region, function) else None
+
+
+def _filter_function_events(call: Call, function: str) -> dict[str, Any]:
+    """FilterLogEvents of what a function has printed."""
+    params, position = call.params, _position(call)
+    query = function_lines.FunctionLogQuery(
+        project=call.project,
+        region=call.region,
+        function=function,
+        streams=params.get("logStreamNames") or (),
+        prefix=params.get("logStreamNamePrefix") or "",
+        since=params.get("startTime"),
+        until=params.get("endTime"),
+    )
+    matches = patterns.compile_pattern(params.get("filterPattern") or "")
+    after = None if position is None else (position[0], position[1], position[2])
+    lines, more = function_lines.fitting(
+        function_lines.function_lines(query, masking.output_masker(call), after),
+        params.get("limit") or _LINES,
+    )
+    since, until = params.get("startTime") or 0, params.get("endTime") or 2**63
+    shown = [line for line in lines if since <= line.at_ms <= until and matches(line.text)]
+    if masking.stream_masks(call) is None:
+        masking.note_reads(call, list({line.row.execution for line in shown}))
+    return {
+        "events": [
+            {
+                "logStreamName": function_lines.stream_of(line.row.execution),
+                "timestamp": line.at_ms,
+                "message": line.text,
+                "ingestionTime": line.at_ms,
+                "eventId": line.event_id,
+            }
+            for line in shown
+        ],
+        "searchedLogStreams": [],
+        **present(nextToken=_token(call, list(lines[-1].cursor)) if more else None),
     }
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import yaml
 from botocore.exceptions import BotoCoreError, ClientError
 
 from console.cli.connection import ConnectionRefused, add_connection_arguments, connect
+from console.cli.machine_formats import FORMATS
 from console.cli.output import write_error, write_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable
 
 SUMMARY = "print a state machine as ASL, or for another tool"
 
@@ -22,7 +19,7 @@ SUMMARY = "print a state machine as ASL, or for another tool"
 def add_arguments(parser: ArgumentParser) -> None:
     """Take the state machine and the tool."""
     parser.add_argument("machine", metavar="NAME", help="name or ARN")
-    parser.add_argument("--as", dest="tool", choices=TOOLS, default="asl")
+    parser.add_argument("--as", dest="tool", choices=FORMATS, default="asl")
     add_connection_arguments(parser)
 
 
@@ -37,87 +34,5 @@ def run_command(options: Namespace) -> int:
     except (ConnectionRefused, BotoCoreError, ClientError) as error:
         write_error(str(error))
         return 1
-    write_line(TOOLS[options.tool](machine).rstrip("\n"))
+    write_line(FORMATS[options.tool].write(machine).rstrip("\n"))
     return 0
-
-
-def _as_asl(machine: dict[str, Any]) -> str:
-    return str(machine["definition"])
-
-
-def _as_sam(machine: dict[str, Any]) -> str:
-    properties = {
-        "Name": machine["name"],
-        "Type": machine["type"],
-        "Role": machine["roleArn"],
-        "Definition": json.loads(machine["definition"]),
-    }
-    resource = {"Type": "AWS::Serverless::StateMachine", "Properties": properties}
-    return _template(machine, resource, {"Transform": "AWS::Serverless-2016-10-31"})
-
-
-def _as_cloudformation(machine: dict[str, Any]) -> str:
-    properties = {
-        "StateMachineName": machine["name"],
-        "StateMachineType": machine["type"],
-        "RoleArn": machine["roleArn"],
-        "DefinitionString": json.dumps(json.loads(machine["definition"]), ensure_ascii=False),
-    }
-    return _template(
-        machine, {"Type": "AWS::StepFunctions::StateMachine", "Properties": properties}, {}
-    )
-
-
-def _template(machine: dict[str, Any], resource: dict[str, Any], more: dict[str, str]) -> str:
-    body: dict[str, Any] = {"AWSTemplateFormatVersion": "2010-09-09", **more}
-    body |= {"Resources": {_identifier(machine["name"]): resource}}
-    return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=120)
-
-
-def _as_terraform(machine: dict[str, Any]) -> str:
-    """Return HCL; ``${`` and ``%{`` of the definition are its own, and not Terraform's."""
-    text = json.dumps(json.loads(machine["definition"]), indent=2, ensure_ascii=False)
-    escaped = re.sub(r"([$%])(?=\{)", r"\1\1", text)
-    lines = [
-        f'resource "aws_sfn_state_machine" "{_identifier(machine["name"])}" {{',
-        f"  name     = {json.dumps(machine['name'])}",
-        f"  type     = {json.dumps(machine['type'])}",
-        f"  role_arn = {json.dumps(machine['roleArn'])}",
-        "",
-        "  definition = <<EOT",
-        escaped,
-        "EOT",
-        "}",
-    ]
-    return "\n".join(lines)
-
-
-def _as_cdk(machine: dict[str, Any]) -> str:
-    """Return TypeScript for the body of a stack; a role is left to the construct."""
-    name = _identifier(machine["name"])
-    text = json.dumps(json.loads(machine["definition"]), indent=2, ensure_ascii=False)
-    lines = [
-        "import * as sfn from 'aws-cdk-lib/aws-stepfunctions';",
-        "",
-        f"new sfn.StateMachine(this, {json.dumps(name)}, {{",
-        f"  stateMachineName: {json.dumps(machine['name'])},",
-        f"  stateMachineType: sfn.StateMachineType.{machine['type']},",
-        f"  definitionBody: sfn.DefinitionBody.fromString(JSON.stringify({text})),",
-        "});",
-    ]
-    return "\n".join(lines)
-
-
-def _identifier(name: str) -> str:
-    """Return a name that every tool takes as an identifier."""
-    made = "".join(part[:1].upper() + part[1:] for part in re.findall(r"[A-Za-z0-9]+", name))
-    return made if made[:1].isalpha() else f"Machine{made}"
-
-
-TOOLS: dict[str, Callable[[dict[str, Any]], str]] = {
-    "asl": _as_asl,
-    "sam": _as_sam,
-    "cloudformation": _as_cloudformation,
-    "terraform": _as_terraform,
-    "cdk": _as_cdk,
-}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from console.cli.connection import ConnectionRefused, add_connection_arguments, connect
+from console.cli.deployment import DEPLOYED
 from console.cli.output import write_error, write_line
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ def _pull_machine(states: Any, arn: str, folder: Path) -> None:
     aliases = states.list_state_machine_aliases(stateMachineArn=arn)["stateMachineAliases"]
     versions = states.list_state_machine_versions(stateMachineArn=arn)["stateMachineVersions"]
     about = {key: machine[key] for key in _LISTED if key in machine}
-    about["tags"] = states.list_tags_for_resource(resourceArn=arn)["tags"]
+    tags = states.list_tags_for_resource(resourceArn=arn)["tags"]
+    about["tags"] = [tag for tag in tags if tag["key"] != DEPLOYED]  # the server's own note
     about["versions"] = [version["stateMachineVersionArn"] for version in versions]
     about["aliases"] = [
         _plain(

@@ -67,6 +67,11 @@ def get_group(project: Project, region: str, name: str) -> LogGroup:
     return group
 
 
+def has_group(project: Project, region: str, name: str) -> bool:
+    """Tell whether there is a log group."""
+    return _live(project, region, name) is not None
+
+
 def _live(project: Project, region: str, name: str) -> LogGroup | None:
     groups = LogGroup.objects.filter(project=project, region=region, name=name)
     return groups.filter(deleted_ms=None).first()

@@ -80,6 +80,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "grid",
             "insights",
             "machine",
+            "machine-export",
             "machine-logs",
             "machine-mermaid",
             "machine-metrics",

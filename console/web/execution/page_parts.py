@@ -20,6 +20,7 @@ from console.web.execution import (
     child_counts,
     data_flow,
     folded_groups,
+    function_calls,
     iterations,
     map_progress,
     panel,
@@ -132,6 +133,7 @@ TABS = (
     ("details", "Details"),
     ("definition", "Definition"),
     ("attempts", "Retries"),
+    ("logs", "Logs"),
     ("events", "Events"),
 )
 _OLD_TABS = {"tries": "attempts"}
@@ -165,10 +167,15 @@ def panel_context(
     if tab["tab"] == "flow" and shown is not None and shown.number:
         visit = trace.visits[shown.node.id][shown.number - 1]
         flow = data_flow.data_flow_of(execution, trace, visit, shown)
+    if shown is None or shown.node.type != "Task":
+        tab["panel_tabs"] = tuple(each for each in TABS if each[0] != "logs")
+        tab["tab"] = "io" if tab["tab"] == "logs" else tab["tab"]
+    calls = function_calls.calls_of_step(execution, shown) if tab["tab"] == "logs" else None
     return {
         "panel": shown,
         "chosen": chosen,
         "flow": flow,
+        "function_calls": calls,
         "problem": problems.next_problem(trace, shown),
         "shown_iteration": iterations.shown_iteration(trace, chosen, query.get("iteration", "")),
         **tab,

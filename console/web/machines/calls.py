@@ -10,6 +10,12 @@ from django.conf import settings
 
 import engine
 from console import arns
+from console.functions.options import (
+    SHARED_PROCESS,
+    FoundFunction,
+    FunctionOptions,
+    is_function,
+)
 from console.functions_file import FunctionsFile
 from console.integrations import explain, function, permissions, targets
 from console.integrations.redaction import without_secrets
@@ -40,10 +46,10 @@ class ServiceTarget:
 
 @dataclass(frozen=True, slots=True)
 class FunctionTarget:
-    """A registered function or activity. ``where``: a URL, or a Python callable in this server.
+    """A registered function or activity. ``where``: a URL, or a Python callable.
 
-    ``sample``: it serves sample machines only. ``problem``: why a call would fail, "" if nothing is
-    known against it.
+    ``shared``: the callable runs in the server's process; ``sample``: it serves sample machines
+    only. ``problem``: why a call would fail, "" if nothing is known against it.
     """
 
     machine: str
@@ -51,6 +57,8 @@ class FunctionTarget:
     name: str
     where: str
     python: bool
+    shared: bool = False
+    options: FunctionOptions = SHARED_PROCESS
     sample: bool = False
     problem: str = ""
 
@@ -105,10 +113,10 @@ def list_functions(project: Project) -> list[FunctionTarget]:
         if machine
     ]
     return [
-        _function(machine, name, target)
+        _function(machine, name, targets.read_function(target, name, setting))
         for machine, setting in every
         for name, target in sorted(setting.items())
-        if isinstance(target, str)
+        if is_function(name, target)
     ]
 
 
@@ -126,7 +134,7 @@ def list_sample_functions(project: Project) -> list[FunctionTarget]:
     machines = StateMachine.objects.filter(project=project, role_arn__endswith=ROLE_END)
     keys = [targets.MachineKey(project.name, name) for name in _names(machines)]
     return [
-        _function("", name, target, sample=True)
+        _function("", name, FoundFunction(target, f"samples: {name}", SHARED_PROCESS))
         for name, target in sorted(settings.STEPYARD_SAMPLE_FUNCTIONS.items())
         if any(_calls_sample(key, name, project) for key in keys)
     ]
@@ -145,20 +153,22 @@ def _calls_sample(machine: targets.MachineKey, name: str, project: Project) -> b
         partition = arns.partition_of(region)
         arn = f"arn:{partition}:lambda:{region}:{project.account_id}:function:{name}"
         activity = targets.find_registered_function(name, arn, machine, sample=True)
-    return activity is not None and activity[1].startswith("samples: ")
+    return activity is not None and activity.where.startswith("samples: ")
 
 
-def _function(machine: str, name: str, target: str, *, sample: bool = False) -> FunctionTarget:
+def _function(machine: str, name: str, entry: FoundFunction) -> FunctionTarget:
     kind = next((kind for kind in _KINDS if name.startswith(kind)), "")
-    url = function.is_url(target)
+    url = function.is_url(entry.target)
     return FunctionTarget(
         machine,
         _KINDS.get(kind, "Function"),
         name.removeprefix(kind),
-        without_secrets(target) if url else target,
+        without_secrets(entry.target) if url else entry.target,
         python=not url,
-        sample=sample,
-        problem=function.find_problem(target),
+        shared=not url and function.shares_process(entry.options),
+        options=entry.options,
+        sample=entry.where.startswith("samples: "),
+        problem=function.find_problem(entry),
     )
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_safe
 
 import engine
+from console.cli.machine_formats import FORMATS
 from console.web.core.scope import scope_of
 from console.web.execution import picture_export
 from console.web.graph import mermaid
@@ -26,6 +28,24 @@ def definition_json(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer with the definition's text, exactly as it was given."""
     machine = scope_of(request).machine(machine_name)
     return _file_response(machine.definition.text, "application/json")
+
+
+@require_safe
+def machine_export(request: HttpRequest, machine_name: str, tool: str) -> HttpResponse:
+    """Answer with the definition as a file of another tool: what ``stepyard export`` prints."""
+    machine = scope_of(request).machine(machine_name)
+    if tool not in FORMATS:
+        raise Http404(f"There is no export for “{tool}”.")
+    described = {
+        "name": machine.name,
+        "type": machine.type,
+        "roleArn": machine.role_arn,
+        "definition": machine.definition.text,
+    }
+    response = _file_response(FORMATS[tool].write(described), "text/plain; charset=utf-8")
+    name = quote(f"{machine.name}.{FORMATS[tool].ending}")
+    response["Content-Disposition"] = f"attachment; filename*=UTF-8''{name}"
+    return response
 
 
 @require_safe

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 import engine
+from console.cli.machine_formats import FORMATS
 from console.integrations import mocks
 from console.samples import MACHINES, PROJECT
 from console.statuses import ExecutionStatus
@@ -20,6 +21,7 @@ from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.graph import svg
 from console.web.graph.graph_view import WHOLE, graph_view_of
 from console.web.machines import definition_source
+from console.web.machines.drift import drift_of
 from console.web.search import lists, saved_view_list, scan
 from console.web.search.filters import ExecutionFilters
 from console.web.search.list_views import render_execution_list, render_list_changes
@@ -94,6 +96,7 @@ def definition_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     scope = scope_of(request)
     machine = scope.machine(machine_name)
     context = machine_context(machine, graph_view_of(request)) | {"tab": "definition"}
+    context |= {"drift": drift_of(machine), "formats": FORMATS}
     text = definition_source.readable_text(machine.definition.text)
     picture = context["picture"]
     ids = {box.node.name: box.node.id for box in picture.boxes} if picture else {}

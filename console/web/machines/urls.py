@@ -24,6 +24,7 @@ urlpatterns = [
     path(f"{MACHINE}_new", machine_views.machine_execution_changes, name="machine-updates"),
     path(f"{MACHINE}definition/", machine_views.definition_page, name="definition"),
     path(f"{MACHINE}definition.json", export_views.definition_json, name="download"),
+    path(f"{MACHINE}export/<str:tool>", export_views.machine_export, name="machine-export"),
     path(f"{MACHINE}definition.svg", export_views.machine_svg, name="machine-svg"),
     path(f"{MACHINE}definition.mmd", export_views.machine_mermaid, name="machine-mermaid"),
     path(f"{MACHINE}grid/", insight_views.grid_page, name="grid"),

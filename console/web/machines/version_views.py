@@ -17,6 +17,7 @@ from console.web.core import form_actions
 from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, scope_of
 from console.web.machines import definition_source
+from console.web.machines.drift import drift_of
 from console.web.machines.forms import (
     AliasForm,
     DeleteAliasForm,
@@ -67,6 +68,7 @@ def _render_page(
     saves = revisions.list_revisions(machine, before=before_revision, limit=_PAGE + 1)
     context = machine_context(machine) | {
         "tab": "versions",
+        "drift": drift_of(machine),
         "revisions": saves[:_PAGE],
         "older_revisions": saves[_PAGE - 1].number if len(saves) > _PAGE else None,
         "versions": rows[:_PAGE],

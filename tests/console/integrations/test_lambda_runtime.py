@@ -18,10 +18,11 @@ from aws_lambda_powertools.utilities.idempotency import DynamoDBPersistenceLayer
 from moto import mock_aws
 
 import engine
+from console.functions import handlers
+from console.functions.runner import IMPORT_ERROR, NOT_FOUND, SYNTAX_ERROR
 from console.functions_file import FunctionsFile
-from console.integrations import function, handlers
+from console.integrations import function
 from console.integrations.outcome import Failed, Outcome, Succeeded, TaskAttempt
-from console.lambda_runtime import IMPORT_ERROR, NOT_FOUND, SYNTAX_ERROR
 from console.setting_shapes import FUNCTIONS
 from console.worker import task_delivery
 

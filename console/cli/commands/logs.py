@@ -1,0 +1,200 @@
+"""``stepyard logs``: the events of executions as lines, and what their functions print."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from console.cli.connection import ConnectionRefused, add_connection_arguments, connect
+from console.cli.output import write_error, write_line
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from console.cli.connection import Connection
+
+SUMMARY = "show the events of executions, and what their functions print"
+_LOOK_S = 0.5
+_STILL_S = 1.0
+"""What a function printed is stored a moment after its call."""
+_WRONG_USE = 2
+_RUNNING = ("RUNNING", "PENDING_REDRIVE")
+_NEWEST = 20
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Take the state machine or execution, and whether to go on."""
+    parser.add_argument("name", metavar="NAME|ARN", help="a state machine, or an execution's ARN")
+    parser.add_argument("--follow", "-f", action="store_true", help="until it ends, or Ctrl-C")
+    parser.add_argument(
+        "--last", type=int, default=1, metavar="N", help="of a state machine (default: 1)"
+    )
+    add_connection_arguments(parser)
+
+
+def run_command(options: Namespace) -> int:
+    """Show them. Return 0, 1 if the server refuses, 2 for wrong use."""
+    try:
+        connection = connect(options)
+        if ":execution:" in options.name:
+            _show_one(connection, options.name, follow=options.follow)
+        else:
+            _show_machine(connection, options)
+    except KeyboardInterrupt:
+        return 0
+    except ConnectionRefused as error:
+        write_error(str(error))
+        return _WRONG_USE
+    except (BotoCoreError, ClientError) as error:
+        write_error(str(error))
+        return 1
+    return 0
+
+
+def _show_one(connection: Connection, arn: str, *, follow: bool) -> None:
+    reader = ExecutionLog(connection, arn)
+    while True:
+        ended = reader.status() not in _RUNNING
+        reader.show()
+        if ended or not follow:
+            break
+        time.sleep(_LOOK_S)
+    if reader.is_recent():
+        time.sleep(_STILL_S)
+        reader.show()
+
+
+def _show_machine(connection: Connection, options: Namespace) -> None:
+    arn = options.name
+    if not arn.startswith("arn:"):
+        arn = connection.account.arn("states", f"stateMachine:{arn}")
+    readers: dict[str, ExecutionLog] = {}
+    newest = max(1, options.last)
+    while True:
+        page = connection.states.list_executions(stateMachineArn=arn, maxResults=newest)
+        for execution in reversed(page["executions"]):
+            found = execution["executionArn"]
+            readers.setdefault(found, ExecutionLog(connection, found))
+        for reader in list(readers.values()):
+            reader.show()
+        if not options.follow:
+            break
+        newest = max(newest, _NEWEST)
+        time.sleep(_LOOK_S)
+    if any(reader.is_recent() for reader in readers.values()):
+        time.sleep(_STILL_S)
+        for reader in readers.values():
+            reader.show()
+
+
+@dataclass(slots=True)
+class ExecutionLog:
+    """What was shown of an execution so far."""
+
+    connection: Connection
+    arn: str
+    last: int = 0
+    stream: str = ""
+    functions: set[str] = field(default_factory=set)
+    seen: set[str] = field(default_factory=set)
+    moved: float = 0.0
+
+    def status(self) -> str:
+        """Return its status."""
+        found = self.connection.states.describe_execution(executionArn=self.arn)
+        return str(found["status"])
+
+    def is_recent(self) -> bool:
+        """Tell whether lines of its functions may still come."""
+        return bool(self.functions) and time.time() - self.moved < _STILL_S * 5
+
+    def show(self) -> None:
+        """Write the lines that are new, in order of time."""
+        lines = [*self._events(), *self._printed()]
+        name = self.arn.rpartition(":")[2]
+        for at_ms, text in sorted(lines, key=lambda line: line[0]):
+            moment = datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")
+            write_line(f"{moment[:-3]}Z  {name}  {text}")
+
+    def _events(self) -> list[tuple[float, str]]:
+        request: dict[str, Any] = {"executionArn": self.arn, "reverseOrder": True}
+        fresh: list[dict[str, Any]] = []
+        while True:
+            page = self.connection.states.get_execution_history(**request)
+            fresh += [event for event in page["events"] if event["id"] > self.last]
+            if "nextToken" not in page or page["events"][-1]["id"] <= self.last + 1:
+                break
+            request["nextToken"] = page["nextToken"]
+        fresh.reverse()
+        for event in fresh:
+            self.last = max(self.last, event["id"])
+            self.functions |= _functions_of(event)
+            self.moved = max(self.moved, event["timestamp"].timestamp())
+            if event["id"] == 1:
+                self._set_stream(event["timestamp"])
+        return [(event["timestamp"].timestamp() * 1000, _event_line(event)) for event in fresh]
+
+    def _set_stream(self, started: datetime) -> None:
+        parts = self.arn.split(":")
+        self.stream = f"{started.astimezone(UTC):%Y/%m/%d}/[$LATEST]{parts[6]}/{parts[7]}"
+
+    def _printed(self) -> list[tuple[float, str]]:
+        found = []
+        for function in sorted(self.functions):
+            for event in self._log_events(function):
+                if event["eventId"] not in self.seen:
+                    self.seen.add(event["eventId"])
+                    found.append((event["timestamp"], f"{function}  {event['message']}"))
+        return found
+
+    def _log_events(self, function: str) -> list[dict[str, Any]]:
+        """Return what a function has printed for this execution; nothing if it has no log."""
+        request: dict[str, Any] = {
+            "logGroupName": f"/aws/lambda/{function}",
+            "logStreamNames": [self.stream],
+        }
+        events: list[dict[str, Any]] = []
+        logs = self.connection.client("logs")
+        while True:
+            try:
+                page = logs.filter_log_events(**request)
+            except logs.exceptions.ResourceNotFoundException:
+                return events
+            events += page["events"]
+            if "nextToken" not in page:
+                return events
+            request["nextToken"] = page["nextToken"]
+
+
+def _functions_of(event: dict[str, Any]) -> set[str]:
+    """Return the name of what an event calls, if a function may stand behind it."""
+    for key in ("lambdaFunctionScheduledEventDetails", "activityScheduledEventDetails"):
+        if key in event:
+            arn = event[key].get("resource", "").split(":")
+            return {arn[6]} if len(arn) > 6 else set()  # noqa: PLR2004 - the name in an ARN
+    details = event.get("taskScheduledEventDetails", {})
+    if details.get("resourceType") != "lambda":
+        return set()
+    try:
+        named = json.loads(details.get("parameters", "{}")).get("FunctionName", "")
+    except (ValueError, AttributeError):
+        return set()
+    parts = str(named).split(":")
+    name = parts[6] if named.startswith("arn:") and len(parts) > 6 else parts[0]  # noqa: PLR2004
+    return {name} if name else set()
+
+
+def _event_line(event: dict[str, Any]) -> str:
+    """Return type, state, and error of an event."""
+    parts = [event["type"]]
+    for details in event.values():
+        if isinstance(details, dict):
+            parts += [str(details[key]) for key in ("name", "error") if details.get(key)]
+            cause = str(details.get("cause") or "")
+            parts += [cause.splitlines()[0][:300]] if cause.strip() else []
+    return "  ".join(parts)

@@ -1,0 +1,83 @@
+"""Tell why a function that has processes of its own could not be called: its interpreter knows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from console.functions import handlers, target_check
+from console.functions.process import (
+    BAD_INTERPRETER,
+    StartError,
+    clean_environment,
+    find_interpreter,
+)
+from console.functions_file import file_stamp
+
+if TYPE_CHECKING:
+    from console.functions.options import FunctionOptions
+
+_CHECK = str(Path(target_check.__file__).resolve())
+_LIMIT_S = 20.0
+_KEPT_S = 60.0
+"""What a package brings or takes away is seen after this time, a change of the module at once."""
+_MOST = 1000
+
+
+class _Checked(NamedTuple):
+    problem: str
+    path: Path
+    stamp: tuple[int, int, int]
+    at: float
+
+
+_known: dict[tuple[str, FunctionOptions], _Checked] = {}
+_lock = threading.Lock()
+
+
+def find_problem(target: str, options: FunctionOptions) -> str:
+    """Return why ``module:callable`` could not be called, "" if nothing is known against it."""
+    try:
+        python = find_interpreter(options)
+    except StartError as error:
+        return f"{error.name}: {error}"
+    if not options.python and not options.folder:
+        return handlers.find_problem(target)
+    key = target, options
+    known = _known.get(key)
+    if (
+        known is None
+        or known.at + _KEPT_S < time.monotonic()
+        or file_stamp(known.path) != known.stamp
+    ):
+        problem, file = _ask_interpreter(python, target, options)
+        path = Path(file or python)
+        known = _Checked(problem, path, file_stamp(path), time.monotonic())
+        with _lock:
+            if len(_known) >= _MOST:
+                _known.clear()
+            _known[key] = known
+    return known.problem
+
+
+def _ask_interpreter(python: str, target: str, options: FunctionOptions) -> tuple[str, str]:
+    """Let an interpreter look for a target; return the problem and the file of the module."""
+    folders = [[options.folder] if options.folder else [], list(handlers.search_folders())]
+    try:
+        done = subprocess.run(  # noqa: S603 - the operator's interpreter, our own file
+            [python, _CHECK, target, *map(json.dumps, folders)],
+            env=clean_environment(options) | dict(options.environment),
+            cwd=options.folder or None,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_LIMIT_S,
+            check=True,
+        )
+        problem, file = json.loads(done.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        return f"{BAD_INTERPRETER}: {python} cannot run the check: {error}", ""
+    return str(problem), str(file)

@@ -1,0 +1,155 @@
+"""Import the callables that share the server's process, and import them again when they change.
+
+Theory of operation. A target is ``module:callable``. Modules are searched where Python searches
+them, then in the data folder, then in the folder the server was started in: what is the server's
+own is found first, so that no file of a project takes its place.
+
+``load_handler`` keeps what it has found. It also keeps the stamps of all source files that came in
+with an import and belong to neither Python, installed packages nor the server. If one of them has
+changed, all these modules are forgotten and imported anew by the next call: a handler sees the new
+text of its helpers, too. Calls that are under way go on with the old ones. A failed import is not
+kept.
+
+``find_problem`` tells without running anything why a call would fail: a module that ends the
+process when it is imported must not end the server while that starts.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import sysconfig
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import structlog
+from django.conf import settings
+
+from console.functions.runner import NOT_FOUND, import_handler, missing_handler
+from console.functions.target_check import find_target_problem
+from console.functions_file import file_stamp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+log = structlog.get_logger(__name__)
+
+_OWN = ("console", "engine")
+_LOOK_S = 0.2
+"""Files are looked at no more often than this."""
+_LIBRARY = tuple(
+    sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")
+)
+
+
+class _HandlerCache:
+    """The callables found so far, and the source files that they came from."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._handlers: dict[str, Callable[[Any, Any], Any]] = {}
+        self._files: dict[str, tuple[Path, tuple[int, int, int]]] = {}  # by the module's name
+        self._looked = 0.0
+
+    def load(self, target: str) -> Callable[[Any, Any], Any]:
+        """Return the callable; raise HandlerError, or what the module raises at its import."""
+        self.forget_changed()
+        found = self._handlers.get(target)
+        if found is None:
+            with self._lock:
+                found = self._handlers[target] = self._import(target)
+        return found
+
+    def forget_changed(self) -> None:
+        """Forget all modules that were imported for handlers, if the file of one has changed."""
+        now = time.monotonic()
+        if now - self._looked < _LOOK_S:
+            return
+        with self._lock:
+            self._looked = now
+            changed = [
+                name for name, (path, stamp) in self._files.items() if file_stamp(path) != stamp
+            ]
+            if changed:
+                log.info("modules of functions are imported again", changed=changed)
+                self._forget()
+
+    def _forget(self) -> None:
+        for name, (path, _) in self._files.items():
+            sys.modules.pop(name, None)
+            # Python takes the compiled file for good if the source has the second and the size of
+            # before: two edits within a second would be one.
+            with suppress(OSError, NotImplementedError):
+                Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
+        self._files.clear()
+        self._handlers.clear()
+
+    def _import(self, target: str) -> Callable[[Any, Any], Any]:
+        add_search_folders()
+        importlib.invalidate_caches()
+        before = set(sys.modules)
+        try:
+            return import_handler(target)
+        finally:
+            self._watch(before)
+
+    def _watch(self, before: set[str]) -> None:
+        for name in set(sys.modules) - before:
+            path = _own_source(name, sys.modules.get(name))
+            if path is not None:
+                self._files[name] = path, file_stamp(path)
+
+
+def _own_source(name: str, module: ModuleType | None) -> Path | None:
+    """Return the source file of a module that somebody edits, None for all others."""
+    file = getattr(module, "__file__", None)
+    if (
+        not isinstance(file, str)
+        or not file.endswith(".py")
+        or name.split(".", maxsplit=1)[0] in _OWN
+    ):
+        return None
+    path = Path(file)
+    installed = "site-packages" in path.parts or file.startswith(_LIBRARY)
+    return None if installed else path
+
+
+_cache = _HandlerCache()
+
+
+def load_handler(target: str) -> Callable[[Any, Any], Any]:
+    """Return the callable of ``module:callable``.
+
+    Raise HandlerError, or whatever the module raises while it is imported.
+    """
+    return _cache.load(target)
+
+
+def search_folders() -> tuple[str, str]:
+    """Return where modules are searched beside Python's own path."""
+    return str(settings.DATA_DIR.resolve()), str(Path.cwd())
+
+
+def add_search_folders() -> None:
+    """Let Python find modules in the data folder and in the current one, behind all others."""
+    sys.path += [folder for folder in search_folders() if folder not in sys.path]
+
+
+def find_problem(target: str) -> str:
+    """Return why ``module:callable`` could not be called here, "" if nothing is known against it.
+
+    Nothing is imported or run.
+    """
+    name, _, attribute = target.partition(":")
+    add_search_folders()
+    _cache.forget_changed()
+    loaded = sys.modules.get(name)
+    if loaded is not None:
+        known = hasattr(loaded, attribute.split(".")[0])
+        return "" if known else f"{NOT_FOUND}: {missing_handler(attribute, name)}"
+    return find_target_problem(target)[0]

@@ -1,0 +1,488 @@
+"""Run a function as the Python runtime of Lambda does, in a process that belongs to it alone.
+
+This file is started by any Python from 3.9 on, so it imports the standard library only. The server
+imports it, too: for functions that share its process, and for those of the pytest plugin.
+
+Theory of operation. The server writes requests to stdin and reads answers from stdout; what the
+function prints, by whatever means, goes to stderr. Before anything of the function's is imported,
+both pipes get other numbers that no child inherits, stdin becomes empty, and stdout becomes stderr:
+
+    server                                     this process
+    setup: target, folders, memory  ------->   imports the module
+               <-----------------------------  ready: how long that took, or its error
+    call: context, event            ------->   calls the function
+               <--- what is printed, a mark -
+               <-----------------------------  the result or the error, source files, memory
+
+A frame is two lengths of four bytes, a JSON object, and a text. The mark stands behind the output
+of a call, because two pipes have no common order. A thread reads the requests. When the pipe ends,
+the server has gone, also by kill -9: then this process ends at once, with all that it has started.
+"""
+
+from __future__ import annotations
+
+import decimal
+import importlib
+import importlib.util
+import json
+import logging
+import math
+import os
+import signal
+import struct
+import sys
+import threading
+import time
+import traceback
+import uuid
+from collections import deque
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any, BinaryIO
+
+IMPORT_ERROR = "Runtime.ImportModuleError"
+SYNTAX_ERROR = "Runtime.UserCodeSyntaxError"
+NOT_FOUND = "Runtime.HandlerNotFound"
+MARSHAL_ERROR = "Runtime.MarshalError"
+EXIT_ERROR = "Runtime.ExitError"
+TOO_LARGE = "Function.ResponseSizeTooLarge"
+MAX_RESPONSE = 6 * 1024 * 1024 + 100
+"""AWS: the largest answer of a synchronous invocation, in bytes."""
+DEFAULT_MEMORY_MB = "128"
+"""Lambda's default, which nothing is held to unless it is registered."""
+LENGTHS = struct.Struct(">II")
+MARK = "\0end of {}\0\n"
+"""What stands behind the output of a call, with the id of its request."""
+_MEASURE_S = 0.05
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_LOG_FORMAT = "[%(levelname)s]\t%(asctime)s.%(msecs)03dZ\t%(aws_request_id)s\t%(message)s"
+_LOG_TIME = "%Y-%m-%dT%H:%M:%S"
+
+
+class CognitoIdentity:
+    """Who calls, for mobile clients: nobody here."""
+
+    cognito_identity_id = None
+    cognito_identity_pool_id = None
+
+
+class LambdaContext:
+    """The second argument of a handler: Lambda's names and types, and ``idempotency_key``.
+
+    ``deadline_ms``: when the time of the function is over, in epoch milliseconds.
+    """
+
+    def __init__(
+        self,
+        function_name: str,
+        invoked_function_arn: str,
+        aws_request_id: str,
+        idempotency_key: str,
+        deadline_ms: int,
+        memory_limit_in_mb: str = DEFAULT_MEMORY_MB,
+        log_group_name: str = "",
+        log_stream_name: str = "",
+    ) -> None:
+        self.function_name = function_name
+        self.function_version = "$LATEST"
+        self.invoked_function_arn = invoked_function_arn
+        self.aws_request_id = aws_request_id
+        self.idempotency_key = idempotency_key
+        self.deadline_ms = deadline_ms
+        self.memory_limit_in_mb = memory_limit_in_mb
+        self.log_group_name = log_group_name
+        self.log_stream_name = log_stream_name
+        self.client_context = None
+        self.tenant_id = None
+        self.identity = CognitoIdentity()
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Return how many milliseconds are left, 0 if none is."""
+        return max(0, self.deadline_ms - int(time.time() * 1000))
+
+    def log(self, message: object) -> None:
+        """Write to stdout, as it is."""
+        sys.stdout.write(str(message))
+
+
+class HandlerError(Exception):
+    """A callable cannot be called. ``name``: of the error, as Lambda's runtime has it."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+
+class InvocationError(Exception):
+    """An invocation failed. ``name``: of the error; ``cause``: the report of Lambda's runtime."""
+
+    def __init__(
+        self, name: str, message: str, request: str, stack_trace: list[str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.name, self.message, self.stack_trace = name, message, stack_trace or []
+        report = {
+            "errorMessage": message,
+            "errorType": name,
+            "requestId": request,
+            "stackTrace": self.stack_trace,
+        }
+        self.cause = json.dumps(report, ensure_ascii=False, separators=(",", ":"))
+
+
+def invoke_handler(
+    load: Callable[[], Callable[[Any, Any], Any]], event: Any, context: LambdaContext
+) -> str:
+    """Load a handler, call it with an event, and return its result as JSON text.
+
+    Raise InvocationError; a handler's SystemExit passes.
+    """
+    request = context.aws_request_id
+    try:
+        result = load()(event, context)
+    except HandlerError as error:
+        raise InvocationError(error.name, str(error), request) from error
+    except Exception as error:
+        stack = _stack_trace(error)
+        raise InvocationError(type(error).__name__, str(error), request, stack) from error
+    return _response(result, request)
+
+
+def import_handler(target: str) -> Callable[[Any, Any], Any]:
+    """Import the callable of ``module:callable``; raise HandlerError, or what the module raises."""
+    name, _, attribute = target.partition(":")
+    try:
+        found: Any = importlib.import_module(name)
+    except ImportError as error:
+        raise HandlerError(IMPORT_ERROR, f"Unable to import module '{name}': {error}") from error
+    except SyntaxError as error:
+        raise HandlerError(SYNTAX_ERROR, f"Syntax error in module '{name}': {error}") from error
+    try:
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except AttributeError:
+        raise HandlerError(NOT_FOUND, missing_handler(attribute, name)) from None
+    handler: Callable[[Any, Any], Any] = found
+    return handler
+
+
+def missing_handler(attribute: str, module: str) -> str:
+    """Return the message of Lambda for a name that a module does not have."""
+    return f"Handler '{attribute}' missing on module '{module}'"
+
+
+# -- what a handler returns ------------------------------------------------------------------------
+
+
+def encode_result(value: Any) -> str:
+    """Return the JSON text that awslambdaric writes.
+
+    A Decimal has all its digits, a named tuple is an object, bytes within it are UTF-8 texts.
+    """
+    marker = uuid.uuid4().hex
+    numbers: list[str] = []
+    plain = _plain(value, marker, numbers)
+    text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
+    for index, number in enumerate(numbers):
+        text = text.replace(f'"{marker}-{index}-"', number, 1)
+    return text
+
+
+def _plain(value: Any, marker: str, numbers: list[str]) -> Any:
+    """Return a value as json writes it; a Decimal is a text that its digits replace later."""
+    if isinstance(value, (str, int, float)) or value is None:
+        return value
+    if isinstance(value, decimal.Decimal):
+        numbers.append("NaN" if value.is_nan() else str(value))
+        return f"{marker}-{len(numbers) - 1}-"
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, dict):
+        return {
+            _member_name(name): _plain(member, marker, numbers) for name, member in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [_plain(item, marker, numbers) for item in value]
+    return value  # which json refuses, with the name of its class
+
+
+def _member_name(name: Any) -> Any:
+    return name.decode() if isinstance(name, bytes) else name
+
+
+def _response(result: Any, request: str) -> str:
+    """Return what a handler returned, as JSON text: bytes are sent as they are."""
+    try:
+        text = result.decode() if isinstance(result, bytes) else encode_result(result)
+        size = len(text.encode())  # a lone surrogate has no bytes
+    except Exception as error:
+        said = f"Unable to marshal response: {error}"
+        raise InvocationError(MARSHAL_ERROR, said, request) from error
+    if size > MAX_RESPONSE:
+        said = f"Response payload size ({size} bytes) exceeded maximum allowed payload size "
+        raise InvocationError(TOO_LARGE, f"{said}({MAX_RESPONSE} bytes).", request)
+    return text
+
+
+def _stack_trace(error: BaseException) -> list[str]:
+    """Return the frames of the function's own code: not the runtime's, nor those of an import."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame.filename.startswith(_HERE) or "importlib" in frame.filename for frame in frames]
+    first = own.index(False) if False in own else len(frames)
+    return [
+        f'  File "{os.path.basename(frame.filename)}", line {frame.lineno}, '
+        f"in {frame.name}\n    {frame.line}\n"
+        for frame in frames[first:]
+        if "importlib" not in frame.filename
+    ]
+
+
+# -- the process -----------------------------------------------------------------------------------
+
+
+class FunctionRunner:
+    """The life of the process: setup, then one call after the other until the pipe ends."""
+
+    def __init__(self, requests: BinaryIO, answers: int) -> None:
+        self._requests = requests
+        self._answers = answers
+        self._frames: deque[tuple[dict[str, Any], bytes]] = deque()
+        self._ready = threading.Semaphore(0)
+        self._handler: Callable[[Any, Any], Any] | None = None
+        self._known_modules = 0
+        self._reported: set[str] = set()
+        self._measured_at, self._memory_mb = -math.inf, 0
+
+    def run(self) -> None:
+        """Answer requests for good."""
+        threading.Thread(target=self._listen, daemon=True).start()
+        setup, _ = self._next()
+        self._set_up(setup)
+        while True:
+            header, event = self._next()
+            self._call(header, event)
+
+    def _listen(self) -> None:
+        try:
+            while True:
+                self._frames.append(read_frame(self._requests))
+                self._ready.release()
+        finally:
+            _end_group()
+
+    def _next(self) -> tuple[dict[str, Any], bytes]:
+        self._ready.acquire()
+        return self._frames.popleft()
+
+    def _set_up(self, setup: dict[str, Any]) -> None:
+        sys.path[:0] = [folder for folder in setup["first"] if folder not in sys.path]
+        sys.path += [folder for folder in setup["last"] if folder not in sys.path]
+        _limit_memory(setup["memory_mb"])
+        begun = time.perf_counter()
+        failure: dict[str, Any] = {}
+        try:
+            self._handler = import_handler(setup["target"])
+        except HandlerError as error:
+            failure = {"error": error.name, "message": str(error), "stack": []}
+        except SystemExit as error:
+            _leave(error)
+        except Exception as error:  # noqa: BLE001 - whatever the module raises is its caller's
+            name, message = type(error).__name__, str(error)
+            failure = {"error": name, "message": message, "stack": _stack_trace(error)}
+        took = (time.perf_counter() - begun) * 1000
+        if failure:
+            _print_error(failure["error"], failure["message"], failure["stack"])
+        self._answer(setup["request"], {**failure, "init_ms": took}, "")
+
+    def _call(self, header: dict[str, Any], event: bytes) -> None:
+        context = LambdaContext(**header["context"])
+        request = context.aws_request_id
+        os.environ["_X_AMZN_TRACE_ID"] = header["trace"]
+        _RequestFilter.request = request
+        begun = time.perf_counter()
+        outcome: dict[str, Any] = {}
+        try:
+            text = invoke_handler(self._load, json.loads(event), context)
+        except InvocationError as error:
+            outcome, text = {"error": error.name}, error.cause
+            _print_error(error.name, error.message, error.stack_trace)
+        except SystemExit as error:
+            _leave(error)
+        outcome["ms"] = (time.perf_counter() - begun) * 1000
+        self._answer(request, outcome, text)
+
+    def _load(self) -> Callable[[Any, Any], Any]:
+        if self._handler is None:
+            raise HandlerError(NOT_FOUND, "the function was not imported")
+        return self._handler
+
+    def _answer(self, request: str, header: dict[str, Any], text: str) -> None:
+        _flush()
+        if len(sys.modules) != self._known_modules:
+            self._known_modules = len(sys.modules)
+            header["files"] = list(self._new_files())
+        now = time.monotonic()
+        if now - self._measured_at > _MEASURE_S:
+            self._measured_at, self._memory_mb = now, _used_memory_mb()
+        header["memory_mb"] = self._memory_mb
+        try:
+            os.write(2, MARK.format(request).encode())
+        except OSError:  # the function has closed it
+            header["closed"] = True
+        write_frame(self._answers, header, text.encode("utf-8", "replace"))
+
+    def _new_files(self) -> Iterable[tuple[str, str, int, int, int]]:
+        """Yield the source files that came in, compiled file and stamp with each."""
+        for module in list(sys.modules.values()):
+            path = getattr(module, "__file__", None)
+            if not isinstance(path, str) or not path.endswith(".py") or path in self._reported:
+                continue
+            self._reported.add(path)
+            if _is_installed(path):
+                continue
+            try:
+                found = os.stat(path)
+            except OSError:
+                continue
+            cached = importlib.util.cache_from_source(path)
+            yield path, cached, found.st_mtime_ns, found.st_size, found.st_ino
+
+
+class _RequestFilter(logging.Filter):
+    """Gives each line of the log the id of the request."""
+
+    request = ""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.aws_request_id = self.request
+        return True
+
+
+def read_frame(pipe: BinaryIO) -> tuple[dict[str, Any], bytes]:
+    """Return the next frame's object and text; raise EOFError at the pipe's end."""
+    header, length = LENGTHS.unpack(_exactly(pipe, LENGTHS.size))
+    return json.loads(_exactly(pipe, header)), _exactly(pipe, length)
+
+
+def write_frame(pipe: int, header: dict[str, Any], text: bytes) -> None:
+    """Write a frame to a pipe; raise OSError if nobody reads it."""
+    head = json.dumps(header).encode()
+    data = memoryview(LENGTHS.pack(len(head), len(text)) + head + text)
+    while data:
+        data = data[os.write(pipe, data) :]
+
+
+def _exactly(pipe: BinaryIO, length: int) -> bytes:
+    data = pipe.read(length)
+    if len(data) < length:
+        raise EOFError
+    return data
+
+
+def _is_installed(path: str) -> bool:
+    """Tell whether a file is Python's, a package's, or this one: nobody edits those."""
+    library = os.path.dirname(os.__file__)
+    return path.startswith((library, _HERE)) or "site-packages" in path
+
+
+def _limit_memory(memory_mb: int) -> None:
+    """Let the process take so much memory more than it has now, where the platform can."""
+    if not memory_mb:
+        return
+    try:
+        import resource
+
+        with open("/proc/self/statm", encoding="ascii") as file:
+            mapped = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        resource.setrlimit(resource.RLIMIT_AS, (mapped + memory_mb * 1024 * 1024,) * 2)
+    except (ImportError, OSError, ValueError):
+        return
+
+
+def _used_memory_mb() -> int:
+    """Return the most memory that the process has had, 0 where that is not known."""
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+            for line in file:
+                if line.startswith("VmHWM:"):
+                    return math.ceil(int(line.split()[1]) / 1024)
+    except (OSError, ValueError):
+        pass  # no Linux: getrusage, which on Linux also counts what the server has had
+    try:
+        import resource
+    except ImportError:
+        return 0
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return math.ceil(used / (1024 * 1024 if sys.platform == "darwin" else 1024))
+
+
+def _print_error(name: str, message: str, stack_trace: list[str]) -> None:
+    """Write an error to the output as Lambda's runtime does."""
+    trace = "".join(["Traceback (most recent call last):\n", *stack_trace]) if stack_trace else ""
+    try:
+        sys.stdout.write(f"[ERROR] {name}: {message}\n{trace}")
+    except (OSError, ValueError, AttributeError):  # the function has closed or replaced it
+        return
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):  # the function has closed or replaced it
+            continue
+
+
+def _leave(error: SystemExit) -> None:
+    """End the process as the function wants it, without waiting for its threads."""
+    code = error.code
+    if code is not None and not isinstance(code, int):
+        sys.stderr.write(f"{code}\n")
+        code = 1
+    _flush()
+    os._exit((code or 0) & 0xFF)
+
+
+def _end_group() -> None:
+    """End this process and whatever it has started: the server does not read any more."""
+    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(0)
+
+
+def _take_pipes() -> tuple[BinaryIO, int]:
+    """Return the pipes of the server under numbers that no child of the function inherits."""
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return requests, answers
+
+
+def _log_as_lambda() -> None:
+    """Give the root logger the handler and the format that Lambda's runtime gives it."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)  # type: ignore[union-attr]
+    handler = logging.StreamHandler(sys.stdout)
+    formatter = logging.Formatter(_LOG_FORMAT, _LOG_TIME)
+    formatter.converter = time.gmtime
+    handler.setFormatter(formatter)
+    handler.addFilter(_RequestFilter())
+    logging.getLogger().addHandler(handler)
+
+
+def main() -> None:
+    """Serve the process that started this one."""
+    sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder or ".") != _HERE]
+    pipes = _take_pipes()
+    _log_as_lambda()
+    FunctionRunner(*pipes).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""Tell without running anything why a target could not be called.
+
+A module that ends the process when it is imported must not end the server while that starts, so the
+source is read, and what it imports at its top is looked for. This file is run by the interpreter of
+a function, too, which knows its packages: it imports the standard library only, of Python 3.9.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import json
+import sys
+from functools import lru_cache
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from importlib.machinery import ModuleSpec
+
+_IMPORT_ERROR = "Runtime.ImportModuleError"
+_SYNTAX_ERROR = "Runtime.UserCodeSyntaxError"
+_NOT_FOUND = "Runtime.HandlerNotFound"
+
+
+def find_target_problem(target: str) -> tuple[str, str]:
+    """Return why ``module:callable`` could not be called, "" if nothing is known; and its file."""
+    name, _, attribute = target.partition(":")
+    importlib.invalidate_caches()
+    try:
+        spec = _find_module(name)
+    except ModuleNotFoundError as error:
+        return f"{_IMPORT_ERROR}: Unable to import module '{name}': {error}", ""
+    if spec is None or not spec.has_location or not str(spec.origin).endswith(".py"):
+        return "", ""
+    path = Path(str(spec.origin))
+    return _problem_of_source(path, name, attribute.split(".")[0]), str(path)
+
+
+def _find_module(name: str) -> ModuleSpec | None:
+    """Return where a module is, None if only its import can tell; import none.
+
+    Raise ModuleNotFoundError.
+    """
+    parts = name.split(".")
+    spec = _find_top(parts[0])
+    for end in range(2, len(parts) + 1):
+        prefix = ".".join(parts[:end])
+        try:
+            folders = None if spec is None else spec.submodule_search_locations
+            spec = PathFinder.find_spec(prefix, None if folders is None else list(folders))
+        except KeyError:  # a namespace package within another is found by importing that
+            return None
+        if folders is None or spec is None:
+            raise ModuleNotFoundError(f"No module named '{prefix}'")
+    return spec
+
+
+def _find_top(name: str) -> ModuleSpec | None:
+    try:
+        found = importlib.util.find_spec(name)
+    except ValueError:  # a module without a spec, as __main__ is
+        return None
+    if found is None:
+        raise ModuleNotFoundError(f"No module named '{name}'")
+    return found
+
+
+def _problem_of_source(path: Path, module: str, name: str) -> str:
+    bound, wanted, problem = _read_source(path, _stamp(path))
+    if problem:
+        return f"{_SYNTAX_ERROR}: Syntax error in module '{module}': {problem}"
+    for other in wanted:
+        try:
+            _find_top(other)
+        except ModuleNotFoundError as error:
+            return f"{_IMPORT_ERROR}: Unable to import module '{module}': {error}"
+    if bound is None or name in bound:
+        return ""
+    return f"{_NOT_FOUND}: Handler '{name}' missing on module '{module}'"
+
+
+@lru_cache(maxsize=512)
+def _read_source(
+    path: Path, stamp: tuple[int, int, int]
+) -> tuple[frozenset[str] | None, tuple[str, ...], str]:
+    """Return the names a source binds (None: any), what it imports at once, and its error."""
+    del stamp  # part of the key: another text is another answer
+    try:
+        source = path.read_bytes()
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError) as error:
+        return None, (), str(error)
+    bound = frozenset(_bound(tree))
+    open_ended = "*" in bound or "__getattr__" in bound
+    # a module that changes the path may find what is not found here
+    imported = () if b"sys.path" in source else tuple(_imported(tree))
+    return None if open_ended else bound, imported, ""
+
+
+def _bound(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.alias):
+            yield node.asname or node.name.split(".")[0]
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    """Yield the packages that a module imports in any case, whatever it tries and tests."""
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.split(".")[0]
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    found = path.stat()
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def main() -> None:
+    """Print the problem of a target and its file. Arguments: target, folders first and last."""
+    target, first, last = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
+    own = Path(__file__).resolve().parent
+    kept = [folder for folder in sys.path if Path(folder).resolve() != own]
+    sys.path[:] = [*first, *kept, *last]
+    json.dump(find_target_problem(target), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""Read the log groups of functions: what calls have printed, as lines with Lambda's around them.
+
+A group ``/aws/lambda/NAME`` has a stream for each execution,
+``YYYY/MM/DD/[$LATEST]MACHINE/EXECUTION``: a reader of Step Functions asks for those lines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from django.db.models import Q
+
+from console.functions.report import end_lines, start_line
+from console.models import FunctionLog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from django.db.models import QuerySet
+
+    from console.models import Execution, Project
+
+    MaskOutput = Callable[[FunctionLog], str]
+
+GROUP = "/aws/lambda/"
+_MOST_BYTES = 1024 * 1024
+_ROWS = 200
+_STATES_AT = 5  # arn:aws:states:REGION:ACCOUNT:kind:MACHINE:NAME
+
+FunctionCursor = tuple[int, int, int]
+"""Start of a call, key of its row, and how many of its lines were read."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionLine:
+    """A line of a function's log."""
+
+    row: FunctionLog
+    number: int
+    at_ms: int
+    text: str
+
+    @property
+    def event_id(self) -> str:
+        """Return what tells this line from every other."""
+        return f"{self.at_ms:014d}{self.row.pk:020d}{self.number:08d}"
+
+    @property
+    def cursor(self) -> FunctionCursor:
+        """Return where the next line is."""
+        return self.row.started_ms, self.row.pk, self.number + 1
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionLogQuery:
+    """Which lines. ``streams``: names, none for all; ``since``, ``until``: epoch ms, inclusive."""
+
+    project: Project
+    region: str
+    function: str
+    streams: Sequence[str] = ()
+    prefix: str = ""
+    since: int | None = None
+    until: int | None = None
+
+
+def stream_of(execution: Execution) -> str:
+    """Return the name of an execution's stream in the group of each function that it calls."""
+    day = datetime.fromtimestamp(execution.start_ms // 1000, UTC).strftime("%Y/%m/%d")
+    machine = execution.arn.split(":")[_STATES_AT + 1]
+    return f"{day}/[$LATEST]{machine}/{execution.name}"
+
+
+def has_logs(project: Project, region: str, function: str) -> bool:
+    """Tell whether a function has printed anything that is still there."""
+    return _rows(FunctionLogQuery(project, region, function)).exists()
+
+
+def function_lines(
+    query: FunctionLogQuery, masks: MaskOutput, after: FunctionCursor | None
+) -> Iterator[FunctionLine]:
+    """Yield the lines of a function's log from a cursor on, in order of the calls."""
+    started, key, begun = after or (-1, -1, 0)
+    rows = _rows(query).order_by("started_ms", "pk").select_related("execution__project")
+    while True:
+        beyond = Q(started_ms__gt=started) | Q(started_ms=started, pk__gte=key)
+        page = list(rows.filter(beyond)[:_ROWS])
+        for row in page:
+            lines = _lines(row, masks(row)) if _is_wanted(query, row) else ()
+            yield from (line for line in lines if line.number >= begun or row.pk != key)
+        if len(page) < _ROWS:
+            return
+        started, key, begun = page[-1].started_ms, page[-1].pk + 1, 0
+
+
+def fitting(lines: Iterator[FunctionLine], limit: int) -> tuple[list[FunctionLine], bool]:
+    """Return the first lines that an answer has room for, and whether there may be more."""
+    kept: list[FunctionLine] = []
+    size = 0
+    for line in lines:
+        size += len(line.text.encode()) + 26
+        if kept and (size > _MOST_BYTES or len(kept) >= limit):
+            return kept, True
+        kept.append(line)
+    return kept, False
+
+
+def _rows(query: FunctionLogQuery) -> QuerySet[FunctionLog]:
+    rows = FunctionLog.objects.filter(
+        function=query.function,
+        execution__project=query.project,
+        execution__arn__contains=f":states:{query.region}:",
+    )
+    if query.since is not None:
+        # a call lasts fifteen minutes at most: its last lines may be in the range
+        rows = rows.filter(started_ms__gte=query.since - 900_000)
+    if query.until is not None:
+        rows = rows.filter(started_ms__lte=query.until)
+    if query.streams:
+        names = {stream.rpartition("/")[2] for stream in query.streams}
+        rows = rows.filter(execution__name__in=names)
+    return rows
+
+
+def _is_wanted(query: FunctionLogQuery, row: FunctionLog) -> bool:
+    stream = stream_of(row.execution)
+    return stream.startswith(query.prefix) and (not query.streams or stream in query.streams)
+
+
+def _lines(row: FunctionLog, output: str) -> Iterator[FunctionLine]:
+    ended_ms = row.started_ms + int(row.duration_ms)
+    texts = [(row.started_ms, start_line(row))]
+    texts += [(row.started_ms, line) for line in output.rstrip("\n").split("\n") if line]
+    texts += [(ended_ms, line) for line in end_lines(row)]
+    for number, (at_ms, text) in enumerate(texts):
+        yield FunctionLine(row, number, at_ms, text)

@@ -1,0 +1,43 @@
+"""Store what functions have printed, for a while."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from console import clock
+from console.models import Execution, FunctionLog
+from console.store.db.writer import write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+KEPT_MS = 7 * 24 * 3600 * 1000
+_AT_ONCE = 500
+
+
+def insert_logs(logs: Sequence[FunctionLog]) -> None:
+    """Insert rows in one transaction, but those of executions that are gone."""
+
+    def store() -> None:
+        numbers = {log.execution_id for log in logs}
+        there = set(Execution.objects.filter(pk__in=numbers).values_list("pk", flat=True))
+        FunctionLog.objects.bulk_create([log for log in logs if log.execution_id in there])
+
+    write(store)
+
+
+def remove_old_logs() -> None:
+    """Remove what is older than a week."""
+    old = FunctionLog.objects.filter(started_ms__lt=clock.now_ms() - KEPT_MS)
+    while numbers := list(old.values_list("pk", flat=True)[:_AT_ONCE]):
+        _remove(numbers)
+
+
+def _remove(numbers: list[int]) -> None:
+    write(lambda: FunctionLog.objects.filter(pk__in=numbers).delete())
+
+
+def logs_of_tasks(execution_id: int, tasks: Iterable[int]) -> list[FunctionLog]:
+    """Return the logs of some tasks of an execution, the oldest first."""
+    rows = FunctionLog.objects.filter(execution_id=execution_id, task__in=list(tasks))
+    return list(rows.order_by("started_ms", "pk"))

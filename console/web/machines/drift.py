@@ -1,0 +1,52 @@
+"""Compare a state machine with what ``stepyard deploy`` brought last."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from console.models import MachineRevision, Tag
+
+if TYPE_CHECKING:
+    from console.models import StateMachine
+
+DEPLOYED = "stepyard:deployed"
+"""Key of the tag with the SHA-256 of the text that was deployed last."""
+_MOST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """Whether a machine has another definition than the one that was deployed.
+
+    ``deployed``: the revision with that one, None if it was not kept; ``later``: the saves after
+    it, newest first.
+    """
+
+    changed: bool
+    deployed: MachineRevision | None
+    later: list[MachineRevision]
+
+
+def drift_of(machine: StateMachine) -> Drift | None:
+    """Return how a machine differs from what was deployed, None if nothing ever was."""
+    tag = Tag.objects.filter(arn=machine.arn, key=DEPLOYED).first()
+    if tag is None:
+        return None
+    rows = MachineRevision.objects.filter(state_machine=machine).select_related("definition")
+    deployed = rows.filter(definition_id=tag.value).order_by("-number").first()
+    if machine.definition_id == tag.value or _is_same(machine, deployed):
+        return Drift(changed=False, deployed=deployed, later=[])
+    after = rows.filter(number__gt=deployed.number) if deployed else rows
+    return Drift(changed=True, deployed=deployed, later=list(after.order_by("-number")[:_MOST]))
+
+
+def _is_same(machine: StateMachine, deployed: MachineRevision | None) -> bool:
+    """Tell whether two texts are the same JSON."""
+    if deployed is None:
+        return False
+    try:
+        return bool(json.loads(machine.definition.text) == json.loads(deployed.definition.text))
+    except (ValueError, RecursionError):
+        return False
