@@ -42,7 +42,7 @@ COMMON = {
 }
 """Code -> what it is about. AWS's "Common Errors" name them for every operation."""
 TRANSLATED = "console.awsapi.paging raises it; the operation answers its service's own code"
-NO_CODE = "the model of the alarm actions names no code for a bad value; the other actions have this"
+NO_CODE = "the model of the alarm actions names no code for a bad value; others have this one"
 SAME_AS_STATISTICS = "GetMetricStatistics has it for the same mistake; GetMetricData has no code"
 EXCUSED: dict[tuple[str, str], str] = {
     ("CreateStateMachine", "ServiceQuotaExceededException"): "a new machine has no version yet",
