@@ -152,7 +152,7 @@ def server(
 
 
 @pytest.fixture(scope="module")
-def sfn(server: Server) -> Iterator[Any]:
+def sfn(server: Server) -> Any:
     """A client that is made as the samples make it; key and region are in its environment."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(server.data / "credentials"))
@@ -162,7 +162,7 @@ def sfn(server: Server) -> Iterator[Any]:
             name="Feedback", definition=json.dumps(MACHINE), roleArn=ROLE
         )
         assert made["stateMachineArn"].split(":")[4] == ACCOUNT
-        yield client
+    return client  # other clients of the test have keys of their own
 
 
 def run(sfn: Any, case: str, data: Any) -> list[dict[str, Any]]:

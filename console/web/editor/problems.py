@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import engine
+
+_PLACE = r"\[Source: .*?; line: (\d+), column: \d+\]"
+_BEGINS = re.compile(rf" starting at {_PLACE}| \(start marker at {_PLACE}\)", re.DOTALL)
+"""Where an object or array begins that is not closed, as AWS's parser says it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,8 @@ def problems_in(text: str, type: str = engine.MachineType.STANDARD) -> list[Prob
 
 def _short_message(diagnostic: engine.Diagnostic) -> str:
     """Return a message without the definition, which AWS's parser repeats in its own."""
-    return diagnostic.message.partition("\n at [Source:")[0]
+    message = _BEGINS.sub(lambda place: f" at line {place[1] or place[2]}", diagnostic.message)
+    return message.partition("\n at [Source:")[0]
 
 
 def _short_location(diagnostic: engine.Diagnostic) -> str:

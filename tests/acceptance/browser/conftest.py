@@ -89,8 +89,9 @@ class Watch:
             self.faults.append(f"console: {message.text}")
 
     def _response(self, response: Any) -> None:
-        # A refused form answers 422 with the form; a missing page is somebody's own test.
-        if response.status >= 400 and response.status not in (404, 422):
+        # A refused form answers 422 with the form, a link that was used 410; a missing page is
+        # somebody's own test.
+        if response.status >= 400 and response.status not in (404, 410, 422):
             self.faults.append(f"{response.status} {response.url}")
 
 

@@ -234,7 +234,9 @@ def test_problems_stand_in_the_gutter_in_short_words(page: Page) -> None:
     """A mistake in the JSON names its place, not the whole definition."""
     page.goto("/machines/new/?fresh=1")
     type_definition(page, BUILT.replace('"Retry": [', '"Retry": '))
-    expect(page.locator(".problem").first).to_contain_text("Unexpected character")
+    expect(page.locator(".problem").first).to_contain_text(
+        "Unexpected close marker ']': expected '}' (for Object at line 17)"
+    )
     expect(page.locator(".problem").first).not_to_contain_text("StartAt")
     page.locator(".problem").first.click()
     expect(page.locator(".editor .ace_gutter-cell.ace_error")).to_have_count(1)

@@ -77,6 +77,27 @@ def test_yaml_is_read_as_it_is_deployed() -> None:
     assert json.loads(json_of_yaml(YAML) or "") == AS_JSON
 
 
+# -- wrong JSON ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (
+            '{\n "States": {\n  "A": [1}\n}',
+            "Unexpected close marker '}': expected ']' (for Array at line 3)",
+        ),
+        ('{\n "States": {', "expected close marker for Object at line 2"),
+    ],
+)
+def test_wrong_json_is_said_without_the_text(client: Client, wrong: str, said: str) -> None:
+    """AWS's parser repeats the definition in its message; the list has the line instead."""
+    shown = text(client.post("/machines/new/_check", {"text": wrong}))
+    problem = shown.partition('class="problem')[2].partition("<small>")[0]
+    assert said in problem
+    assert "Source" not in problem
+
+
 # -- tags of a new machine -------------------------------------------------------------------------
 
 
