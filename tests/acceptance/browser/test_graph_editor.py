@@ -235,7 +235,7 @@ def test_problems_stand_in_the_gutter_in_short_words(page: Page) -> None:
     page.goto("/machines/new/?fresh=1")
     type_definition(page, BUILT.replace('"Retry": [', '"Retry": '))
     expect(page.locator(".problem").first).to_contain_text(
-        "Unexpected close marker ']': expected '}' (for Object at line 17)"
+        "Unexpected close marker ']': expected '}' (for Object at line 37)"
     )
     expect(page.locator(".problem").first).not_to_contain_text("StartAt")
     page.locator(".problem").first.click()
