@@ -71,6 +71,8 @@ class Parent:
 _AHEAD_S = 0.02
 _AHEAD_STATES = 500
 """So far a start goes on SQLite: in the event loop, which answers nobody else meanwhile."""
+_LONG = ("JSONata", "..")
+"""What a definition has that may take a second in one state: expressions, and paths as ``$..x``."""
 
 
 # -- the request ----------------------------------------------------------------------------------
@@ -264,8 +266,8 @@ def prepare_start(
     """Make event 1 and, ``ahead``, go on for a moment; outside any transaction.
 
     ``sync``: it is started by StartSyncExecution; ``timeout_s``: its limit, instead of the
-    machine's; ``replay``: where it begins instead of at the start. JSONata may take a second, so
-    it is left to the worker.
+    machine's; ``replay``: where it begins instead of at the start. JSONata, and paths that search a
+    whole value, may take a second, so they are left to the worker.
     """
     machine = machines.compiled_machines.get(execution.definition_id)
     if arns.is_express(execution.arn):
@@ -286,7 +288,7 @@ def prepare_start(
         variables=(replay.variables if replay else "") or None,
         origin=replay.origin if replay else None,
     )
-    if ahead and "JSONata" not in machine.text:
+    if ahead and not any(word in machine.text for word in _LONG):
         first_step = _advance_ahead(machine, message)
         if first_step is not None:
             return PreparedStart((first_step,))
