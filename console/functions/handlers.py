@@ -83,7 +83,8 @@ class _HandlerCache:
         for name, (path, _) in self._files.items():
             sys.modules.pop(name, None)
             # Python takes the compiled file for good if the source has the second and the size of
-            # before: two edits within a second would be one.
+            # before: two edits within a second would be one. A Python that writes no compiled files
+            # has no name for them either, and says so by NotImplementedError.
             with suppress(OSError, NotImplementedError):
                 Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
         self._files.clear()

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import venv
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,20 +17,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import engine
-from console import setting_shapes
-from console.environment import SettingError, read_json_file
 from console.functions import pool, process, runner, target_check
 from console.integrations import function, targets
-from console.integrations.outcome import Failed, Outcome, Succeeded, TaskAttempt
+from console.integrations.outcome import Succeeded
 from console.store.tasks.workers import is_running
+from tests.console.integrations.function_calls import call, report, result, until, write
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from pytest_django.fixtures import Settings
 
-ARN = "arn:aws:lambda:us-east-1:123456789012:function:"
 BASIC = """
 import os, sys, time, json
 calls = 0
@@ -55,53 +51,6 @@ def folder(settings: Settings, tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "work.py").write_text(BASIC, encoding="utf-8")
     yield tmp_path
     pool.close_processes()
-
-
-def until(true: Callable[[], Any], seconds: float = 60) -> None:
-    """Wait for a condition."""
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "in vain"
-        time.sleep(0.02)
-
-
-def call(entry: Any, event: Any = None, timeout_s: int | None = None, name: str = "f") -> Outcome:
-    """Call a function as an entry of ``functions.json`` has it."""
-    found = targets.read_function(entry, "", {})
-    task = TaskAttempt(
-        kind="lambda",
-        resource=ARN + name,
-        service="",
-        action="",
-        input=engine.dumps(event),
-        idempotency_key="k",
-        execution_arn="",
-        token="",
-        timeout_s=timeout_s,
-    )
-    return function.call_target(found.target, name, task, found.options)
-
-
-def result(outcome: Outcome) -> Any:
-    """Return what a function returned."""
-    assert isinstance(outcome, Succeeded), outcome
-    return json.loads(outcome.output)
-
-
-def report(outcome: Outcome, name: str) -> dict[str, Any]:
-    """Return the report of a failure with this name."""
-    assert isinstance(outcome, Failed), outcome
-    assert outcome.error == name, outcome
-    found: dict[str, Any] = json.loads(outcome.cause or "")
-    assert found["errorType"] == name
-    assert outcome.record is not None
-    assert found["requestId"] == outcome.record.request
-    return found
-
-
-def write(folder: Path, name: str, source: str) -> None:
-    """Write a module."""
-    (folder / f"{name}.py").write_text(source, encoding="utf-8")
 
 
 # -- processes -------------------------------------------------------------------------------------
@@ -465,63 +414,7 @@ def test_a_change_starts_a_new_process_and_lets_calls_end(folder: Path) -> None:
         assert result(under_way.result()) == int(begun.read_text())
 
 
-# -- the file --------------------------------------------------------------------------------------
-
-WRONG = [
-    ({"f": {"handler": "a:f", "memory": "1"}}, "f: memory: got a text, wanted"),
-    ({"f": {"handler": "a:f", "timeout": 901}}, "f: timeout: got a number, wanted"),
-    (
-        {"f": {"handler": "a:f", "interpreter": "x"}},
-        "f: interpreter: got an unknown name, wanted one of:",
-    ),
-    ({"f": {"python": "x"}}, "f: handler: got an object, wanted"),
-    ({"f": {"handler": "http://h", "memory": 64}}, "f: got an object, wanted no options beside"),
-    ({"f": {"handler": "a:f", "process": "shared", "memory": 64}}, 'wanted "process": "own" with'),
-    ({"f": {"handler": "a:f", "environment": {"A B": "x"}}}, "the name of a variable"),
-    ({"process": "sharde"}, 'process: got \'sharde\', wanted "own" or "shared"'),
-    ({"python": ""}, "python: got '', wanted a text that is not empty"),
-    ({"f": 1}, "f: got a number, wanted a text"),
-    ({"projects": {"p": {"f": {"handler": 1}}}}, "projects: p: f: handler: got a number"),
-]
-
-
-@pytest.mark.parametrize(("value", "said"), WRONG)
-def test_a_wrong_entry_is_said_with_its_place(tmp_path: Path, value: Any, said: str) -> None:
-    """Where, what was got, and what is wanted."""
-    path = tmp_path / "functions.json"
-    path.write_text(json.dumps(value), encoding="utf-8")
-    with pytest.raises(SettingError) as caught:
-        read_json_file(path, setting_shapes.FUNCTIONS)
-    assert said in str(caught.value)
-
-
-def test_options_of_the_file_and_functions_of_their_names(
-    settings: Settings, tmp_path: Path
-) -> None:
-    """``python`` and ``process`` count for all; a function may have either name."""
-    settings.DATA_DIR = tmp_path
-    settings.STEPYARD_FUNCTIONS = {
-        "python": "python3.9",
-        "process": "shop:process",
-        "a": "m:a",
-        "b": {"handler": "m:b", "process": "shared"},
-        "projects": {"p": {"process": "shared", "c": "m:c", "d": {"handler": "m:d", "memory": 64}}},
-    }
-    setting_shapes.FUNCTIONS.validate_python(settings.STEPYARD_FUNCTIONS, strict=True)
-
-    def options(name: str, project: str = "") -> Any:
-        found = targets.find_function(name, ARN + name, targets.MachineKey(project))
-        assert found is not None
-        return found.options
-
-    assert options("a").python == "python3.9"
-    assert options("process").process == ""
-    assert function.shares_process(options("b"))
-    assert function.shares_process(options("c", "p"))
-    assert not function.shares_process(options("d", "p"))
-    assert targets.find_function("python", ARN + "python", targets.NOBODY) is None
-    settings.STEPYARD_FUNCTIONS, settings.STEPYARD_FUNCTION_PROCESSES = {}, 0
-    assert function.shares_process(targets.read_function("m:a", "", {"python": "m:python"}).options)
+# -- many calls ----------------------------------------------------------------------------------
 
 
 def test_many_threads_share_the_pool(folder: Path) -> None:

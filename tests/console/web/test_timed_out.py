@@ -99,8 +99,8 @@ def test_others_have_no_such_line(project: Project, client: Client) -> None:
 
 def test_the_page_of_an_activity_draws_its_timeouts(project: Project, client: Client) -> None:
     """The picture of the documentation has the same names."""
-    activities.create_activity(project, REGION, "work")
-    shown = text(client.get("/activities/work/"))
+    activities.create_activity(project, REGION, "approve")
+    shown = text(client.get("/activities/approve/"))
     picture = PICTURE.read_text(encoding="utf-8")
     for name in ("schedule to start", "start to close", "schedule to close", "heartbeat<"):
         assert f">{name}" in shown

@@ -1,0 +1,64 @@
+"""Call registered functions as a task does, and read what became of it."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import engine
+from console.integrations import function, targets
+from console.integrations.outcome import Failed, Outcome, Succeeded, TaskAttempt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+ARN = "arn:aws:lambda:us-east-1:123456789012:function:"
+
+
+def until(true: Callable[[], Any], seconds: float = 60) -> None:
+    """Wait for a condition."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "in vain"
+        time.sleep(0.02)
+
+
+def call(entry: Any, event: Any = None, timeout_s: int | None = None, name: str = "f") -> Outcome:
+    """Call a function as an entry of ``functions.json`` has it."""
+    found = targets.read_function(entry, "", {})
+    task = TaskAttempt(
+        kind="lambda",
+        resource=ARN + name,
+        service="",
+        action="",
+        input=engine.dumps(event),
+        idempotency_key="k",
+        execution_arn="",
+        token="",
+        timeout_s=timeout_s,
+    )
+    return function.call_target(found.target, name, task, found.options)
+
+
+def result(outcome: Outcome) -> Any:
+    """Return what a function returned."""
+    assert isinstance(outcome, Succeeded), outcome
+    return json.loads(outcome.output)
+
+
+def report(outcome: Outcome, name: str) -> dict[str, Any]:
+    """Return the report of a failure with this name."""
+    assert isinstance(outcome, Failed), outcome
+    assert outcome.error == name, outcome
+    found: dict[str, Any] = json.loads(outcome.cause or "")
+    assert found["errorType"] == name
+    assert outcome.record is not None
+    assert found["requestId"] == outcome.record.request
+    return found
+
+
+def write(folder: Path, name: str, source: str) -> None:
+    """Write a module."""
+    (folder / f"{name}.py").write_text(source, encoding="utf-8")
