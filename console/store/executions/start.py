@@ -152,10 +152,7 @@ def pending_start(
             existing = _find_same_start(arn, None if replay else input)
             if existing is not None:
                 return existing
-        if ahead:
-            signals.after_commit(lambda: cache_run(execution, prepared))
-        if parent is None and prepared.needs_worker:
-            signals.after_commit(lambda: WAITING_STARTS.add(execution.pk))
+        _remember_start(execution, prepared, ahead=ahead, called=parent is None)
         insert_execution(execution, machine.name, prepared)
         if actor.name:
             audit.record(machine.project, actor, "StartExecution", arn, _audit_reason(replay))
@@ -369,6 +366,16 @@ def insert_execution(
     commands.apply_commands(execution.pk, execution.arn, issued, belongs, limits=prepared.limits)
     if run.ready:
         signals.publish_created(execution.pk)
+
+
+def _remember_start(
+    execution: Execution, prepared: PreparedStart, *, ahead: bool, called: bool
+) -> None:
+    """Remember after the commit what this process knows of a start. ``called``: by a caller."""
+    if ahead:
+        signals.after_commit(lambda: cache_run(execution, prepared))
+    if called and prepared.needs_worker:
+        signals.after_commit(lambda: WAITING_STARTS.add(execution.pk))
 
 
 def cache_run(execution: Execution, prepared: PreparedStart) -> None:
