@@ -44,9 +44,9 @@ class Server:
     def start(self) -> Server:
         """Start the process and wait until it answers."""
         log = (self.data.parent / f"{self.data.name}.log").open("ab")
-        command = [sys.executable, "manage.py", "up", "--port", str(self.port)]
+        place = ["--port", str(self.port), "--data", str(self.data)]
         self.process = subprocess.Popen(
-            [*command, "--data", str(self.data), *self.options],
+            [*self._command(), *place, *self.options],
             cwd=ROOT,
             env={**os.environ, "DJANGO_ALLOW_ASYNC_UNSAFE": "", **self.env},
             stdout=log,
@@ -56,6 +56,9 @@ class Server:
         log.close()
         self._wait()
         return self
+
+    def _command(self) -> list[str]:
+        return [sys.executable, "manage.py", "up"]
 
     def _wait(self) -> None:
         assert self.process is not None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.functions import pool, process, runner, target_check
+from console.functions import pool, runner, target_check
 from console.functions.output import MOST_OUTPUT
 from console.integrations import function, targets
 from console.integrations.outcome import Succeeded

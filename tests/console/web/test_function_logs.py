@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -192,7 +193,7 @@ def test_calls_that_share_the_process_have_a_log_each(
         assert f"this is {order}" in shown
     assert lines[4] == "[ERROR] ValueError: no good"
     assert json.loads(bad.cause or "")["requestId"] == log.request
-    print("the server's own")
+    sys.stdout.write("the server's own\n")
     printed = "".join(capfd.readouterr())
     assert "the server's own" in printed
     assert "o-1" not in printed
