@@ -58,9 +58,9 @@ class Server:
         if self.migrated:
             initial_database.copy_to(self.data)
         log = (self.data.parent / f"{self.data.name}.log").open("ab")
-        command = [sys.executable, "manage.py", "up", "--port", str(self.port)]
+        place = ["--port", str(self.port), "--data", str(self.data)]
         self.process = subprocess.Popen(
-            [*command, "--data", str(self.data), *self.options],
+            [*self._command(), *place, *self.options],
             cwd=ROOT,
             env={**os.environ, "DJANGO_ALLOW_ASYNC_UNSAFE": "", **self.env},
             stdout=log,
@@ -70,6 +70,9 @@ class Server:
         log.close()
         self._wait()
         return self
+
+    def _command(self) -> list[str]:
+        return [sys.executable, "manage.py", "up"]
 
     def _wait(self) -> None:
         assert self.process is not None
