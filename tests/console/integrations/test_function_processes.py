@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.functions import pool, process, runner, target_check
+from console.functions import output, pool, runner, target_check
 from console.integrations import function, targets
 from console.integrations.outcome import Succeeded
 from console.store.tasks.workers import is_running
@@ -51,6 +51,15 @@ def folder(settings: Settings, tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "work.py").write_text(BASIC, encoding="utf-8")
     yield tmp_path
     pool.close_processes()
+
+
+@pytest.fixture(params=["poll", "no poll"])
+def either_way(folder: Path, request: pytest.FixtureRequest, monkeypatch: Any) -> Path:
+    """Return the folder, once as on a platform without ``poll``."""
+    if request.param == "no poll":
+        monkeypatch.setattr(output, "can_poll", lambda: False)
+        monkeypatch.setattr(pool, "can_poll", lambda: False)
+    return folder
 
 
 # -- processes -------------------------------------------------------------------------------------
@@ -112,9 +121,9 @@ def close(event, context):
 """
 
 
-def test_what_a_function_prints_does_not_break_its_answer(folder: Path) -> None:
+def test_what_a_function_prints_does_not_break_its_answer(either_way: Path) -> None:
     """All of it is kept, whoever of its process writes it, and whose call it was."""
-    write(folder, "noise", NOISE)
+    write(either_way, "noise", NOISE)
     outcome = call("noise:f", {"a": 1})
     assert result(outcome) == {"a": 1}
     assert isinstance(outcome, Succeeded)
@@ -130,19 +139,19 @@ def test_what_a_function_prints_does_not_break_its_answer(folder: Path) -> None:
     assert again.record.init_ms is None
 
 
-def test_output_is_bounded(folder: Path) -> None:
+def test_output_is_bounded(either_way: Path) -> None:
     """Its beginning and its end stay."""
-    write(folder, "noise", NOISE)
-    output = call("noise:much", 50_000).record.output
-    assert len(output) < process.MOST_OUTPUT + 100
-    assert output.startswith("at the import\nfirst\n")
-    assert output.endswith("last\n")
-    assert "bytes are left out" in output
+    write(either_way, "noise", NOISE)
+    printed = call("noise:much", 50_000).record.output
+    assert len(printed) < output.MOST_OUTPUT + 100
+    assert printed.startswith("at the import\nfirst\n")
+    assert printed.endswith("last\n")
+    assert "bytes are left out" in printed
 
 
-def test_a_function_that_closes_its_output_still_answers(folder: Path) -> None:
+def test_a_function_that_closes_its_output_still_answers(either_way: Path) -> None:
     """More than once."""
-    write(folder, "noise", NOISE)
+    write(either_way, "noise", NOISE)
     assert [result(call("noise:close")) for _ in range(1)] == [1]
 
 
@@ -192,10 +201,10 @@ def test_a_process_that_ends_is_the_end_of_a_call_only(
     assert result(call("work:echo", 1)) == 1
 
 
-def test_a_call_that_is_late_is_killed(folder: Path) -> None:
+def test_a_call_that_is_late_is_killed(either_way: Path) -> None:
     """With what it has started; its output is there."""
-    write(folder, "crashes", CRASHES)
-    pids = folder / "pids"
+    write(either_way, "crashes", CRASHES)
+    pids = either_way / "pids"
     outcome = call({"handler": "crashes:sleep", "timeout": 1}, str(pids))
     said = report(outcome, "Sandbox.Timedout")["errorMessage"]
     assert said.endswith("Task timed out after 1.00 seconds")
@@ -417,9 +426,11 @@ def test_a_change_starts_a_new_process_and_lets_calls_end(folder: Path) -> None:
 # -- many calls ----------------------------------------------------------------------------------
 
 
-def test_many_threads_share_the_pool(folder: Path) -> None:
+def test_many_threads_share_the_pool(either_way: Path) -> None:
     """No call is lost, and each gets its own answer and its own output."""
-    write(folder, "chat", "def f(event, context):\n    print('said', event)\n    return event\n")
+    write(
+        either_way, "chat", "def f(event, context):\n    print('said', event)\n    return event\n"
+    )
     found: dict[int, Any] = {}
 
     def work(number: int) -> None:
@@ -436,9 +447,9 @@ def test_many_threads_share_the_pool(folder: Path) -> None:
     for thread in threads:
         thread.join()
     assert len(found) == 160
-    for key, (value, output) in found.items():
+    for key, (value, printed) in found.items():
         assert value == [key // 100, key % 100]
-        assert output == f"said {value}\n"
+        assert printed == f"said {value}\n"
 
 
 # -- aws-lambda-powertools -------------------------------------------------------------------------
