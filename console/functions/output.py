@@ -1,60 +1,46 @@
-"""Read what a process of a function prints, call by call.
+"""Keep what a call prints, and find it where calls share the server's process.
 
-The pipe of the output has no order with that of the answers. Where there is ``poll``, the caller
-waits for both. Everything that was printed before an answer is in its pipe by then, so the caller
-reads the rest of the output once the answer is there. Windows has no ``poll``: there a thread reads
-the output, and a mark, written behind it, says where that of a call ends.
+Theory of operation. In a process of its own all that a function prints is of one call at a time.
+In the server's process many calls print at once, and so does the server. So ``CapturedOutput`` puts
+a ``BoundedOutput`` into a context variable for the time of a call, and streams in the place of
+``sys.stdout`` and ``sys.stderr`` write to the one of their caller; without one, to where the server
+prints. A handler of the root logger does the same with lines of the log, in Lambda's form; they
+stay out of the server's log.
+
+A thread that a function starts has no context of a call: what it prints goes to the server's
+output, and so does what compiled code or a child process writes.
 """
 
 from __future__ import annotations
 
-import os
-import select
+import logging
+import sys
 import threading
-from typing import IO, Protocol
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from console.functions import runner
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MOST_OUTPUT = 64 * 1024
 """Bytes of the output of one call that are kept: its beginning and its end."""
 _HALF = MOST_OUTPUT // 2
-_READ_BYTES = 65536
-_MOST_READS = 64
-"""Of the rest of an output: a thread of the function may go on printing."""
-_MARK = "\0end of {}\0\n"
-_MARK_S = 1.0
-"""A function may have closed its output, and then no mark comes."""
+_OWN_LOGGERS = ("console", "engine")
 
 
-class CallOutput(Protocol):
-    """What a process prints. ``mark``: what it has to write behind each call, "" for nothing."""
+class BoundedOutput:
+    """The beginning and the end of what is added."""
 
-    mark: str
-
-    def expect(self, request: str) -> None:
-        """Begin a call."""
-
-    def wait_for_answer(self) -> None:
-        """Return when an answer can be read, or the process has ended."""
-
-    def give_up(self) -> None:
-        """Wait for no mark: the function has closed its output."""
-
-    def take(self) -> str:
-        """Return the output of the call, after its answer or the end of the process."""
-
-    def close(self) -> None:
-        """Read no more: the process has ended."""
-
-
-class _BoundedText:
-    """The beginning and the end of an output."""
-
-    def __init__(self) -> None:
+    def __init__(self, request: str = "") -> None:
+        self.request = request
         self._first = bytearray()
         self._last = bytearray()
         self._dropped = 0
 
     def add(self, data: bytes) -> None:
-        """Take in more."""
+        """Add output."""
         room = _HALF - len(self._first)
         self._first += data[:room]
         self._last += data[room:]
@@ -63,151 +49,110 @@ class _BoundedText:
             del self._last[:-_HALF]
 
     def take(self) -> str:
-        """Return all of it, and begin anew."""
-        if not self._first:
-            return ""
-        middle = f"\n... {self._dropped} bytes are left out ...\n" if self._dropped else ""
-        text = bytes(self._first + middle.encode() + self._last)
+        """Return the text, and begin anew."""
+        first, last, dropped = bytes(self._first), bytes(self._last), self._dropped
         self._first.clear()
         self._last.clear()
         self._dropped = 0
-        return text.decode("utf-8", "replace").replace("\0", "\ufffd")
+        middle = f"\n... {dropped} bytes are left out ...\n".encode() if dropped else b""
+        return (first + middle + last).decode("utf-8", "replace").replace("\0", "\ufffd")
 
 
-class PolledOutput:
-    """Lets the caller read the output while it waits for the answer."""
+_current: ContextVar[BoundedOutput | None] = ContextVar("output of a call", default=None)
+_installing = threading.Lock()
 
-    mark = ""
 
-    def __init__(self, pipe: IO[bytes], answers: int) -> None:
-        self._pipe = pipe
-        self._output = pipe.fileno()
-        self._answers = answers
-        self._text = _BoundedText()
-        self._open = True
-        os.set_blocking(self._output, False)
-        self._poll = select.poll()
-        self._poll.register(answers, select.POLLIN)
-        self._poll.register(self._output, select.POLLIN)
+class CapturedOutput:
+    """Keeps, within ``with``, what this thread prints and logs. ``request``: the id of the call."""
 
-    def expect(self, request: str) -> None:
-        """Begin a call."""
+    __slots__ = ("_output", "_token")
 
-    def wait_for_answer(self) -> None:
-        """Return when an answer can be read, or the process has ended."""
-        while True:
-            ready = self._poll.poll()
-            if any(pipe == self._answers for pipe, _ in ready):
-                return
-            self._read()
+    def __init__(self, request: str) -> None:
+        self._output = BoundedOutput(request)
 
-    def give_up(self) -> None:
-        """Wait for no mark: there is none."""
+    def __enter__(self) -> BoundedOutput:
+        """Begin."""
+        _install()
+        self._token = _current.set(self._output)
+        return self._output
 
-    def take(self) -> str:
-        """Return the output of the call, after its answer or the end of the process."""
-        for _ in range(_MOST_READS):
-            if not self._open or not self._read():
-                break
-        return self._text.take()
+    def __exit__(self, *_: object) -> None:
+        """End."""
+        _current.reset(self._token)
 
-    def close(self) -> None:
-        """Read no more: the process has ended."""
-        self._pipe.close()
 
-    def _read(self) -> bool:
-        """Read what there is; return whether there was anything."""
+class _RoutedStream:
+    """Writes to the output of the call that writes, else to the stream it stands for."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write a text; return its length."""
+        output = _current.get()
+        if output is None:
+            written: int = self._stream.write(text)
+            return written
+        output.add(text.encode("utf-8", "backslashreplace"))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write texts."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return everything else of the stream."""
+        return getattr(self._stream, name)
+
+
+class _CallLogHandler(logging.Handler):
+    """Writes lines of the log to the output of the call that logs."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line, if a call logs it."""
+        output = _current.get()
+        if output is None or not _is_of_call(record):
+            return
         try:
-            data = os.read(self._output, _READ_BYTES)
-        except BlockingIOError:
-            return False
-        if data:
-            self._text.add(data)
-        else:
-            self._poll.unregister(self._output)
-            self._open = False
-        return bool(data)
+            record.aws_request_id = output.request
+            output.add((self.format(record) + "\n").encode("utf-8", "backslashreplace"))
+        except Exception:  # noqa: BLE001 - as every handler: a line that cannot be written is lost
+            self.handleError(record)
 
 
-class MarkedOutput:
-    """Reads the output by a thread; that closes the pipe at its end."""
-
-    mark = _MARK
-
-    def __init__(self, pipe: IO[bytes]) -> None:
-        self._pipe = pipe
-        self._change = threading.Condition()
-        self._mark = b""
-        self._marked = False
-        self._ended = False
-        self._text = _BoundedText()
-        self._rest = b""  # of what was read last: it may be the beginning of the mark
-        threading.Thread(target=self._read, name="function-output", daemon=True).start()
-
-    def expect(self, request: str) -> None:
-        """Begin a call: its mark is what ends its output."""
-        with self._change:
-            self._mark, self._marked = _MARK.format(request).encode(), False
-
-    def wait_for_answer(self) -> None:
-        """Return at once: reading the answer blocks."""
-
-    def give_up(self) -> None:
-        """Wait for no mark: the function has closed its output."""
-        with self._change:
-            self._marked = True
-
-    def take(self) -> str:
-        """Return the output of the call, after its mark or the end of the process."""
-        with self._change:
-            self._change.wait_for(lambda: self._marked or self._ended, _MARK_S)
-            if not self._marked:
-                self._text.add(self._rest)
-                self._rest = b""
-            taken = self._text.take()
-            rest, self._rest = self._rest, b""
-            self._text.add(rest)
-        return taken
-
-    def close(self) -> None:
-        """Leave the pipe to the thread, which finds its end."""
-
-    def _read(self) -> None:
-        while True:
-            try:
-                data = os.read(self._pipe.fileno(), _READ_BYTES)
-            except OSError:
-                data = b""
-            with self._change:
-                if data:
-                    self._add(data)
-                    continue
-                self._ended = True
-                self._change.notify_all()
-            self._pipe.close()
-            return
-
-    def _add(self, data: bytes) -> None:
-        data = self._rest + data
-        if self._mark and not self._marked:
-            before, mark, after = data.partition(self._mark)
-            if mark:
-                self._text.add(before)
-                self._rest, self._marked = after, True
-                self._change.notify_all()
-                return
-            keep = len(data) - len(self._mark) + 1
-            self._text.add(data[: max(keep, 0)])
-            self._rest = data[max(keep, 0) :]
-            return
-        self._rest = data[-MOST_OUTPUT:]
+def _is_of_call(record: logging.LogRecord) -> bool:
+    return _current.get() is not None and record.name.partition(".")[0] not in _OWN_LOGGERS
 
 
-def can_poll() -> bool:
-    """Tell whether this platform waits for several pipes at once."""
-    return hasattr(select, "poll")
+class _ServerLinesOnly(logging.Filter):
+    """Keeps the lines of calls out of the server's log."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether a line is the server's."""
+        return not _is_of_call(record)
 
 
-def open_output(pipe: IO[bytes], answers: int) -> CallOutput:
-    """Return the output of a process. ``answers``: the pipe of its answers."""
-    return PolledOutput(pipe, answers) if can_poll() else MarkedOutput(pipe)
+_handler = _CallLogHandler()
+_handler.setFormatter(runner.lambda_formatter())
+_server_lines = _ServerLinesOnly()
+
+
+def _install() -> None:
+    """Put streams and handler into their places, where they are not yet."""
+    root = logging.getLogger()
+    if (
+        isinstance(sys.stdout, _RoutedStream)
+        and isinstance(sys.stderr, _RoutedStream)
+        and _handler in root.handlers
+    ):
+        return
+    with _installing:
+        for name in ("stdout", "stderr"):
+            stream = getattr(sys, name)
+            if stream is not None and not isinstance(stream, _RoutedStream):
+                setattr(sys, name, _RoutedStream(stream))
+        if _handler not in root.handlers:
+            for handler in root.handlers:
+                handler.addFilter(_server_lines)
+            root.addHandler(_handler)

@@ -10,6 +10,7 @@ answer, finds the end of the pipe. It also ends processes that nobody has used f
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import time
@@ -22,7 +23,6 @@ from django.conf import settings
 
 from console import lambda_runtime
 from console.functions.lending import ProcessLender
-from console.functions.output import can_poll
 from console.functions.process import (
     CallAnswer,
     FunctionKey,
@@ -31,6 +31,7 @@ from console.functions.process import (
     StartError,
     clean_environment,
 )
+from console.functions.process_output import can_poll
 from console.functions.runner import DEFAULT_MEMORY_MB, InvocationError
 
 log = structlog.get_logger(__name__)
@@ -111,17 +112,26 @@ class ProcessPool:
         record.duration_ms = answer.ms
         return FunctionResult(answer.text, answer.error, record)
 
-    def close(self) -> None:
-        """End all processes, also those with calls under way."""
+    def end_idle(self) -> None:
+        """End the processes without a call.
+
+        Those with one end by themselves with the server: killed before, their callers would take
+        that for the end of the call, and the next start of the server would not repeat it.
+        """
         with self._lock:
             idle = list(self._lender.idle())
             for process in idle:
                 self._lender.remove(process)
+        for process in idle:
+            process.close()
+
+    def close(self) -> None:
+        """End all processes, also those with calls under way."""
+        self.end_idle()
+        with self._lock:
             for process in self._busy:
                 process.kill()  # its caller finds the end of the pipe
             pipes, self._life = self._life or (), None
-        for process in idle:
-            process.close()
         for pipe in pipes:
             os.close(pipe)
 
@@ -318,7 +328,14 @@ class _CurrentPool:
         with self._lock:
             if self._pool is None:
                 self._pool = ProcessPool(settings.STEPYARD_FUNCTION_PROCESSES or _DEFAULT)
+                atexit.unregister(self.end_idle)
+                atexit.register(self.end_idle)
             return self._pool
+
+    def end_idle(self) -> None:
+        """End the processes that no call uses."""
+        if self._pool is not None:
+            self._pool.end_idle()
 
     def close(self) -> None:
         """End all its processes; the next call makes another pool."""

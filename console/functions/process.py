@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from console.functions import runner
-from console.functions.output import open_output
+from console.functions.process_output import open_output
 from console.functions_file import file_stamp
 
 if TYPE_CHECKING:

@@ -57,16 +57,13 @@ MAX_RESPONSE = 6 * 1024 * 1024 + 100
 """AWS: the largest answer of a synchronous invocation, in bytes."""
 DEFAULT_MEMORY_MB = "128"
 """Lambda's default, which nothing is held to unless it is registered."""
-REQUEST_HEAD = struct.Struct(">II")
-"""Lengths of the JSON and of the text."""
-ANSWER_HEAD = struct.Struct(">IIdI")
-"""The same, milliseconds of the call, and megabytes of memory. Without JSON all went well."""
+REQUEST_HEAD, ANSWER_HEAD = struct.Struct(">II"), struct.Struct(">IIdI")
+"""Lengths of JSON and text; of an answer also the call's milliseconds, and megabytes of memory."""
 _MEASURE_S = 0.05
 _NUMBER = uuid.uuid4().hex  # stands where a number is put in
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _LOG_FORMAT = "[%(levelname)s]\t%(asctime)s.%(msecs)03dZ\t%(aws_request_id)s\t%(message)s"
-_LOG_TIME = "%Y-%m-%dT%H:%M:%S"
 
 
 class CognitoIdentity:
@@ -305,7 +302,7 @@ class FunctionRunner:
             name, stack = type(error).__name__, _stack_trace(error)
             failure = {"error": name, "message": str(error), "stack": stack}
         if failure:
-            _print_error(failure["error"], failure["message"], failure["stack"])
+            print_error(failure["error"], failure["message"], failure["stack"])
         self._answer(setup["request"], begun, failure, "")
 
     def _call(self, header: list[Any], event: bytes) -> None:
@@ -320,7 +317,7 @@ class FunctionRunner:
             text = invoke_handler(self._load, json.loads(event.decode()), context)
         except InvocationError as error:
             failure, text = {"error": error.name}, error.cause
-            _print_error(error.name, error.message, error.stack_trace)
+            print_error(error.name, error.message, error.stack_trace)
         except SystemExit as error:
             _leave(error)
         self._answer(request, begun, failure, text)
@@ -398,8 +395,7 @@ def _exactly(pipe: BinaryIO, length: int) -> bytes:
 
 def _is_installed(path: str) -> bool:
     """Tell whether a file is Python's, a package's, or this one: nobody edits those."""
-    library = os.path.dirname(os.__file__)
-    return path.startswith((library, _HERE)) or "site-packages" in path
+    return path.startswith((os.path.dirname(os.__file__), _HERE)) or "site-packages" in path
 
 
 def _limit_memory(memory_mb: int) -> None:
@@ -431,7 +427,7 @@ def _used_memory_mb() -> int:
     return math.ceil(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit)
 
 
-def _print_error(name: str, message: str, stack_trace: list[str]) -> None:
+def print_error(name: str, message: str, stack_trace: list[str]) -> None:
     """Write an error to the output as Lambda's runtime does."""
     trace = "".join(["Traceback (most recent call last):\n", *stack_trace]) if stack_trace else ""
     with suppress(OSError, ValueError, AttributeError):  # the function has closed or replaced it
@@ -473,14 +469,19 @@ def _take_pipes() -> tuple[BinaryIO, int]:
     return requests, answers
 
 
+def lambda_formatter() -> logging.Formatter:
+    """Return what writes a line of the log as Lambda's runtime does."""
+    formatter = logging.Formatter(_LOG_FORMAT, "%Y-%m-%dT%H:%M:%S")
+    formatter.converter = time.gmtime
+    return formatter
+
+
 def _log_as_lambda() -> None:
     """Give the root logger the handler and the format that Lambda's runtime gives it."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)  # type: ignore[union-attr]
     handler = logging.StreamHandler(sys.stdout)
-    formatter = logging.Formatter(_LOG_FORMAT, _LOG_TIME)
-    formatter.converter = time.gmtime
-    handler.setFormatter(formatter)
+    handler.setFormatter(lambda_formatter())
     handler.addFilter(_RequestFilter())
     logging.getLogger().addHandler(handler)
 
@@ -491,9 +492,8 @@ def main() -> None:
     life = int(sys.argv.pop()) if len(sys.argv) > 1 else None
     if life is not None:
         os.set_inheritable(life, False)
-    pipes = _take_pipes()
     _log_as_lambda()
-    FunctionRunner(*pipes, life).run()
+    FunctionRunner(*_take_pipes(), life).run()
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,11 +16,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.functions import output, pool, runner, target_check
+from console.functions import pool, process_output, runner, target_check
+from console.functions.output import MOST_OUTPUT
 from console.integrations import function, targets
 from console.integrations.outcome import Succeeded
 from console.store.tasks.workers import is_running
-from tests.console.integrations.function_calls import call, report, result, until, write
+from tests.console.integrations.function_calls import (
+    call,
+    find_pythons,
+    report,
+    result,
+    until,
+    write,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +64,7 @@ def folder(settings: Settings, tmp_path: Path) -> Iterator[Path]:
 def either_way(folder: Path, request: pytest.FixtureRequest, monkeypatch: Any) -> Path:
     """Return the folder, once as on a platform without ``poll``."""
     if request.param == "no poll":
-        monkeypatch.setattr(output, "can_poll", lambda: False)
+        monkeypatch.setattr(process_output, "can_poll", lambda: False)
         monkeypatch.setattr(pool, "can_poll", lambda: False)
     return folder
 
@@ -143,7 +150,7 @@ def test_output_is_bounded(either_way: Path) -> None:
     """Its beginning and its end stay."""
     write(either_way, "noise", NOISE)
     printed = call("noise:much", 50_000).record.output
-    assert len(printed) < output.MOST_OUTPUT + 100
+    assert len(printed) < MOST_OUTPUT + 100
     assert printed.startswith("at the import\nfirst\n")
     assert printed.endswith("last\n")
     assert "bytes are left out" in printed
@@ -221,31 +228,46 @@ def test_the_time_of_the_task_ends_the_process_a_little_later(folder: Path) -> N
     assert outcome.record.duration_ms > 2000
 
 
-def test_a_process_ends_with_a_server_that_is_killed(folder: Path) -> None:
-    """By the pipe alone, in the middle of a call, and so do the processes that it started."""
+_SERVER = """
+import django, sys, threading, time; from pathlib import Path
+django.setup()
+from console.functions import pool, process, options
+folder, pids = map(Path, sys.argv[1:])
+def call():
+    key = process.FunctionKey("f", "crashes:sleep", options.FunctionOptions(), (str(folder),))
+    call = pool.ProcessCall(key, "arn", "k", '"' + str(pids) + '"', 600, 600)
+    (folder / "ended").write_text(str(pool.call_in_process(call)))
+threading.Thread(target=call, daemon=True).start()
+while not (folder / "leave").exists():
+    time.sleep(0.01)
+"""
+
+
+@pytest.mark.parametrize("way", ["is killed", "ends"])
+def test_a_process_ends_with_the_server(folder: Path, way: str) -> None:
+    """By the pipe alone, in the middle of a call, and so do the processes that it started.
+
+    The end of the server is no failure of the call, which the next start repeats.
+    """
     write(folder, "crashes", CRASHES)
     pids = folder / "pids"
-    code = (
-        "import django; django.setup()\n"
-        "from console.functions import pool, process, options\n"
-        f"key = process.FunctionKey('f', 'crashes:sleep', options.FunctionOptions(), "
-        f"({str(folder)!r},))\n"
-        f"pool.call_in_process(pool.ProcessCall(key, 'arn', 'k', {json.dumps(str(pids))!r}, "
-        "600, 600))\n"
-    )
     environment = os.environ | {
         "DJANGO_SETTINGS_MODULE": "console.settings",
         "STEPYARD_DATA": str(folder / "data"),
     }
-    server = subprocess.Popen([sys.executable, "-c", code], env=environment)
+    server = subprocess.Popen([sys.executable, "-c", _SERVER, folder, pids], env=environment)
     try:
         until(lambda: pids.exists() and len(pids.read_text().split()) == 2)
         numbers = [int(pid) for pid in pids.read_text().split()]
         assert all(map(is_running, numbers))
+        if way == "ends":
+            (folder / "leave").touch()
+            server.wait(60)
     finally:
         server.send_signal(signal.SIGKILL)
         server.wait()
     until(lambda: not any(map(is_running, numbers)))
+    assert not (folder / "ended").exists()
 
 
 def test_memory_is_held_to_what_is_registered(folder: Path) -> None:
@@ -318,18 +340,7 @@ def test_an_interpreter_of_the_users_choice(folder: Path) -> None:
     assert "only_there" in function.find_problem(targets.read_function("of_venv:f", "", {}))
 
 
-def _pythons() -> list[str]:
-    """Return the interpreters of this machine that functions may have."""
-    names = [f"python3.{minor}" for minor in range(9, 16)]
-    found = {path for name in names if (path := shutil.which(name))}
-    for version in (Path.home() / ".pyenv/versions").glob("3.*"):
-        if version.name.split(".")[1] in ("9", "10", "11", "12", "13", "14"):
-            found.add(str(version / "bin/python"))
-    works = [path for path in found if not subprocess.run([path, "-c", ""], check=False).returncode]
-    return sorted({sys.executable, *works})
-
-
-PYTHONS = _pythons()
+PYTHONS = find_pythons()
 
 
 @pytest.mark.parametrize("python", PYTHONS)
@@ -421,9 +432,6 @@ def test_a_change_starts_a_new_process_and_lets_calls_end(folder: Path) -> None:
             until(lambda price=price: result(call("shop:f")) == price)
         go.touch()
         assert result(under_way.result()) == int(begun.read_text())
-
-
-# -- many calls ----------------------------------------------------------------------------------
 
 
 def test_many_threads_share_the_pool(either_way: Path) -> None:
