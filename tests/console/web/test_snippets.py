@@ -51,7 +51,7 @@ def test_a_snippet_is_part_of_a_definition(snippet: Snippet) -> None:
         case SnippetPlace.STATE:
             task = {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke"}
             arguments = "Arguments" if snippet.language == "JSONata" else "Parameters"
-            task |= {arguments: {"FunctionName": "F"}, "Next": "Next state"}  # type: ignore[dict-item]
+            task |= {arguments: {"FunctionName": "F"}, "Next": "Next state"}
             check(snippet.language, "Call", {"Call": task | members(filled(snippet))})
         case SnippetPlace.RULES:
             rules = [json.loads(filled(snippet))]
