@@ -163,6 +163,19 @@ def duration_text(milliseconds: int | None) -> str:
     return "-" if milliseconds is None else formatting.duration_text(milliseconds)
 
 
+@register.simple_tag
+def axis_time(milliseconds: int, form: str) -> SafeString:
+    """Return a moment as an axis names it, inside SVG: ``form`` is hour, day, or both."""
+    text = formatting.clock_text(milliseconds)
+    shown = {"hour": text[11:16], "day": text[5:10], "both": text[5:16]}[form]
+    return format_html(
+        '<tspan data-ms="{}" data-axis="{}">{}</tspan>',
+        milliseconds,
+        form,
+        shown,
+    )
+
+
 @register.simple_tag(takes_context=True, name="since")
 def duration_so_far(context: Context, milliseconds: int) -> SafeString:
     """Return how long something has been going on: it ticks, or stands still in the past."""
