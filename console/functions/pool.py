@@ -12,6 +12,7 @@ answer, finds the end of the pipe. It also ends processes that nobody has used f
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import time
@@ -340,6 +341,8 @@ class _CurrentPool:
         with self._lock:
             if self._pool is None:
                 self._pool = ProcessPool(settings.STEPYARD_FUNCTION_PROCESSES or _DEFAULT)
+                atexit.unregister(self.close)
+                atexit.register(self.close)
             return self._pool
 
     def close(self) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
 
 from console.functions import runner
+from console.functions.output import MOST_OUTPUT, BoundedOutput
 from console.functions_file import file_stamp
 
 if TYPE_CHECKING:
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 
 BAD_INTERPRETER = "Runtime.InvalidEntrypoint"
 BAD_FOLDER = "Runtime.InvalidWorkingDir"
-MOST_OUTPUT = 64 * 1024
-"""Bytes of the output of one call that are kept: its beginning and its end."""
-_HALF = MOST_OUTPUT // 2
 _MARK_S = 1.0
 """A function may have closed its output, and then no mark comes."""
 _LOOK_S = 0.2
@@ -80,9 +78,7 @@ class OutputCollector:
         self._mark = b""
         self._marked = False
         self._ended = False
-        self._first = bytearray()
-        self._last = bytearray()
-        self._dropped = 0
+        self._output = BoundedOutput()
         self._rest = b""  # of what was read last: it may be the beginning of the mark
         threading.Thread(target=self._read, name="function-output", daemon=True).start()
 
@@ -101,16 +97,12 @@ class OutputCollector:
         with self._change:
             self._change.wait_for(lambda: self._marked or self._ended, _MARK_S)
             if not self._marked:
-                self._keep(self._rest)
+                self._output.add(self._rest)
                 self._rest = b""
-            first, last, dropped = bytes(self._first), bytes(self._last), self._dropped
-            self._first.clear()
-            self._last.clear()
-            self._dropped = 0
+            text = self._output.take()
             rest, self._rest = self._rest, b""
-            self._keep(rest)
-        middle = f"\n... {dropped} bytes are left out ...\n".encode() if dropped else b""
-        return (first + middle + last).decode("utf-8", "replace").replace("\0", "\ufffd")
+            self._output.add(rest)
+        return text
 
     def _read(self) -> None:
         while True:
@@ -132,23 +124,15 @@ class OutputCollector:
         if self._mark and not self._marked:
             before, mark, after = data.partition(self._mark)
             if mark:
-                self._keep(before)
+                self._output.add(before)
                 self._rest, self._marked = after, True
                 self._change.notify_all()
                 return
             keep = len(data) - len(self._mark) + 1
-            self._keep(data[: max(keep, 0)])
+            self._output.add(data[: max(keep, 0)])
             self._rest = data[max(keep, 0) :]
             return
         self._rest = data[-MOST_OUTPUT:]
-
-    def _keep(self, data: bytes) -> None:
-        room = _HALF - len(self._first)
-        self._first += data[:room]
-        self._last += data[room:]
-        if len(self._last) > _HALF:
-            self._dropped += len(self._last) - _HALF
-            del self._last[:-_HALF]
 
 
 class FunctionProcess:

@@ -295,7 +295,7 @@ class FunctionRunner:
             failure = {"error": name, "message": message, "stack": _stack_trace(error)}
         took = (time.perf_counter() - begun) * 1000
         if failure:
-            _print_error(failure["error"], failure["message"], failure["stack"])
+            print_error(failure["error"], failure["message"], failure["stack"])
         self._answer(setup["request"], {**failure, "init_ms": took}, "")
 
     def _call(self, header: dict[str, Any], event: bytes) -> None:
@@ -309,7 +309,7 @@ class FunctionRunner:
             text = invoke_handler(self._load, json.loads(event), context)
         except InvocationError as error:
             outcome, text = {"error": error.name}, error.cause
-            _print_error(error.name, error.message, error.stack_trace)
+            print_error(error.name, error.message, error.stack_trace)
         except SystemExit as error:
             _leave(error)
         outcome["ms"] = (time.perf_counter() - begun) * 1000
@@ -420,7 +420,7 @@ def _used_memory_mb() -> int:
     return math.ceil(used / (1024 * 1024 if sys.platform == "darwin" else 1024))
 
 
-def _print_error(name: str, message: str, stack_trace: list[str]) -> None:
+def print_error(name: str, message: str, stack_trace: list[str]) -> None:
     """Write an error to the output as Lambda's runtime does."""
     trace = "".join(["Traceback (most recent call last):\n", *stack_trace]) if stack_trace else ""
     try:
@@ -464,14 +464,19 @@ def _take_pipes() -> tuple[BinaryIO, int]:
     return requests, answers
 
 
+def lambda_formatter() -> logging.Formatter:
+    """Return what writes a line of the log as Lambda's runtime does."""
+    formatter = logging.Formatter(_LOG_FORMAT, _LOG_TIME)
+    formatter.converter = time.gmtime
+    return formatter
+
+
 def _log_as_lambda() -> None:
     """Give the root logger the handler and the format that Lambda's runtime gives it."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)  # type: ignore[union-attr]
     handler = logging.StreamHandler(sys.stdout)
-    formatter = logging.Formatter(_LOG_FORMAT, _LOG_TIME)
-    formatter.converter = time.gmtime
-    handler.setFormatter(formatter)
+    handler.setFormatter(lambda_formatter())
     handler.addFilter(_RequestFilter())
     logging.getLogger().addHandler(handler)
 

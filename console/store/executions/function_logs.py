@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 from console import clock
 from console.models import Execution, FunctionLog
+from console.store.db import audit
 from console.store.db.writer import write
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from console.models import Project
 
 KEPT_MS = 7 * 24 * 3600 * 1000
 _AT_ONCE = 500
@@ -35,6 +38,18 @@ def remove_old_logs() -> None:
 
 def _remove(numbers: list[int]) -> None:
     write(lambda: FunctionLog.objects.filter(pk__in=numbers).delete())
+
+
+def delete_logs(project: Project, region: str, function: str, actor: audit.Actor) -> None:
+    """Delete what a function has printed in a project, some calls a transaction."""
+    rows = FunctionLog.objects.filter(
+        function=function,
+        execution__project=project,
+        execution__arn__contains=f":states:{region}:",
+    )
+    write(lambda: audit.record(project, actor, "logs:DeleteLogGroup", f"/aws/lambda/{function}"))
+    while numbers := list(rows.values_list("pk", flat=True)[:_AT_ONCE]):
+        _remove(numbers)
 
 
 def logs_of_tasks(execution_id: int, tasks: Iterable[int]) -> list[FunctionLog]:

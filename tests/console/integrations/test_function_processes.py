@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.functions import pool, process, runner, target_check
+from console.functions import pool, runner, target_check
+from console.functions.output import MOST_OUTPUT
 from console.integrations import function, targets
 from console.integrations.outcome import Succeeded
 from console.store.tasks.workers import is_running
@@ -134,7 +135,7 @@ def test_output_is_bounded(folder: Path) -> None:
     """Its beginning and its end stay."""
     write(folder, "noise", NOISE)
     output = call("noise:much", 50_000).record.output
-    assert len(output) < process.MOST_OUTPUT + 100
+    assert len(output) < MOST_OUTPUT + 100
     assert output.startswith("at the import\nfirst\n")
     assert output.endswith("last\n")
     assert "bytes are left out" in output

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from console.web.editor.edits.definition_tree import (
-    FIELD_ORDER,
     LONGEST_NAME,
     EditRefused,
     StateBlock,
     StatePlace,
+    in_field_order,
     inner_blocks,
     put_field,
     reachable,
@@ -101,7 +101,7 @@ def _named_states(tree: DefinitionTree, piece: Piece) -> States:
     """Return the states of a piece under names that are free, also in their branches."""
     states = piece.make(tree.language(""))
     names = {name: tree.free_name(name) for name in _all_names(states)}
-    renamed: States = _renamed(states, names)
+    renamed: States = renamed_states(states, names)
     return renamed
 
 
@@ -121,7 +121,9 @@ def _all_names(states: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
             yield from _all_names(inner) if isinstance(inner, dict) else ()
 
 
-def _renamed(states: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def renamed_states(states: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Return states under other names, wherever one of them is named. ``names``: old -> new."""
+
     def state(value: Any, key: str = "") -> Any:
         if isinstance(value, str):
             is_name = key in ("Next", "Default", "StartAt")
@@ -131,7 +133,7 @@ def _renamed(states: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, A
         if not isinstance(value, dict):
             return value
         return {
-            name: _renamed(inner, names)
+            name: renamed_states(inner, names)
             if name == "States" and isinstance(inner, dict)
             else state(inner, name)
             for name, inner in value.items()
@@ -211,7 +213,7 @@ def _with_exit(state: dict[str, Any], exit_to: str) -> dict[str, Any]:
             ]
         else:
             made[key] = exit_to if value == EXIT else value
-    return dict(sorted(made.items(), key=lambda field: FIELD_ORDER.index(field[0])))
+    return in_field_order(made)
 
 
 # -- the menu of a node ----------------------------------------------------------------------------
@@ -320,7 +322,7 @@ def duplicate_state(tree: DefinitionTree, name: str) -> EditDone:
     value = place.block.states.value(name)
     names = {each: tree.free_name(each) for each in _all_names({name: value})}
     copy = names[name]
-    made = dict(_renamed({name: value}, names)[copy])
+    made = dict(renamed_states({name: value}, names)[copy])
     kept = {"Next": value.get("Next"), "Default": value.get("Default")}
     made |= {key: target for key, target in kept.items() if target is not None}
     for key in ("Choices", "Catch"):
