@@ -147,7 +147,7 @@ def insert_rows(model: type[models.Model], new_rows: Sequence[Mapping[str, Any]]
 
 
 def insert_all(rows: Sequence[models.Model]) -> None:
-    """Insert new rows of one model whose keys are known."""
+    """Insert new rows of one model; a key that the database gives is not read back."""
     if rows:
         table = _table(type(rows[0]))
         append(table.name, table.columns, [table.values(row) for row in rows])
