@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console import clock
+from console.fast_path import rows
 from console.models import Execution, FunctionLog
 from console.store.db import audit
 from console.store.db.writer import write
@@ -24,7 +25,7 @@ def insert_logs(logs: Sequence[FunctionLog]) -> None:
     def store() -> None:
         numbers = {log.execution_id for log in logs}
         there = set(Execution.objects.filter(pk__in=numbers).values_list("pk", flat=True))
-        FunctionLog.objects.bulk_create([log for log in logs if log.execution_id in there])
+        rows.insert_all([log for log in logs if log.execution_id in there])
 
     write(store)
 
@@ -54,5 +55,5 @@ def delete_logs(project: Project, region: str, function: str, actor: audit.Actor
 
 def logs_of_tasks(execution_id: int, tasks: Iterable[int]) -> list[FunctionLog]:
     """Return the logs of some tasks of an execution, the oldest first."""
-    rows = FunctionLog.objects.filter(execution_id=execution_id, task__in=list(tasks))
-    return list(rows.order_by("started_ms", "pk"))
+    logs = FunctionLog.objects.filter(execution_id=execution_id, task__in=list(tasks))
+    return list(logs.order_by("started_ms", "pk"))
