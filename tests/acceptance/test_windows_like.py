@@ -95,6 +95,19 @@ def test_help_of_up_is_shown() -> None:
     assert b"No module named 'fcntl'" in refused.stderr
 
 
+def test_workers_that_would_be_forked_are_refused() -> None:
+    """In one line that says what to do in their place."""
+    done = subprocess.run(
+        [*PROGRAM, "worker", "--processes", "2"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "--processes: got 2, wanted 1" in done.stderr
+
+
 def test_up_runs_executions_and_draws_them(tmp_path: Path) -> None:
     """JSONata, a function in its own process, a page with its graph, and a clean end."""
     data = tmp_path / "data"

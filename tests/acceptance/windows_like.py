@@ -68,7 +68,7 @@ def be_like_windows() -> None:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return import_module(name, globals, *more, **named)
 
-    builtins.__import__ = checked_import  # type: ignore[assignment]
+    builtins.__import__ = checked_import
     for module, names in ((os, OF_OS), (signal, OF_SIGNAL), (select, OF_SELECT)):
         for name in names:
             if hasattr(module, name):
@@ -76,7 +76,6 @@ def be_like_windows() -> None:
     socket.socketpair = partial(socket.socketpair, socket.AF_UNIX)
     del socket.AF_UNIX
     # the loop of Windows takes no handlers of signals
-    asyncio.BaseEventLoop.add_signal_handler = _refuse  # type: ignore[method-assign]
     loops: Any = asyncio.SelectorEventLoop
     loops.add_signal_handler = loops.remove_signal_handler = _refuse
 

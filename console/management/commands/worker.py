@@ -52,6 +52,11 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Prepare, work, hand over."""
         del args
+        if options["processes"] > 1 and not hasattr(os, "fork"):
+            raise CommandError(
+                f"--processes: got {options['processes']}, wanted 1: processes are forked, which "
+                "this system cannot do; start the command more than once"
+            )
         prepare()
         from console.worker import team  # noqa: F401 - its packages have been checked for
 

@@ -147,7 +147,10 @@ def talk(event, context):
     sys.stderr.write("stderr of %s\\n" % event["order"])
     both.wait(30)
     logging.getLogger("app").error("logged by %s", event["order"])
-    asyncio.run(later(event["order"]))
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(later(event["order"]))
+    loop.run_until_complete(loop.shutdown_default_executor())
+    loop.close()
     if event.get("bad"):
         raise ValueError("no good")
     return {"paid": True}
