@@ -15,7 +15,6 @@ import select
 import signal
 import socket
 import subprocess  # noqa: F401 - as above
-import sys
 import sysconfig
 from functools import partial
 from typing import Any

@@ -58,7 +58,7 @@ def _delays(server: Server, page: Page, number: int) -> list[float]:
     painted: list[tuple[int, int]] = page.evaluate("window.painted")
     arn = f"arn:aws:states:us-east-1:123456789012:execution:ticks:run-{number}"
     history = server.client().get_paginator("get_execution_history")
-    delays = []
+    delays: list[float] = []
     if not painted:
         return delays
     first, last = painted[0][0], painted[-1][0]

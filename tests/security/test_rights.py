@@ -62,8 +62,8 @@ API = {
         DescribeStateMachineAlias DescribeStateMachineForExecution GetExecutionHistory
         ListActivities ListExecutions ListMapRuns ListStateMachineAliases ListStateMachineVersions
         ListStateMachines ListTagsForResource ValidateStateMachineDefinition
-        events:DescribeRule events:ListRuleNamesByTarget events:ListRules events:ListTargetsByRule
-        events:TestEventPattern
+        events:DescribeRule events:ListRuleNamesByTarget events:ListRules
+        events:ListTagsForResource events:ListTargetsByRule events:TestEventPattern
         logs:DescribeLogGroups logs:DescribeLogStreams logs:FilterLogEvents logs:GetLogEvents
         monitoring:DescribeAlarms monitoring:DescribeAlarmsForMetric monitoring:GetMetricData
         monitoring:GetMetricStatistics monitoring:ListMetrics
@@ -82,7 +82,7 @@ API = {
         PublishStateMachineVersion TagResource UntagResource UpdateStateMachine
         UpdateStateMachineAlias
         events:DeleteRule events:DisableRule events:EnableRule events:PutRule events:PutTargets
-        events:RemoveTargets
+        events:RemoveTargets events:TagResource events:UntagResource
         logs:CreateLogGroup logs:DeleteLogGroup
         monitoring:DeleteAlarms monitoring:PutMetricAlarm monitoring:SetAlarmState
         scheduler:CreateSchedule scheduler:CreateScheduleGroup scheduler:DeleteSchedule

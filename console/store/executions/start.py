@@ -22,10 +22,12 @@ from console.store.db import audit, signals
 from console.store.db.writer import Pending, immediate, is_embedded
 from console.store.events import outbox
 from console.store.executions import commands, step
+from console.store.executions.waiting_starts import WAITING_STARTS
 from console.store.machines import machines
 from console.store.machines.activity_limits import limits_of
 from console.store.state import caches, step_rows, throttle, transition_rate
 from console.store.state.caches import Belongs
+from console.store.tasks import schedule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,6 +52,15 @@ class PreparedStart:
     def run(self) -> engine.Run:
         """Return how far it has come."""
         return self.steps[-1].run
+
+    @property
+    def needs_worker(self) -> bool:
+        """Tell whether a worker goes on with it at once: by a step, or by a call."""
+        return bool(self.run.ready) or any(
+            isinstance(command, engine.RunTask) and command.kind in schedule.CALLED
+            for engine_step in self.steps
+            for command in engine_step.commands
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +154,8 @@ def pending_start(
                 return existing
         if ahead:
             signals.after_commit(lambda: cache_run(execution, prepared))
+        if parent is None and prepared.needs_worker:
+            signals.after_commit(lambda: WAITING_STARTS.add(execution.pk))
         insert_execution(execution, machine.name, prepared)
         if actor.name:
             audit.record(machine.project, actor, "StartExecution", arn, _audit_reason(replay))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from importlib.resources import files
 from io import BytesIO
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 from zipfile import ZipFile
 
 _NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -23,13 +23,13 @@ def icon_svg(name: str, size: int) -> str:
 
     ``size``: pixels. Raise ``KeyError`` if the package has no icon of this name.
     """
-    root = ElementTree.fromstring(_archive().read(f"{name}.svg"))  # noqa: S314 - the package's own
+    root = ET.fromstring(_archive().read(f"{name}.svg"))  # noqa: S314 - the package's own
     for element in root.iter():
         element.tag = str(element.tag).removeprefix(_NAMESPACE)
     root.set("width", str(size))
     root.set("height", str(size))
     root.set("aria-hidden", "true")
-    return ElementTree.tostring(root, encoding="unicode")
+    return ET.tostring(root, encoding="unicode")
 
 
 @cache

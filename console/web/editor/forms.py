@@ -51,7 +51,7 @@ class DefinitionForm(PageForm):
 
 
 class DraftForm(PageForm):
-    """A draft. ``discard``: it is forgotten; ``page``: which opened page of the editor it is from."""
+    """A draft. ``discard``: it is forgotten; ``page``: the opened page of the editor."""
 
     text = TextField(strip=False, lines=True)
     revision = TextField(strip=False)

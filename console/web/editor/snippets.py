@@ -120,6 +120,7 @@ def _rule_snippets(language: str) -> list[Snippet]:
         text = f"{{\n{_indented(_fields_text({**rule, 'Next': EXIT}))}\n}}"
         return Snippet(label, "Choice rule", SnippetPlace.RULES, language, text)
 
+    both: dict[str, Any]
     if language == "JSONata":
         both = {"Condition": "{% $states.input.a = 1 and $states.input.b > 2 %}"}
         equal = {"Condition": "{% $states.input.status = 'DONE' %}"}

@@ -135,6 +135,7 @@ def _side_by_side(node: Node, parts: list[Picture]) -> Picture:
     left = max(0.0, (least - width) / 2)
     height = max(part.height for part in parts)
     middle = max(width, least) / 2
+    alone = len(parts) == 1  # its ways in and out need no place in common with others
     boxes: list[Box] = []
     lines: list[EdgeLine] = []
     for part in parts:
@@ -143,10 +144,11 @@ def _side_by_side(node: Node, parts: list[Picture]) -> Picture:
         lines += moved.lines
         if moved.start is not None:
             x, y = moved.start
-            turns = [(middle, -ENTRY), (x, y if y < 1 else 0)]
+            turns = [(x if alone else middle, -ENTRY), (x, y if y < 1 else 0)]
             lines.append(_thread(node, [*turns, (x, y)], "in", Direction.DOWN))
         if moved.end is not None:
-            turns = [(moved.end[0], height), (middle, height + EXIT + PAD)]
+            x = moved.end[0]
+            turns = [(x, height), (x if alone else middle, height + EXIT + PAD)]
             lines.append(_thread(node, [moved.end, *turns], "out", Direction.DOWN))
         left += part.width + GAP
     return Picture(max(width, least), height, tuple(boxes), tuple(lines))
@@ -160,6 +162,7 @@ def _one_below_the_other(node: Node, parts: list[Picture], view: GraphView) -> P
     # lines come to the middle of the box around it, which has a head
     corner = _inner_corner(len(wrap_text(node.name)), view)[1]
     middle, top = max((height + PAD - corner) / 2, 0), 0.0
+    alone = len(parts) == 1
     boxes: list[Box] = []
     lines: list[EdgeLine] = []
     for part in parts:
@@ -168,10 +171,11 @@ def _one_below_the_other(node: Node, parts: list[Picture], view: GraphView) -> P
         lines += moved.lines
         if moved.start is not None:
             x, y = moved.start
-            turns = [(-ENTRY - PAD, middle), (x if x < 1 else 0, y)]
+            turns = [(-ENTRY - PAD, y if alone else middle), (x if x < 1 else 0, y)]
             lines.append(_thread(node, [*turns, (x, y)], "in", Direction.RIGHT))
         if moved.end is not None:
-            turns = [(width, moved.end[1]), (width + EXIT + PAD, middle)]
+            y = moved.end[1]
+            turns = [(width, y), (width + EXIT + PAD, y if alone else middle)]
             lines.append(_thread(node, [moved.end, *turns], "out", Direction.RIGHT))
         top += part.height + GAP
     return Picture(width, height, tuple(boxes), tuple(lines))

@@ -19,7 +19,8 @@ Point = tuple[float, float]
 # Pixels: line of text, padding, head of a group without lines below its name, way from it to its
 # first state and from its last ones to where they meet, gap of branches.
 LINE, PAD, HEAD, ENTRY, EXIT, GAP = 17, 16, 33, 26, 14, 20
-MIN_WIDTH, MAX_NAME, MAX_DETAIL = 208, 270, 250
+MIN_WIDTH, MAX_NAME, MAX_DETAIL = 220, 270, 250
+"""``MIN_WIDTH``: "In progress · 23 h 59 min" has room in a box."""
 NAME_SIZE, DETAIL_SIZE = 13, 12
 SIGNS = 52
 """What stands beside the words: the sign on their left, and padding."""

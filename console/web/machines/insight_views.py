@@ -12,9 +12,9 @@ from console.web.core.scope import render, scope_of
 from console.web.graph.graph_view import graph_view_of
 from console.web.machines import insights as seen
 from console.web.machines import past_executions
+from console.web.machines.folded_insights import folded_insights
 from console.web.machines.grid import MOST_LINES, SIZES
 from console.web.machines.grid import visit_grid as gridded
-from console.web.machines.folded_insights import folded_insights
 from console.web.machines.machine_views import machine_context, picture_context
 
 if TYPE_CHECKING:

@@ -182,7 +182,7 @@ def test_a_draft_that_arrives_after_its_save_is_not_kept(project: Project, clien
     client.post("/machines/machine/edit/_draft", {"discard": "1", "page": "first"})
     client.post("/machines/machine/edit/_draft", late)
     assert '{"Half": ' not in text(client.get("/machines/machine/edit/"))
-    assert client.post("/machines/machine/edit/_draft", late | {"page": "second"}).status_code == 204
+    client.post("/machines/machine/edit/_draft", late | {"page": "second"})
     assert '{"Half": ' in text(client.get("/machines/machine/edit/"))
 
 

@@ -122,24 +122,30 @@ def _all_names(states: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
 
 
 def renamed_states(states: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return states under other names, wherever one of them is named. ``names``: old -> new."""
+    """Return states under other names, wherever one of them is named. ``names``: old -> new.
 
-    def state(value: Any, key: str = "") -> Any:
-        if isinstance(value, str):
-            is_name = key in ("Next", "Default", "StartAt")
-            return names.get(value, value) if is_name else value
-        if isinstance(value, list):
-            return [state(each) for each in value]
-        if not isinstance(value, dict):
-            return value
-        return {
-            name: renamed_states(inner, names)
-            if name == "States" and isinstance(inner, dict)
-            else state(inner, name)
-            for name, inner in value.items()
-        }
+    Data that a state passes on may have a field ``Next`` of its own: it is left as it is.
+    """
+    return {names.get(name, name): _renamed_state(state, names) for name, state in states.items()}
 
-    return {names.get(name, name): state(value) for name, value in states.items()}
+
+def _renamed_state(state: Any, names: Mapping[str, str]) -> Any:
+    if not isinstance(state, dict):
+        return state
+    return {key: _renamed_field(key, value, names) for key, value in state.items()}
+
+
+def _renamed_field(key: str, value: Any, names: Mapping[str, str]) -> Any:
+    """Return a field of a state, of a block, or of a rule of a Choice or Catch."""
+    if key in ("Next", "Default", "StartAt"):
+        return names.get(value, value) if isinstance(value, str) else value
+    if key in ("Choices", "Catch", "Branches") and isinstance(value, list):
+        return [_renamed_state(each, names) for each in value]
+    if key in ("ItemProcessor", "Iterator"):
+        return _renamed_state(value, names)
+    if key == "States" and isinstance(value, dict):
+        return renamed_states(value, names)
+    return value
 
 
 def _check_still_reached(block: StateBlock, edge: GraphEdge, target: str, piece: Piece) -> None:
