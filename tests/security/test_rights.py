@@ -105,14 +105,16 @@ PAGE = {
         failures family grid insights machine machine-export machine-logs machine-mermaid
         machine-metrics
         machine-svg machine-updates machines map-run-delta moment operations outline overview
-        overview-updates palette payload ran-definition ran-text schedule step targets
-        view-count
+        overview-updates palette payload ran-definition ran-text schedule schedule-times
+        step targets view-count
     """,
     ("viewer", "viewer"): "keys password",
     (None, "viewer"): "key columns",
     ("viewer", "operator"): "bulk bulk-job import map-run task tasks",
     ("operator", "operator"): "start replay stop redrive share test",
-    (None, "operator"): "reveal note remark import-delete views send-again",
+    (None, "operator"): """
+        reveal note remark import-delete views send-again rule-run schedule-run
+    """,
     ("viewer", "editor"): """
         machine-settings calls versions triggers activities activity notifications schedules rule
         project-settings machine-alarms
@@ -120,7 +122,7 @@ PAGE = {
     ("editor", "editor"): "new edit delete rule-delete schedule-delete",
     (None, "editor"): """
         approval-link check draft edit-graph new-draft sample-start start-link-revoke rule-switch
-        schedule-switch target-add target-remove
+        schedule-switch target-add target-remove target-test
     """,
     ("viewer", "owner"): "team",
     ("owner", "owner"): "invite",

@@ -166,8 +166,7 @@ def moment_after(rule: EventRule, after_ms: int) -> int | None:
 
 
 def _check(name: str, pattern: str, schedule: str, timezone: str, state: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise ValidationException(f"Name: got '{name}', wanted 1 to 64 of A-Z a-z 0-9 . - _")
+    check_name(name)
     if not pattern and not schedule:
         msg = "Parameter(s) EventPattern or ScheduleExpression must be specified."
         raise ValidationException(msg)
@@ -181,6 +180,12 @@ def _check(name: str, pattern: str, schedule: str, timezone: str, state: str) ->
         except schedules.ScheduleError as error:
             msg = f"Parameter ScheduleExpression is not valid. Reason: {error}"
             raise ValidationException(msg) from None
+
+
+def check_name(name: str) -> None:
+    """Raise ValidationException for a name that no rule and no schedule can have."""
+    if not _NAME.fullmatch(name):
+        raise ValidationException(f"Name: got '{name}', wanted 1 to 64 of A-Z a-z 0-9 . - _")
 
 
 def check_pattern(text: str) -> patterns.Pattern:
