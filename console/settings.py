@@ -134,7 +134,6 @@ _POOL = {
     # Seconds after which the pool gives up; who asks next begins anew. By default it tries for five
     # minutes at growing intervals: after an outage of one minute the next try came a minute later.
     "reconnect_timeout": 5.0,
-    "reset": postgres.note_return,
 }
 
 

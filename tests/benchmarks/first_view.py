@@ -191,7 +191,7 @@ def main() -> None:
 
 def tell(shape: str, found: dict[str, dict[str, float]]) -> None:
     """Print one shape's figures and ratios."""
-    looks = ("at once", "first", "again")
+    looks = ("first", "again")
     print(f"{shape:<16}" + "".join(f"{look:>28}" for look in looks))
     for view, one in found.items():
         figures = [(one[f"{look} {SHORT:,}"], one[f"{look} {LONG:,}"]) for look in looks]

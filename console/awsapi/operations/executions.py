@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
 
 from console import arns
 from console.awsapi import masking, paging
@@ -20,6 +21,7 @@ from console.store.executions.waiting_starts import WAITING_STARTS
 from console.store.machines import versions
 from console.store.map_runs import map_items, map_runs
 from console.store.state import history as events
+from console.store.state import history_pages
 
 if TYPE_CHECKING:
     from console.models import Alias, Execution, HistoryEvent, MapRun, StateMachine, Version
@@ -193,15 +195,25 @@ def history(call: Call) -> dict[str, Any]:
     execution = get_execution(call.project, params["executionArn"])
     after = paging.open_position(call, params) or 0
     reverse = bool(params.get("reverseOrder"))
-    limit = paging.page_size(params) + 1
+    size = paging.page_size(params)
     with_data = params.get("includeExecutionData") is not False
     hide = masking.event_mask(call, execution)
     if call.as_json and with_data and hide is None:
-        columns = events.read_event_rows(execution.pk, after=after, limit=limit, reverse=reverse)
-        return paging.page_answer(call, "events", columns, events.raw_event, itemgetter(0))
-    rows = events.list_events(execution.pk, after=after, limit=limit, reverse=reverse)
+        return _joined_page(call, execution.pk, after, size, reverse=reverse)
+    rows = events.list_events(execution.pk, after=after, limit=size + 1, reverse=reverse)
 
     def shown(row: HistoryEvent) -> dict[str, Any]:
         return events.aws_event(hide(row) if hide else row, include_data=with_data)
 
     return paging.page_answer(call, "events", rows, shown, lambda row: row.event_id)
+
+
+def _joined_page(
+    call: Call, execution_id: int, after: int, size: int, *, reverse: bool
+) -> dict[str, Any]:
+    """Return a page that an answer in JSON takes over as it is."""
+    page = history_pages.read_page(execution_id, after=after, size=size, reverse=reverse)
+    answer: dict[str, Any] = {"events": msgspec.Raw(page.events)}
+    if page.last is not None:
+        answer["nextToken"] = paging.seal_position(call, call.params, page.last)
+    return answer

@@ -1,10 +1,7 @@
-"""Return the history of an execution in AWS's shape; ``step_rows`` writes it, append-only.
+"""Return events of a history in AWS's shape, as values; ``step_rows`` writes it, append-only.
 
 The details of an event are stored as JSON text. ``aws_event`` parses them, for readers that need
-their values: pages, logs, masking, CBOR. ``raw_event`` leaves each value as the text that it is,
-which is copied into an answer in JSON. Whole events could be stored as the bytes of the answer: to
-read those takes 0.2 us an event instead of 1.0 us, but each event would be stored twice, because
-pages and searches need its columns.
+their values: pages, logs, masking, CBOR. ``history_pages`` joins an answer in JSON from the texts.
 """
 
 from __future__ import annotations
@@ -12,12 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import msgspec
-
 import engine
-from console.fast_path import rows
 from console.models import HistoryEvent
-from console.store.state import history_columns
 
 _PAYLOADS = {
     "input": "inputDetails",
@@ -25,16 +18,6 @@ _PAYLOADS = {
     "assignedVariables": "assignedVariablesDetails",
 }
 _DATA = (*_PAYLOADS, "parameters")
-_WHOLE = msgspec.Raw(b'{"truncated":false}')
-_split_details = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-
-
-EventRow = tuple[int, int, int, str, str]
-"""Event id, previous event id, epoch milliseconds, type, details: plain, for a page has many."""
-_SELECT = (
-    "SELECT event_id, previous, at_ms, type, details FROM console_historyevent"
-    " WHERE execution_id = %s AND event_id"
-)
 
 
 def list_events(
@@ -50,42 +33,6 @@ def list_events(
     if after:
         events = events.filter(event_id__lt=after)
     return list(events.order_by("-event_id")[:limit])
-
-
-def read_event_rows(
-    execution_id: int, *, after: int = 0, limit: int = 100, reverse: bool = False
-) -> list[EventRow]:
-    """Return what ``list_events`` does, as columns instead of model instances."""
-    where = "> %s ORDER BY event_id LIMIT %s"
-    if reverse:
-        where = "< %s ORDER BY event_id DESC LIMIT %s"
-        after = after or history_columns.LAST
-    with rows.open_cursor() as cursor:
-        cursor.execute(f"{_SELECT} {where}", [execution_id, after, limit])
-        event_rows: list[EventRow] = cursor.fetchall()
-    return event_rows
-
-
-def raw_event(row: EventRow) -> dict[str, Any]:
-    """Return what ``aws_event`` does with JSON text (``msgspec.Raw``) for each detail's value."""
-    number, previous, at_ms, kind, text = row
-    event: dict[str, Any] = {
-        "timestamp": at_ms / 1000,
-        "type": kind,
-        "id": number,
-        "previousEventId": previous,
-    }
-    member = engine.DETAILS[kind]
-    if member:
-        details = _split_details(text) if text else {}
-        if "input" in details:
-            details["inputDetails"] = _WHOLE
-        if "output" in details:
-            details["outputDetails"] = _WHOLE
-        if "assignedVariables" in details:
-            details["assignedVariablesDetails"] = _WHOLE
-        event[member] = details
-    return event
 
 
 def aws_event(row: HistoryEvent, *, include_data: bool = True) -> dict[str, Any]:

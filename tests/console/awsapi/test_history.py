@@ -10,12 +10,15 @@ import msgspec
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import engine
 from console.awsapi import services
 from console.awsapi.operations.call import Call
 from console.models import Execution, HistoryEvent
 from console.store.db.audit import Actor
+from console.store.state import history, history_pages, step_rows
 from tests.console.awsapi.world import FAIL
 
 if TYPE_CHECKING:
@@ -30,6 +33,12 @@ HOSTILE = {
     "timeoutInSeconds": 9007199254740993,
 }
 """Details whose names and values look like one another."""
+
+
+NAMES = st.sampled_from([*HOSTILE, "output", "error", 'x"input', ',"input', "{", ""])
+TEXTS = ["", '"input":', ',"output":"', '{"input":{}}', "a{", "b}", "\x1f\n", "\\", "é🎉"]
+INNER = [{}, {"input": "1"}, {"a": {"output": {}}}, [], [{"input": 2}], ['{"']]
+VALUES = st.sampled_from([*TEXTS, *INNER, 1, 9007199254740993, 1 << 70, True, None])
 
 
 @pytest.fixture
@@ -89,6 +98,46 @@ def test_both_ways_give_the_same_events(world: World, arn: str, size: int, rever
     assert numbers == sorted(numbers, reverse=reverse)
     assert len(numbers) == HistoryEvent.objects.filter(execution__arn=arn).count()
     assert all(len(page) == size for page in found[:-1])
+
+
+@given(
+    kind=st.sampled_from([*engine.DETAILS]),
+    at_ms=st.integers(0, 1 << 42),
+    details=st.none() | st.dictionaries(NAMES, VALUES, max_size=4),
+)
+@example(kind="PassStateExited", at_ms=0, details={"output": "{", "assignedVariables": {}})
+@example(kind="PassStateExited", at_ms=1000, details={"input": "", "output": ""})
+def test_joined_texts_are_the_bytes_of_the_values(
+    kind: str, at_ms: int, details: dict[str, Any] | None
+) -> None:
+    """Whatever an event holds: its joined text is what ``aws_event`` has, byte for byte."""
+    text = "" if details is None else step_rows._details_text(details)
+    row = HistoryEvent(event_id=8, previous=7, at_ms=at_ms, type=kind, details=text)
+    (joined,) = history_pages.event_texts([("8", "7", str(at_ms), kind, text)])
+    try:
+        wanted = msgspec.json.encode(history.aws_event(row)).decode()
+    except OverflowError:  # a number beyond 64 bits, which only the texts keep
+        assert json.loads(joined) == history.aws_event(row)
+    else:
+        assert joined == wanted
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_page_is_the_bytes_of_its_events(world: World, reverse: bool) -> None:
+    """Of an execution that really ran."""
+    arn = world.start(world.machine)
+    call = Call(
+        "GetExecutionHistory",
+        {"executionArn": arn, "maxResults": 4, "reverseOrder": reverse},
+        world.principal,
+        "us-east-1",
+        Actor(world.principal.user.get_username(), world.principal.key_id, "request"),
+    )
+    answers = services.STATES.handler(call.action)
+    joined = msgspec.json.encode(answers(replace(call, as_json=True))["events"])
+    plain = msgspec.json.encode(answers(call)["events"])
+    assert joined == plain
+    assert b'"truncated":false' in joined
 
 
 def test_each_payload_says_that_it_is_whole(world: World, arn: str) -> None:
