@@ -86,7 +86,10 @@ def program() -> str:
 
 
 def set_up(arguments: list[str]) -> None:
-    """Import the settings; ``--data DIR`` must be known before. End with one line if they fail."""
+    """Import the settings; options that are settings, as ``--data DIR``, must be known before.
+
+    End with one line if they fail.
+    """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
     for index, argument in enumerate(arguments):
         if argument == "--data" and index + 1 < len(arguments):
@@ -94,6 +97,8 @@ def set_up(arguments: list[str]) -> None:
         elif argument.startswith("--data="):
             os.environ["STEPYARD_DATA"] = argument.partition("=")[2]
     try:
+        if "up" in arguments[:2]:
+            importlib.import_module("console.local_options").apply_arguments(arguments)
         importlib.import_module(os.environ["DJANGO_SETTINGS_MODULE"])
     except (ValueError, OSError) as error:  # a variable or a file with a value that cannot be
         sys.exit(str(error))

@@ -34,24 +34,23 @@ _STREAM = time.strftime("%Y/%m/%d/[$LATEST]", time.gmtime()) + uuid.uuid4().hex
 
 def make_context(name: str, arn: str, idempotency_key: str, seconds: float | None) -> LambdaContext:
     """Return the context of a new invocation. ``seconds``: that it may take, None for no limit."""
-    return LambdaContext(**context_fields(name, arn, idempotency_key, seconds))
+    request, deadline = str(uuid.uuid4()), deadline_ms(seconds)
+    name, *others = function_fields(name)
+    return LambdaContext(name, arn, request, idempotency_key, deadline, *others)
 
 
-def context_fields(
-    name: str, arn: str, idempotency_key: str, seconds: float | None, memory_mb: int = 0
-) -> dict[str, Any]:
-    """Return what the context of a new invocation is made of. ``memory_mb``: 0 for the default."""
-    deadline = time.time() + min(seconds or MOST_S, MOST_S)
-    return {
-        "function_name": name,
-        "invoked_function_arn": arn,
-        "aws_request_id": str(uuid.uuid4()),
-        "idempotency_key": idempotency_key,
-        "deadline_ms": int(deadline * 1000),
-        "memory_limit_in_mb": str(memory_mb) if memory_mb else DEFAULT_MEMORY_MB,
-        "log_group_name": f"/aws/lambda/{name}",
-        "log_stream_name": _STREAM,
-    }
+def deadline_ms(seconds: float | None) -> int:
+    """Return when the time of an invocation is over, in epoch milliseconds."""
+    return int((time.time() + min(seconds or MOST_S, MOST_S)) * 1000)
+
+
+def function_fields(name: str, memory_mb: int = 0) -> tuple[str, str, str, str]:
+    """Return what the contexts of a function have in common: name, memory, log group and stream.
+
+    ``memory_mb``: 0 for the default.
+    """
+    memory = str(memory_mb) if memory_mb else DEFAULT_MEMORY_MB
+    return name, memory, f"/aws/lambda/{name}", _STREAM
 
 
 def run_handler(

@@ -1,6 +1,8 @@
-"""Read the options of Step Functions Local from the environment variables that AWS documents.
+"""Read the options of Step Functions Local: the environment variables that AWS documents.
 
-Who moves from Step Functions Local starts the same file of variables. The endpoints become targets,
+Who moves from Step Functions Local starts the same file of variables, or gives ``up`` the same
+words: an option of the command line is put into its variable before the settings are read. The
+endpoints become targets,
 ``WAIT_TIME_SCALE`` scales pauses, and ``AWS_ACCOUNT_ID`` is the account of the first project.
 ``AWS_DEFAULT_REGION`` is not read: a call says its region by itself, and many shells set the
 variable for other programs. Source: "Setting configuration options for Step Functions Local".
@@ -8,7 +10,10 @@ variable for other programs. Source: "Setting configuration options for Step Fun
 
 from __future__ import annotations
 
+import argparse
+import os
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -31,11 +36,49 @@ ENDPOINTS = {
 }
 """Variable -> the service (botocore's name) whose calls go to the address in it."""
 VARIABLES = (*ENDPOINTS, "AWS_ACCOUNT_ID", "SFN_MOCK_CONFIG", "WAIT_TIME_SCALE")
+COMMAND_LINE = {
+    "AWS_ACCOUNT_ID": ("-account", "--aws-account"),
+    "STEPYARD_REGION": ("-region", "--aws-region"),
+    "WAIT_TIME_SCALE": ("-waitTimeScale", "--wait-time-scale"),
+    "LAMBDA_ENDPOINT": ("-lambdaEndpoint", "--lambda-endpoint"),
+    "BATCH_ENDPOINT": ("-batchEndpoint", "--batch-endpoint"),
+    "DYNAMODB_ENDPOINT": ("-dynamoDBEndpoint", "--dynamodb-endpoint"),
+    "ECS_ENDPOINT": ("-ecsEndpoint", "--ecs-endpoint"),
+    "GLUE_ENDPOINT": ("-glueEndpoint", "--glue-endpoint"),
+    "SAGE_MAKER_ENDPOINT": ("-sageMakerEndpoint", "--sagemaker-endpoint"),
+    "SQS_ENDPOINT": ("-sqsEndpoint", "--sqs-endpoint"),
+    "SNS_ENDPOINT": ("-snsEndpoint", "--sns-endpoint"),
+    "STEP_FUNCTIONS_ENDPOINT": ("-stepFunctionsEndpoint", "--step-functions-endpoint"),
+}
+"""Variable -> the options of ``up`` that set it, as the JAR of Step Functions Local has them."""
 _KEY = "stepfunctions-local"
 """Local endpoints take any key: AWS says that none of the user's own is sent to them."""
 _ACCOUNT = re.compile(r"[0-9]{12}")
 _HTTP_PORTS = {"http": 80, "https": 443}
 _MOST_SCALE = 1000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Let a command take the options; ``apply_arguments`` has read them before."""
+    group = parser.add_argument_group("options of Step Functions Local")
+    for variable, options in COMMAND_LINE.items():
+        group.add_argument(
+            *options, dest=variable.lower(), metavar="VALUE", help=f"sets {variable}"
+        )
+
+
+def apply_arguments(words: list[str]) -> None:
+    """Put the options among the words of a command into their variables.
+
+    What is wrong with them is left to the command's own parser to say.
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    add_arguments(parser)
+    with suppress(argparse.ArgumentError):
+        given, _ = parser.parse_known_args(words)
+        os.environ.update(
+            {name.upper(): value for name, value in vars(given).items() if value is not None}
+        )
 
 
 def read_targets() -> dict[str, dict[str, Any]]:

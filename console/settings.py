@@ -76,9 +76,10 @@ MIDDLEWARE = [
     # It pads each answer by a random length (BREACH); the token against forged requests is masked
     # anew for each answer, too. Answers of the AWS API do not pass here.
     "django.middleware.gzip.GZipMiddleware",
+    "console.web.core.compression.BrotliMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",  # above the policy, which is of pages alone
     "csp.middleware.CSPMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -222,6 +223,7 @@ STATIC_URL = "/static/"
 STATICFILES_DIRS = [_shipped("static")]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_MAX_AGE = 3600
+WHITENOISE_ALLOW_ALL_ORIGINS = False
 DATA_UPLOAD_MAX_MEMORY_SIZE = 3 * 1024 * 1024
 LOGGING = logging_setup.configure(environment.read_text("STEPYARD_LOG", "text"))
 

@@ -19,6 +19,7 @@ Linux tells the environment of a process in ``/proc``; elsewhere only the folder
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import shutil
@@ -44,10 +45,19 @@ def begin() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="stepyard-tests-"))
     folder.chmod(0o755)  # the system user of PostgreSQL has its data below
     command = [sys.executable, "-E", "-S", __file__, str(folder)]
-    _reaper = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+    reading, _ = os.pipe()  # the other end is open for as long as this process lives
+    _reaper = subprocess.Popen(command, stdin=reading, start_new_session=True)
+    os.close(reading)
+    atexit.register(_leave_reaper)
     os.environ[VARIABLE] = os.environ["TMPDIR"] = str(folder)
     tempfile.tempdir = None  # it is read from TMPDIR again
     return folder
+
+
+def _leave_reaper() -> None:
+    """Let the reaper outlive this process: Popen warns of a child that nobody waits for."""
+    if _reaper is not None:
+        _reaper.returncode = 0
 
 
 def processes(folder: str) -> dict[int, str]:

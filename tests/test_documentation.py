@@ -67,6 +67,14 @@ def test_every_option_of_step_functions_local_is_documented(name: str) -> None:
     assert f"`{name}`" in (ROOT / "docs/reference/settings.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("name", local_options.COMMAND_LINE)
+def test_every_option_of_the_command_line_is_beside_its_variable(name: str) -> None:
+    """In the order and the spelling in which ``up`` takes them."""
+    options = ", ".join(f"`{option}`" for option in local_options.COMMAND_LINE[name])
+    page = (ROOT / "docs/reference/settings.md").read_text(encoding="utf-8")
+    assert f"| `{name}` | {options} |" in page
+
+
 def test_no_variable_is_invented() -> None:
     """Each variable that the pages name is read by the code."""
     named = set(re.findall(r"\bSTEPYARD_[A-Z_]+\b", TEXT))

@@ -12,7 +12,7 @@ import json
 import time
 import uuid
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import structlog
@@ -25,6 +25,7 @@ from console import access
 from console.awsapi import cbor, services, shapes, sigv4
 from console.awsapi.operations.call import Answer, Call, Later
 from console.errors import ErrorCode, ProtocolError, ServiceError
+from console.fast_path.overload import WaitedTooLong
 from console.fast_path.threads import run_in_loop, threads, written
 from console.store.db import outages
 from console.store.db.audit import Actor
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 Headers = dict[str, list[str]]
+T = TypeVar("T")
 _SHORT = {
     "DescribeExecution",
     "GetActivityTask",
@@ -111,10 +113,26 @@ def refuse_overload() -> None:
     that took every call would answer all of them too late.
     """
     if threads().overloaded or _under_way >= _MOST_UNDER_WAY:
-        raise ProtocolError(
-            ErrorCode.ServiceUnavailable,
-            "The request has failed due to a temporary failure of the server: too many calls wait",
-        )
+        raise _unavailable()
+
+
+def _unavailable() -> ProtocolError:
+    return ProtocolError(
+        ErrorCode.ServiceUnavailable,
+        "The request has failed due to a temporary failure of the server: too many calls wait",
+    )
+
+
+async def run_call(call: Callable[[], T], since: float | None = None) -> T:
+    """Run a call on a thread; raise ``ServiceUnavailable`` if it waited for one for too long.
+
+    ``since``: when it came, by the monotonic clock, if not now.
+    """
+    try:
+        answer: T = await threads().run_in_time(since or time.monotonic(), call)
+    except WaitedTooLong:
+        raise _unavailable() from None
+    return answer
 
 
 async def _run_operation(call: Callable[[], Answer], *, short: bool) -> dict[str, Any] | Later:
@@ -126,17 +144,24 @@ async def _run_operation(call: Callable[[], Answer], *, short: bool) -> dict[str
     """
     global _under_way  # noqa: PLW0603 - changed in the loop's thread only
     _under_way += 1
+    since = time.monotonic()
     try:
         if short and _under_way <= _FEW:
             answer = run_in_loop(call)
         else:
-            answer = await threads().run(call)
+            answer = await run_call(call, since)
         if isinstance(answer, Pending):
-            committed: dict[str, Any] = await written(answer, threads())
-            return committed
+            return await _written(answer, since)
         return answer
     finally:
         _under_way -= 1
+
+
+async def _written(answer: Pending[dict[str, Any]], since: float) -> dict[str, Any]:
+    try:
+        return await written(answer, threads(), since)
+    except WaitedTooLong:
+        raise _unavailable() from None
 
 
 # -- in --------------------------------------------------------------------------------------------

@@ -26,7 +26,6 @@ from console.awsapi import asgi, services, sigv4
 from console.awsapi.operations.call import Call
 from console.awsapi.rest_json import rest_json_application
 from console.errors import ErrorCode, ProtocolError, ServiceError
-from console.fast_path.threads import threads
 from console.store.db import outages
 from console.store.db.audit import Actor
 from console.store.db.writer import drop_broken_connection, is_outage, release_connection, settled
@@ -134,7 +133,7 @@ async def other_services_application(
         asgi.refuse_overload()
         body = await asgi.read_body(receive, headers)
         call = ForeignCall(call.service, _parse_form(body, is_query), request_id, is_query)
-        result = await threads().run(partial(_answer_call, scope, headers, body, call))
+        result = await asgi.run_call(partial(_answer_call, scope, headers, body, call))
         status, kind, data = 200, _XML, _result_as_xml(call, result)
     except ServiceError as error:
         status, kind, data = _error_answer(call, error)

@@ -19,7 +19,6 @@ from console.awsapi import asgi, services, shapes, sigv4
 from console.awsapi.operations.call import Call
 from console.errors import ErrorCode, ProtocolError, ServiceError
 from console.fast_path.rows import storable
-from console.fast_path.threads import threads
 from console.store.db import outages
 from console.store.db.audit import Actor
 from console.store.db.writer import drop_broken_connection, is_outage, release_connection, settled
@@ -52,7 +51,7 @@ async def rest_json_application(
         asgi.refuse_overload()
         body = await asgi.read_body(receive, headers)
         call = partial(_answer_call, service, scope, headers, body, request_id)
-        status, members = 200, await threads().run(call)
+        status, members = 200, await asgi.run_call(call)
     except ServiceError as error:
         status, members, code = *_error_answer(service, error), error.code
     except Exception as error:

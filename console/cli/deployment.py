@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 DEPLOYED = "stepyard:deployed"
 """Key of the tag with the SHA-256 of the text that was deployed, by which a page shows drift."""
+SOURCE = "stepyard:source"
+"""Key of the tag with the ARN that the deployed definition was pulled from, on another server."""
 STACK = "stepyard:stack"
 """Key of the tag that says which stack a state machine belongs to: only ``--prune`` reads it."""
 _ROLE = "stepyard"
@@ -83,13 +85,10 @@ def _plan_machine(
 ) -> PlannedChange:
     states = connection.states
     tags = machine.tags | ({STACK: stack} if stack else {})
-    role = machine.role or connection.account.role(_ROLE)
-    wanted: dict[str, Any] = {"definition": machine.definition, "roleArn": role}
-    if machine.tracing is not None:
-        wanted["tracingConfiguration"] = {"enabled": machine.tracing}
+    wanted = _wanted_machine(connection, machine)
     present = _unless_missing(lambda: states.describe_state_machine(stateMachineArn=arn))
     if not connection.aws:
-        tags = tags | {DEPLOYED: _deployed_text_hash(machine, present)}
+        tags = tags | _own_tags(machine, present, states.meta.endpoint_url)
 
     def create() -> None:
         listed = [{"key": key, "value": value} for key, value in tags.items()]
@@ -108,17 +107,29 @@ def _plan_machine(
     if not machine.role:
         wanted["roleArn"] = present["roleArn"]
     changes = _machine_diff(machine.name, present, wanted)
-    missing = _missing_tags(states, arn, tags)
+    missing, stale = _tag_changes(states, arn, tags)
 
     def update() -> None:
         if changes:
             states.update_state_machine(stateMachineArn=arn, **wanted)
         if missing:
             states.tag_resource(resourceArn=arn, tags=missing)
+        if stale:
+            states.untag_resource(resourceArn=arn, tagKeys=stale)
 
     diff = changes + [f"+tag {tag['key']}={tag['value']}" for tag in missing]
+    diff += [f"-tag {key}" for key in stale]
     change = DeploymentChange.UPDATE if diff else DeploymentChange.UNCHANGED
     return PlannedChange(change, "state machine", machine.name, machine.place, update, diff)
+
+
+def _wanted_machine(connection: Connection, machine: MachineSource) -> dict[str, Any]:
+    """Return what CreateStateMachine and UpdateStateMachine take, but for name, type and tags."""
+    role = machine.role or connection.account.role(_ROLE)
+    wanted: dict[str, Any] = {"definition": machine.definition, "roleArn": role}
+    if machine.tracing is not None:
+        wanted["tracingConfiguration"] = {"enabled": machine.tracing}
+    return wanted
 
 
 def _deployed_text_hash(machine: MachineSource, present: dict[str, Any] | None) -> str:
@@ -146,12 +157,30 @@ def _machine_diff(name: str, present: dict[str, Any], wanted: dict[str, Any]) ->
     return lines
 
 
-def _missing_tags(states: Any, arn: str, tags: dict[str, str]) -> list[dict[str, str]]:
-    if not tags:
-        return []
+def _own_tags(
+    machine: MachineSource, present: dict[str, Any] | None, endpoint: str
+) -> dict[str, str]:
+    """Return the tags by which a page of the server shows drift."""
+    tags = {DEPLOYED: _deployed_text_hash(machine, present)}
+    if machine.pulled_from not in ("", endpoint):
+        tags[SOURCE] = machine.pulled_arn
+    return tags
+
+
+def _tag_changes(
+    states: Any, arn: str, wanted: dict[str, str]
+) -> tuple[list[dict[str, str]], list[str]]:
+    """Return the tags to set, and the keys of those to remove."""
+    known = _tags_of(states, arn) if wanted else {}
+    missing = [
+        {"key": key, "value": value} for key, value in wanted.items() if known.get(key) != value
+    ]
+    return missing, [SOURCE] if SOURCE in known and SOURCE not in wanted else []
+
+
+def _tags_of(states: Any, arn: str) -> dict[str, str]:
     listed = states.list_tags_for_resource(resourceArn=arn)["tags"]
-    present = {tag["key"]: tag["value"] for tag in listed}
-    return [{"key": key, "value": tags[key]} for key in tags if present.get(key) != tags[key]]
+    return {tag["key"]: tag["value"] for tag in listed}
 
 
 def _plan_pruning(connection: Connection, stack: str, kept: set[str]) -> Iterator[PlannedChange]:
@@ -161,8 +190,7 @@ def _plan_pruning(connection: Connection, stack: str, kept: set[str]) -> Iterato
         arn = machine["stateMachineArn"]
         if arn in kept:
             continue
-        listed = states.list_tags_for_resource(resourceArn=arn)["tags"]
-        if {"key": STACK, "value": stack} in listed:
+        if _tags_of(states, arn).get(STACK) == stack:
             yield PlannedChange(
                 DeploymentChange.DELETE,
                 "state machine",
@@ -333,6 +361,14 @@ def _unless_missing(describe: Callable[[], dict[str, Any]]) -> dict[str, Any] | 
         if code.endswith(("DoesNotExist", "ResourceNotFoundException")):
             return None
         raise
+
+
+def definition_diff(before: str, after: str, before_name: str, after_name: str) -> list[str]:
+    """Return the lines in which two definitions differ; the same JSON is the same."""
+    if _parsed(before) == _parsed(after):
+        return []
+    texts = _pretty(before), _pretty(after)
+    return list(difflib.unified_diff(*texts, before_name, after_name, lineterm="", n=2))
 
 
 def _parsed(text: str) -> Any:

@@ -31,7 +31,10 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class MachineSource:
-    """A state machine of a file. ``role``: its ARN, "" if the file names none."""
+    """A state machine of a file. ``role``: its ARN, "" if the file names none.
+
+    ``pulled_from``, ``pulled_arn``: the endpoint and the ARN it was pulled from, "" if it was not.
+    """
 
     name: str
     definition: str
@@ -40,6 +43,8 @@ class MachineSource:
     role: str = ""
     tracing: bool | None = None
     tags: dict[str, str] = field(default_factory=dict)
+    pulled_from: str = ""
+    pulled_arn: str = ""
 
 
 @dataclass(frozen=True, slots=True)

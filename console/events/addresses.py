@@ -9,6 +9,8 @@ KINDS = {
     "machine": "State machine",
     "lambda": "Lambda function",
     "webhook": "Webhook",
+    "slack": "Slack message",
+    "teams": "Teams card",
     "email": "E-mail",
     "sns": "SNS topic",
     "sqs": "SQS queue",
@@ -16,6 +18,7 @@ KINDS = {
 }
 _ARN = re.compile(r"arn:aws[a-z-]*:(states|lambda|sns|sqs|events):[a-z0-9-]*:\d{12}:(.+)")
 _UNIVERSAL = re.compile(r"arn:aws[a-z-]*:scheduler:::aws-sdk:sfn:startExecution")
+_CHATS = ("slack", "teams")
 _MAIL = re.compile(r"mailto:[^@\s,;<>\"]+@[^@\s,;<>\"]+")
 
 
@@ -31,6 +34,12 @@ def is_universal(address: str) -> bool:
     return _UNIVERSAL.fullmatch(address) is not None
 
 
+def web_address(address: str) -> str:
+    """Return the address that a request goes to: ``slack+https://...`` without its prefix."""
+    kind, plus, url = address.partition("+")
+    return url if plus and kind in _CHATS else address
+
+
 def address_kind(address: str, *, universal: bool = False) -> str:
     """Return which of ``KINDS`` an address is; raise ``AddressError``.
 
@@ -41,15 +50,17 @@ def address_kind(address: str, *, universal: bool = False) -> str:
     match = _ARN.fullmatch(address)
     if match is not None:
         return _kind_of_arn(match[1], match[2], address)
-    if address.startswith(("http://", "https://")):
-        parts = urlsplit(address)
+    url = web_address(address)
+    if url.startswith(("http://", "https://")):
+        parts = urlsplit(url)
         if parts.hostname and not parts.username and not parts.fragment:
-            return "webhook"
+            return "webhook" if url == address else address.partition("+")[0]
     if _MAIL.fullmatch(address):
         return "email"
     raise AddressError(
         f"got '{address[:100]}', wanted the ARN of a state machine, topic, queue, event bus "
-        "or function, an https address, or mailto: and an address"
+        "or function, an https address, slack+https: or teams+https: and an address, or mailto: "
+        "and an address"
     )
 
 

@@ -154,7 +154,7 @@ def insert_rows(model: type[models.Model], new_rows: Sequence[Mapping[str, Any]]
 
 
 def insert_all(rows: Sequence[models.Model]) -> None:
-    """Insert new rows of one model whose keys are known."""
+    """Insert new rows of one model; a key that the database gives is not read back."""
     if rows:
         table = _table(type(rows[0]))
         append(table.name, table.columns, [table.values(row) for row in rows])
@@ -248,6 +248,8 @@ class Statement:
     """Whether the first value of the key is an execution that others may touch in the same way."""
     copy: str = ""
     """The COPY that does the same, if one does."""
+    may_miss: bool = False
+    """Whether a change is written, too, if the statement returns nothing for its key."""
 
     @cached_property
     def for_many(self) -> str:
@@ -267,13 +269,19 @@ class Statement:
 
 @dataclass
 class Recorded:
-    """What a change writes and publishes. ``result``: what its function returned."""
+    """What a change writes and publishes. ``result``: what its function returned.
+
+    ``follow``: called before the commit with what the statements returned; what it writes, by
+    statements that look for no row, is ``following``. After a rollback it may be called again.
+    """
 
     rows: dict[Statement, list[Row]] = field(default_factory=dict)
     signals: list[tuple[Any, tuple[object, ...]]] = field(default_factory=list)
     after: list[Callable[[], None]] = field(default_factory=list)
     returned: dict[tuple[Statement, Key], Row] = field(default_factory=dict)
     result: Any = None
+    follow: Callable[[dict[tuple[Statement, Key], Row]], None] | None = None
+    following: Recorded | None = None
 
     def add(self, statement: Statement, rows: Sequence[Row]) -> None:
         """Note rows of a statement."""
@@ -281,7 +289,7 @@ class Recorded:
 
     @cached_property
     def keys(self) -> dict[tuple[Statement, Key], None]:
-        """Return the rows that must be there."""
+        """Return the rows that are looked for: all must be there, or their statement may miss."""
         return {
             (statement, tuple(row[place] for place in statement.key)): None
             for statement, rows in self.rows.items()

@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from console.fast_path.overload import MANY_WAITING, WaitedTooLong, is_too_late
 from console.store.db.merged import RunAlone
 from console.store.db.writer import release_connection
 
@@ -24,8 +25,6 @@ T = TypeVar("T")
 
 COUNT = 8
 """More get in each other's way: 16 took a fifth more time for the same work."""
-_MANY_WAITING = 64
-_LONG_WAIT_S = 0.5
 
 
 def _new_future() -> Future[Any]:
@@ -35,13 +34,14 @@ def _new_future() -> Future[Any]:
     return future
 
 
-async def written(pending: Pending[T], spare: Threads) -> T:
+async def written(pending: Pending[T], spare: Threads, since: float | None = None) -> T:
     """Let a change be written and wait for its commit, holding no thread.
 
-    ``spare``: where it is found out what became of a commit that failed.
+    ``spare``: where it is found out what became of a commit that failed. ``since``: when its call
+    came, if it may be refused; raise ``WaitedTooLong`` then, and nothing is written.
     """
     future = _new_future()
-    pending.hand_over(future.set_result)
+    pending.hand_over(future.set_result, since)
     outcome: Callable[[], T] = await asyncio.wrap_future(future)
     try:
         return outcome()
@@ -109,6 +109,18 @@ class Threads:
         self._jobs.put((future, fn, args))
         return asyncio.wrap_future(future)
 
+    def run_in_time(self, since: float, fn: Callable[..., Any]) -> asyncio.Future[Any]:
+        """Do as ``run``, or raise ``WaitedTooLong`` if it is too late when its turn comes.
+
+        ``since``: when the call came, by the monotonic clock.
+        """
+        return self.run(self._unless_late, since, fn)
+
+    def _unless_late(self, since: float, fn: Callable[..., Any]) -> Any:
+        if is_too_late(since, len(self._waiting_since)):
+            raise WaitedTooLong
+        return fn()
+
     @property
     def overloaded(self) -> bool:
         """Tell whether another job would wait for long: many wait, and the first has for long.
@@ -116,10 +128,10 @@ class Threads:
         Either alone is none: a few jobs may wait for a slow database, and many may come at once.
         """
         waiting = self._waiting_since
-        if len(waiting) < _MANY_WAITING:
+        if len(waiting) < MANY_WAITING:
             return False
         try:
-            return time.monotonic() - waiting[0] > _LONG_WAIT_S
+            return is_too_late(waiting[0], len(waiting))
         except IndexError:  # the other threads have just taken them all
             return False
 

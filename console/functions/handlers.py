@@ -18,11 +18,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 import sysconfig
 import threading
 import time
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,7 +135,14 @@ def load_handler(target: str) -> Callable[[Any, Any], Any]:
 
 def search_folders() -> tuple[str, str]:
     """Return where modules are searched beside Python's own path."""
-    return str(settings.DATA_DIR.resolve()), str(Path.cwd())
+    here = os.getcwd()  # noqa: PTH109 - each call of a function asks, and Path takes longer
+    return _resolved(settings.DATA_DIR, here), here
+
+
+@lru_cache(maxsize=16)
+def _resolved(folder: Path, here: str) -> str:
+    """Return an absolute path without links. ``here``: where a relative one begins."""
+    return str((here / folder).resolve())
 
 
 def add_search_folders() -> None:

@@ -96,4 +96,4 @@ def read_entry(
 
 def _path(given: str, base: Path) -> str:
     """Return an absolute path; links are left as they are, or a virtual environment is lost."""
-    return os.path.normpath(base / Path(given).expanduser())
+    return os.path.normpath(base.resolve() / Path(given).expanduser())

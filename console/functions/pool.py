@@ -1,10 +1,8 @@
-"""Keep the processes of functions: lend them to calls, kill what is late, end what is idle.
+"""Call functions in processes of their own, kill what is late, end what is idle.
 
 Theory of operation. A process belongs to one function and serves one call at a time, as in Lambda.
-A call takes an idle process of its function, the one that was used last. If there is none, it
-starts one. Only some are started at once, so a burst of short calls shares the first processes
-rather than starting one for each call. At the limit, the process that has been idle longest makes
-room for another function.
+``lending`` says which call gets which process, and when another one is started. The thread that
+makes the call writes to the process and reads from it; no other one has to wake for that.
 
 A thread watches deadlines. It kills a process whose call is late, and the caller, which reads the
 answer, finds the end of the pipe. It also ends processes that nobody has used for a while.
@@ -12,18 +10,19 @@ answer, finds the end of the pipe. It also ends processes that nobody has used f
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import time
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import structlog
 from django.conf import settings
 
 from console import lambda_runtime
+from console.functions.lending import ProcessLender
 from console.functions.process import (
     CallAnswer,
     FunctionKey,
@@ -32,10 +31,8 @@ from console.functions.process import (
     StartError,
     clean_environment,
 )
+from console.functions.process_output import can_poll
 from console.functions.runner import DEFAULT_MEMORY_MB, InvocationError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 log = structlog.get_logger(__name__)
 TIMED_OUT = "Sandbox.Timedout"
@@ -43,7 +40,6 @@ _IDLE_S = 300.0
 _DEFAULT = 16
 _INIT_S = 60.0
 """An import may take so long; Lambda does not count it to the time of the call, either."""
-_STARTING = max(2, os.cpu_count() or 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +86,17 @@ class ProcessPool:
     """The processes of functions of one server process. None runs before the first call."""
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._change = threading.Condition()  # guards all below
-        self._idle: dict[FunctionKey, list[FunctionProcess]] = {}
+        self._lock = threading.Lock()  # guards all below, and the lender
+        self._lender = ProcessLender(limit, self._lock)
         self._busy: set[FunctionProcess] = set()
-        self._count = 0  # with those that are being started
-        self._starting = 0
+        self._watching = threading.Condition(self._lock)
         self._look_at: float | None = None  # when the watching thread wakes; None: there is none
+        # all processes end with the pipe into which nobody writes, also if the server is killed
+        self._life = os.pipe() if can_poll() else None
 
     def call(self, call: ProcessCall) -> FunctionResult:
         """Make a call in a process of its function, and return whatever comes of it."""
-        worker = self._take(call.key)
+        process = self._take(call)
         record = CallRecord(
             function=call.key.name,
             memory_limit_mb=call.key.options.memory_mb or int(DEFAULT_MEMORY_MB),
@@ -108,9 +104,7 @@ class ProcessPool:
             started_ms=int(time.time() * 1000),
         )
         try:
-            if worker is None:
-                worker = self._start(call, record)
-            answer = self._answer(worker, call, record)
+            answer = self._answer(process or self._start(call, record), call, record)
         except StartError as error:
             failure = InvocationError(error.name, _said(record, str(error)), record.request)
             answer = CallAnswer(failure.cause, failure.name)
@@ -118,138 +112,132 @@ class ProcessPool:
         record.duration_ms = answer.ms
         return FunctionResult(answer.text, answer.error, record)
 
+    def end_idle(self) -> None:
+        """End the processes without a call.
+
+        Those with one end by themselves with the server: killed before, their callers would take
+        that for the end of the call, and the next start of the server would not repeat it.
+        """
+        with self._lock:
+            idle = list(self._lender.idle())
+            for process in idle:
+                self._lender.remove(process)
+        for process in idle:
+            process.close()
+
     def close(self) -> None:
         """End all processes, also those with calls under way."""
-        with self._change:
-            idle = list(self._all_idle())
-            for worker in idle:
-                self._remove(worker)
-            for worker in self._busy:
-                worker.kill()  # its caller finds the end of the pipe
-        for worker in idle:
-            worker.close()
+        self.end_idle()
+        with self._lock:
+            for process in self._busy:
+                process.kill()  # its caller finds the end of the pipe
+            pipes, self._life = self._life or (), None
+        for pipe in pipes:
+            os.close(pipe)
 
     @property
     def pids(self) -> list[int]:
         """The numbers of the processes, the idle ones and the others."""
-        with self._change:
-            return [worker.pid for worker in (*self._all_idle(), *self._busy)]
+        with self._lock:
+            return [process.pid for process in (*self._lender.idle(), *self._busy)]
 
     # -- one call ----------------------------------------------------------------------------------
 
     def _start(self, call: ProcessCall, record: CallRecord) -> FunctionProcess:
-        """Start a process that ``_take`` has counted; raise StartError."""
+        """Start a process that the lender has counted; raise StartError."""
+        environment = _environment(call.key, record.memory_limit_mb)
         try:
-            worker = FunctionProcess(call.key, _environment(call.key, record.memory_limit_mb))
+            return FunctionProcess(call.key, environment, self._life and self._life[0])
         except StartError:
-            with self._change:
-                self._count -= 1
-                self._starting -= 1
-                self._change.notify_all()
+            with self._lock:
+                self._lender.started()
+                self._lender.forget(call.key)
+            self._end_surplus()
             raise
-        return worker
 
-    def _answer(self, worker: FunctionProcess, call: ProcessCall, record: CallRecord) -> CallAnswer:
-        fresh, good = worker.init_ms is None, False
+    def _answer(
+        self, process: FunctionProcess, call: ProcessCall, record: CallRecord
+    ) -> CallAnswer:
+        good = False
         begun = time.monotonic()
         try:
-            if fresh:
-                ready = self._set_up(worker, record)
+            if process.init_ms is None:
+                ready = self._set_up(process, record)
                 if ready.error:
                     return ready
                 begun = time.monotonic()
-            self._watch(worker, begun + call.kill_s)
-            answer = worker.call(self._context(call, record), _trace(), call.event)
+                self._watch(process, begun + call.kill_s)
+            answer = process.call(
+                record.request,
+                call.arn,
+                call.idempotency_key,
+                lambda_runtime.deadline_ms(call.limit_s),
+                _trace(),
+                call.event,
+            )
             good = True
         except ProcessEndedError as ended:
-            answer = _ended_answer(worker, ended, call, record)
+            answer = _ended_answer(process, ended, call, record)
             answer.ms = (time.monotonic() - begun) * 1000
         finally:
-            record.output += worker.output.take()
-            self._give_back(worker, good=good)
+            record.output += process.output.take()
+            self._give_back(process, good=good)
         return answer
 
-    def _set_up(self, worker: FunctionProcess, record: CallRecord) -> CallAnswer:
+    def _set_up(self, process: FunctionProcess, record: CallRecord) -> CallAnswer:
+        context = lambda_runtime.function_fields(process.key.name, record.memory_limit_mb)
         try:
-            self._watch(worker, time.monotonic() + _INIT_S)
-            ready = worker.set_up(record.request)
-            record.init_ms = worker.init_ms
-            record.output = worker.output.take()
+            self._watch(process, time.monotonic() + _INIT_S)
+            ready = process.set_up(record.request, context)
+            record.init_ms = process.init_ms
+            record.output = process.output.take()
         finally:
-            with self._change:
-                self._starting -= 1
-                self._change.notify_all()
+            with self._lock:
+                self._lender.started()
         return ready
-
-    def _context(self, call: ProcessCall, record: CallRecord) -> dict[str, object]:
-        fields = lambda_runtime.context_fields(
-            call.key.name, call.arn, call.idempotency_key, call.limit_s, record.memory_limit_mb
-        )
-        return {**fields, "aws_request_id": record.request}
 
     # -- lending -----------------------------------------------------------------------------------
 
-    def _take(self, key: FunctionKey) -> FunctionProcess | None:
+    def _take(self, call: ProcessCall) -> FunctionProcess | None:
         """Wait for an idle process of a function, or for room to start one (None)."""
         while True:
-            with self._change:
-                while not self._idle.get(key):
-                    if self._has_room():
-                        self._count += 1
-                        self._starting += 1
-                        return None
-                    self._change.wait()
-                worker = self._idle[key].pop()
-                self._busy.add(worker)
-            if worker.is_usable():
-                return worker
-            log.info("a function's process is replaced", function=key.name)
-            self._give_back(worker, good=False)
+            process = self._lender.take(call.key)
+            self._end_surplus()
+            if process is None:
+                return None
+            if process.is_usable():
+                self._watch(process, time.monotonic() + call.kill_s)
+                return process
+            log.info("a function's process is replaced", function=call.key.name)
+            self._give_back(process, good=False)
 
-    def _has_room(self) -> bool:
-        """Tell whether a process may be started; end one of another function if that makes room."""
-        if self._starting >= _STARTING:
-            return False
-        if self._count < self._limit:
-            return True
-        longest = min(self._all_idle(), key=lambda worker: worker.idle_since, default=None)
-        if longest is not None:
-            self._remove(longest)
-            longest.close()
-        return longest is not None
-
-    def _give_back(self, worker: FunctionProcess, *, good: bool) -> None:
-        with self._change:
-            worker.deadline = None
-            self._busy.discard(worker)
+    def _give_back(self, process: FunctionProcess, *, good: bool) -> None:
+        with self._lock:
+            process.deadline = None
+            self._busy.discard(process)
             if good:
-                worker.idle_since = time.monotonic()
-                self._idle.setdefault(worker.key, []).append(worker)
-                self._wake_watch(worker.idle_since + _IDLE_S)
+                self._lender.give_back(process)
+                self._wake_watch(time.monotonic() + _IDLE_S)
             else:
-                self._count -= 1
-            self._change.notify_all()
+                self._lender.forget(process.key)
         if not good:
-            worker.close()
+            process.close()
+        self._end_surplus()
 
-    def _all_idle(self) -> Iterator[FunctionProcess]:
-        for workers in list(self._idle.values()):
-            yield from list(workers)
-
-    def _remove(self, worker: FunctionProcess) -> None:
-        """Forget an idle process."""
-        workers = self._idle[worker.key]
-        workers.remove(worker)
-        if not workers:
-            del self._idle[worker.key]
-        self._count -= 1
+    def _end_surplus(self) -> None:
+        """End the processes that had to make room."""
+        if self._lender.has_surplus:
+            with self._lock:
+                surplus = self._lender.take_surplus()
+            for process in surplus:
+                process.close()
 
     # -- deadlines ---------------------------------------------------------------------------------
 
-    def _watch(self, worker: FunctionProcess, deadline: float) -> None:
-        with self._change:
-            self._busy.add(worker)
-            worker.deadline = deadline
+    def _watch(self, process: FunctionProcess, deadline: float) -> None:
+        with self._lock:
+            self._busy.add(process)
+            process.deadline = deadline
             self._wake_watch(deadline)
 
     def _wake_watch(self, moment: float) -> None:
@@ -259,37 +247,37 @@ class ProcessPool:
             threading.Thread(target=self._watch_all, name="function-watch", daemon=True).start()
         elif moment < self._look_at:
             self._look_at = moment
-            self._change.notify_all()
+            self._watching.notify_all()
 
     def _watch_all(self) -> None:
         while True:
-            with self._change:
+            with self._lock:
                 while self._look_at is not None and self._look_at > time.monotonic():
-                    self._change.wait(self._look_at - time.monotonic())
+                    self._watching.wait(self._look_at - time.monotonic())
                 now = time.monotonic()
-                for worker in self._busy:
-                    if worker.deadline is not None and worker.deadline <= now:
-                        worker.timed_out, worker.deadline = True, None
-                        worker.kill()
-                idle = [one for one in self._all_idle() if one.idle_since + _IDLE_S <= now]
-                for worker in idle:
-                    self._remove(worker)
-                dues = [one.deadline for one in self._busy if one.deadline is not None]
-                dues += [one.idle_since + _IDLE_S for one in self._all_idle()]
+                for process in self._busy:
+                    if process.deadline is not None and process.deadline <= now:
+                        process.timed_out, process.deadline = True, None
+                        process.kill()
+                unused = [each for each in self._lender.idle() if each.idle_since + _IDLE_S <= now]
+                for process in unused:
+                    self._lender.remove(process)
+                dues = [each.deadline for each in self._busy if each.deadline is not None]
+                dues += [each.idle_since + _IDLE_S for each in self._lender.idle()]
                 self._look_at = min(dues, default=None)
                 ended = self._look_at is None
-            for worker in idle:
-                worker.close()
+            for process in unused:
+                process.close()
             if ended:
                 return
 
 
 def _ended_answer(
-    worker: FunctionProcess, ended: ProcessEndedError, call: ProcessCall, record: CallRecord
+    process: FunctionProcess, ended: ProcessEndedError, call: ProcessCall, record: CallRecord
 ) -> CallAnswer:
     """Return what the end of a process is to its caller."""
-    if worker.timed_out:
-        limit = _INIT_S if worker.init_ms is None else call.limit_s
+    if process.timed_out:
+        limit = _INIT_S if process.init_ms is None else call.limit_s
         said = _said(record, f"Task timed out after {limit:.2f} seconds")
         failure = InvocationError(TIMED_OUT, said, record.request)
     else:
@@ -324,8 +312,8 @@ def _environment(key: FunctionKey, memory_mb: int) -> dict[str, str]:
 
 def _trace() -> str:
     """Return the trace of a call, which is not sampled: nothing is sent to X-Ray."""
-    root = f"1-{int(time.time()):08x}-{uuid.uuid4().hex[:24]}"
-    return f"Root={root};Parent={uuid.uuid4().hex[:16]};Sampled=0"
+    random = os.urandom(20).hex()
+    return f"Root=1-{int(time.time()):08x}-{random[:24]};Parent={random[24:]};Sampled=0"
 
 
 class _CurrentPool:
@@ -340,7 +328,14 @@ class _CurrentPool:
         with self._lock:
             if self._pool is None:
                 self._pool = ProcessPool(settings.STEPYARD_FUNCTION_PROCESSES or _DEFAULT)
+                atexit.unregister(self.end_idle)
+                atexit.register(self.end_idle)
             return self._pool
+
+    def end_idle(self) -> None:
+        """End the processes that no call uses."""
+        if self._pool is not None:
+            self._pool.end_idle()
 
     def close(self) -> None:
         """End all its processes; the next call makes another pool."""

@@ -8,13 +8,15 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from console.functions import runner
+from console.functions.process_output import open_output
 from console.functions_file import file_stamp
 
 if TYPE_CHECKING:
@@ -22,11 +24,7 @@ if TYPE_CHECKING:
 
 BAD_INTERPRETER = "Runtime.InvalidEntrypoint"
 BAD_FOLDER = "Runtime.InvalidWorkingDir"
-MOST_OUTPUT = 64 * 1024
-"""Bytes of the output of one call that are kept: its beginning and its end."""
-_HALF = MOST_OUTPUT // 2
-_MARK_S = 1.0
-"""A function may have closed its output, and then no mark comes."""
+_READ_BYTES = 65536
 _LOOK_S = 0.2
 """Source files are looked at no more often than this."""
 _RUNNER = str(Path(runner.__file__).resolve())
@@ -71,94 +69,16 @@ class CallAnswer:
     memory_mb: int = 0
 
 
-class OutputCollector:
-    """Reads what a process prints, call by call; it closes the pipe at its end."""
-
-    def __init__(self, pipe: IO[bytes]) -> None:
-        self._pipe = pipe
-        self._change = threading.Condition()
-        self._mark = b""
-        self._marked = False
-        self._ended = False
-        self._first = bytearray()
-        self._last = bytearray()
-        self._dropped = 0
-        self._rest = b""  # of what was read last: it may be the beginning of the mark
-        threading.Thread(target=self._read, name="function-output", daemon=True).start()
-
-    def expect(self, request: str) -> None:
-        """Begin a call: its mark is what ends its output."""
-        with self._change:
-            self._mark, self._marked = runner.MARK.format(request).encode(), False
-
-    def give_up(self) -> None:
-        """Wait for no mark: the function has closed its output."""
-        with self._change:
-            self._marked = True
-
-    def take(self) -> str:
-        """Return the output of the call, after its mark or the end of the process."""
-        with self._change:
-            self._change.wait_for(lambda: self._marked or self._ended, _MARK_S)
-            if not self._marked:
-                self._keep(self._rest)
-                self._rest = b""
-            first, last, dropped = bytes(self._first), bytes(self._last), self._dropped
-            self._first.clear()
-            self._last.clear()
-            self._dropped = 0
-            rest, self._rest = self._rest, b""
-            self._keep(rest)
-        middle = f"\n... {dropped} bytes are left out ...\n".encode() if dropped else b""
-        return (first + middle + last).decode("utf-8", "replace").replace("\0", "\ufffd")
-
-    def _read(self) -> None:
-        while True:
-            try:
-                data = os.read(self._pipe.fileno(), 65536)
-            except OSError:
-                data = b""
-            with self._change:
-                if data:
-                    self._add(data)
-                    continue
-                self._ended = True
-                self._change.notify_all()
-            self._pipe.close()
-            return
-
-    def _add(self, data: bytes) -> None:
-        data = self._rest + data
-        if self._mark and not self._marked:
-            before, mark, after = data.partition(self._mark)
-            if mark:
-                self._keep(before)
-                self._rest, self._marked = after, True
-                self._change.notify_all()
-                return
-            keep = len(data) - len(self._mark) + 1
-            self._keep(data[: max(keep, 0)])
-            self._rest = data[max(keep, 0) :]
-            return
-        self._rest = data[-MOST_OUTPUT:]
-
-    def _keep(self, data: bytes) -> None:
-        room = _HALF - len(self._first)
-        self._first += data[:room]
-        self._last += data[room:]
-        if len(self._last) > _HALF:
-            self._dropped += len(self._last) - _HALF
-            del self._last[:-_HALF]
-
-
 class FunctionProcess:
     """A running process; one caller at a time uses it.
 
     ``deadline``: when the call under way has to be over, by the monotonic clock; None without one.
     """
 
-    def __init__(self, key: FunctionKey, environment: dict[str, str]) -> None:
-        """Start it; raise StartError."""
+    def __init__(
+        self, key: FunctionKey, environment: dict[str, str], life: int | None = None
+    ) -> None:
+        """Start it; raise StartError. ``life``: a pipe that it ends with, None to have none."""
         self.key = key
         self.deadline: float | None = None
         self.timed_out = False
@@ -166,21 +86,24 @@ class FunctionProcess:
         self.init_ms: float | None = None
         self._files: dict[str, tuple[str, tuple[int, int, int]]] = {}
         self._looked = time.monotonic()
-        self._process = _start(key, environment)
+        self._process = _start(key, environment, life)
         assert self._process.stdin  # noqa: S101 - for the type checker, as the next two
         assert self._process.stdout  # noqa: S101
         assert self._process.stderr  # noqa: S101
         self._requests = self._process.stdin.fileno()
-        self._answers = cast("BinaryIO", self._process.stdout)
-        self.output = OutputCollector(self._process.stderr)
+        self._answers = self._process.stdout.fileno()
+        self.output = open_output(self._process.stderr, self._answers)
 
     @property
     def pid(self) -> int:
         """The number of the process."""
         return self._process.pid
 
-    def set_up(self, request: str) -> CallAnswer:
-        """Import the function, and return the error of that, if any; raise ProcessEndedError."""
+    def set_up(self, request: str, context: tuple[str, ...]) -> CallAnswer:
+        """Import the function, and return the error of that, if any; raise ProcessEndedError.
+
+        ``context``: what the contexts of all its calls have in common.
+        """
         options = self.key.options
         setup = {
             "request": request,
@@ -188,40 +111,58 @@ class FunctionProcess:
             "first": [options.folder] if options.folder else [],
             "last": list(self.key.last_folders),
             "memory_mb": options.memory_mb,
+            "context": context,
+            "mark": self.output.mark,
         }
-        header, _ = self._exchange(setup, b"", request)
-        self.init_ms = header["init_ms"]
-        if "error" not in header:
-            return CallAnswer("", "", 0.0, header["memory_mb"])
-        error = runner.InvocationError(header["error"], header["message"], request, header["stack"])
-        return CallAnswer(error.cause, error.name, 0.0, header["memory_mb"])
+        answer, header = self._exchange(request, msgspec.json.encode(setup), b"")
+        self.init_ms = answer.ms
+        if answer.error:
+            failure = header["error"], header["message"], request, header["stack"]
+            answer.text = runner.InvocationError(*failure).cause
+        return answer
 
-    def call(self, context: dict[str, object], trace: str, event: str) -> CallAnswer:
+    def call(
+        self, request: str, arn: str, key: str, deadline_ms: int, trace: str, event: str
+    ) -> CallAnswer:
         """Call the function and return what came of it; raise ProcessEndedError."""
-        request = str(context["aws_request_id"])
-        header, text = self._exchange({"context": context, "trace": trace}, event.encode(), request)
-        return CallAnswer(
-            text.decode("utf-8", "replace"),
-            header.get("error", ""),
-            header["ms"],
-            header["memory_mb"],
-        )
+        header = msgspec.json.encode((request, arn, key, deadline_ms, trace))
+        return self._exchange(request, header, event.encode())[0]
 
     def _exchange(
-        self, header: dict[str, Any], text: bytes, request: str
-    ) -> tuple[dict[str, Any], bytes]:
+        self, request: str, header: bytes, text: bytes
+    ) -> tuple[CallAnswer, dict[str, Any]]:
+        """Send a request and return the answer, with its header."""
         self.output.expect(request)
+        lengths = runner.REQUEST_HEAD.pack(len(header), len(text))
         try:
-            runner.write_frame(self._requests, header, text)
-            header, answer = runner.read_frame(self._answers)
+            runner.write_all(self._requests, lengths + header + text)
+            self.output.wait_for_answer()
+            answer, said = self._read_answer()
         except (OSError, EOFError, ValueError):
             self.kill()  # it may have closed its pipe alone
             raise ProcessEndedError(self._process.wait()) from None
-        if header.get("closed"):
+        if said.get("closed"):
             self.output.give_up()
-        for path, cached, *stamp in header.get("files", ()):
+        for path, cached, *stamp in said.get("files", ()):
             self._files[path] = cached, (stamp[0], stamp[1], stamp[2])
-        return header, answer
+        return answer, said
+
+    def _read_answer(self) -> tuple[CallAnswer, dict[str, Any]]:
+        """Read one answer; raise EOFError if the pipe ends before it."""
+        data = _read(self._answers)
+        while len(data) < runner.ANSWER_HEAD.size:
+            data += _read(self._answers)
+        head, length, ms, memory_mb = runner.ANSWER_HEAD.unpack_from(data)
+        begin = runner.ANSWER_HEAD.size + head
+        if len(data) < begin + length:
+            chunks, missing = [data], begin + length - len(data)
+            while missing > 0:
+                chunks.append(_read(self._answers))
+                missing -= len(chunks[-1])
+            data = b"".join(chunks)
+        text = data[begin:].decode("utf-8", "replace")
+        said = msgspec.json.decode(data[begin - head : begin]) if head else {}
+        return CallAnswer(text, said.get("error", ""), ms, memory_mb), said
 
     # -- its end -----------------------------------------------------------------------------------
 
@@ -254,9 +195,10 @@ class FunctionProcess:
                     self._process.kill()
 
     def close(self) -> None:
-        """End it and free its pipes, but the one that the collector reads."""
+        """End it and free its pipes."""
         self.kill()
         self._process.wait()
+        self.output.close()
         for pipe in (self._process.stdin, self._process.stdout):
             with contextlib.suppress(OSError):
                 if pipe is not None:
@@ -282,18 +224,29 @@ def clean_environment(options: FunctionOptions) -> dict[str, str]:
     return kept
 
 
-def _start(key: FunctionKey, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+def _read(pipe: int) -> bytes:
+    data = os.read(pipe, _READ_BYTES)
+    if not data:
+        raise EOFError
+    return data
+
+
+def _start(
+    key: FunctionKey, environment: dict[str, str], life: int | None
+) -> subprocess.Popen[bytes]:
     python = find_interpreter(key.options)
+    kept = () if life is None else (life,)
     try:
         return subprocess.Popen(  # noqa: S603 - the operator's interpreter, our own file
-            [python, _RUNNER],
+            [python, _RUNNER, *map(str, kept)],
+            pass_fds=kept,
             env=environment,
             cwd=key.options.folder or None,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,  # a key pressed in the server's terminal is not for it
-            bufsize=-1,
+            bufsize=0,
         )
     except OSError as error:
         raise StartError(BAD_INTERPRETER, f"exec: {python}: {error.strerror}") from error

@@ -11,12 +11,16 @@ both pipes get other numbers that no child inherits, stdin becomes empty, and st
     setup: target, folders, memory  ------->   imports the module
                <-----------------------------  ready: how long that took, or its error
     call: context, event            ------->   calls the function
-               <--- what is printed, a mark -
+               <------------ what is printed -
                <-----------------------------  the result or the error, source files, memory
 
-A frame is two lengths of four bytes, a JSON object, and a text. The mark stands behind the output
-of a call, because two pipes have no common order. A thread reads the requests. When the pipe ends,
-the server has gone, also by kill -9: then this process ends at once, with all that it has started.
+A frame begins with the lengths of what follows: JSON, and a text. A call takes one write and one
+read on each side, by one thread. All that it printed is in its pipe before the answer is; only a
+server without ``poll`` (Windows) needs a mark behind the output (``output``).
+
+A thread waits for the end of a third pipe, into which nobody writes: the server has gone, also by
+kill -9, and this process ends at once, with all that it has started. Where the server cannot hand
+over a third pipe (Windows), that thread reads the requests.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ import json
 import logging
 import math
 import os
+import queue
 import signal
 import struct
 import sys
@@ -35,7 +40,7 @@ import threading
 import time
 import traceback
 import uuid
-from collections import deque
+from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,13 +57,13 @@ MAX_RESPONSE = 6 * 1024 * 1024 + 100
 """AWS: the largest answer of a synchronous invocation, in bytes."""
 DEFAULT_MEMORY_MB = "128"
 """Lambda's default, which nothing is held to unless it is registered."""
-LENGTHS = struct.Struct(">II")
-MARK = "\0end of {}\0\n"
-"""What stands behind the output of a call, with the id of its request."""
+REQUEST_HEAD, ANSWER_HEAD = struct.Struct(">II"), struct.Struct(">IIdI")
+"""Lengths of JSON and text; of an answer also the call's milliseconds, and megabytes of memory."""
 _MEASURE_S = 0.05
+_NUMBER = uuid.uuid4().hex  # stands where a number is put in
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _LOG_FORMAT = "[%(levelname)s]\t%(asctime)s.%(msecs)03dZ\t%(aws_request_id)s\t%(message)s"
-_LOG_TIME = "%Y-%m-%dT%H:%M:%S"
 
 
 class CognitoIdentity:
@@ -181,37 +186,32 @@ def encode_result(value: Any) -> str:
 
     A Decimal has all its digits, a named tuple is an object, bytes within it are UTF-8 texts.
     """
-    marker = uuid.uuid4().hex
     numbers: list[str] = []
-    plain = _plain(value, marker, numbers)
-    text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
+    text = _encode(_plain(value, numbers))
     for index, number in enumerate(numbers):
-        text = text.replace(f'"{marker}-{index}-"', number, 1)
+        text = text.replace(f'"{_NUMBER}-{index}-"', number, 1)
     return text
 
 
-def _plain(value: Any, marker: str, numbers: list[str]) -> Any:
+def _plain(value: Any, numbers: list[str]) -> Any:
     """Return a value as json writes it; a Decimal is a text that its digits replace later."""
     if isinstance(value, (str, int, float)) or value is None:
         return value
     if isinstance(value, decimal.Decimal):
         numbers.append("NaN" if value.is_nan() else str(value))
-        return f"{marker}-{len(numbers) - 1}-"
+        return f"{_NUMBER}-{len(numbers) - 1}-"
     if isinstance(value, bytes):
         return value.decode()
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, dict):
         return {
-            _member_name(name): _plain(member, marker, numbers) for name, member in value.items()
+            name.decode() if isinstance(name, bytes) else name: _plain(member, numbers)
+            for name, member in value.items()
         }
     if isinstance(value, (list, tuple)):
-        return [_plain(item, marker, numbers) for item in value]
+        return [_plain(item, numbers) for item in value]
     return value  # which json refuses, with the name of its class
-
-
-def _member_name(name: Any) -> Any:
-    return name.decode() if isinstance(name, bytes) else name
 
 
 def _response(result: Any, request: str) -> str:
@@ -245,42 +245,50 @@ def _stack_trace(error: BaseException) -> list[str]:
 
 
 class FunctionRunner:
-    """The life of the process: setup, then one call after the other until the pipe ends."""
+    """The life of the process: setup, then one call after the other until the pipe ends.
 
-    def __init__(self, requests: BinaryIO, answers: int) -> None:
+    ``life``: the pipe that ends with the server, None if there is none.
+    """
+
+    def __init__(self, requests: BinaryIO, answers: int, life: int | None) -> None:
         self._requests = requests
         self._answers = answers
-        self._frames: deque[tuple[dict[str, Any], bytes]] = deque()
-        self._ready = threading.Semaphore(0)
+        self._life = life
+        self._read: queue.SimpleQueue[tuple[Any, bytes]] = queue.SimpleQueue()
         self._handler: Callable[[Any, Any], Any] | None = None
-        self._known_modules = 0
+        self._context: list[str] = []
+        self._mark = ""
         self._reported: set[str] = set()
-        self._measured_at, self._memory_mb = -math.inf, 0
+        self._known_modules, self._memory_mb, self._measured_at = 0, 0, -math.inf
 
     def run(self) -> None:
         """Answer requests for good."""
-        threading.Thread(target=self._listen, daemon=True).start()
-        setup, _ = self._next()
-        self._set_up(setup)
-        while True:
-            header, event = self._next()
-            self._call(header, event)
-
-    def _listen(self) -> None:
+        threading.Thread(target=self._watch, daemon=True).start()
         try:
+            setup, _ = self._next()
+            self._set_up(setup)
             while True:
-                self._frames.append(read_frame(self._requests))
-                self._ready.release()
+                self._call(*self._next())
+        except EOFError:
+            _end_group()
+
+    def _watch(self) -> None:
+        """End with the server."""
+        try:
+            if self._life is not None:
+                os.read(self._life, 1)
+            while self._life is None:
+                self._read.put(read_request(self._requests))
         finally:
             _end_group()
 
-    def _next(self) -> tuple[dict[str, Any], bytes]:
-        self._ready.acquire()
-        return self._frames.popleft()
+    def _next(self) -> tuple[Any, bytes]:
+        return self._read.get() if self._life is None else read_request(self._requests)
 
     def _set_up(self, setup: dict[str, Any]) -> None:
         sys.path[:0] = [folder for folder in setup["first"] if folder not in sys.path]
         sys.path += [folder for folder in setup["last"] if folder not in sys.path]
+        self._context, self._mark = setup["context"], setup["mark"]
         _limit_memory(setup["memory_mb"])
         begun = time.perf_counter()
         failure: dict[str, Any] = {}
@@ -291,36 +299,36 @@ class FunctionRunner:
         except SystemExit as error:
             _leave(error)
         except Exception as error:  # noqa: BLE001 - whatever the module raises is its caller's
-            name, message = type(error).__name__, str(error)
-            failure = {"error": name, "message": message, "stack": _stack_trace(error)}
-        took = (time.perf_counter() - begun) * 1000
+            name, stack = type(error).__name__, _stack_trace(error)
+            failure = {"error": name, "message": str(error), "stack": stack}
         if failure:
-            _print_error(failure["error"], failure["message"], failure["stack"])
-        self._answer(setup["request"], {**failure, "init_ms": took}, "")
+            print_error(failure["error"], failure["message"], failure["stack"])
+        self._answer(setup["request"], begun, failure, "")
 
-    def _call(self, header: dict[str, Any], event: bytes) -> None:
-        context = LambdaContext(**header["context"])
-        request = context.aws_request_id
-        os.environ["_X_AMZN_TRACE_ID"] = header["trace"]
+    def _call(self, header: list[Any], event: bytes) -> None:
+        name, *figures = self._context
+        request, arn, key, deadline_ms, trace = header
+        context = LambdaContext(name, arn, request, key, deadline_ms, *figures)
+        os.environ["_X_AMZN_TRACE_ID"] = trace
         _RequestFilter.request = request
         begun = time.perf_counter()
-        outcome: dict[str, Any] = {}
+        failure = {}
         try:
-            text = invoke_handler(self._load, json.loads(event), context)
+            text = invoke_handler(self._load, json.loads(event.decode()), context)
         except InvocationError as error:
-            outcome, text = {"error": error.name}, error.cause
-            _print_error(error.name, error.message, error.stack_trace)
+            failure, text = {"error": error.name}, error.cause
+            print_error(error.name, error.message, error.stack_trace)
         except SystemExit as error:
             _leave(error)
-        outcome["ms"] = (time.perf_counter() - begun) * 1000
-        self._answer(request, outcome, text)
+        self._answer(request, begun, failure, text)
 
     def _load(self) -> Callable[[Any, Any], Any]:
         if self._handler is None:
             raise HandlerError(NOT_FOUND, "the function was not imported")
         return self._handler
 
-    def _answer(self, request: str, header: dict[str, Any], text: str) -> None:
+    def _answer(self, request: str, begun: float, header: dict[str, Any], text: str) -> None:
+        took_ms = (time.perf_counter() - begun) * 1000
         _flush()
         if len(sys.modules) != self._known_modules:
             self._known_modules = len(sys.modules)
@@ -328,12 +336,15 @@ class FunctionRunner:
         now = time.monotonic()
         if now - self._measured_at > _MEASURE_S:
             self._measured_at, self._memory_mb = now, _used_memory_mb()
-        header["memory_mb"] = self._memory_mb
-        try:
-            os.write(2, MARK.format(request).encode())
-        except OSError:  # the function has closed it
-            header["closed"] = True
-        write_frame(self._answers, header, text.encode("utf-8", "replace"))
+        if self._mark:
+            try:
+                os.write(2, self._mark.format(request).encode())
+            except OSError:  # the function has closed it
+                header["closed"] = True
+        head = json.dumps(header).encode() if header else b""
+        data = text.encode("utf-8", "replace")
+        lengths = ANSWER_HEAD.pack(len(head), len(data), took_ms, self._memory_mb)
+        write_all(self._answers, lengths + head + data)
 
     def _new_files(self) -> Iterable[tuple[str, str, int, int, int]]:
         """Yield the source files that came in, compiled file and stamp with each."""
@@ -362,18 +373,17 @@ class _RequestFilter(logging.Filter):
         return True
 
 
-def read_frame(pipe: BinaryIO) -> tuple[dict[str, Any], bytes]:
-    """Return the next frame's object and text; raise EOFError at the pipe's end."""
-    header, length = LENGTHS.unpack(_exactly(pipe, LENGTHS.size))
-    return json.loads(_exactly(pipe, header)), _exactly(pipe, length)
+def read_request(pipe: BinaryIO) -> tuple[Any, bytes]:
+    """Return the next request's JSON value and text; raise EOFError at the pipe's end."""
+    header, length = REQUEST_HEAD.unpack(_exactly(pipe, REQUEST_HEAD.size))
+    return json.loads(_exactly(pipe, header).decode()), _exactly(pipe, length)
 
 
-def write_frame(pipe: int, header: dict[str, Any], text: bytes) -> None:
+def write_all(pipe: int, frame: bytes) -> None:
     """Write a frame to a pipe; raise OSError if nobody reads it."""
-    head = json.dumps(header).encode()
-    data = memoryview(LENGTHS.pack(len(head), len(text)) + head + text)
-    while data:
-        data = data[os.write(pipe, data) :]
+    left = memoryview(frame)
+    while left:
+        left = left[os.write(pipe, left) :]
 
 
 def _exactly(pipe: BinaryIO, length: int) -> bytes:
@@ -385,22 +395,19 @@ def _exactly(pipe: BinaryIO, length: int) -> bytes:
 
 def _is_installed(path: str) -> bool:
     """Tell whether a file is Python's, a package's, or this one: nobody edits those."""
-    library = os.path.dirname(os.__file__)
-    return path.startswith((library, _HERE)) or "site-packages" in path
+    return path.startswith((os.path.dirname(os.__file__), _HERE)) or "site-packages" in path
 
 
 def _limit_memory(memory_mb: int) -> None:
     """Let the process take so much memory more than it has now, where the platform can."""
     if not memory_mb:
         return
-    try:
+    with suppress(ImportError, OSError, ValueError):
         import resource
 
         with open("/proc/self/statm", encoding="ascii") as file:
             mapped = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
         resource.setrlimit(resource.RLIMIT_AS, (mapped + memory_mb * 1024 * 1024,) * 2)
-    except (ImportError, OSError, ValueError):
-        return
 
 
 def _used_memory_mb() -> int:
@@ -416,22 +423,20 @@ def _used_memory_mb() -> int:
         import resource
     except ImportError:
         return 0
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return math.ceil(used / (1024 * 1024 if sys.platform == "darwin" else 1024))
+    unit = 1024 * 1024 if sys.platform == "darwin" else 1024
+    return math.ceil(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit)
 
 
-def _print_error(name: str, message: str, stack_trace: list[str]) -> None:
+def print_error(name: str, message: str, stack_trace: list[str]) -> None:
     """Write an error to the output as Lambda's runtime does."""
     trace = "".join(["Traceback (most recent call last):\n", *stack_trace]) if stack_trace else ""
-    try:
+    with suppress(OSError, ValueError, AttributeError):  # the function has closed or replaced it
         sys.stdout.write(f"[ERROR] {name}: {message}\n{trace}")
-    except (OSError, ValueError, AttributeError):  # the function has closed or replaced it
-        return
 
 
 def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
-        try:
+        try:  # each call is here: suppress takes longer
             stream.flush()
         except (OSError, ValueError, AttributeError):  # the function has closed or replaced it
             continue
@@ -464,14 +469,19 @@ def _take_pipes() -> tuple[BinaryIO, int]:
     return requests, answers
 
 
+def lambda_formatter() -> logging.Formatter:
+    """Return what writes a line of the log as Lambda's runtime does."""
+    formatter = logging.Formatter(_LOG_FORMAT, "%Y-%m-%dT%H:%M:%S")
+    formatter.converter = time.gmtime
+    return formatter
+
+
 def _log_as_lambda() -> None:
     """Give the root logger the handler and the format that Lambda's runtime gives it."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)  # type: ignore[union-attr]
     handler = logging.StreamHandler(sys.stdout)
-    formatter = logging.Formatter(_LOG_FORMAT, _LOG_TIME)
-    formatter.converter = time.gmtime
-    handler.setFormatter(formatter)
+    handler.setFormatter(lambda_formatter())
     handler.addFilter(_RequestFilter())
     logging.getLogger().addHandler(handler)
 
@@ -479,9 +489,11 @@ def _log_as_lambda() -> None:
 def main() -> None:
     """Serve the process that started this one."""
     sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder or ".") != _HERE]
-    pipes = _take_pipes()
+    life = int(sys.argv.pop()) if len(sys.argv) > 1 else None
+    if life is not None:
+        os.set_inheritable(life, False)
     _log_as_lambda()
-    FunctionRunner(*pipes).run()
+    FunctionRunner(*_take_pipes(), life).run()
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ Registered in settings, never from a page.
 from __future__ import annotations
 
 import math
+import time
 import uuid
 from dataclasses import replace
 from functools import partial
@@ -18,11 +19,12 @@ import httpx
 from django.conf import settings
 
 import engine
-from console import lambda_runtime
+from console import clock, lambda_runtime
 from console.functions import checks, handlers, pool
 from console.functions.options import SHARED, FunctionOptions
+from console.functions.output import CapturedOutput
 from console.functions.process import FunctionKey
-from console.functions.runner import InvocationError
+from console.functions.runner import DEFAULT_MEMORY_MB, InvocationError, print_error
 from console.integrations import outbound, targets
 from console.integrations.outcome import Failed, Outcome, Succeeded, TaskAttempt
 from console.integrations.redaction import without_url_secrets
@@ -142,11 +144,27 @@ def _call_shared(target: str, name: str, task: TaskAttempt) -> Outcome:
         cause = f"{target} was called {task.losses} times, and each time its process ended"
         return Failed("States.Runtime", cause)
     context = lambda_runtime.make_context(name, task.resource, task.idempotency_key, task.timeout_s)
-    try:
-        load = partial(handlers.load_handler, target)
-        return Succeeded(lambda_runtime.run_handler(load, task.input, context))
-    except InvocationError as error:
-        return Failed(error.name, error.cause)
+    request, started_ms, begun = context.aws_request_id, clock.now_ms(), time.perf_counter()
+    with CapturedOutput(request) as output:
+        try:
+            load = partial(handlers.load_handler, target)
+            outcome: Outcome = Succeeded(lambda_runtime.run_handler(load, task.input, context))
+        except InvocationError as error:
+            print_error(error.name, error.message, error.stack_trace)
+            outcome = Failed(error.name, error.cause)
+    said = output.take()
+    if not said:
+        return outcome  # a row for each call would cost more than the call itself
+    record = pool.CallRecord(
+        function=name,
+        request=request,
+        started_ms=started_ms,
+        memory_limit_mb=int(DEFAULT_MEMORY_MB),
+        duration_ms=(time.perf_counter() - begun) * 1000,
+        output=said,
+        error=outcome.error or "" if isinstance(outcome, Failed) else "",
+    )
+    return replace(outcome, record=record)
 
 
 # -- HTTP ------------------------------------------------------------------------------------------

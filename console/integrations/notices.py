@@ -13,7 +13,6 @@ import time
 from dataclasses import dataclass, field
 from smtplib import SMTPException
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import httpx
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
@@ -21,8 +20,7 @@ from django.conf import settings
 from django.core.mail import EmailMessage
 
 from console.events import addresses
-from console.events.body import ALARM_DETAIL_TYPE, ALARM_SOURCE, DETAIL_TYPE, SOURCE
-from console.integrations import invoke, targets, web
+from console.integrations import invoke, notice_text, targets, web
 from console.integrations.outcome import Failed, TaskAttempt
 from console.integrations.redaction import without_url_secrets
 
@@ -35,7 +33,6 @@ _LIMIT_S = 15.0
 _TRANSIENT = (401, 407, 408, 409, 425, 429)  # as EventBridge retries them, and every 5xx
 _SERVER_ERROR = 500
 _GONE = 400
-_SUBJECT = 150
 _ATTRIBUTE = 1_000
 
 
@@ -82,8 +79,8 @@ def sign_body(secret: str, moment_s: int, body: str) -> str:
 def send_notice(notice: Notice) -> None:
     """Send a notice; return once it was taken, raise ``Undelivered``."""
     kind = addresses.address_kind(notice.address)
-    if kind == "webhook":
-        _post(notice)
+    if kind in _WEB_BODIES:
+        _post(notice, _WEB_BODIES[kind](notice.event, notice.body, notice.state))
     elif kind == "email":
         _mail(notice)
     elif kind == "lambda":
@@ -95,17 +92,24 @@ def send_notice(notice: Notice) -> None:
 # -- the web ---------------------------------------------------------------------------------------
 
 
-def _post(notice: Notice) -> None:
+_WEB_BODIES: dict[str, Callable[[str, str, str], str]] = {
+    "webhook": lambda _event, body, _state: body,
+    "slack": notice_text.slack_message,
+    "teams": notice_text.teams_card,
+}
+"""Kind of address -> what is posted, of the event, the body and the failed state."""
+
+
+def _post(notice: Notice, body: str) -> None:
+    url = addresses.web_address(notice.address)
     headers = {
         "Content-Type": "application/json",
         "User-Agent": "Stepyard",
         EVENT_ID: notice.event_id,
-        SIGNATURE: sign_body(notice.secret, int(time.time()), notice.body),
+        SIGNATURE: sign_body(notice.secret, int(time.time()), body),
     }
     try:
-        status = web.post_request(
-            notice.address, notice.body.encode(), headers, _LIMIT_S, _whose(notice)
-        )
+        status = web.post_request(url, body.encode(), headers, _LIMIT_S, _whose(notice))
     except web.BadRequestError as error:
         raise Undelivered(without_url_secrets(str(error), notice.address), final=True) from None
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
@@ -128,8 +132,8 @@ def _mail(notice: Notice) -> None:
     if not settings.STEPYARD_MAIL:
         raise Undelivered("No mail server is configured: set STEPYARD_MAIL", final=True)
     message = EmailMessage(
-        subject=_subject(notice.event),
-        body=_mail_text(notice),
+        subject=notice_text.subject_of(notice.event),
+        body=notice_text.mail_text(notice.event, notice.body, notice.state),
         to=[notice.address.removeprefix("mailto:")],
         headers={"Message-ID": f"<{notice.event_id}@stepyard>", EVENT_ID: notice.event_id},
     )
@@ -137,89 +141,6 @@ def _mail(notice: Notice) -> None:
         message.send()
     except (OSError, SMTPException) as error:
         raise Undelivered(f"{type(error).__name__}: {error}") from None
-
-
-def _subject(event: str) -> str:
-    """Name what happened in one line: ``orders failed: OrderRejected``."""
-    told = json.loads(event)
-    change = _status_change(told)
-    words = _alarm_words(told) or str(told.get("detail-type", "Event"))
-    if change:
-        verb = _VERBS.get(str(change.get("status")), f"is {change.get('status')}")
-        words = f"{_machine_of(change)} {verb}: {change.get('error') or change.get('name')}"
-    return " ".join(words.split())[:_SUBJECT]
-
-
-_VERBS = {
-    "RUNNING": "started",
-    "SUCCEEDED": "succeeded",
-    "FAILED": "failed",
-    "TIMED_OUT": "timed out",
-    "ABORTED": "was aborted",
-}
-
-
-def _status_change(event: dict[str, Any]) -> dict[str, Any]:
-    """Return the detail of an event that tells of an execution, {} for any other event."""
-    detail = event.get("detail")
-    of_execution = event.get("source") == SOURCE and event.get("detail-type") == DETAIL_TYPE
-    return detail if of_execution and isinstance(detail, dict) else {}
-
-
-def _alarm_words(event: dict[str, Any]) -> str:
-    """Return what an alarm says in one line, "" for any other event."""
-    detail = event.get("detail")
-    of_alarm = event.get("source") == ALARM_SOURCE and event.get("detail-type") == ALARM_DETAIL_TYPE
-    if not of_alarm or not isinstance(detail, dict) or not isinstance(detail.get("state"), dict):
-        return ""
-    said = detail["state"]
-    words = {"ALARM": "is in alarm", "OK": "is OK"}.get(str(said.get("value")), "cannot tell")
-    return f"{detail.get('alarmName')} {words}: {said.get('reason')}"
-
-
-def _machine_of(change: dict[str, Any]) -> str:
-    return str(change.get("stateMachineArn") or "").rpartition(":")[2] or "An execution"
-
-
-def _mail_text(notice: Notice) -> str:
-    """Return the facts of a status change and its event; what a target asked for as it is."""
-    event = json.loads(notice.event) if notice.body == notice.event else {}
-    change, alarm = _status_change(event), _alarm_words(event)
-    if alarm:
-        return "\n".join([*_alarm_lines(event, alarm), "", _readable(notice.body)])
-    if not change:
-        return _readable(notice.body)
-    arn = str(change.get("executionArn") or "")
-    address = settings.STEPYARD_URL
-    facts = {
-        "State machine": _machine_of(change),
-        "Execution": change.get("name"),
-        "Status": change.get("status"),
-        "Error": change.get("error"),
-        "Failed state": notice.state,
-        "Cause": change.get("cause"),
-        "Page": f"{address}/arn/{quote(arn, safe=':/')}" if address and arn else "",
-    }
-    lines = [f"{name}: {value}" for name, value in facts.items() if value]
-    return "\n".join([*lines, "", "The event:", "", _readable(notice.body)])
-
-
-def _alarm_lines(event: dict[str, Any], words: str) -> list[str]:
-    """Return what an alarm says, and the address of its state machine's page."""
-    machine = "".join(map(str, event.get("resources", [])[1:2]))
-    lines = [words]
-    if machine:
-        lines.append(f"State machine: {machine.rpartition(':')[2]}")
-    if machine and settings.STEPYARD_URL:
-        lines.append(f"Page: {settings.STEPYARD_URL}/arn/{quote(machine, safe=':/')}")
-    return [*lines, "", "The event:"]
-
-
-def _readable(body: str) -> str:
-    try:
-        return json.dumps(json.loads(body), ensure_ascii=False, indent=2)
-    except ValueError:
-        return body
 
 
 # -- AWS services ----------------------------------------------------------------------------------

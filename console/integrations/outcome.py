@@ -54,7 +54,7 @@ class TaskAttempt:
 
 @dataclass(frozen=True, slots=True)
 class Succeeded:
-    """The result, as JSON text. ``record``: of the call of a function in its own process."""
+    """The result, as JSON text. ``record``: of the call of a function, if there is one."""
 
     output: str
     record: CallRecord | None = field(default=None, compare=False)
@@ -65,7 +65,7 @@ class Failed:
     """The error's name and cause; either may be absent.
 
     ``refused``: the call that should begin a job, or hand out the token, was not taken.
-    ``record``: of the call of a function in its own process.
+    ``record``: of the call of a function, if there is one.
     """
 
     error: str | None

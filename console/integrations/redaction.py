@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 import engine
+from console.events import addresses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +24,7 @@ MASK = "(masked)"
 SHORTEST = 4
 """Shorter values are left: they stand in every text."""
 _SCHEMES = re.compile(r"(?:basic|bearer|token|apikey|digest)\s+(\S.*)", re.IGNORECASE | re.DOTALL)
-_URL = re.compile(r"https?://[^\s\"'<>\\]+", re.IGNORECASE)
+_URL = re.compile(r"(?:(?:slack|teams)\+)?https?://[^\s\"'<>\\]+", re.IGNORECASE)
 _LETTERS = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
 
 
@@ -34,14 +35,18 @@ def redact(value: Any, secrets: Iterable[str]) -> Any:
 
 
 def without_secrets(url: str) -> str:
-    """Return an address to be shown: without user and password, and without what it asks for."""
+    """Return an address to be shown: without user and password, and without what it asks for.
+
+    The path of a chat's webhook is a secret, too.
+    """
     try:
         parts = urlsplit(url)
     except ValueError:
         return MASK
     host = parts.netloc.rpartition("@")[2]
     query = MASK if parts.query else ""
-    return urlunsplit(parts._replace(netloc=host, query=query, fragment=""))
+    path = parts.path if addresses.web_address(url) == url else f"/{MASK}"
+    return urlunsplit(parts._replace(netloc=host, path=path, query=query, fragment=""))
 
 
 def without_url_secrets(text: str, url: str = "") -> str:
@@ -51,7 +56,8 @@ def without_url_secrets(text: str, url: str = "") -> str:
     server may send them back.
     """
     if url:
-        text = redact(text.replace(url, without_secrets(url)), _url_secrets(url))
+        called = addresses.web_address(url)
+        text = redact(text.replace(called, without_secrets(url)), _url_secrets(url))
     return _URL.sub(lambda found: without_secrets(found[0]), text) if "://" in text else text
 
 

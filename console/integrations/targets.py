@@ -33,6 +33,7 @@ from console.functions.options import (
     is_function,
     read_entry,
 )
+from console.functions_file import FunctionsFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -168,22 +169,26 @@ def read_function(
     entry: str | Mapping[str, Any], where: str, section: Mapping[str, Any]
 ) -> FoundFunction:
     """Return a function by its entry in a section of either file."""
-    general = general_options(settings.STEPYARD_FUNCTIONS) | general_options(section)
-    return read_entry(entry, where, general, settings.DATA_DIR.resolve())
+    general = general_options(_all_functions()) | general_options(section)
+    return read_entry(entry, where, general, settings.DATA_DIR)
 
 
 def functions_of(project: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the sections of ``functions.json`` that count for a project, its own first."""
-    yield (
-        f"functions: projects: {project}: ",
-        _project_section(settings.STEPYARD_FUNCTIONS, project),
-    )
-    yield "functions: ", settings.STEPYARD_FUNCTIONS
+    functions = _all_functions()
+    yield f"functions: projects: {project}: ", _project_section(functions, project)
+    yield "functions: ", functions
+
+
+def _all_functions() -> Mapping[str, Any]:
+    """Return ``functions.json`` as it is now: a mapping that does not look at the file again."""
+    functions = settings.STEPYARD_FUNCTIONS
+    return functions.entries() if isinstance(functions, FunctionsFile) else functions
 
 
 def list_registrations() -> Iterator[FoundFunction]:
     """Yield each function that is registered, in either file and for whomever."""
-    functions, general = settings.STEPYARD_FUNCTIONS, settings.STEPYARD_TARGETS
+    functions, general = _all_functions(), settings.STEPYARD_TARGETS
     yield from _registrations("functions: ", functions)
     for project, said in _section(functions, PROJECTS).items():
         yield from _registrations(f"functions: {PROJECTS}: {project}: ", said)

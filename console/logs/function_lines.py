@@ -48,6 +48,11 @@ class FunctionLine:
         return f"{self.at_ms:014d}{self.row.pk:020d}{self.number:08d}"
 
     @property
+    def place(self) -> tuple[int, int]:
+        """Return where it stands in its stream."""
+        return self.row.pk, self.number
+
+    @property
     def cursor(self) -> FunctionCursor:
         """Return where the next line is."""
         return self.row.started_ms, self.row.pk, self.number + 1
@@ -75,7 +80,7 @@ def stream_of(execution: Execution) -> str:
 
 def has_logs(project: Project, region: str, function: str) -> bool:
     """Tell whether a function has printed anything that is still there."""
-    return _rows(FunctionLogQuery(project, region, function)).exists()
+    return query_rows(FunctionLogQuery(project, region, function)).exists()
 
 
 def function_lines(
@@ -83,12 +88,12 @@ def function_lines(
 ) -> Iterator[FunctionLine]:
     """Yield the lines of a function's log from a cursor on, in order of the calls."""
     started, key, begun = after or (-1, -1, 0)
-    rows = _rows(query).order_by("started_ms", "pk").select_related("execution__project")
+    rows = query_rows(query).order_by("started_ms", "pk").select_related("execution__project")
     while True:
         beyond = Q(started_ms__gt=started) | Q(started_ms=started, pk__gte=key)
         page = list(rows.filter(beyond)[:_ROWS])
         for row in page:
-            lines = _lines(row, masks(row)) if _is_wanted(query, row) else ()
+            lines = lines_of_row(row, masks(row)) if _is_wanted(query, row) else ()
             yield from (line for line in lines if line.number >= begun or row.pk != key)
         if len(page) < _ROWS:
             return
@@ -107,7 +112,8 @@ def fitting(lines: Iterator[FunctionLine], limit: int) -> tuple[list[FunctionLin
     return kept, False
 
 
-def _rows(query: FunctionLogQuery) -> QuerySet[FunctionLog]:
+def query_rows(query: FunctionLogQuery) -> QuerySet[FunctionLog]:
+    """Return the calls that may have lines that are asked for."""
     rows = FunctionLog.objects.filter(
         function=query.function,
         execution__project=query.project,
@@ -129,7 +135,8 @@ def _is_wanted(query: FunctionLogQuery, row: FunctionLog) -> bool:
     return stream.startswith(query.prefix) and (not query.streams or stream in query.streams)
 
 
-def _lines(row: FunctionLog, output: str) -> Iterator[FunctionLine]:
+def lines_of_row(row: FunctionLog, output: str) -> Iterator[FunctionLine]:
+    """Yield the lines of a call: its output with Lambda's lines around it."""
     ended_ms = row.started_ms + int(row.duration_ms)
     texts = [(row.started_ms, start_line(row))]
     texts += [(row.started_ms, line) for line in output.rstrip("\n").split("\n") if line]

@@ -63,12 +63,7 @@ def _judge_metric(alarm: Alarm, now_ms: int) -> AlarmVerdict:
         breaching, counted = _breaching(alarm, given), len(values)
     else:
         breaching, counted = _breaching(alarm, given), len(given)
-    words = ", ".join(f"{value:g}" for value in given[-_NEWEST:]) or "no value"
-    reason = (
-        f"{breaching} of the newest {len(values)} periods ({words}; {gaps} without a value)"
-        f" {_THRESHOLDS[AlarmComparison(alarm.comparison)]} {alarm.threshold:g}; wanted for ALARM:"
-        f" {alarm.datapoints}"
-    )
+    reason = _reason(alarm, given, breaching, len(values))
     if not counted:
         kept = alarm.missing == MissingData.IGNORE
         state = AlarmState(alarm.state) if kept else AlarmState.INSUFFICIENT_DATA
@@ -78,11 +73,24 @@ def _judge_metric(alarm: Alarm, now_ms: int) -> AlarmVerdict:
 
 
 _THRESHOLDS = {
-    AlarmComparison.AT_LEAST: "were at least",
-    AlarmComparison.ABOVE: "were above",
-    AlarmComparison.BELOW: "were below",
-    AlarmComparison.AT_MOST: "were at most",
+    AlarmComparison.AT_LEAST: "at least",
+    AlarmComparison.ABOVE: "above",
+    AlarmComparison.BELOW: "below",
+    AlarmComparison.AT_MOST: "at most",
 }
+
+
+def _reason(alarm: Alarm, given: Sequence[float], breaching: int, periods: int) -> str:
+    """Return why a metric's alarm is in its state: ``2 of the last 5 periods were above 10: …``."""
+    limit = f"{_THRESHOLDS[AlarmComparison(alarm.comparison)]} {alarm.threshold:g}"
+    words = ", ".join(f"{value:g}" for value in given[-_NEWEST:]) or "no value"
+    if periods == 1:
+        return f"The last period was {'' if breaching else 'not '}{limit}: {words}"
+    were = "was" if breaching == 1 else "were"
+    gaps = periods - len(given)
+    without = f"; {gaps} without a value" if gaps else ""
+    needed = f"; an alarm takes {alarm.datapoints}"
+    return f"{breaching} of the last {periods} periods {were} {limit}: {words}{without}{needed}"
 
 
 def _breaching(alarm: Alarm, values: Sequence[float]) -> int:

@@ -6,6 +6,7 @@ Names, units and dimensions are those of the namespace ``AWS/States``.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 NAMESPACE = "AWS/States"
@@ -31,6 +32,12 @@ class Metric:
             return self.dimension, resource
         name, _, value = resource.partition("=")
         return name, value
+
+    @property
+    def label(self) -> str:
+        """Return the name in plain words: ``Executions failed``."""
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", self.name)
+        return words[0] + words[1:].lower()
 
     @property
     def usual(self) -> str:

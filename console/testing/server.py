@@ -65,10 +65,17 @@ class StepyardServer:
                 stdout=log,
                 stderr=log,
             )
+        try:
+            self._wait_until_ready()
+        except BaseException:  # Ctrl-C, too: no process stays behind
+            self.stop()
+            raise
+
+    def _wait_until_ready(self) -> None:
+        assert self._process is not None  # noqa: S101 - for the type checker
         deadline = time.monotonic() + _START_S
         while not self._is_ready():
             if self._process.poll() is not None or time.monotonic() > deadline:
-                self.stop()
                 raise RuntimeError(f"the server did not start:\n{self.log()[-3000:]}")
             time.sleep(0.05)
 

@@ -21,6 +21,7 @@ from console.samples import ROLE_END
 from console.statuses import DueKind, ExecutionStatus, TaskKind, TaskStatus, Topic
 from console.store.db import epoch, identity, signals
 from console.store.executions import step
+from console.store.executions.waiting_starts import WAITING_STARTS
 from console.store.state import inbox, transition_rate, wait_scale
 from console.store.state.open_work import OpenWork, find_open_work
 from console.store.tasks import claim, lost_calls, schedule, workers
@@ -47,6 +48,7 @@ ENGINE_THREADS = 2
 TASK_THREADS = 64
 SWEEP_EVERY_S = 1.0
 HUNG_AFTER_S = 5.0  # a call that lasts longer than this and longer than its task hangs
+SLOW_S = 1.0
 _ALL = workers.Share()
 _AT_ONCE = 10_000  # a sweep takes at most so many of a kind; the next one takes more
 
@@ -86,6 +88,7 @@ class Embedded:
         JOURNAL.begin()
         step.set_crash_watch(JOURNAL.of)
         self._take_over()
+        WAITING_STARTS.work(self._is_held_up)
         self._listeners = [
             signals.subscribe((Topic.RUNNABLE,), self.wake),
             signals.subscribe((Topic.CREATED,), self.wake),
@@ -130,9 +133,14 @@ class Embedded:
         log.error("the database has begun a new epoch; this worker ends")
         threading.Thread(target=self.stop, name="end", daemon=True).start()
 
+    def _is_held_up(self) -> bool:
+        """Tell whether slow calls take most of the threads: their work is not ours."""
+        return len(self._calls.lasting(SLOW_S)) > TASK_THREADS // 2
+
     def stop(self, seconds: float = 5.0) -> None:
         """Finish the steps under way and end; calls under way are left to the next start."""
         self._ended.set()
+        WAITING_STARTS.work(None)
         for end in self._listeners:
             end()
         self._timers.stop()
@@ -161,6 +169,7 @@ class Embedded:
         self._calls.submit(job, key=(execution_id, task))
 
     def _deliver(self, execution_id: int, task: int, deliver: Deliver) -> None:
+        WAITING_STARTS.begin(execution_id)
         key = (execution_id, task)
         job = partial(deliver, execution_id, task)
         result = log_errors("delivering a task failed", job, None)  # the sweeper offers it again

@@ -1,7 +1,7 @@
 """Hand what functions have printed to the store, some calls at a time.
 
-A call does not wait for this: its log is written up to ``_PAUSE_S`` later, with those of other
-calls in one transaction. So a process that is killed loses the logs of its last calls, and nothing
+A call does not wait for this: its log is written ``_PAUSE_S`` later, with those of other calls in
+one transaction. So a process that is killed loses the logs of its last calls, and nothing
 else. While the database is out, as many are kept as have room in ``_MOST`` bytes.
 """
 
@@ -63,7 +63,8 @@ class LogWriter:
                     target=self._work, name="function-logs", daemon=True
                 )
                 self._thread.start()
-            self._change.notify_all()
+            if len(self._logs) in (1, _AT_ONCE):  # what the thread may wait for
+                self._change.notify_all()
 
     def flush(self, seconds: float) -> None:
         """Wait until everything is written, or no longer than that."""
@@ -77,7 +78,7 @@ class LogWriter:
                     if not self._change.wait_for(lambda: self._logs, 10.0):
                         self._thread = None
                         return
-                    self._change.wait(_PAUSE_S)
+                    self._change.wait_for(lambda: len(self._logs) >= _AT_ONCE, _PAUSE_S)
                     batch, self._logs = self._logs[:_AT_ONCE], self._logs[_AT_ONCE:]
                     self._writing = True
                 written = self._write(batch)

@@ -30,6 +30,8 @@ _NAME = 80
 _ROUND = "This rule started the execution it tells of: it would go round. Narrow its pattern"
 _TWICE = "ExecutionAlreadyExists"
 _FAILED = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
+_WORDED = ("email", "slack", "teams")
+"""The kinds of targets that get a text of people's words, which names the failed state."""
 _FULL = ("ThrottlingException", "ExecutionLimitExceeded")
 
 
@@ -178,10 +180,10 @@ def _notice(delivery: Delivery, body: str, settings: dict[str, Any]) -> notices.
 
 
 def _failed_state(delivery: Delivery) -> str:
-    """Return in which state the execution failed that a mail tells of, "" where there is none."""
+    """Return in which state the execution failed that a text tells of, "" where there is none."""
     detail = json.loads(delivery.event.body).get("detail")
     arn = detail.get("executionArn") if isinstance(detail, dict) else None
-    if not isinstance(arn, str) or addresses.address_kind(delivery.target.address) != "email":
+    if not isinstance(arn, str) or addresses.address_kind(delivery.target.address) not in _WORDED:
         return ""
     rows = Execution.objects.filter(project=delivery.target.rule.project, arn=arn)
     numbers = list(rows.filter(status__in=_FAILED).values_list("pk", flat=True))

@@ -39,6 +39,8 @@ _IN_ONE_JOB = 8
 _RUNNABLE = b'[["' + Topic.RUNNABLE.encode() + b'"], [%s]]'
 NEAR_MS = 1_500
 """What is due later than this is found in the rows in time by the worker whose share it is."""
+_MOMENT_MS = 100
+"""What is due earlier than this goes to a worker at once, with others, and waits in its memory."""
 _RETRY_S = 0.5
 _QUIET_S = 2.0  # a line that says nothing for so long may be dead: it is asked
 
@@ -57,7 +59,8 @@ class _DjangoDriver:
             connection.wrap_database_errors,
             psycopg.RawCursor(own_connection, row_factory=dict_row) as cursor,
         ):
-            cursor.execute(query, args or None)
+            # PgQueuer's statements take longer to plan than to execute
+            cursor.execute(query, args or None, prepare=True)
             rows: list[dict[str, object]] = cursor.fetchall()
         return rows
 
@@ -106,14 +109,20 @@ class PgTransport:
             return
         now_ms = clock.now_ms()
         jobs = _together([job for signal in added if (job := self._job(*signal, now_ms))])
-        notices = [json.dumps(channel) for channel, _ in added if channel[0] in self._NOTIFIED]
+        # PostgreSQL sends what a transaction notifies twice only once
+        notices = list(
+            dict.fromkeys(json.dumps(channel) for channel, _ in added if self.keeps(channel))
+        )
         added.clear()
         if jobs:
             entrypoints, payloads, after = map(list, zip(*jobs, strict=True))
             self._queries.enqueue(entrypoints, payloads, [0] * len(jobs), after)
-        for notice in notices:
+        if notices:
             with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, notice])
+                cursor.execute(
+                    "SELECT pg_notify(%s, notice) FROM unnest(%s::text[]) AS notice",
+                    [CHANNEL, notices],
+                )
 
     def _added(self) -> list[tuple[Channel, tuple[object, ...]]]:
         if not hasattr(self._local, "added"):
@@ -131,7 +140,8 @@ class PgTransport:
         if channel[0] == Topic.DUE:
             if values[0] > now_ms + NEAR_MS:
                 return None
-            after = timedelta(milliseconds=max(values[0] - now_ms, 0))
+            if values[0] > now_ms + _MOMENT_MS:
+                after = timedelta(milliseconds=values[0] - now_ms)
         return SIGNAL, json.dumps([channel, values]).encode(), after
 
 

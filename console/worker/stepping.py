@@ -17,6 +17,7 @@ from console.store.db import epoch, outages
 from console.store.db.writer import drop_broken_connection, is_embedded, is_outage
 from console.store.executions import engine_failures, step
 from console.store.executions.read_steps import StepRows, read_step_rows
+from console.store.executions.waiting_starts import WAITING_STARTS
 from console.worker.poison_guard import PoisonGuard
 from console.worker.read_ahead import ReadAhead
 from console.worker.retrying import log_errors
@@ -137,6 +138,7 @@ class Stepping:
 
         Whatever happens to one execution must not stop the thread.
         """
+        WAITING_STARTS.begin(number)
         with self._lock:
             self._queued.pop(number, None)
             found = self._read_ahead.take(number)

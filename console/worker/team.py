@@ -18,6 +18,7 @@ from console import clock
 from console.statuses import Topic
 from console.store.db import epoch, signals
 from console.store.executions import engine_failures
+from console.store.executions.waiting_starts import WAITING_STARTS
 from console.store.tasks import claim, workers
 from console.worker.crash_journal import JOURNAL
 from console.worker.embedded import (
@@ -80,6 +81,7 @@ class Team(Embedded):
         """Take a lease and work beside the others."""
         signals.use_transport(PgTransport(Topic.CREATED))
         super().start()
+        WAITING_STARTS.work(None)  # who starts them here is not the one who begins with them
         self._consumer.start()
 
     def stop(self, seconds: float = 0.5) -> None:

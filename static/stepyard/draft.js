@@ -14,9 +14,15 @@
     const data = new FormData();
     data.set("csrfmiddlewaretoken", form.elements.csrfmiddlewaretoken.value);
     data.set("revision", document.getElementById("revision")?.value ?? "");
+    data.set("page", form.elements.page.value);
     if (textarea.value === textarea.defaultValue && !unsaved()) data.set("discard", "1");
     else data.set("text", textarea.value);
     return data;
+  }
+
+  // A draft that arrives after the text was saved from the same page is not kept any more.
+  function namePage() {
+    form.elements.page.value = [...crypto.getRandomValues(new Uint32Array(4))].map((part) => part.toString(36)).join("");
   }
 
   const unsaved = () => "unsaved" in form.dataset;
@@ -49,6 +55,7 @@
     if (!form?.dataset.draft) return;
     const draft = document.getElementById("draft");
     kept = draft ? draft.content.textContent : unsaved() ? null : textarea.defaultValue;
+    namePage();
     if (unsaved()) keep();
     textarea.addEventListener("input", () => {
       clearTimeout(timer);
@@ -61,8 +68,9 @@
       submitting = true;
       clearTimeout(timer);
     });
-    addEventListener("pageshow", () => {
+    addEventListener("pageshow", (event) => {
       submitting = false;
+      if (event.persisted) namePage();
     });
     addEventListener("beforeunload", (event) => {
       if (submitting || textarea.value === kept) return;

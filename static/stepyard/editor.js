@@ -34,7 +34,7 @@
       wrap: textarea.dataset.editor === "short",
       scrollPastEnd: 0.2,
     });
-    editor.session.setValue(textarea.value);
+    editor.session.setValue(textarea.dataset.editor === "short" ? readable(textarea.value) : textarea.value);
     editor.session.on("change", () => {
       textarea.value = editor.getValue();
       noteRevision();
@@ -216,6 +216,14 @@
     else document.getElementById(id).value = pretty;
   }
 
+  const LONG_LINE = 60; // characters; a shorter text is read in one line
+
+  /** Return a JSON text in lines, if it stands in one long line. White space alone changes. */
+  function readable(text) {
+    const oneLine = text.trim().length > LONG_LINE && !text.trim().includes("\n");
+    return oneLine && !findSyntaxError(text) ? indent(text) : text;
+  }
+
   function indent(text) {
     let depth = 0;
     const line = () => `\n${"  ".repeat(depth)}`;
@@ -262,10 +270,9 @@
     const file = id && event.target.files[0];
     if (!file) return;
     const text = (await file.text()).replaceAll("\r\n", "\n");
-    const readable = text.trim().includes("\n") || findSyntaxError(text) ? text : indent(text);
     const editor = editors.get(id);
-    if (editor) editor.session.doc.setValue(readable);
-    else document.getElementById(id).value = readable;
+    if (editor) editor.session.doc.setValue(readable(text));
+    else document.getElementById(id).value = readable(text);
     htmx.trigger(document.getElementById(id), "recheck");
   });
 

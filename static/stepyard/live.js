@@ -45,11 +45,17 @@
     return `${day} ${hour}${precise ? `.${pad(part("Milliseconds"), 3)}` : ""}`;
   }
 
+  const AXIS_PARTS = { hour: [11, 16], day: [5, 10], both: [5, 16] }; // of what clock() writes
+
   function showTimes(within = document) {
     const name = zone();
     for (const element of within.querySelectorAll?.("time[datetime]") ?? []) {
       const text = clock(new Date(element.dateTime), "precise" in element.dataset);
       element.textContent = "bare" in element.dataset ? text : `${text} ${name}`;
+    }
+    for (const element of within.querySelectorAll?.("[data-axis]") ?? []) {
+      const text = clock(new Date(Number(element.dataset.ms)));
+      element.textContent = text.slice(...AXIS_PARTS[element.dataset.axis]);
     }
     for (const element of within.querySelectorAll?.("[data-zone]") ?? []) element.textContent = name;
   }

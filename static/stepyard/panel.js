@@ -3,6 +3,7 @@
 (() => {
   const KEPT = "stepyard-panel";
   const STEP = 24;
+  const LEAST_ROOM = 380; // pixels: four states above each other
   const edge = () => document.querySelector("[data-panel-edge]");
 
   function setWidth(wanted) {
@@ -50,12 +51,13 @@
   function fitToWindow() {
     const workflow = document.querySelector("[data-workflow]");
     const room = innerHeight - workflow.getBoundingClientRect().top - scrollY - 4;
-    workflow.style.setProperty("--room", `${Math.max(600, Math.round(room))}px`);
+    workflow.style.setProperty("--room", `${Math.max(LEAST_ROOM, Math.round(room))}px`);
   }
 
   document.addEventListener("DOMContentLoaded", () => {
     if (!edge()) return;
     fitToWindow();
+    addEventListener("resize", fitToWindow);
     const kept = Number(localStorage.getItem(KEPT));
     if (kept) setWidth(kept);
   });

@@ -16,6 +16,8 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
+from tests import initial_database
+
 ROOT = Path(__file__).parent.parent.parent
 START_S = 180.0
 """Seconds that a server may take to start; on a loaded machine it needs half a minute."""
@@ -29,12 +31,22 @@ def free_port() -> int:
 
 
 class Server:
-    """``manage.py up`` on its own port and data folder."""
+    """``manage.py up`` on its own port and data folder.
+
+    ``migrated``: the database of a new data folder is a copy, and not made by ``up``.
+    """
 
     def __init__(
-        self, data: Path, port: int | None = None, *, options: tuple[str, ...] = (), **env: str
+        self,
+        data: Path,
+        port: int | None = None,
+        *,
+        options: tuple[str, ...] = (),
+        migrated: bool = True,
+        **env: str,
     ) -> None:
         self.data = data
+        self.migrated = migrated
         self.options = options
         self.port = port or free_port()
         self.env = env
@@ -43,10 +55,12 @@ class Server:
 
     def start(self) -> Server:
         """Start the process and wait until it answers."""
+        if self.migrated:
+            initial_database.copy_to(self.data)
         log = (self.data.parent / f"{self.data.name}.log").open("ab")
-        command = [sys.executable, "manage.py", "up", "--port", str(self.port)]
+        place = ["--port", str(self.port), "--data", str(self.data)]
         self.process = subprocess.Popen(
-            [*command, "--data", str(self.data), *self.options],
+            [*self._command(), *place, *self.options],
             cwd=ROOT,
             env={**os.environ, "DJANGO_ALLOW_ASYNC_UNSAFE": "", **self.env},
             stdout=log,
@@ -56,6 +70,9 @@ class Server:
         log.close()
         self._wait()
         return self
+
+    def _command(self) -> list[str]:
+        return [sys.executable, "manage.py", "up"]
 
     def _wait(self) -> None:
         assert self.process is not None

@@ -8,6 +8,8 @@ Functions Local; ``sample-stepfunctions-testing-with-testStateAPI``): the first 
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,10 +19,11 @@ import boto3
 import pytest
 
 from tests.acceptance.aws import Moto
-from tests.acceptance.server import Server, free_port, wait_for_end
+from tests.acceptance.server import ROOT, Server, free_port, wait_for_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 pytestmark = pytest.mark.acceptance
 ROLE = "arn:aws:iam::123456789012:role/DummyRole"
@@ -273,3 +276,37 @@ def test_a_state_is_tested_with_mocks(sfn: Any) -> None:
     )
     assert retried["status"] == "RETRIABLE"
     assert retried["inspectionData"]["errorDetails"]["retryBackoffIntervalSeconds"] == 1200
+
+
+def test_the_words_of_the_command_line_are_taken(functions: str, tmp_path: Path) -> None:
+    """In either spelling, before a variable; a wrong value is said as that of the variable is."""
+    words = ("-account", ACCOUNT, "-region", "eu-west-1", f"--wait-time-scale={SCALE}")
+    running = Server(
+        tmp_path / "data",
+        options=("--empty", *words, "-lambdaEndpoint", functions),
+        WAIT_TIME_SCALE="1",
+    ).start()
+    try:
+        client = running.client(region="eu-west-1")
+        states = {
+            "Score": invoke("score", "Cool down"),
+            "Cool down": {"Type": "Wait", "Seconds": 3600, "End": True},
+        }
+        made = client.create_state_machine(
+            name="Words",
+            definition=json.dumps({"StartAt": "Score", "States": states}),
+            roleArn=ROLE,
+        )["stateMachineArn"]
+        assert made.split(":")[3:5] == ["eu-west-1", ACCOUNT]
+        started = client.start_execution(stateMachineArn=made, input='{"queue": "q"}')
+        ended = wait_for_end(client, started["executionArn"])
+        assert ended["status"] == "SUCCEEDED", ended
+        profile = (running.data / "credentials").read_text(encoding="utf-8")
+        assert "region = eu-west-1" in profile
+    finally:
+        running.stop()
+    command = [sys.executable, "manage.py", "up", "-waitTimeScale", "fast"]
+    refused = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert refused.stderr.startswith("WAIT_TIME_SCALE: got 'fast', wanted a number of times")
+    missing = subprocess.run(command[:-1], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "expected one argument" in missing.stderr

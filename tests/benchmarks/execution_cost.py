@@ -1,8 +1,9 @@
 """Measure what an execution costs a team's server: processor time, statements and round trips.
 
 ``python -m tests.benchmarks.execution_cost [--executions 400] [--clients 16] [--shapes pass,map]``
-starts PostgreSQL, one web process and one worker, and gives them executions of three shapes: one
-Pass state, one call of a registered function, an inline Map of five calls. The first run of a shape
+starts PostgreSQL, one web process and one worker, and gives them executions of four shapes: one
+Pass state, one call of a registered function, an inline Map of five calls, and one task of an
+activity, which four threads of the client poll and answer. The first run of a shape
 takes the processor time of the web process, the worker, and all processes of PostgreSQL; a second
 one goes through ``wire_count``, which counts. What the processes do without any execution is
 measured first, and taken off. Processor time says more than executions a second, because the
@@ -37,12 +38,23 @@ _ECHO = {"Type": "Task", "Resource": "arn:aws:lambda:us-east-1:123456789012:func
 _EACH = {"StartAt": "Echo", "States": {"Echo": {**_ECHO, "End": True}}}
 _ITEMS = {"Type": "Pass", "Result": [3, 1, 2, 5, 4], "ResultPath": "$.items", "Next": "Map"}
 _MAP = {"Type": "Map", "ItemsPath": "$.items", "ItemProcessor": _EACH, "End": True}
+_ACTIVITY = "arn:aws:states:us-east-1:123456789012:activity:work"
+_POLLERS = 4
 SHAPES: dict[str, dict[str, Any]] = {
     "pass": {"StartAt": "Pass", "States": {"Pass": {"Type": "Pass", "End": True}}},
     "function": _EACH,
     "map": {"StartAt": "Items", "States": {"Items": _ITEMS, "Map": _MAP}},
+    "activity": {
+        "StartAt": "Work",
+        "States": {"Work": {"Type": "Task", "Resource": _ACTIVITY, "End": True}},
+    },
 }
-_NAMES = {"pass": "1 Pass", "function": "1 function", "map": "Map of 5 functions"}
+_NAMES = {
+    "pass": "1 Pass",
+    "function": "1 function",
+    "map": "Map of 5 functions",
+    "activity": "1 activity task",
+}
 _IDLE_S = 4.0
 _SETTLE_S = 4.0  # processes that have just begun still ask for what they remember later
 _LIMIT_S = 120
@@ -84,6 +96,8 @@ class Yard:
         self._processes.client()
         self._key = Credentials(*self._processes._key)
         self._local = threading.local()
+        self._pollers = 0
+        self.call("CreateActivity", name="work")
         for name, definition in SHAPES.items():
             text = json.dumps(definition)
             self.call("CreateStateMachine", name=name, definition=text, roleArn=_ROLE)
@@ -129,10 +143,21 @@ class Yard:
             raise SystemExit(f"{action}: {answer.status} {data[:300]!r}")
         return json.loads(data)
 
+    def _work(self) -> None:
+        """Answer tasks of the activity until the server ends."""
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            while True:
+                task = self.call("GetActivityTask", activityArn=_ACTIVITY)
+                if task.get("taskToken"):
+                    self.call("SendTaskSuccess", taskToken=task["taskToken"], output="{}")
+
     def run(self, shape: str, executions: int, clients: int) -> float:
         """Start executions and wait until all have succeeded; return how many seconds it took."""
         self._local = threading.local()  # the server has closed what nobody used for a minute
         arn = machine_arn(shape)
+        for _ in range(self._pollers, _POLLERS if shape == "activity" else 0):
+            threading.Thread(target=self._work, daemon=True).start()
+            self._pollers += 1
         begun = time.perf_counter()
 
         def start(number: int) -> None:

@@ -24,7 +24,8 @@ ROLE = "arn:aws:iam::123456789012:role/benchmark"
 _SIGNED = "content-type;host;x-amz-date;x-amz-target"
 _KIND = "application/x-amz-json-1.0"
 _HEAD_END = b"\r\n\r\n"
-_OK = 200
+_OK, _TRY_AGAIN = 200, 503
+_PAUSE_S = 0.1
 
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -35,25 +36,37 @@ class CallFailed(Exception):
 
 @dataclass
 class SigningClient:
-    """Calls one endpoint with one access key."""
+    """Calls one endpoint with one access key.
+
+    ``attempts``: how often it makes a call that is answered with 503, as SDKs do: at first after a
+    tenth of a second, then after twice as long each time.
+    """
 
     endpoint: str
     key_id: str = "test"
     secret: str = "test"
+    attempts: int = 5
     _kept: list[Connection] = field(default_factory=list)
     _signing_keys: dict[str, bytes] = field(default_factory=dict)
 
     async def call(self, action: str, **params: Any) -> Any:
         """Return the answer of an action; raise ``CallFailed``."""
         body = json.dumps(params).encode()
-        try:
-            status, data = await self._exchange(await self._connection(), action, body)
-        except (asyncio.IncompleteReadError, ConnectionError):  # it was kept for too long
-            self._kept.clear()
-            status, data = await self._exchange(await self._connection(), action, body)
+        for attempt in range(self.attempts):
+            status, data = await self._answer(action, body)
+            if status != _TRY_AGAIN or attempt == self.attempts - 1:
+                break
+            await asyncio.sleep(_PAUSE_S * 2**attempt)
         if status != _OK:
             raise CallFailed(f"{action}: {status} {data[:300]!r}")
         return msgspec.json.decode(data or b"{}")
+
+    async def _answer(self, action: str, body: bytes) -> tuple[int, bytes]:
+        try:
+            return await self._exchange(await self._connection(), action, body)
+        except (asyncio.IncompleteReadError, ConnectionError):  # it was kept for too long
+            self._kept.clear()
+            return await self._exchange(await self._connection(), action, body)
 
     async def create_machine(self, definition: dict[str, Any]) -> str:
         """Create a state machine of a new name and return its ARN."""

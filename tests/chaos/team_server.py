@@ -17,6 +17,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
+from tests import initial_database
 from tests.acceptance.server import ROOT, START_S, free_port
 from tests.chaos.shapes import ACTIVITY, CALLBACK, CHILD, DEADLY, FUNCTIONS, SHAPES, TIMER
 
@@ -87,6 +88,8 @@ class TeamServer:
     def start_web(self) -> None:
         """Start what serves the API, and wait until it answers."""
         what = "up" if self.url is None else "web"
+        if self.url is None:
+            initial_database.copy_to(self.folder / "data")
         self.web = self._start("web", what, "--port", str(self.port))
         deadline = time.monotonic() + START_S
         while time.monotonic() < deadline:

@@ -370,7 +370,44 @@ def test_what_is_pulled_can_be_deployed_and_imported(
     history = json.loads((out / "executions/hello/first.history.json").read_text("utf-8"))
     assert history["events"][0]["type"] == "ExecutionStarted"
     assert run(server, "deploy", out) == "= state machine hello: unchanged\n"
+    assert run(server, "pull", "--to", out) == f"{out}/hello.asl.json: unchanged\n"
     assert "there is no state machine nobody" in run(server, "pull", "nobody", "--to", out, code=1)
+
+
+def test_a_machine_pulled_elsewhere_shows_from_where(
+    server: Server, empty: Any, tmp_path: Path
+) -> None:
+    """From one server to the other with its type; later changes there are a difference."""
+    other = Server(tmp_path / "other", options=("--empty",)).start()
+    try:
+        made = other.client().create_state_machine(
+            name="fast",
+            definition=json.dumps(PASSES),
+            roleArn="arn:aws:iam::123456789012:role/x",
+            type="EXPRESS",
+        )["stateMachineArn"]
+        out = tmp_path / "out"
+        run(other, "pull", "--to", out)
+        run(server, "deploy", out)
+        found = empty.describe_state_machine(stateMachineArn=ARN.format("fast"))
+        assert found["type"] == "EXPRESS"
+        tags = empty.list_tags_for_resource(resourceArn=ARN.format("fast"))["tags"]
+        assert {"key": "stepyard:source", "value": made} in tags
+        assert run(server, "deploy", out) == "= state machine fast: unchanged\n"
+        changed = json.dumps({**PASSES, "Comment": "a hot fix"})
+        other.client().update_state_machine(stateMachineArn=made, definition=changed)
+        shown = run(other, "pull", "--to", out, "--check", code=1)
+        assert shown.startswith(f"{out}/fast.asl.json: changed\n")
+        assert '  +  "Comment": "a hot fix"' in shown
+        assert "hot fix" not in (out / "fast.asl.json").read_text("utf-8")
+        assert run(other, "pull", "--to", out) == shown
+        assert run(other, "pull", "--to", out, "--check") == f"{out}/fast.asl.json: unchanged\n"
+        assert "hot fix" in run(server, "deploy", out, "--diff")
+        (out / "fast.machine.json").unlink()
+        values = ("--param", "Type=EXPRESS")
+        assert "-tag stepyard:source" in run(server, "deploy", out, "--diff", *values)
+    finally:
+        other.stop()
 
 
 def test_a_page_shows_what_changed_since_a_deployment(

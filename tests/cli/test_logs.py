@@ -133,6 +133,28 @@ def test_the_aws_cli_reads_the_log_of_a_function(server: Server) -> None:
         logs.filter_log_events(logGroupName="/aws/lambda/nobody")
 
 
+def test_boto3_walks_from_the_group_of_a_function_to_its_lines(server: Server) -> None:
+    """As tools do that know no Step Functions: groups, the newest stream, its events."""
+    wait_for_end(server.client(), start(server, "walked", n=6))
+    run(server, "logs", "Talks")  # which waits until the log is there
+    logs, group = server.client("logs"), "/aws/lambda/talk"
+    pages = logs.get_paginator("describe_log_groups").paginate(logGroupNamePrefix="/aws/lambda")
+    assert [known["logGroupName"] for page in pages for known in page["logGroups"]] == [group]
+    (newest,) = logs.describe_log_streams(
+        logGroupName=group, orderBy="LastEventTime", descending=True, limit=1
+    )["logStreams"]
+    assert newest["logStreamName"].endswith("/[$LATEST]Talks/walked")
+    got = logs.get_log_events(logGroupName=group, logStreamName=newest["logStreamName"])
+    assert [event["message"].split()[0] for event in got["events"]] == [
+        *("START", "said", "END", "REPORT")
+    ]
+    # what `aws logs tail` of the second version of the AWS CLI asks
+    tailed = logs.filter_log_events(
+        logGroupIdentifier=group, interleaved=True, startTime=got["events"][0]["timestamp"]
+    )
+    assert "said 6" in [event["message"] for event in tailed["events"]]
+
+
 def test_open_prints_the_address_of_a_page(server: Server) -> None:
     """Which leads there; what does not exist is said."""
     arn = start(server, "opened", n=5)

@@ -62,8 +62,8 @@ API = {
         DescribeStateMachineAlias DescribeStateMachineForExecution GetExecutionHistory
         ListActivities ListExecutions ListMapRuns ListStateMachineAliases ListStateMachineVersions
         ListStateMachines ListTagsForResource ValidateStateMachineDefinition
-        events:DescribeRule events:ListRuleNamesByTarget events:ListRules events:ListTargetsByRule
-        events:TestEventPattern
+        events:DescribeRule events:ListRuleNamesByTarget events:ListRules
+        events:ListTagsForResource events:ListTargetsByRule events:TestEventPattern
         logs:DescribeLogGroups logs:DescribeLogStreams logs:FilterLogEvents logs:GetLogEvents
         monitoring:DescribeAlarms monitoring:DescribeAlarmsForMetric monitoring:GetMetricData
         monitoring:GetMetricStatistics monitoring:ListMetrics
@@ -82,7 +82,7 @@ API = {
         PublishStateMachineVersion TagResource UntagResource UpdateStateMachine
         UpdateStateMachineAlias
         events:DeleteRule events:DisableRule events:EnableRule events:PutRule events:PutTargets
-        events:RemoveTargets
+        events:RemoveTargets events:TagResource events:UntagResource
         logs:CreateLogGroup logs:DeleteLogGroup
         monitoring:DeleteAlarms monitoring:PutMetricAlarm monitoring:SetAlarmState
         scheduler:CreateSchedule scheduler:CreateScheduleGroup scheduler:DeleteSchedule
@@ -105,14 +105,16 @@ PAGE = {
         failures family grid insights machine machine-export machine-logs machine-mermaid
         machine-metrics
         machine-svg machine-updates machines map-run-delta moment operations outline overview
-        overview-updates palette payload ran-definition ran-text schedule step targets
-        view-count
+        overview-updates palette payload ran-definition ran-text schedule schedule-times
+        step targets view-count
     """,
     ("viewer", "viewer"): "keys password",
     (None, "viewer"): "key columns",
     ("viewer", "operator"): "bulk bulk-job import map-run task tasks",
     ("operator", "operator"): "start replay stop redrive share test",
-    (None, "operator"): "reveal note remark import-delete views send-again",
+    (None, "operator"): """
+        reveal note remark import-delete views send-again rule-run schedule-run
+    """,
     ("viewer", "editor"): """
         machine-settings calls versions triggers activities activity notifications schedules rule
         project-settings machine-alarms
@@ -120,7 +122,7 @@ PAGE = {
     ("editor", "editor"): "new edit delete rule-delete schedule-delete",
     (None, "editor"): """
         approval-link check draft edit-graph new-draft sample-start start-link-revoke rule-switch
-        schedule-switch target-add target-remove
+        schedule-switch target-add target-remove target-test
     """,
     ("viewer", "owner"): "team",
     ("owner", "owner"): "invite",

@@ -9,13 +9,14 @@ from console import arns
 from console.awsapi import masking, paging
 from console.awsapi.operations.call import Call, Later, present, seconds
 from console.awsapi.operations.state_machines import standard_only
-from console.errors import ValidationException
+from console.errors import ErrorCode, ProtocolError, ValidationException
 from console.integrations import mocks
 from console.store.db.writer import is_embedded
 from console.store.executions import redrive as redriving
 from console.store.executions.find import get_execution, list_executions
 from console.store.executions.start import pending_start
 from console.store.executions.stop import stop_execution
+from console.store.executions.waiting_starts import WAITING_STARTS
 from console.store.machines import versions
 from console.store.map_runs import map_items, map_runs
 from console.store.state import history as events
@@ -31,6 +32,12 @@ _REDRIVEN = {"REDRIVEN": True, "NOT_REDRIVEN": False}
 
 def start(call: Call) -> Pending[dict[str, Any]]:
     """StartExecution."""
+    if call.parent is None and not call.trusted and WAITING_STARTS.too_many():
+        raise ProtocolError(
+            ErrorCode.ServiceUnavailable,
+            "The request has failed due to a temporary failure of the server: too many executions"
+            " wait to begin",
+        )
     params = call.params
     arn, _, case = params["stateMachineArn"].partition("#")
     arns.check_unlabelled(arn)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from console import arns
 from console.awsapi import masking, paging
+from console.awsapi.operations import function_log_groups
 from console.awsapi.operations.call import present
 from console.errors import ErrorCode, InvalidToken, ServiceError
-from console.logs import function_lines, patterns, read, streams
+from console.logs import function_streams, patterns, read, streams
 from console.store.machines import log_groups
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from console.awsapi.operations.call import Call, Later
+    from console.logs.function_streams import FunctionGroup
     from console.logs.read import Line
     from console.logs.streams import Stream
     from console.models import LogGroup
@@ -37,6 +40,10 @@ def create_group(call: Call) -> dict[str, Any]:
 
 def delete_group(call: Call) -> dict[str, Any]:
     """DeleteLogGroup."""
+    function = function_log_groups.function_of(call)
+    if function is not None:
+        function_log_groups.delete_group(call, function)
+        return {}
     log_groups.delete_group(call.project, call.region, call.params["logGroupName"], call.actor)
     return {}
 
@@ -50,22 +57,23 @@ def describe_groups(call: Call) -> dict[str, Any]:
             "LogGroup name prefix and LogGroup name pattern are mutually exclusive parameters.",
         )
     limit = params.get("limit") or _PAGE
-    rows = log_groups.groups_page(
-        call.project,
-        call.region,
-        prefix=params.get("logGroupNamePrefix") or "",
-        part=params.get("logGroupNamePattern") or "",
-        after=_position(call) or "",
-        limit=limit + 1,
+    prefix, part = (params.get(f"logGroupName{kind}") or "" for kind in ("Prefix", "Pattern"))
+    after = _position(call) or ""
+    known: dict[str, LogGroup | FunctionGroup] = {
+        group.name: group for group in function_streams.function_groups(call.project, call.region)
+    }
+    known |= {group.name: group for group in log_groups.list_groups(call.project, call.region)}
+    names = sorted(
+        name for name in known if name > after and name.startswith(prefix) and part in name
     )
     return {
-        "logGroups": [_group(call, row) for row in rows[:limit]],
-        **present(nextToken=_token(call, rows[limit - 1].name) if len(rows) > limit else None),
+        "logGroups": [_group(call, known[name]) for name in names[:limit]],
+        **present(nextToken=_token(call, names[limit - 1]) if len(names) > limit else None),
     }
 
 
-def _group(call: Call, group: LogGroup) -> dict[str, Any]:
-    arn = _group_arn(call, group)
+def _group(call: Call, group: LogGroup | FunctionGroup) -> dict[str, Any]:
+    arn = _group_arn(call, group.name)
     return {
         "logGroupName": group.name,
         "creationTime": group.created_ms,
@@ -77,21 +85,31 @@ def _group(call: Call, group: LogGroup) -> dict[str, Any]:
     }
 
 
-def _group_arn(call: Call, group: LogGroup) -> str:
+def _group_arn(call: Call, name: str) -> str:
     partition = arns.partition_of(call.region)
-    return f"arn:{partition}:logs:{call.region}:{call.project.account_id}:log-group:{group.name}"
+    return f"arn:{partition}:logs:{call.region}:{call.project.account_id}:log-group:{name}"
 
 
 def _wanted_group(call: Call) -> LogGroup:
     """Return the group that a request names, by its name or its ARN."""
+    _check_names(call)
+    name = function_log_groups.group_name(call)
+    return log_groups.get_group(call.project, call.region, name)
+
+
+def _wanted_function(call: Call) -> str | None:
+    """Return the function whose group a request names, None for any other group."""
+    _check_names(call)
+    return function_log_groups.function_of(call)
+
+
+def _check_names(call: Call) -> None:
     name, identifier = (call.params.get(key) for key in ("logGroupName", "logGroupIdentifier"))
     if bool(name) == bool(identifier):
         raise ServiceError(
             ErrorCode.InvalidParameterException,
             "Exactly one of logGroupName and logGroupIdentifier must be given.",
         )
-    text = name or str(identifier).rpartition(":log-group:")[2].removesuffix(":*")
-    return log_groups.get_group(call.project, call.region, text)
 
 
 # -- streams ---------------------------------------------------------------------------------------
@@ -99,6 +117,17 @@ def _wanted_group(call: Call) -> LogGroup:
 
 def describe_streams(call: Call) -> dict[str, Any]:
     """DescribeLogStreams, by name or, as LastEventTime, by the starts of the executions."""
+    if call.params.get("orderBy") == "LastEventTime" and call.params.get("logStreamNamePrefix"):
+        raise ServiceError(
+            ErrorCode.InvalidParameterException,
+            "Cannot order by LastEventTime with a logStreamNamePrefix.",
+        )
+    function = _wanted_function(call)
+    if function is not None:
+        arn = _group_arn(call, function_log_groups.group_name(call))
+        return function_log_groups.describe_streams(
+            call, function, arn, _position(call), partial(_token, call)
+        )
     group, limit = _wanted_group(call), call.params.get("limit") or _PAGE
     found = list(islice(_streams(call, group), limit + 1))
     token = None
@@ -117,11 +146,6 @@ def _streams(call: Call, group: LogGroup) -> Iterator[Stream]:
     if params.get("orderBy") != "LastEventTime":
         place = tuple(after) if after else None
         return streams.streams_by_name(group, prefix=prefix, after=place, descending=descending)
-    if prefix:
-        raise ServiceError(
-            ErrorCode.InvalidParameterException,
-            "Cannot order by LastEventTime with a logStreamNamePrefix.",
-        )
     place = (after[1], after[2]) if after else None
     return streams.streams_by_time(
         group, streams.log_spans(group), None, place, descending=descending
@@ -136,7 +160,7 @@ def _stream(call: Call, group: LogGroup, stream: Stream) -> dict[str, Any]:
         "lastEventTimestamp": stream.last_ms,
         "lastIngestionTime": stream.last_ms,
         "uploadSequenceToken": str(stream.execution.pk),
-        "arn": f"{_group_arn(call, group)}:log-stream:{stream.name}",
+        "arn": f"{_group_arn(call, group.name)}:log-stream:{stream.name}",
         "storedBytes": 0,
     }
 
@@ -153,6 +177,11 @@ def _wanted_stream(group: LogGroup, name: str) -> Stream:
 
 def get_events(call: Call) -> dict[str, Any]:
     """GetLogEvents: a page of one stream, with a token for either direction."""
+    function = _wanted_function(call)
+    if function is not None:
+        return function_log_groups.get_events(
+            call, function, _position(call), partial(_token, call)
+        )
     params, group = call.params, _wanted_group(call)
     stream = _wanted_stream(group, params["logStreamName"])
     limit = params.get("limit") or _LINES
@@ -187,9 +216,11 @@ def _tokens(call: Call, found: list[Line], direction: str, place: int | None) ->
 
 def filter_events(call: Call) -> dict[str, Any]:
     """FilterLogEvents: the lines of a group, or of some of its streams, that match a pattern."""
-    function = _function_of(call)
+    function = _wanted_function(call)
     if function is not None:
-        return _filter_function_events(call, function)
+        return function_log_groups.filter_events(
+            call, function, _position(call), partial(_token, call)
+        )
     params, group = call.params, _wanted_group(call)
     names, prefix = params.get("logStreamNames"), params.get("logStreamNamePrefix") or ""
     if names and prefix:
@@ -212,56 +243,6 @@ def filter_events(call: Call) -> dict[str, Any]:
         "events": [_found(one) for one in page.found],
         "searchedLogStreams": [],
         **present(nextToken=_token(call, list(page.cursor)) if page.cursor else None),
-    }
-
-
-def _function_of(call: Call) -> str | None:
-    """Return the function whose log a request names, None for any other group."""
-    given = call.params.get("logGroupName") or call.params.get("logGroupIdentifier") or ""
-    name = given.rpartition(":log-group:")[2].removesuffix(":*")
-    if not name.startswith(function_lines.GROUP):
-        return None
-    if log_groups.has_group(call.project, call.region, name):
-        return None
-    function = name.removeprefix(function_lines.GROUP)
-    return function if function_lines.has_logs(call.project, call.region, function) else None
-
-
-def _filter_function_events(call: Call, function: str) -> dict[str, Any]:
-    """FilterLogEvents of what a function has printed."""
-    params, position = call.params, _position(call)
-    query = function_lines.FunctionLogQuery(
-        project=call.project,
-        region=call.region,
-        function=function,
-        streams=params.get("logStreamNames") or (),
-        prefix=params.get("logStreamNamePrefix") or "",
-        since=params.get("startTime"),
-        until=params.get("endTime"),
-    )
-    matches = patterns.compile_pattern(params.get("filterPattern") or "")
-    after = None if position is None else (position[0], position[1], position[2])
-    lines, more = function_lines.fitting(
-        function_lines.function_lines(query, masking.output_masker(call), after),
-        params.get("limit") or _LINES,
-    )
-    since, until = params.get("startTime") or 0, params.get("endTime") or 2**63
-    shown = [line for line in lines if since <= line.at_ms <= until and matches(line.text)]
-    if masking.stream_masks(call) is None:
-        masking.note_reads(call, list({line.row.execution for line in shown}))
-    return {
-        "events": [
-            {
-                "logStreamName": function_lines.stream_of(line.row.execution),
-                "timestamp": line.at_ms,
-                "message": line.text,
-                "ingestionTime": line.at_ms,
-                "eventId": line.event_id,
-            }
-            for line in shown
-        ],
-        "searchedLogStreams": [],
-        **present(nextToken=_token(call, list(lines[-1].cursor)) if more else None),
     }
 
 

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
 from console.cli.connection import ConnectionRefused, add_connection_arguments, connect
 from console.cli.deployment import DeploymentChange, DeploymentRefused, plan_deployment
@@ -95,7 +95,7 @@ def _apply(options: Namespace, changes: Iterator[PlannedChange]) -> int:
         if not options.dry_run and planned.change is not DeploymentChange.UNCHANGED:
             try:
                 planned.apply()
-            except (ClientError, DeploymentRefused) as error:
+            except (ClientError, DeploymentRefused, ParamValidationError) as error:
                 failed += 1
                 write_error(f"{planned.place}: {planned.kind} {planned.name}: {_reason(error)}")
                 continue
@@ -117,7 +117,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, ClientError):
         said = error.response["Error"]
         return " ".join(f"{said['Code']}: {said['Message']}".split())
-    return str(error)
+    return " ".join(str(error).split())
 
 
 def _watch(options: Namespace, connection: Connection, given: dict[str, str]) -> int:

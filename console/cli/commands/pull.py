@@ -1,4 +1,8 @@
-"""``stepyard pull``: writes state machines of a server, AWS included, and executions to files."""
+"""``stepyard pull``: writes state machines of a server, AWS included, and executions to files.
+
+``NAME.machine.json`` says where a definition comes from. ``deploy`` brings that along, so that the
+page of the machine shows from where it was pulled, and whether it has changed since.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from console.cli.connection import ConnectionRefused, add_connection_arguments, connect
-from console.cli.deployment import DEPLOYED
+from console.cli.deployment import DEPLOYED, SOURCE, definition_diff
 from console.cli.output import write_error, write_line
 
 if TYPE_CHECKING:
@@ -32,6 +36,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="N",
         help="also the last N executions of each",
     )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="write nothing; exit code 1 if a file has not what the server has",
+    )
     add_connection_arguments(parser)
 
 
@@ -41,17 +50,43 @@ def run_command(options: Namespace) -> int:
         states = connect(options).states
         arns = _machine_arns(states)
         missing = set(options.machines) - arns.keys()
+        differing = 0
         for name in options.machines or arns:
             if name in arns:
-                _pull_machine(states, arns[name], options.to)
-                _pull_executions(states, arns[name], options.to / "executions", options.executions)
-                write_line(f"{options.to / _file_name(name)}.asl.json")
+                machine = states.describe_state_machine(stateMachineArn=arns[name])
+                differing += _show_difference(machine, options.to)
+                if not options.check:
+                    _pull_machine(states, machine, options.to)
+                    inside = options.to / "executions"
+                    _pull_executions(states, arns[name], inside, options.executions)
     except (ConnectionRefused, BotoCoreError, ClientError, OSError) as error:
         write_error(str(error))
         return 1
     for name in sorted(missing):
         write_error(f"there is no state machine {name}")
-    return 1 if missing else 0
+    return 1 if missing or (options.check and differing) else 0
+
+
+def _show_difference(machine: dict[str, Any], folder: Path) -> bool:
+    """Print the file of a machine, and how the server's definition differs; tell whether it does.
+
+    Another layout of the same JSON is no difference.
+    """
+    path = _definition_path(machine, folder)
+    if not path.exists():
+        write_line(str(path))
+        return True
+    before = path.read_text(encoding="utf-8")
+    name = machine["name"]
+    lines = definition_diff(before, machine["definition"], str(path), f"{name} (server)")
+    write_line(f"{path}: {'changed' if lines else 'unchanged'}")
+    for line in lines:
+        write_line(f"  {line}")
+    return bool(lines)
+
+
+def _definition_path(machine: dict[str, Any], folder: Path) -> Path:
+    return folder / f"{_file_name(machine['name'])}.asl.json"
 
 
 def _machine_arns(states: Any) -> dict[str, str]:
@@ -60,14 +95,15 @@ def _machine_arns(states: Any) -> dict[str, str]:
     return {machine["name"]: machine["stateMachineArn"] for machine in every}
 
 
-def _pull_machine(states: Any, arn: str, folder: Path) -> None:
+def _pull_machine(states: Any, machine: dict[str, Any], folder: Path) -> None:
     """Write the definition as it is, and beside it what else is known of the machine."""
-    machine = states.describe_state_machine(stateMachineArn=arn)
+    arn = machine["stateMachineArn"]
     aliases = states.list_state_machine_aliases(stateMachineArn=arn)["stateMachineAliases"]
     versions = states.list_state_machine_versions(stateMachineArn=arn)["stateMachineVersions"]
     about = {key: machine[key] for key in _LISTED if key in machine}
+    about["endpoint"] = states.meta.endpoint_url
     tags = states.list_tags_for_resource(resourceArn=arn)["tags"]
-    about["tags"] = [tag for tag in tags if tag["key"] != DEPLOYED]  # the server's own note
+    about["tags"] = [tag for tag in tags if tag["key"] not in (DEPLOYED, SOURCE)]  # our own
     about["versions"] = [version["stateMachineVersionArn"] for version in versions]
     about["aliases"] = [
         _plain(
@@ -76,9 +112,8 @@ def _pull_machine(states: Any, arn: str, folder: Path) -> None:
         for alias in aliases
     ]
     folder.mkdir(parents=True, exist_ok=True)
-    name = _file_name(machine["name"])
-    (folder / f"{name}.asl.json").write_text(machine["definition"], encoding="utf-8")
-    _write_json(folder / f"{name}.machine.json", about)
+    _definition_path(machine, folder).write_text(machine["definition"], encoding="utf-8")
+    _write_json(folder / f"{_file_name(machine['name'])}.machine.json", about)
 
 
 def _pull_executions(states: Any, arn: str, folder: Path, number: int) -> None:

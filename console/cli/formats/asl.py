@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+_PULLED = ("type", "endpoint", "stateMachineArn")
 ENDS = (".asl.json", ".asl.yaml", ".asl.yml")
 
 
@@ -36,5 +37,23 @@ def definition_of_file(path: Path, values: Mapping[str, str]) -> str:
 def read_definition(path: Path, values: Mapping[str, str]) -> SourceProject:
     """Return the state machine of a file."""
     text = definition_of_file(path, values)
-    kind = values.get("Type", "STANDARD")
-    return SourceProject([MachineSource(machine_name(path), text, str(path), type=kind)])
+    about = _pulled(path)
+    machine = MachineSource(
+        machine_name(path),
+        text,
+        str(path),
+        type=values.get("Type") or about.get("type", "STANDARD"),
+        pulled_from=about.get("endpoint", ""),
+        pulled_arn=about.get("stateMachineArn", ""),
+    )
+    return SourceProject([machine])
+
+
+def _pulled(path: Path) -> dict[str, str]:
+    """Return what ``stepyard pull`` has written beside a definition, nothing if it is not there."""
+    beside = path.with_name(f"{machine_name(path)}.machine.json")
+    if not beside.is_file():
+        return {}
+    about = parse_document(read_text(beside), str(beside))
+    known = about if isinstance(about, dict) else {}
+    return {name: str(known[name]) for name in _PULLED if known.get(name)}

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 MACHINES = ("AWS::StepFunctions::StateMachine", "AWS::Serverless::StateMachine")
 _SCHEDULE = "ScheduleV2"
 _MATCHED = ("EventBridgeRule", "CloudWatchEvent")
+_RETRY_NUMBERS = ("MaximumEventAgeInSeconds", "MaximumRetryAttempts")
 _SCHEDULE_SETTINGS = (
     "ActionAfterCompletion",
     "Description",
@@ -162,8 +163,7 @@ class _Reader:
             if kind not in ("Schedule", *_MATCHED):
                 project.notes.append(f"{self._path}: {machine}: event {name} of type {kind}")
                 continue
-            target = {"Id": "machine", "Arn": arn}
-            target |= {key: said[key] for key in ("Input", "InputPath") if key in said}
+            target = _target_members({**said, "Arn": arn}) | {"Id": "machine"}
             pattern = said.get("Pattern") if kind in _MATCHED else None
             rule = RuleSource(
                 name=said.get("Name") or f"{self._template.physical_name(machine)}-{name}",
@@ -252,8 +252,8 @@ def _schedule_settings(said: dict[str, Any], target: dict[str, Any]) -> dict[str
     window = settings["FlexibleTimeWindow"]
     settings["FlexibleTimeWindow"] = _with_integers(window, "MaximumWindowInMinutes")
     if "RetryPolicy" in target:
-        policy = ("MaximumEventAgeInSeconds", "MaximumRetryAttempts")
-        target = {**target, "RetryPolicy": _with_integers(target["RetryPolicy"], *policy)}
+        policy = _with_integers(target["RetryPolicy"], *_RETRY_NUMBERS)
+        target = {**target, "RetryPolicy": policy}
     return {**settings, "Target": target}
 
 
@@ -267,8 +267,13 @@ def _without(said: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _target_members(target: dict[str, Any]) -> dict[str, Any]:
-    known = ("Arn", "Input", "InputPath", "InputTransformer", "RetryPolicy")
-    return {key: target[key] for key in known if key in target}
+    """Return what PutTargets takes of a target; the queue that SAM would make is left out."""
+    known = ("Arn", "Input", "InputPath", "InputTransformer")
+    members = {key: target[key] for key in known if key in target}
+    if "RetryPolicy" in target:
+        members["RetryPolicy"] = _with_integers(target["RetryPolicy"], *_RETRY_NUMBERS)
+    queue = (target.get("DeadLetterConfig") or {}).get("Arn")
+    return members | ({"DeadLetterConfig": {"Arn": queue}} if queue else {})
 
 
 def _is_enabled(said: dict[str, Any]) -> bool:

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from console.cli.documents import SourceError, load_document, read_text
 from console.cli.intrinsics import Template
-from console.cli.sources import MachineSource, RuleSource, SourceProject, definition_text
+from console.cli.sources import (
+    MachineSource,
+    RuleSource,
+    ScheduleSource,
+    SourceProject,
+    definition_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -95,23 +101,25 @@ class _Service:
             project.notes.append(f"{self._path}: {key}: event {number} of type {kind}")
             return
         about = {"rate": about} if isinstance(about, str) else about
-        target = {"Id": "machine", "Arn": self._account.arn("states", f"stateMachine:{name}")}
-        if "input" in about:
-            given = about["input"]
-            target["Input"] = given if isinstance(given, str) else json.dumps(given)
+        target = _event_target(about, self._account.arn("states", f"stateMachine:{name}"))
         rate = about.get("rate")
         rates: list[Any] = rate if isinstance(rate, list) else [rate]
         pattern = about.get("event") or about.get("pattern")
         for extra, each in enumerate(rates):
             end = f"-{extra + 1}" if extra else ""
+            named = about.get("name") or f"{name}-{number}{end}"
+            place = f"{self._path}: {key}: event {number}"
+            if kind == "schedule" and about.get("method") == "scheduler":
+                project.schedules.append(_schedule(named, place, str(each), about, target))
+                continue
             rule = RuleSource(
-                name=about.get("name") or f"{name}-{number}{end}",
-                place=f"{self._path}: {key}: event {number}",
+                name=named,
+                place=place,
                 pattern=json.dumps(self._template.resolve(pattern)) if pattern else "",
                 schedule=str(each) if kind == "schedule" else "",
                 enabled=about.get("enabled") is not False,
                 description=about.get("description", ""),
-                targets=(target,),
+                targets=({"Id": "machine", **target},),
             )
             project.rules.append(rule)
 
@@ -206,6 +214,38 @@ class _Service:
         known = path.name.endswith((".json", ".yml", ".yaml"))
         document = load_document(path) if known else read_text(path)
         return _value_at(document, match[2]) if match[2] else document
+
+
+def _event_target(about: dict[str, Any], arn: str) -> dict[str, Any]:
+    """Return what an event sends to its state machine, as PutTargets takes it."""
+    target: dict[str, Any] = {"Arn": arn}
+    if "input" in about:
+        given = about["input"]
+        target["Input"] = given if isinstance(given, str) else json.dumps(given)
+    if "inputPath" in about:
+        target["InputPath"] = about["inputPath"]
+    if "inputTransformer" in about:
+        said = about["inputTransformer"]
+        target["InputTransformer"] = {key[:1].upper() + key[1:]: said[key] for key in said}
+    if isinstance(about.get("deadLetterConfig"), str):
+        target["DeadLetterConfig"] = {"Arn": about["deadLetterConfig"]}
+    return target
+
+
+def _schedule(
+    name: str, place: str, rate: str, about: dict[str, Any], target: dict[str, Any]
+) -> ScheduleSource:
+    """Return the schedule of an event with ``method: scheduler``."""
+    settings = {
+        "FlexibleTimeWindow": {"Mode": "OFF"},
+        "ScheduleExpression": rate,
+        "State": "DISABLED" if about.get("enabled") is False else "ENABLED",
+        "Target": target,
+    }
+    settings |= {"Description": about["description"]} if about.get("description") else {}
+    if about.get("timezone"):
+        settings["ScheduleExpressionTimezone"] = about["timezone"]
+    return ScheduleSource(name, place, settings)
 
 
 _DEPTH = 50

@@ -123,7 +123,9 @@ def _as_parameters(said: dict[str, Any], account: Account) -> dict[str, Any]:
     """Return what CreateSchedule takes: Terraform has each object as a list of one."""
     made: dict[str, Any] = {}
     for word, value in said.items():
-        if word not in _SCHEDULE_WORDS or value in (None, "", []):
+        # a window of 0 minutes is how a state has none
+        absent = value in (None, "", []) or (word == "maximum_window_in_minutes" and not value)
+        if word not in _SCHEDULE_WORDS or absent:
             continue
         name = "".join(part.title() for part in word.split("_"))
         if isinstance(value, list):
@@ -151,6 +153,14 @@ def _target(said: dict[str, Any], account: Account) -> dict[str, Any]:
         "Id": said.get("target_id") or "machine",
         "Arn": account.arn("states", f"stateMachine:{name}"),
     }
-    if said.get("input"):
-        target["Input"] = said["input"]
-    return target
+    for word, member in (("input", "Input"), ("input_path", "InputPath")):
+        if said.get(word):
+            target[member] = said[word]
+    if said.get("input_transformer"):
+        (transformer,) = said["input_transformer"]
+        target["InputTransformer"] = {
+            "InputPathsMap": transformer.get("input_paths") or {},
+            "InputTemplate": transformer["input_template"],
+        }
+    words = ("retry_policy", "dead_letter_config")
+    return target | _as_parameters({word: said.get(word) for word in words}, account)

@@ -64,6 +64,7 @@ class Command(BaseCommand):
             action="store_true",
             help="throw-away use: POST /reset and `stepyard reset` remove all work; loopback only",
         )
+        local_options.add_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Start, serve, stop."""

@@ -10,6 +10,9 @@ takes what is waiting, and sends it in two round trips, by psycopg's pipeline:
                   that is still open, a machine that is not being deleted, a name that is free
     second trip   inserts, deletes, the queue's jobs, COMMIT
 
+Between the trips a change may add to the second one what follows from the first: which task of an
+activity a poller gets is known only then, and with it the message of the task's start.
+
 Statements are merged over the changes: the rows of all stand in arrays, which ``unnest`` turns into
 a table. A statement returns the keys of the rows that it changed. Rows by the hundred, such as the
 events of a loop, are sent by COPY instead, between two pipelines: that takes more round trips and
@@ -70,7 +73,7 @@ import structlog
 from django.db import connection
 from django.db.utils import InterfaceError, OperationalError
 
-from console.fast_path.rows import INSERT_ORDER, Late, Recorded, Statement
+from console.fast_path.rows import INSERT_ORDER, Late, Recorded, Statement, Unmergeable, record
 from console.store.db import signals
 
 if TYPE_CHECKING:
@@ -173,6 +176,8 @@ def commit_changes(waiting: list[Change]) -> list[Change]:
 def _settle(recorded: Recorded, future: Future[Any]) -> None:
     """Say that a change is committed: first to those who listen, as hooks of a commit are run."""
     publish(recorded)
+    if recorded.following is not None:
+        publish(recorded.following)
     result = recorded.result
     try:
         if isinstance(result, Late):
@@ -197,28 +202,43 @@ def _try_commit(changes: Sequence[Recorded]) -> dict[int, BaseException | None]:
     for change in changes:
         for statement, rows in change.rows.items():
             merged[statement].extend(rows)
-    statements = sorted(merged, key=lambda statement: statement.order)
-    needed = [statement for statement in statements if statement.key]
-    others = [statement for statement in statements if not statement.key]
+    needed = [statement for statement in _ordered(merged) if statement.key]
     returned = _begin(needed, merged)
     missing: dict[int, BaseException | None] = {
         place: None
         for place, change in enumerate(changes)
-        if any(key not in returned for key in change.keys)
+        if any(key not in returned and not key[0].may_miss for key in change.keys)
     }
     if missing:
         with connection.wrap_database_errors:
             connection.connection.execute("ROLLBACK")
         return missing
     try:
+        for change in changes:
+            change.returned = {key: returned[key] for key in change.keys if key in returned}
+        following = [_follow(change) for change in changes if change.follow is not None]
+        for more in following:
+            for statement, rows in more.rows.items():
+                merged[statement].extend(rows)
+        others = [statement for statement in _ordered(merged) if not statement.key]
         with connection.wrap_database_errors:
-            _end(others, merged, changes)
+            _write_and_commit(others, merged, [*changes, *following])
     except BaseException:
         _roll_back()
         raise
-    for change in changes:
-        change.returned = {key: returned[key] for key in change.keys}
     return {}
+
+
+def _ordered(statements: Iterable[Statement]) -> list[Statement]:
+    return sorted(statements, key=lambda statement: statement.order)
+
+
+def _follow(change: Recorded) -> Recorded:
+    """Return what a change writes now that its rows are found."""
+    change.following = record(partial(change.follow, change.returned)) if change.follow else None
+    if change.following is None or change.following.keys:
+        raise Unmergeable
+    return change.following
 
 
 def _begin(
@@ -254,7 +274,7 @@ def _begin(
     raise AssertionError  # the loop returns or raises
 
 
-def _end(
+def _write_and_commit(
     statements: Sequence[Statement],
     rows: dict[Statement, list[Row]],
     changes: Sequence[Recorded],

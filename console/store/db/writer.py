@@ -32,9 +32,10 @@ from django.db import (
 )
 
 from console.fast_path import rows
+from console.fast_path.overload import WaitedTooLong, is_too_late
 from console.store.db import merged, outages, signals
 
-J = TypeVar("J")
+J = TypeVar("J", bound=tuple[Any, Future[Any]])
 P = ParamSpec("P")
 S = TypeVar("S")
 T = TypeVar("T")
@@ -130,12 +131,14 @@ def hand_over(
     fn: Callable[[], Any],
     callback: Callable[[Any, BaseException | None], None],
     recorded: rows.Recorded | None = None,
+    since: float | None = None,
 ) -> None:
     """Let ``fn`` be written by the thread that commits, if ``grouped``, and return at once.
 
     ``callback``: called there after the commit with the result, or with why there is none; it must
     be quick and not raise. ``recorded``: what ``fn`` would write to PostgreSQL; ``RunAlone`` says
-    that it has to be run by itself.
+    that it has to be run by itself. ``since``: as ``overload`` has it; ``WaitedTooLong`` says that
+    it was too late.
     """
 
     def tell(ended: Future[Any]) -> None:
@@ -147,9 +150,9 @@ def hand_over(
     future: Future[Any] = Future()
     future.add_done_callback(tell)
     if recorded is not None:
-        _merger.add(recorded, future)
+        _merger.add(recorded, future, since)
     else:
-        _writer.add(fn, future)
+        _writer.add(fn, future, since)
 
 
 # -- changes that are ready ------------------------------------------------------------------------
@@ -223,17 +226,19 @@ class Pending(Generic[T]):
             raise error
         return self._then(self._rescue(error))
 
-    def hand_over(self, callback: Callable[[Callable[[], T]], None]) -> None:
+    def hand_over(
+        self, callback: Callable[[Callable[[], T]], None], since: float | None = None
+    ) -> None:
         """Let it be written by the thread that commits, if ``grouped``, and return at once.
 
         ``callback``: called there after the commit with a function that returns the result, or
-        raises why there is none; it must be quick and not raise.
+        raises why there is none; it must be quick and not raise. ``since``: as ``overload`` has it.
         """
 
         def tell(result: Any, failure: BaseException | None) -> None:
             callback(lambda: self._outcome(result, failure))
 
-        hand_over(self._change, tell, self._recorded)
+        hand_over(self._change, tell, self._recorded, since)
 
     def _outcome(self, result: Any, failure: BaseException | None) -> T:
         if failure is not None:
@@ -324,6 +329,9 @@ def _with_signals(fn: Callable[[], T]) -> T:
     return result
 
 
+_Waiting = tuple[J, float | None]
+
+
 class _Grouping(Generic[J]):
     """One thread that commits what many threads ask for, as many at a time as are waiting."""
 
@@ -334,13 +342,13 @@ class _Grouping(Generic[J]):
         """
         self._commit = commit
         self._rest = rest
-        self._jobs: queue.SimpleQueue[J] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[_Waiting[J]] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    def put(self, job: J) -> None:
-        """Ask for a commit."""
-        self._jobs.put(job)
+    def put(self, job: J, since: float | None = None) -> None:
+        """Ask for a commit. ``since``: as ``overload`` has it."""
+        self._jobs.put((job, since))
         if self._thread is None or not self._thread.is_alive():
             self._start()
 
@@ -353,13 +361,25 @@ class _Grouping(Generic[J]):
     def _loop(self) -> None:
         left: list[J] = []
         while True:
-            group = left or [self._wait()]
+            group: list[_Waiting[J]] = [(job, None) for job in left] or [self._wait()]
             with contextlib.suppress(queue.Empty):
                 while len(group) < _MAX_GROUP:
                     group.append(self._jobs.get_nowait())
-            left = self._commit(group)
+            jobs = self._in_time(group)
+            left = self._commit(jobs) if jobs else []
 
-    def _wait(self) -> J:
+    def _in_time(self, group: list[_Waiting[J]]) -> list[J]:
+        """Return what is still to be committed; refuse the rest."""
+        waiting = len(group) + self._jobs.qsize()
+        jobs = []
+        for job, since in group:
+            if is_too_late(since, waiting):
+                job[1].set_exception(WaitedTooLong())
+            else:
+                jobs.append(job)
+        return jobs
+
+    def _wait(self) -> _Waiting[J]:
         try:
             return self._jobs.get(timeout=_REST_S)
         except queue.Empty:
@@ -386,9 +406,9 @@ class _Writer:
         self.add(fn, future)
         return future.result
 
-    def add(self, fn: Callable[[], Any], future: Future[Any]) -> None:
+    def add(self, fn: Callable[[], Any], future: Future[Any], since: float | None = None) -> None:
         """Hand ``fn`` to the thread; its outcome goes to ``future`` after the commit."""
-        self._grouping.put((fn, future))
+        self._grouping.put((fn, future), since)
 
 
 class _Merger:
@@ -405,9 +425,9 @@ class _Merger:
         self.add(recorded, future)
         return future.result
 
-    def add(self, recorded: rows.Recorded, future: Future[Any]) -> None:
+    def add(self, recorded: rows.Recorded, future: Future[Any], since: float | None = None) -> None:
         """Hand a change to the thread; its outcome goes to ``future`` after the commit."""
-        self._grouping.put((recorded, future))
+        self._grouping.put((recorded, future), since)
 
 
 def _commit_group(group: list[_Job]) -> list[_Job]:

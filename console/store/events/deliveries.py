@@ -187,16 +187,7 @@ def _fire(number: int) -> bool:
     if rule is None or moment_ms is None:
         return False
     event_id = body.stable_id(rule.arn, rule.created_ms, moment_ms)
-    text = body.event_text(
-        event_id,
-        rule.project.account_id,
-        rule.region,
-        source="aws.scheduler" if rule.schedule_group else "aws.events",
-        detail_type="Scheduled Event",
-        at_ms=moment_ms,
-        resources=[rule.arn],
-        detail={},
-    )
+    text = schedule_event(rule, event_id, moment_ms)
     outbox.put_event(rule.project_id, event_id, text, region=rule.region, about=rule.arn)
     event = OutboxEvent.objects.defer("body").get(event_id=event_id)
     # Spread over the window that a schedule may have, so that many do not start at once.
@@ -205,3 +196,17 @@ def _fire(number: int) -> bool:
         event.delete()
     EventRule.objects.filter(pk=number).update(**{column: rules.next_ms(rule)})
     return True
+
+
+def schedule_event(rule: EventRule, event_id: str, at_ms: int) -> str:
+    """Return the text of the event that a schedule makes at a moment (epoch ms)."""
+    return body.event_text(
+        event_id,
+        rule.project.account_id,
+        rule.region,
+        source="aws.scheduler" if rule.schedule_group else "aws.events",
+        detail_type="Scheduled Event",
+        at_ms=at_ms,
+        resources=[rule.arn],
+        detail={},
+    )

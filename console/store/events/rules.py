@@ -11,14 +11,15 @@ from console import arns, clock, execution_rights
 from console.errors import ConflictException, ErrorCode, ServiceError, ValidationException
 from console.events import addresses, inputs, patterns, schedules
 from console.fast_path.rows import storable
-from console.models import EventRule, EventTarget, StateMachine
+from console.models import EventRule, EventTarget, StateMachine, Tag
 from console.statuses import RuleState
 from console.store.db import audit
 from console.store.db.writer import write
 from console.store.events import outbox
+from console.store.events.resource_tags import set_tags, tags_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from django.db.models import QuerySet
 
@@ -47,10 +48,12 @@ def put_rule(
     state: str = RuleState.ENABLED,
     description: str = "",
     role_arn: str = "",
+    tags: Mapping[str, str] | None = None,
     actor: audit.Actor = audit.NOBODY,
 ) -> EventRule:
     """Create or replace a rule: fields that are not given get their defaults.
 
+    ``tags`` are of a new rule; they change none that is there (source: API reference, PutRule).
     Raise ValidationException, InvalidEventPatternException, LimitExceededException.
     """
     _check(name, pattern, schedule, timezone, state)
@@ -69,17 +72,8 @@ def put_rule(
         of_project = bus_rules(project, region).select_for_update()
         rule = of_project.filter(name=name).first()
         if rule is None:
-            if of_project.count() >= MOST_RULES:
-                raise ServiceError(
-                    ErrorCode.LimitExceededException, f"There are {MOST_RULES} rules already"
-                )
-            rule = EventRule(
-                project=project,
-                region=region,
-                name=name,
-                arn=arn_of(project, region, name),
-                created_by=actor.name,
-            )
+            rule = _new_rule(project, region, name, actor)
+            set_tags(rule.arn, tags or {}, ErrorCode.ValidationException)
         same = rule.pk is not None and (rule.schedule, rule.timezone) == (schedule, timezone)
         rule.created_ms = rule.created_ms if same else now_ms  # from here a rate counts
         for field, value in fields.items():
@@ -92,6 +86,16 @@ def put_rule(
         return rule
 
     return write(store)
+
+
+def _new_rule(project: Project, region: str, name: str, actor: audit.Actor) -> EventRule:
+    """Return a rule to be saved, if there may be one more."""
+    if bus_rules(project, region).count() >= MOST_RULES:
+        raise ServiceError(
+            ErrorCode.LimitExceededException, f"There are {MOST_RULES} rules already"
+        )
+    arn = arn_of(project, region, name)
+    return EventRule(project=project, region=region, name=name, arn=arn, created_by=actor.name)
 
 
 def _check_lengths(fields: dict[str, str]) -> None:
@@ -113,7 +117,7 @@ def save_rule(
     *,
     actor: audit.Actor,
     revision: str = "",
-    **fields: str,
+    **fields: Any,
 ) -> EventRule:
     """Make a new rule with its first target, or change one (``target`` None): both or neither.
 
@@ -162,8 +166,7 @@ def moment_after(rule: EventRule, after_ms: int) -> int | None:
 
 
 def _check(name: str, pattern: str, schedule: str, timezone: str, state: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise ValidationException(f"Name: got '{name}', wanted 1 to 64 of A-Z a-z 0-9 . - _")
+    check_name(name)
     if not pattern and not schedule:
         msg = "Parameter(s) EventPattern or ScheduleExpression must be specified."
         raise ValidationException(msg)
@@ -177,6 +180,12 @@ def _check(name: str, pattern: str, schedule: str, timezone: str, state: str) ->
         except schedules.ScheduleError as error:
             msg = f"Parameter ScheduleExpression is not valid. Reason: {error}"
             raise ValidationException(msg) from None
+
+
+def check_name(name: str) -> None:
+    """Raise ValidationException for a name that no rule and no schedule can have."""
+    if not _NAME.fullmatch(name):
+        raise ValidationException(f"Name: got '{name}', wanted 1 to 64 of A-Z a-z 0-9 . - _")
 
 
 def check_pattern(text: str) -> patterns.Pattern:
@@ -252,6 +261,7 @@ def delete_rule(
             return
         if not with_targets and rule.targets.exists():
             raise ValidationException("Rule can't be deleted since it has targets.")
+        Tag.objects.filter(arn=rule.arn).delete()
         rule.delete()
         audit.record(project, actor, "events:DeleteRule", rule.arn)
         outbox.forget_rules()
@@ -345,3 +355,48 @@ def rules_of_target(project: Project, region: str, address: str) -> list[str]:
     address = storable(address)  # no stored address has a NUL, and PostgreSQL takes none
     rules = bus_rules(project, region).filter(targets__address=address)
     return list(rules.order_by("name").values_list("name", flat=True).distinct())
+
+
+# -- tags ------------------------------------------------------------------------------------------
+
+
+def _rule_of_arn(project: Project, region: str, arn: str) -> EventRule:
+    rule = bus_rules(project, region).filter(arn=storable(arn)).first()
+    if rule is None:
+        raise ServiceError(ErrorCode.ResourceNotFoundException, f"Resource {arn} does not exist.")
+    return rule
+
+
+def rule_tags(project: Project, region: str, arn: str) -> dict[str, str]:
+    """Return the tags of a rule; raise ResourceNotFoundException."""
+    return tags_of(_rule_of_arn(project, region, arn).arn)
+
+
+def tag_rule(
+    project: Project,
+    region: str,
+    arn: str,
+    tags: Mapping[str, str],
+    actor: audit.Actor = audit.NOBODY,
+) -> None:
+    """Set tags of a rule; others stay. Raise ResourceNotFoundException, ValidationException."""
+
+    def store() -> None:
+        rule = _rule_of_arn(project, region, arn)
+        set_tags(rule.arn, tags, ErrorCode.ValidationException)
+        audit.record(project, actor, "events:TagResource", rule.arn)
+
+    write(store)
+
+
+def untag_rule(
+    project: Project, region: str, arn: str, keys: Sequence[str], actor: audit.Actor = audit.NOBODY
+) -> None:
+    """Remove tags of a rule; missing ones do not matter. Raise ResourceNotFoundException."""
+
+    def store() -> None:
+        rule = _rule_of_arn(project, region, arn)
+        Tag.objects.filter(arn=rule.arn, key__in=keys).delete()
+        audit.record(project, actor, "events:UntagResource", rule.arn)
+
+    write(store)

@@ -23,7 +23,7 @@ from console.statuses import AfterCompletion, RuleState
 from console.store.db import audit
 from console.store.db.writer import write
 from console.store.events import rules
-from console.store.machines.tags import check_characters
+from console.store.events.resource_tags import set_tags, tags_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 DEFAULT_GROUP = "default"
 MOST_SCHEDULES = 100_000
 MOST_GROUPS = 500
-MOST_TAGS = 50
 _TARGET_ID = "target"
 _CHUNK = 200
 _EARLIEST_START_MS = 5 * 60_000
@@ -389,7 +388,7 @@ def create_group(
             arn=group_arn(project, region, name),
             created_ms=clock.now_ms(),
         )
-        _put_tags(group.arn, tags)
+        set_tags(group.arn, tags, ErrorCode.ServiceQuotaExceededException)
         audit.record(project, actor, "scheduler:CreateScheduleGroup", group.arn)
         return group
 
@@ -446,23 +445,9 @@ def _group_of_arn(project: Project, region: str, arn: str) -> ScheduleGroup:
     return get_group(project, region, name)
 
 
-def _put_tags(arn: str, tags: Mapping[str, str]) -> None:
-    for name, value in tags.items():
-        if name.lower().startswith("aws:"):
-            raise ValidationException(f"Tag keys must not begin with aws: got {name!r}")
-        check_characters(name, value)
-        Tag.objects.update_or_create(arn=arn, key=name, defaults={"value": value})
-    if Tag.objects.filter(arn=arn).count() > MOST_TAGS:
-        raise ServiceError(
-            ErrorCode.ServiceQuotaExceededException, f"Got more than {MOST_TAGS} tags for '{arn}'."
-        )
-
-
 def group_tags(project: Project, region: str, arn: str) -> dict[str, str]:
     """Return the tags of a group in the order they were set; raise ResourceNotFoundException."""
-    group = _group_of_arn(project, region, arn)
-    rows = Tag.objects.filter(arn=group.arn).order_by("pk")
-    return dict(rows.values_list("key", "value"))
+    return tags_of(_group_of_arn(project, region, arn).arn)
 
 
 def tag_group(
@@ -475,7 +460,8 @@ def tag_group(
     """Set tags of a group; others stay."""
 
     def store() -> None:
-        _put_tags(_group_of_arn(project, region, arn).arn, tags)
+        group = _group_of_arn(project, region, arn)
+        set_tags(group.arn, tags, ErrorCode.ServiceQuotaExceededException)
         audit.record(project, actor, "scheduler:TagResource", arn)
 
     write(store)

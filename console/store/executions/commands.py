@@ -17,9 +17,10 @@ from console.store.state.caches import Belongs
 from console.store.tasks import jobs, schedule
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from console.models import Execution
+    from console.store.machines.activity_limits import Limits
 
 _BELONGS = "SELECT map_run_id, project_id, parent, parent_task FROM console_execution WHERE id = %s"
 _FINISH = Statement(
@@ -60,16 +61,17 @@ def apply_commands(
     commands: Sequence[engine.Command],
     belongs: Belongs | None = None,
     row: Execution | None = None,
+    limits: Mapping[str, Limits] | None = None,
 ) -> None:
     """Write down what the engine asked for (inside a transaction).
 
-    ``belongs``: of the execution; ``row``: its row, for the event that it has ended. They are read
-    if they are needed and not given.
+    ``belongs``: of the execution; ``row``: its row, for the event that it has ended; ``limits``: of
+    the activities that it names. They are read if they are needed and not given.
     """
     now_ms = clock.now_ms()
     tasks = [command for command in commands if isinstance(command, engine.RunTask)]
     if tasks:
-        schedule.schedule_tasks(execution_id, arn, tasks, now_ms)
+        schedule.schedule_tasks(execution_id, arn, tasks, now_ms, limits)
     step_rows.set_timers(execution_id, commands)
     for command in commands:
         match command:

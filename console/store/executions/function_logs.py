@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console import clock
+from console.fast_path import rows
 from console.models import Execution, FunctionLog
+from console.store.db import audit
 from console.store.db.writer import write
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from console.models import Project
 
 KEPT_MS = 7 * 24 * 3600 * 1000
 _AT_ONCE = 500
@@ -21,7 +25,7 @@ def insert_logs(logs: Sequence[FunctionLog]) -> None:
     def store() -> None:
         numbers = {log.execution_id for log in logs}
         there = set(Execution.objects.filter(pk__in=numbers).values_list("pk", flat=True))
-        FunctionLog.objects.bulk_create([log for log in logs if log.execution_id in there])
+        rows.insert_all([log for log in logs if log.execution_id in there])
 
     write(store)
 
@@ -37,7 +41,19 @@ def _remove(numbers: list[int]) -> None:
     write(lambda: FunctionLog.objects.filter(pk__in=numbers).delete())
 
 
+def delete_logs(project: Project, region: str, function: str, actor: audit.Actor) -> None:
+    """Delete what a function has printed in a project, some calls a transaction."""
+    rows = FunctionLog.objects.filter(
+        function=function,
+        execution__project=project,
+        execution__arn__contains=f":states:{region}:",
+    )
+    write(lambda: audit.record(project, actor, "logs:DeleteLogGroup", f"/aws/lambda/{function}"))
+    while numbers := list(rows.values_list("pk", flat=True)[:_AT_ONCE]):
+        _remove(numbers)
+
+
 def logs_of_tasks(execution_id: int, tasks: Iterable[int]) -> list[FunctionLog]:
     """Return the logs of some tasks of an execution, the oldest first."""
-    rows = FunctionLog.objects.filter(execution_id=execution_id, task__in=list(tasks))
-    return list(rows.order_by("started_ms", "pk"))
+    logs = FunctionLog.objects.filter(execution_id=execution_id, task__in=list(tasks))
+    return list(logs.order_by("started_ms", "pk"))

@@ -10,6 +10,7 @@ import secrets
 import time
 import uuid
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import engine
 from console import arns, clock, execution_rights, quotas
@@ -21,9 +22,17 @@ from console.store.db import audit, signals
 from console.store.db.writer import Pending, immediate, is_embedded
 from console.store.events import outbox
 from console.store.executions import commands, step
+from console.store.executions.waiting_starts import WAITING_STARTS
 from console.store.machines import machines
+from console.store.machines.activity_limits import limits_of
 from console.store.state import caches, step_rows, throttle, transition_rate
 from console.store.state.caches import Belongs
+from console.store.tasks import schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from console.store.machines.activity_limits import Limits
 
 EXPRESS_S = 300
 """AWS: how long an execution of an Express machine may run at most."""
@@ -31,14 +40,27 @@ EXPRESS_S = 300
 
 @dataclass(frozen=True, slots=True)
 class PreparedStart:
-    """The first steps of an execution that is not stored yet."""
+    """The first steps of an execution that is not stored yet.
+
+    ``limits``: of the activities that its machine names, if they were asked for.
+    """
 
     steps: tuple[engine.Step, ...]
+    limits: Mapping[str, Limits] | None = None
 
     @property
     def run(self) -> engine.Run:
         """Return how far it has come."""
         return self.steps[-1].run
+
+    @property
+    def needs_worker(self) -> bool:
+        """Tell whether a worker goes on with it at once: by a step, or by a call."""
+        return bool(self.run.ready) or any(
+            isinstance(command, engine.RunTask) and command.kind in schedule.CALLED
+            for engine_step in self.steps
+            for command in engine_step.commands
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +156,8 @@ def pending_start(
                 return existing
         if ahead:
             signals.after_commit(lambda: cache_run(execution, prepared))
+        if parent is None and prepared.needs_worker:
+            signals.after_commit(lambda: WAITING_STARTS.add(execution.pk))
         insert_execution(execution, machine.name, prepared)
         if actor.name:
             audit.record(machine.project, actor, "StartExecution", arn, _audit_reason(replay))
@@ -291,14 +315,17 @@ def prepare_start(
         origin=replay.origin if replay else None,
     )
     if ahead and not any(word in machine.text for word in _LONG):
-        first_step = _advance_ahead(machine, message)
+        limits = limits_of(machine.activities)
+        first_step = _advance_ahead(machine, message, limits)
         if first_step is not None:
-            return PreparedStart((first_step,))
+            return PreparedStart((first_step,), limits)
     moment = engine.Moment(execution.start_ms, secrets.randbits(63))
     return PreparedStart((engine.advance(machine, engine.NEW_RUN, message, moment, budget=0),))
 
 
-def _advance_ahead(machine: engine.Machine, message: engine.Start) -> engine.Step | None:
+def _advance_ahead(
+    machine: engine.Machine, message: engine.Start, activities: Mapping[str, Limits]
+) -> engine.Step | None:
     """Begin and go on for a moment; None if that raises: the worker then meets the error again."""
     states, seconds = step.most_states(), _AHEAD_ON_THREAD_S
     if is_embedded():
@@ -309,7 +336,7 @@ def _advance_ahead(machine: engine.Machine, message: engine.Start) -> engine.Ste
             machine,
             engine.NEW_RUN,
             message,
-            step.current_moment(machine, message.start_ms),
+            step.current_moment(machine, message.start_ms, activities),
             budget=states,
             enough=lambda: time.monotonic() > until,
         )
@@ -352,7 +379,9 @@ def insert_execution(
     if finish is not None:
         commands.publish_end(execution.pk, execution.arn, finish, belongs)
     else:
-        commands.apply_commands(execution.pk, execution.arn, issued, belongs)
+        commands.apply_commands(
+            execution.pk, execution.arn, issued, belongs, limits=prepared.limits
+        )
     if run.ready:
         signals.publish_created(execution.pk)
 

@@ -29,6 +29,7 @@ from console.store.db.writer import hand_in, is_embedded, is_outage
 from console.store.events import outbox
 from console.store.executions.commands import Fenced, apply_commands
 from console.store.executions.read_steps import LOAD, MESSAGES, StepRows, read_step_rows
+from console.store.machines.activity_limits import limits_of
 from console.store.machines.machines import compiled_machines
 from console.store.state import inbox, step_rows, transition_rate
 from console.store.state.caches import Belongs, ExecutionFacts, find_facts, keep_facts, kept_runs
@@ -36,10 +37,11 @@ from console.store.state.step_rows import StoredValues
 from console.store.tasks import schedule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from console.models import Execution
+    from console.store.machines.activity_limits import Limits
 
 
 def _unwatched(_execution_id: int) -> AbstractContextManager[None]:
@@ -83,6 +85,7 @@ class Loaded:
     ``deleting``: its state machine is being deleted; ``belongs``: to what it does.
     ``closes``: the tasks whose outcomes the messages are, if no row has them; ``machine_arn``: of
     the state machine, then. ``row``: the execution's, if it ends and an event tells of that.
+    ``limits``: of the activities that it names, of those that exist.
     """
 
     execution_id: int
@@ -103,6 +106,7 @@ class Loaded:
     machine_arn: str = ""
     row: Execution | None = None
     read_at: float = field(default_factory=time.monotonic)
+    limits: dict[str, Limits] | None = None
 
     def leave(self, count: int) -> None:
         """Leave the last ``count`` messages where they are: rows first, then timers."""
@@ -395,9 +399,13 @@ def advance_run(loaded: Loaded) -> list[engine.Step]:
     def enough() -> bool:
         return time.monotonic() > until
 
+    if loaded.machine.activities:
+        loaded.limits = limits_of(loaded.machine.activities)
     exempt_only = loaded.budget is not None and not loaded.budget.allowed  # all that needs no token
     for index, message in enumerate(loaded.messages):
-        now = replace(current_moment(loaded.machine), deleting=loaded.deleting)
+        now = replace(
+            current_moment(loaded.machine, activities=loaded.limits), deleting=loaded.deleting
+        )
         if isinstance(message, engine.TaskStarted):  # it was taken then, and tells so
             now = replace(now, now_ms=loaded.came_ms.get(index, now.now_ms))
         steps.append(_advance(loaded, message, now, left, enough))
@@ -425,17 +433,19 @@ def _advance(
     return step
 
 
-def current_moment(machine: engine.Machine, now_ms: int | None = None) -> engine.Moment:
-    """Return the outside world as the engine may see it; ``now_ms``: instead of the clock."""
-    activities = machine.activities
-    missing: frozenset[str] = frozenset()
-    if activities:
-        with rows.open_cursor() as cursor:
-            marks = ",".join(["%s"] * len(activities))
-            cursor.execute(
-                f"SELECT arn FROM console_activity WHERE arn IN ({marks})", [*activities]
-            )
-            missing = frozenset(activities) - {arn for (arn,) in cursor.fetchall()}
+def current_moment(
+    machine: engine.Machine,
+    now_ms: int | None = None,
+    activities: Mapping[str, Limits] | None = None,
+) -> engine.Moment:
+    """Return the outside world as the engine may see it.
+
+    ``now_ms``: instead of the clock; ``activities``: those of the machine that exist, which are
+    read if they are not given.
+    """
+    if activities is None:
+        activities = limits_of(machine.activities)
+    missing = frozenset(machine.activities).difference(activities)
     now_ms = clock.now_ms() if now_ms is None else now_ms
     key = settings.STEPYARD_TOKEN_KEY
     return engine.Moment(now_ms, secrets.randbits(63), key, missing, parameters.parameter_problem)
@@ -476,7 +486,7 @@ def commit_step(loaded: Loaded, steps: Sequence[engine.Step]) -> None:
     step_rows.append_events(number, [event for step in steps for event in step.events])
     step_rows.save_values(loaded.values)
     issued = [command for step in steps for command in step.commands]
-    apply_commands(number, loaded.arn, issued, loaded.belongs, loaded.row)
+    apply_commands(number, loaded.arn, issued, loaded.belongs, loaded.row, loaded.limits)
     if ready:
         signals.publish_runnable(number)
     signals.publish((Topic.EXECUTION, number))

@@ -28,9 +28,10 @@ _TAGS = {
 }
 
 
-_TAGGED = "SELECT arn, key, value FROM console_tag WHERE key IN ({})".format(
-    ", ".join(f"'{key}'" for key in _TAGS)
-)
+_TAGGED = (
+    "SELECT a.arn, t.key, t.value FROM console_activity a LEFT JOIN console_tag t"
+    " ON t.arn = a.arn AND t.key IN ({}) WHERE a.arn IN"
+).format(", ".join(f"'{key}'" for key in _TAGS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +68,22 @@ def _seconds(value: str) -> int | None:
 
 
 def limits_of(arns: Iterable[str]) -> dict[str, Limits]:
-    """Return the limits of activities that have any, by ARN."""
+    """Return the limits of those of the activities that exist, by ARN."""
     by_arn: dict[str, dict[str, str]] = {}
     distinct = list(dict.fromkeys(arns))
+    if not distinct:
+        return {}
     marks = ",".join(["%s"] * len(distinct))
     with rows.open_cursor() as cursor:
-        cursor.execute(f"{_TAGGED} AND arn IN ({marks})", distinct)
+        cursor.execute(f"{_TAGGED} ({marks})", distinct)
         for arn, key, value in cursor.fetchall():
-            by_arn.setdefault(arn, {})[_TAGS[key]] = value
+            tags = by_arn.setdefault(arn, {})
+            if key is not None:
+                tags[_TAGS[key]] = value
     return {
-        arn: Limits(
+        arn: NO_LIMITS
+        if not tags
+        else Limits(
             _seconds(tags.get(TaskClock.SCHEDULE_TO_START, "")),
             _seconds(tags.get(TaskClock.START_TO_CLOSE, "")),
             _seconds(tags.get(TaskClock.SCHEDULE_TO_CLOSE, "")),

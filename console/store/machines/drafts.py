@@ -19,12 +19,22 @@ if TYPE_CHECKING:
 
 LONGEST = 2_097_152
 """Bytes of a draft: twice what a definition may have, for a text that is being cut down."""
+_SAVED = "saved from "
+"""In ``revision``: the row is no draft, but says which page of the editor saved its text last.
+
+1. A page sends a draft; the request waits, in the browser or here.
+2. The reader presses Save: the text is saved and the draft forgotten.
+3. The draft arrives. Without this row it would be kept, and shown as not saved next time.
+"""
 
 
-def put_draft(project: Project, user: User, machine_arn: str, text: str, revision: str) -> None:
-    """Keep a draft in place of the one before; raise ValidationException if it is too long.
+def put_draft(
+    project: Project, user: User, machine_arn: str, text: str, revision: str, page: str = ""
+) -> None:
+    """Keep a draft in place of the one before, unless its page has saved its text since.
 
-    ``machine_arn``: "" for a machine that is not created yet.
+    ``machine_arn``: "" for a machine that is not created yet. ``page``: the opened page of the
+    editor that the draft comes from. Raise ValidationException if the draft is too long.
     """
     size = engine.byte_size(text)
     if size > LONGEST:
@@ -32,7 +42,11 @@ def put_draft(project: Project, user: User, machine_arn: str, text: str, revisio
     row = {"text": storable(text), "revision": revision[:80], "saved_ms": clock.now_ms()}
 
     def store() -> None:
-        DefinitionDraft.objects.update_or_create(
+        rows = _rows(project, user, machine_arn)
+        # one statement: a save that comes between a look and an update would be undone
+        if (rows.exclude(revision=_saved_from(page)) if page else rows).update(**row):
+            return
+        DefinitionDraft.objects.get_or_create(
             project=project, user=user, machine_arn=machine_arn, defaults=row
         )
 
@@ -44,10 +58,33 @@ def remove_draft(project: Project, user: User, machine_arn: str) -> None:
     write(lambda: _drafts(project, user, machine_arn).delete())
 
 
+def close_draft(project: Project, user: User, machine_arn: str, page: str) -> None:
+    """Forget a draft whose text is saved, and what its page has sent and did not arrive yet."""
+    row = {"text": "", "revision": _saved_from(page), "saved_ms": clock.now_ms()}
+
+    def store() -> None:
+        DefinitionDraft.objects.update_or_create(
+            project=project, user=user, machine_arn=machine_arn, defaults=row
+        )
+
+    if page:
+        write(store)
+    else:  # a browser without scripts sends no drafts
+        remove_draft(project, user, machine_arn)
+
+
 def find_draft(project: Project, user: User, machine_arn: str) -> DefinitionDraft | None:
     """Return a person's draft of a machine, None if there is none."""
     return _drafts(project, user, machine_arn).first()
 
 
-def _drafts(project: Project, user: User, machine_arn: str) -> QuerySet[DefinitionDraft]:
+def _saved_from(page: str) -> str:
+    return f"{_SAVED}{page}"[:80]
+
+
+def _rows(project: Project, user: User, machine_arn: str) -> QuerySet[DefinitionDraft]:
     return DefinitionDraft.objects.filter(project=project, user=user, machine_arn=machine_arn)
+
+
+def _drafts(project: Project, user: User, machine_arn: str) -> QuerySet[DefinitionDraft]:
+    return _rows(project, user, machine_arn).exclude(revision__startswith=_SAVED)

@@ -86,13 +86,15 @@ def _make(project: Project, region: str, name: str) -> None:
     )
 
 
-def groups_page(
-    project: Project, region: str, *, prefix: str, part: str, after: str, limit: int
-) -> list[LogGroup]:
-    """Return up to ``limit`` groups by name, after the name ``after``."""
-    groups = LogGroup.objects.filter(project=project, region=region, deleted_ms=None)
-    groups = groups.filter(name__gt=after, name__startswith=prefix, name__contains=part)
-    return list(groups.order_by("name")[:limit])
+def list_groups(project: Project, region: str) -> list[LogGroup]:
+    """Return the groups of a project in a region."""
+    return list(LogGroup.objects.filter(project=project, region=region, deleted_ms=None))
+
+
+def is_routed(project: Project, region: str, name: str) -> bool:
+    """Tell whether a state machine logs, or has logged, to a group."""
+    routes = LogRoute.objects.filter(project=project, region=region, group=name)
+    return routes.exists() and has_group(project, region, name)
 
 
 # -- routes ----------------------------------------------------------------------------------------

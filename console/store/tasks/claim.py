@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from django.db import connection
@@ -16,12 +17,12 @@ from console.fast_path.rows import Mergeable, Statement, storable
 from console.models import TaskRow
 from console.statuses import TaskClock, TaskKind, TaskStatus, Topic
 from console.store.db import signals
-from console.store.db.writer import Pending, write
+from console.store.db.writer import Pending, is_embedded, write
 from console.store.state import inbox
 from console.store.tasks import schedule, timeouts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
 BUILTIN_WORKER = "stepyard-builtin"
@@ -70,6 +71,40 @@ _CLAIM = Statement(
     joins=True,
 )
 """What ``_take`` does with tasks whose clocks run since they were scheduled."""
+_CLAIM_OLDEST = Statement(
+    45,
+    "",
+    ("bigint", "text", "text", "bigint"),
+    key=(3,),
+    merged="WITH asked AS MATERIALIZED (SELECT c0 AS now_ms, c1 AS worker, c2 AS resource,"
+    " c3 AS number, row_number() OVER (PARTITION BY c2 ORDER BY c3) AS place FROM {given}),"
+    " open AS MATERIALIZED (SELECT o.*, row_number() OVER (PARTITION BY o.resource"
+    " ORDER BY o.scheduled_ms, o.execution_id, o.task) AS place"
+    " FROM (SELECT resource, count(*) AS pollers FROM asked GROUP BY resource) a"
+    " CROSS JOIN LATERAL (SELECT execution_id, task, resource, scheduled_ms FROM console_taskrow"
+    f" WHERE resource = a.resource AND status = '{TaskStatus.SCHEDULED}'"
+    f" AND kind = '{TaskKind.ACTIVITY}' ORDER BY scheduled_ms, execution_id, task"
+    " LIMIT a.pollers FOR UPDATE SKIP LOCKED) o)"
+    f" UPDATE console_taskrow t SET status = '{TaskStatus.STARTED}', started_ms = asked.now_ms,"
+    " dispatches = t.dispatches + 1, worker = asked.worker"
+    " FROM asked JOIN open USING (resource, place) JOIN console_execution e"
+    " ON e.id = open.execution_id"
+    " WHERE t.execution_id = open.execution_id AND t.task = open.task"
+    f" RETURNING asked.number, t.execution_id, t.task, {_COLUMNS}",
+    may_miss=True,
+)
+"""Gives the oldest tasks of activities to so many pollers, one each, as far as there are any.
+
+The tasks that other transactions are just taking are left to them. It stands behind the statements
+that close tasks: what is closed in the same transaction is taken by nobody.
+"""
+_SET_CLOCKS = Statement(
+    55,
+    "UPDATE console_taskrow SET timeout_due_ms = %s, clock = %s, heartbeat_due_ms = %s"
+    f" WHERE execution_id = %s AND task = %s AND status = '{TaskStatus.STARTED}'",
+    ("bigint", "text", "bigint", "bigint", "integer"),
+)
+_askers = count()
 _DISPATCHES = 8
 """Index of ``dispatches`` in the columns of ``_TAKEN`` behind the first four."""
 
@@ -141,17 +176,50 @@ def pending_activity_task(
     ``claimed``: a list that gets the task before the commit, whose answer may be lost; ``rescue``:
     as ``Pending`` has it.
     """
-    if _oldest(activity_arn) is None:
+    if is_embedded() and _oldest(activity_arn) is None:
         return None
 
-    def take() -> ClaimedTask | None:
+    def take() -> Any:
+        recorded = rows.current_recording()
+        if recorded is not None:
+            return _record_claim(recorded, activity_arn, worker, claimed)
         oldest = _oldest(activity_arn, lock=connection.features.has_select_for_update_skip_locked)
         work = None if oldest is None else _take(*oldest, worker)
         if work is not None and claimed is not None:
             claimed.append(work)
         return work
 
-    return Pending(take, rescue=rescue)
+    return Pending(Mergeable(take), rescue=rescue)
+
+
+def _record_claim(
+    recorded: rows.Recorded, activity_arn: str, worker: str, claimed: list[ClaimedTask] | None
+) -> rows.Late:
+    """Note that a worker wants the oldest task: which one that is, the transaction finds out.
+
+    So many pollers have one statement, which gives each of them a task of its own.
+    """
+    now_ms, key = clock.now_ms(), (_CLAIM_OLDEST, (next(_askers),))
+    recorded.add(_CLAIM_OLDEST, [(now_ms, _mark_of(worker), activity_arn, *key[1])])
+
+    def claim(returned: Mapping[Any, Sequence[Any]]) -> tuple[ClaimedTask, list[Any]] | None:
+        row = returned.get(key)
+        return None if row is None else _as_claimed(row[0], row[1], row[2:])
+
+    def follow(returned: Mapping[Any, Sequence[Any]]) -> None:
+        given = claim(returned)
+        if given is None:
+            return
+        work = given[0]
+        if work.dispatches == 1:
+            clocks = _started(work, now_ms)
+            rows.change(_SET_CLOCKS, [(*clocks, work.execution_id, work.task)])
+            _note_start(work, worker, clocks, now_ms)
+        if claimed is not None:
+            claimed.append(work)
+
+    recorded.follow = follow
+    return rows.Late(lambda returned: (claim(returned) or (None,))[0])
 
 
 def take_activity_task(activity_arn: str, worker: str = "") -> ClaimedTask | None:
@@ -171,7 +239,7 @@ def _oldest(activity_arn: str, *, lock: bool = False) -> tuple[int, int] | None:
 def _take(execution_id: int, task: int, worker: str, mark: str = "") -> ClaimedTask | None:
     """Take a task that is still scheduled (inside a transaction). ``mark``: worker in its row."""
     now_ms = clock.now_ms()
-    mark = mark or storable(worker).replace(OWN, "\ufffd")
+    mark = mark or _mark_of(worker)
     task_and_clocks = _read(execution_id, task, taken_ms=now_ms)
     if task_and_clocks is None:
         return None
@@ -184,12 +252,21 @@ def _take(execution_id: int, task: int, worker: str, mark: str = "") -> ClaimedT
         if cursor.rowcount != 1:
             return None
     if first:
-        schedule.publish_deadlines(execution_id, task, clocks[0], clocks[2])
-        begun = engine.TaskStarted(task, worker or None)
-        inbox.post_message(
-            execution_id, begun, soon=True, at_ms=now_ms
-        )  # its clocks start at that moment
+        _note_start(work, worker, clocks, now_ms)
     return work
+
+
+def _mark_of(worker: str) -> str:
+    """Return the name of a caller's worker as the rows have it."""
+    return storable(worker).replace(OWN, "\ufffd")
+
+
+def _note_start(work: ClaimedTask, worker: str, clocks: Sequence[Any], now_ms: int) -> None:
+    """Let an execution know that its task was taken the first time, and when its clocks run out."""
+    schedule.publish_deadlines(work.execution_id, work.task, clocks[0], clocks[2])
+    begun = engine.TaskStarted(work.task, worker or None)
+    # its clocks start at that moment
+    inbox.post_message(work.execution_id, begun, soon=True, at_ms=now_ms)
 
 
 def still_started(work: ClaimedTask, *, lock: bool = True) -> bool:

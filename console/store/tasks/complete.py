@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from console.models import Project
 
 _TOKEN_LENGTH = 44
+_OWNED = (
+    "EXISTS (SELECT 1 FROM console_execution e"
+    " WHERE e.id = console_taskrow.execution_id AND e.project_id = %s)"
+)
 
 
 def complete_call(execution_id: int, message: engine.TaskSucceeded | engine.TaskFailed) -> bool:
@@ -132,8 +136,12 @@ def _check_token(token: str) -> None:
 def _open(token: str, project: Project | None) -> TaskRow:
     """Return the row a token opens; a token works only in the project that owns the task."""
     _check_token(token)
-    row = rows.fetch_one(TaskRow, "token_hash = %s", [schedule.hash_of(token)])
-    if row is None or (project is not None and _owner(row) != project.pk):
+    where = "token_hash = %s"
+    values: list[Any] = [schedule.hash_of(token)]
+    if project is not None:
+        where, values = f"{where} AND {_OWNED}", [*values, project.pk]
+    row = rows.fetch_one(TaskRow, where, values)
+    if row is None:
         raise ServiceError(
             ErrorCode.TaskDoesNotExist,
             "Task does not exist: 'Provided task does not exist anymore'",
@@ -141,14 +149,6 @@ def _open(token: str, project: Project | None) -> TaskRow:
     if row.status == TaskStatus.CLOSED:
         raise _too_late()
     return row
-
-
-def _owner(row: TaskRow) -> int:
-    """Return the project of a task."""
-    with rows.open_cursor() as cursor:
-        cursor.execute("SELECT project_id FROM console_execution WHERE id = %s", [row.execution_id])
-        (project,) = cursor.fetchone()
-    return int(project)
 
 
 def _too_late() -> ServiceError:

@@ -21,7 +21,7 @@ from console.store.machines import activity_limits, machine_options
 from console.store.tasks import timeouts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 _CLOSED = (
@@ -47,11 +47,20 @@ NESTED = ("states", "aws-sdk:sfn")
 
 
 def schedule_tasks(
-    execution_id: int, arn: str, tasks: Sequence[engine.RunTask], now_ms: int
+    execution_id: int,
+    arn: str,
+    tasks: Sequence[engine.RunTask],
+    now_ms: int,
+    limits: Mapping[str, activity_limits.Limits] | None = None,
 ) -> None:
-    """Write the rows of one task or more."""
-    activities = [task.resource for task in tasks if task.kind == TaskKind.ACTIVITY]
-    limits = activity_limits.limits_of(activities) if activities else {}
+    """Write the rows of one task or more.
+
+    ``limits``: of the activities, which are read if they are not given.
+    """
+    if limits is None:
+        limits = activity_limits.limits_of(
+            task.resource for task in tasks if task.kind == TaskKind.ACTIVITY
+        )
     task_rows = [
         _task_row(
             execution_id, arn, task, now_ms, limits.get(task.resource, activity_limits.NO_LIMITS)

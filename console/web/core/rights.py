@@ -94,6 +94,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "overview",
             "overview-updates",
             "palette",
+            "schedule-times",
             "payload",
             "ran-definition",
             "ran-text",
@@ -166,6 +167,9 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "rule-delete": {"GET": ("events:DeleteRule",), "POST": ("events:DeleteRule",)},
     "target-add": {"POST": ("events:PutTargets",)},
     "target-remove": {"POST": ("events:RemoveTargets",)},
+    "target-test": {"POST": ("events:SendTest",)},
+    "rule-run": {"POST": ("events:RunSchedule",)},
+    "schedule-run": {"POST": ("events:RunSchedule",)},
     # -- the project and its people
     "team": {"GET": (VIEW,), "POST": ("PutMember",)},
     "team-remove": {"POST": ("RemoveMember",)},

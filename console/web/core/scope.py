@@ -232,7 +232,7 @@ _FILES = (
     "workflow.css",
     "machine.css",
     "operations.css",
-    "tasks.css",
+    "charts.js",
     "live.js",
     "graph.js",
     "graph_tools.js",

@@ -39,7 +39,8 @@ def _keep(request: HttpRequest, scope: Scope, machine_arn: str) -> HttpResponse:
         drafts.remove_draft(scope.project, user, machine_arn)
         return HttpResponse(status=204)
     try:
-        drafts.put_draft(scope.project, user, machine_arn, sent["text"], sent["revision"])
+        text, revision, page = sent["text"], sent["revision"], sent["page"]
+        drafts.put_draft(scope.project, user, machine_arn, text, revision, page)
     except ValidationException as error:
         return HttpResponse(error.message, status=422, content_type="text/plain")
     return HttpResponse(status=204)

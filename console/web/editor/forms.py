@@ -31,7 +31,7 @@ class DefinitionForm(PageForm):
     has seen and replaces; ``merge``: of the one that the reader has seen and merges with;
     ``check``: the text is only checked; ``note``: of the revision that the save makes; ``type``:
     of a new machine; ``run``: the reader goes on to start an execution; ``tags``: of a new machine,
-    a line each; ``convert``: the text is YAML, which becomes JSON.
+    a line each; ``convert``: the text is YAML, which becomes JSON; ``page``: see ``DraftForm``.
     """
 
     # A browser sends the ends of lines as CR LF; the definition keeps those that were typed.
@@ -47,14 +47,16 @@ class DefinitionForm(PageForm):
     tags = TextField(strip=False, lines=True)
     convert = PresenceField()
     check = PresenceField()
+    page = TextField()
 
 
 class DraftForm(PageForm):
-    """A draft. ``discard``: it is forgotten."""
+    """A draft. ``discard``: it is forgotten; ``page``: the opened page of the editor."""
 
     text = TextField(strip=False, lines=True)
     revision = TextField(strip=False)
     discard = PresenceField()
+    page = TextField()
 
 
 class CheckForm(PageForm):

@@ -22,11 +22,13 @@ from console.web.editor.conflicts import (
 from console.web.editor.forms import CheckForm, DefinitionForm
 from console.web.editor.places import state_places
 from console.web.editor.problems import problems_in
+from console.web.editor.snippets import snippets_json
 from console.web.editor.suggestions import suggestions_for
 from console.web.editor.tag_lines import read_tags
 from console.web.editor.templates import TEMPLATES, find_template, opened_text
 from console.web.editor.yaml_text import json_of_yaml
 from console.web.graph import svg
+from console.web.graph.graph_view import PLAIN
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -86,7 +88,7 @@ def new_machine(request: HttpRequest) -> HttpResponse:
         )
     except ServiceError as error:
         return _render_refusal(request, error, **typed)
-    drafts.remove_draft(scope.project, scope.principal.user, "")
+    drafts.close_draft(scope.project, scope.principal.user, "", sent["page"])
     return redirect("start" if sent["run"] else "machine", made.name)
 
 
@@ -135,7 +137,7 @@ def edit_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
         return _render_conflict(request, scope, typed, conflict)
     except ServiceError as error:
         return _render_refusal(request, error, **typed)
-    drafts.remove_draft(scope.project, scope.principal.user, machine.arn)
+    drafts.close_draft(scope.project, scope.principal.user, machine.arn, sent["page"])
     return redirect("start" if sent["run"] else "definition", machine.name)
 
 
@@ -178,7 +180,7 @@ def _checked_context(text: str, kind: str) -> dict[str, Any]:
     drawn = None
     if not any(problem.severe for problem in problems):
         try:
-            drawn = svg.definition_picture(text, kind)
+            drawn = svg.definition_picture(text, kind, PLAIN)
         except engine.DefinitionError:
             drawn = None
     return {
@@ -234,6 +236,7 @@ def _render_form(request: HttpRequest, *, status: int = 200, **typed: Any) -> Ht
         "section": "machines",
         "templates": TEMPLATES,
         "suggestions": suggestions_for(scope_of(request), machine),
+        "snippets": snippets_json(),
         **_checked_context(typed["text"], kind),
         **typed,
     }

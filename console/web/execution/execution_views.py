@@ -68,6 +68,8 @@ def event_page(
     context = {
         **base_context(execution, machine_name),
         "row": row,
+        "before": number - 1,
+        "after": number + 1 if event_table.last_event_id(execution) > number else 0,
     }
     fragment = bool(request.headers.get("HX-Request"))
     return render(

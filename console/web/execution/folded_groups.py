@@ -6,15 +6,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from console.web.graph.folding import FOLD_ABOVE, owners_around, states_inside
+from console.web.graph.folding import FOLD_ABOVE, states_inside
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from console.web.core import formatting
     from console.web.execution.steps import StepSummary
-    from console.web.graph.graph_view import GraphView
-    from console.web.graph.shapes import Picture
     from engine import Graph
 
 _WORST = ("failed", "running", "caught", "aborted", "succeeded", "idle")
@@ -62,17 +60,3 @@ def _folded_group(own: StepSummary, inside: list[StepSummary]) -> FoldedGroup:
     under = " · ".join([own.status.word, states, *parts[:1]])
     label = ", ".join([own.label, f"{states} folded", *parts])
     return FoldedGroup(labels[worst], under, label, own.running_since, own.badge)
-
-
-def fold_links(view: GraphView, picture: Picture) -> dict[str, str]:
-    """Return box -> what the address names as unfolded after a press on the box's sign."""
-    return {
-        box.node.id: ",".join(sorted(view.unfolded ^ {box.node.id}))
-        for box in picture.boxes
-        if view.folds and (box.folded or box.nested)
-    }
-
-
-def view_around(graph: Graph, chosen: str, view: GraphView) -> GraphView:
-    """Return a view in which the chosen state is seen. A machine that is small folds nothing."""
-    return view.folding(owners_around(graph, chosen) if len(graph.nodes) > FOLD_ABOVE else None)

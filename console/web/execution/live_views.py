@@ -239,6 +239,7 @@ def step_panel(request: HttpRequest, machine_name: str, execution_name: str) -> 
     context = {
         **base_context(execution, machine_name),
         **facts_context(execution),
+        **waiting.waiting_context(execution),
         **shown,
     }
     return render(request, "execution/_panel.html", context)

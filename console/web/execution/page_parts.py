@@ -35,7 +35,7 @@ from console.web.execution.chosen_step import ChosenStep, default_step
 from console.web.execution.timeline import bars
 from console.web.execution.timeline.lanes import lane_bar
 from console.web.execution.timeline.timeline_part import TimelinePart
-from console.web.graph import svg
+from console.web.graph import folding, svg
 from console.web.graph.graph_view import WHOLE
 from console.web.history import event_table
 from console.web.history.event_filter import EventFilter
@@ -102,12 +102,12 @@ def _drawn_context(
     execution: Execution, context: dict[str, Any], view: GraphView
 ) -> dict[str, Any]:
     """Return the picture, in which the chosen state is not folded away."""
-    view = folded_groups.view_around(context["graph"], context["chosen"], view)
+    view = folding.view_around(context["graph"], context["chosen"], view)
     drawing = svg.definition_picture(execution.definition.text, view=view)
     return {
         "picture": drawing,
         "graph_view": view,
-        "fold_links": folded_groups.fold_links(view, drawing),
+        "fold_links": folding.fold_links(view, drawing),
         "box_summaries": {
             box.node.id: context["folded" if box.folded else "summaries"].get(box.node.id)
             for box in drawing.boxes

@@ -6,7 +6,7 @@ The SVG needs nothing beside it, neither style nor font; the page's script makes
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from django.template.loader import render_to_string
@@ -72,6 +72,7 @@ def picture_frame(picture: Picture, caption: str = "") -> PictureFrame:
 
 def machine_picture(machine: StateMachine, view: GraphView = WHOLE) -> str:
     """Return a machine's graph as SVG; raise ``engine.DefinitionError``."""
+    view = replace(view, plain=True)
     picture = svg.definition_picture(machine.definition.text, machine.type, view)
     return _svg_text({"title": machine.name, "picture": picture, "frame": picture_frame(picture)})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, assert_never
 
-from django.db.models import Q
+from django.db.models import Count, Q, Value
 
 import engine
 from console.models import Execution, MapRun, TaskRow, Timer
@@ -18,6 +18,7 @@ from console.web.history import task_timeouts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from django.db.models import QuerySet
     from django.http import QueryDict
 
     from console.web.core.scope import Scope
@@ -194,20 +195,30 @@ class TaskPage:
     after: str
 
 
-def list_open_tasks(scope: Scope, filters: TaskFilters) -> TaskPage:
-    """Return open tasks that somebody outside ends."""
+def _open_tasks(scope: Scope, filters: TaskFilters) -> QuerySet[TaskRow]:
     token = Q(kind=TaskKind.SERVICE, pattern=engine.IntegrationPattern.WAIT_FOR_TASK_TOKEN.value)
     activity = Q(kind=TaskKind.ACTIVITY)
     if filters.activity:
         activity &= Q(resource=scope.arn("activity", filters.activity))
     kinds = {"activity": activity, "callback": token}
     which = activity if filters.activity else kinds.get(filters.kind, activity | token)
-    every = TaskRow.objects.filter(
+    return TaskRow.objects.filter(
         which,
         status__in=OPEN_TASKS,
         execution__project=scope.project,
         execution__arn__startswith=f"{scope.arn('')[:-1]}:",
     )
+
+
+def open_task_count(scope: Scope, key: str) -> QuerySet[TaskRow, tuple[str, int]]:
+    """Return the query of one row: ``key``, and how many tasks somebody outside has to end."""
+    rows = _open_tasks(scope, TaskFilters()).order_by().annotate(key=Value(key))
+    return rows.values_list("key").annotate(Count("task"))
+
+
+def list_open_tasks(scope: Scope, filters: TaskFilters) -> TaskPage:
+    """Return open tasks that somebody outside ends."""
+    every = _open_tasks(scope, filters)
     rows = list(
         _following(every, filters)
         .select_related("execution")

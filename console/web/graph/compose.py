@@ -19,7 +19,6 @@ from console.web.graph.shapes import (
     ENTRY,
     EXIT,
     GAP,
-    HEAD,
     LINE,
     PAD,
     Box,
@@ -27,7 +26,9 @@ from console.web.graph.shapes import (
     Picture,
     Point,
     cut_text,
+    head_height,
     label_width,
+    lines_below,
     text_width,
     wrap_text,
 )
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from console.web.graph.diagram import Curve, Drawn
+    from console.web.graph.graph_view import GraphView
     from engine import Edge, Graph, Node, StateGroup
 
     Draw = Callable[[Diagram], Drawn]
@@ -45,11 +47,13 @@ _TOOLTIP = 500  # characters
 _TERMINAL, _JOINT = (61.92, 28.8), (0.72, 0.72)
 """Sizes of Start and End, and of the point where the lines out of a group meet; pixels."""
 _MARGIN = 8
+_BUS, _CORNER = 14, 8
+"""How far from the branches their ways go across, and the radius of the corners; pixels."""
 
 
-def compose_picture(graph: Graph, draw: Draw, direction: Direction) -> Picture:
+def compose_picture(graph: Graph, draw: Draw, view: GraphView) -> Picture:
     """Return the picture of a whole graph. ``draw``: lays out one group."""
-    composer = _Composer(graph, draw, direction)
+    composer = _Composer(graph, draw, view)
     return _shift(composer.group(composer.groups[""][0]), _MARGIN, _MARGIN, grow=2 * _MARGIN)
 
 
@@ -99,9 +103,9 @@ class _GroupStates:
 class _Composer:
     """Lays out a group, its inner groups first. ``groups``: by the state that holds them."""
 
-    def __init__(self, graph: Graph, draw: Draw, direction: Direction) -> None:
+    def __init__(self, graph: Graph, draw: Draw, view: GraphView) -> None:
         self._draw = draw
-        self._direction = direction
+        self._view = view
         self.groups = _move_by(graph.groups, lambda group: group.owner)
         self._nodes = _move_by(graph.nodes, lambda node: node.group)
         self._edges = _move_by(graph.edges, lambda edge: graph.by_id[edge.source].group)
@@ -109,9 +113,9 @@ class _Composer:
     def group(self, group: StateGroup) -> Picture:
         nodes = self._nodes[group.id]
         inner = {node.id: self._inside(node) for node in nodes}
-        sizes = {node.id: _box_size(node, inner[node.id], self._direction) for node in nodes}
+        sizes = {node.id: _box_size(node, inner[node.id], self._view) for node in nodes}
         states = _GroupStates(group, nodes, self._edges.get(group.id, []), inner, sizes)
-        return _compose(states, self._draw(_diagram(states, self._direction)), self._direction)
+        return _compose(states, self._draw(_diagram(states, self._view.direction)), self._view)
 
     def _inside(self, node: Node) -> Picture | None:
         """Return the branches of a Parallel or the processor of a Map, side by side."""
@@ -119,9 +123,9 @@ class _Composer:
         if not groups:
             return None
         parts = [self.group(group) for group in groups]
-        if self._direction is Direction.DOWN:
+        if self._view.direction is Direction.DOWN:
             return _side_by_side(node, parts)
-        return _one_below_the_other(node, parts)
+        return _one_below_the_other(node, parts, self._view)
 
 
 def _side_by_side(node: Node, parts: list[Picture]) -> Picture:
@@ -131,6 +135,7 @@ def _side_by_side(node: Node, parts: list[Picture]) -> Picture:
     left = max(0.0, (least - width) / 2)
     height = max(part.height for part in parts)
     middle = max(width, least) / 2
+    alone = len(parts) == 1  # its ways in and out need no place in common with others
     boxes: list[Box] = []
     lines: list[EdgeLine] = []
     for part in parts:
@@ -139,23 +144,25 @@ def _side_by_side(node: Node, parts: list[Picture]) -> Picture:
         lines += moved.lines
         if moved.start is not None:
             x, y = moved.start
-            turns = [(middle, -ENTRY), (x, y if y < 1 else 0)]
+            turns = [(x if alone else middle, -ENTRY), (x, y if y < 1 else 0)]
             lines.append(_thread(node, [*turns, (x, y)], "in", Direction.DOWN))
         if moved.end is not None:
-            turns = [(moved.end[0], height), (middle, height + EXIT + PAD)]
+            x = moved.end[0]
+            turns = [(x, height), (x if alone else middle, height + EXIT + PAD)]
             lines.append(_thread(node, [moved.end, *turns], "out", Direction.DOWN))
         left += part.width + GAP
     return Picture(max(width, least), height, tuple(boxes), tuple(lines))
 
 
-def _one_below_the_other(node: Node, parts: list[Picture]) -> Picture:
+def _one_below_the_other(node: Node, parts: list[Picture], view: GraphView) -> Picture:
     """Return branches that lead to the right."""
     height = sum(part.height for part in parts) + GAP * (len(parts) - 1)
     least = text_width(node) - 2 * PAD - ENTRY - EXIT
     width = max(least, *(part.width for part in parts))
     # lines come to the middle of the box around it, which has a head
-    corner = _inner_corner(len(wrap_text(node.name)), Direction.RIGHT)[1]
+    corner = _inner_corner(len(wrap_text(node.name)), view)[1]
     middle, top = max((height + PAD - corner) / 2, 0), 0.0
+    alone = len(parts) == 1
     boxes: list[Box] = []
     lines: list[EdgeLine] = []
     for part in parts:
@@ -164,10 +171,11 @@ def _one_below_the_other(node: Node, parts: list[Picture]) -> Picture:
         lines += moved.lines
         if moved.start is not None:
             x, y = moved.start
-            turns = [(-ENTRY - PAD, middle), (x if x < 1 else 0, y)]
+            turns = [(-ENTRY - PAD, y if alone else middle), (x if x < 1 else 0, y)]
             lines.append(_thread(node, [*turns, (x, y)], "in", Direction.RIGHT))
         if moved.end is not None:
-            turns = [(width, moved.end[1]), (width + EXIT + PAD, middle)]
+            y = moved.end[1]
+            turns = [(width, y), (width + EXIT + PAD, y if alone else middle)]
             lines.append(_thread(node, [moved.end, *turns], "out", Direction.RIGHT))
         top += part.height + GAP
     return Picture(width, height, tuple(boxes), tuple(lines))
@@ -182,23 +190,34 @@ def _thread(node: Node, points: list[Point], kind: str, direction: Direction) ->
     path = f"M{points[0][0]:.1f},{points[0][1]:.1f}"
     for place, (start, end) in enumerate(pairwise(points)):
         if place == bend:
-            curve = _bend_down if direction is Direction.DOWN else _bend_right
-            path += f" {curve(start, end)}"
+            path += f" {_bend(start, end, kind, direction)}"
         elif start != end:  # an arrow head has no direction after a way of no length
             path += f" L{end[0]:.1f},{end[1]:.1f}"
     return EdgeLine(node.id, node.id, kind, path)
 
 
-def _bend_down(start: Point, end: Point) -> str:
-    (x, y), (to_x, to_y) = start, end
-    half = (to_y - y) / 2
-    return f"C{x:.1f},{y + half:.1f} {to_x:.1f},{to_y - half:.1f} {to_x:.1f},{to_y:.1f}"
+def _bend(start: Point, end: Point, kind: str, direction: Direction) -> str:
+    """Lead to a line beside this one: straight on, across with round corners, and straight on.
 
+    All branches of a group go across at the same place, near to them, so that what is common to
+    their ways is one line, and an arrow head has a straight way before it.
+    """
+    down = direction is Direction.DOWN
+    (x, y), (to_x, to_y) = (start, end) if down else (start[::-1], end[::-1])
+    if abs(to_x - x) < 1:
+        return f"L{end[0]:.1f},{end[1]:.1f}"
+    bus = to_y - _BUS if kind == "in" else y + _BUS
+    radius = min(_CORNER, abs(to_x - x) / 2)
+    side = radius if to_x > x else -radius
 
-def _bend_right(start: Point, end: Point) -> str:
-    (x, y), (to_x, to_y) = start, end
-    half = (to_x - x) / 2
-    return f"C{x + half:.1f},{y:.1f} {to_x - half:.1f},{to_y:.1f} {to_x:.1f},{to_y:.1f}"
+    def at(across: float, along: float) -> str:
+        return f"{across:.1f},{along:.1f}" if down else f"{along:.1f},{across:.1f}"
+
+    first, second = at(x, bus), at(to_x, bus)
+    return (
+        f"L{at(x, bus - radius)} C{first} {first} {at(x + side, bus)} "
+        f"L{at(to_x - side, bus)} C{second} {second} {at(to_x, bus + radius)} L{at(to_x, to_y)}"
+    )
 
 
 def _move_by(things: Iterable[T], key: Callable[[T], str]) -> dict[str, list[T]]:
@@ -208,27 +227,27 @@ def _move_by(things: Iterable[T], key: Callable[[T], str]) -> dict[str, list[T]]
     return ends
 
 
-def _compose(states: _GroupStates, drawn: Drawn, direction: Direction) -> Picture:
+def _compose(states: _GroupStates, drawn: Drawn, view: GraphView) -> Picture:
     boxes: list[Box] = []
     lines: list[EdgeLine] = []
     for node in states.nodes:
         size, inside = states.sizes[node.id], states.inner[node.id]
         box = _state_box(node, drawn.spots[node.id], size, nested=inside is not None)
+        box = replace(box, plain=view.plain)
         boxes.append(box)
         if inside is not None:
-            left, top = _inner_corner(len(box.lines), direction)
+            left, top = _inner_corner(len(box.lines), view)
             moved = _shift(inside, box.x + left, box.y + top)
             boxes += moved.boxes
             lines += moved.lines
     known = {f"e{place}": edge for place, edge in enumerate(states.edges)}
     lines += [_edge_line(curve, known.get(curve.id), states) for curve in drawn.curves]
     # where lines into the group and out of it end: at points of their own, or at its outer boxes
-    start = drawn.spots.get("start") or _edge_point(
-        states, drawn, states.group.start, direction, -1
-    )
+    way = view.direction
+    start = drawn.spots.get("start") or _edge_point(states, drawn, states.group.start, way, -1)
     end = drawn.spots.get("end")
     if end is None and states.last is not None:
-        end = _edge_point(states, drawn, states.last.id, direction, 1)
+        end = _edge_point(states, drawn, states.last.id, way, 1)
     return Picture(drawn.width, drawn.height, tuple(boxes), tuple(lines), start, end)
 
 
@@ -314,17 +333,18 @@ def _move(path: str, x: float, y: float) -> str:
 _PAIR = re.compile(r"(-?[\d.]+),(-?[\d.]+)")
 
 
-def _inner_corner(rows: int, direction: Direction) -> Point:
+def _inner_corner(rows: int, view: GraphView) -> Point:
     """Return where in its box the inside of a Parallel or Map begins."""
-    head = HEAD + LINE * (rows - 1)
-    return (PAD, head + ENTRY) if direction is Direction.DOWN else (PAD + ENTRY, head + PAD)
+    head = head_height(rows, plain=view.plain)
+    down = view.direction is Direction.DOWN
+    return (PAD, head + ENTRY) if down else (PAD + ENTRY, head + PAD)
 
 
-def _box_size(node: Node, inside: Picture | None, direction: Direction) -> Point:
+def _box_size(node: Node, inside: Picture | None, view: GraphView) -> Point:
     rows = len(wrap_text(node.name))
     if inside is None:
-        return text_width(node), 14 + LINE * (rows + 2) + 8
-    left, top = _inner_corner(rows, direction)
-    if direction is Direction.DOWN:
+        return text_width(node), 14 + LINE * (rows + lines_below(plain=view.plain)) + 8
+    left, top = _inner_corner(rows, view)
+    if view.direction is Direction.DOWN:
         return inside.width + left + PAD, inside.height + top + PAD + EXIT
     return inside.width + left + EXIT + PAD, inside.height + top + PAD

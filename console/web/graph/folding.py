@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from console.web.graph.graph_view import GraphView
+    from console.web.graph.shapes import Picture
     from engine import Graph
 
 FOLD_ABOVE = 150
@@ -56,3 +58,17 @@ def fold_groups(graph: Graph, unfolded: Collection[str]) -> tuple[Graph, Mapping
         by_id={node.id: node for node in nodes},
     )
     return folded_graph, {owner: count for owner, count in folded.items() if owner in kept}
+
+
+def view_around(graph: Graph, chosen: str, view: GraphView) -> GraphView:
+    """Return a view in which the chosen state is seen. A machine that is small folds nothing."""
+    return view.folding(owners_around(graph, chosen) if len(graph.nodes) > FOLD_ABOVE else None)
+
+
+def fold_links(view: GraphView, picture: Picture) -> dict[str, str]:
+    """Return box -> what the address names as unfolded after a press on the box's sign."""
+    return {
+        box.node.id: ",".join(sorted(view.unfolded ^ {box.node.id}))
+        for box in picture.boxes
+        if view.folds and (box.folded or box.nested)
+    }

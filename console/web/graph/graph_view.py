@@ -20,19 +20,21 @@ _NODE_ID = re.compile(r"n\d{1,6}", re.ASCII)
 class GraphView:
     """How a graph is drawn. ``folds``: whether groups of a large machine are folded.
 
-    ``unfolded``: the ids of those that are open all the same.
+    ``unfolded``: the ids of those that are open all the same. ``plain``: boxes have no line for a
+    status, so the graph is smaller.
     """
 
     direction: Direction = Direction.DOWN
     folds: bool = False
     unfolded: frozenset[str] = frozenset()
+    plain: bool = False
 
     @property
     def key(self) -> str:
         """Return what tells the layouts of one definition apart, "" for the usual one."""
         folded = f" folded {' '.join(sorted(self.unfolded))}" if self.folds else ""
-        down = self.direction is Direction.DOWN
-        return f"{self.direction}{folded}\n" if folded or not down else ""
+        usual = self.direction is Direction.DOWN and not folded and not self.plain
+        return "" if usual else f"{self.direction}{folded}{' plain' if self.plain else ''}\n"
 
     def folding(self, opened: set[str] | None) -> GraphView:
         """Return it with folds, and some more groups open; without any fold for None."""
@@ -43,6 +45,8 @@ class GraphView:
 
 WHOLE = GraphView()
 """Downwards, with nothing folded."""
+PLAIN = GraphView(plain=True)
+"""The same, of a definition alone."""
 
 
 def graph_view_of(request: HttpRequest) -> GraphView:

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 Point = tuple[float, float]
 
-# Pixels: line of text, padding, head of a group, way from it to its first state and from its last
-# one out, gap of branches.
-LINE, PAD, HEAD, ENTRY, EXIT, GAP = 17, 16, 67, 26, 28, 20
-MIN_WIDTH, MAX_NAME, MAX_DETAIL = 208, 270, 250
+# Pixels: line of text, padding, head of a group without lines below its name, way from it to its
+# first state and from its last ones to where they meet, gap of branches.
+LINE, PAD, HEAD, ENTRY, EXIT, GAP = 17, 16, 33, 26, 14, 20
+MIN_WIDTH, MAX_NAME, MAX_DETAIL = 220, 270, 250
+"""``MIN_WIDTH``: "In progress · 23 h 59 min" has room in a box."""
 NAME_SIZE, DETAIL_SIZE = 13, 12
 SIGNS = 52
 """What stands beside the words: the sign on their left, and padding."""
@@ -30,7 +31,7 @@ LABEL_WORDS, LABEL_HEIGHT = 30, 18
 class Box:
     """A state's rectangle; ``lines`` is its name, wrapped; ``nested``: it holds other boxes.
 
-    ``folded``: how many states are inside that are not drawn.
+    ``folded``: how many states are inside that are not drawn. ``plain``: no line for its status.
     """
 
     node: Node
@@ -41,6 +42,7 @@ class Box:
     lines: tuple[str, ...]
     nested: bool = False
     folded: int = 0
+    plain: bool = False
 
     @property
     def rows(self) -> list[tuple[float, str]]:
@@ -49,7 +51,7 @@ class Box:
         return [(top + LINE * place, line) for place, line in enumerate(self.lines)]
 
     def _middle(self) -> float:
-        return (self.height - LINE * (len(self.lines) + 2)) / 2 + 13
+        return (self.height - LINE * (len(self.lines) + lines_below(plain=self.plain))) / 2 + 13
 
     @property
     def below(self) -> float:
@@ -65,6 +67,8 @@ class Box:
     def kind(self) -> str:
         """Return what the state is, and what it calls: ``Task · lambda: ShipItem``."""
         words = " ".join(self.node.detail.split())
+        if self.folded and self.plain:
+            words = f"{self.folded:,} states inside"
         text = f"{self.node.type} · {words}" if words else self.node.type
         return fit_text(text, self.width - SIGNS, DETAIL_SIZE)
 
@@ -86,7 +90,7 @@ class Box:
     @property
     def rule_y(self) -> float:
         """Return where the line under the head of a Parallel or Map is."""
-        return self.y + HEAD + LINE * (len(self.lines) - 1)
+        return self.y + head_height(len(self.lines), plain=self.plain)
 
     @property
     def sign_y(self) -> float:
@@ -143,6 +147,16 @@ class Picture:
     def weight(self) -> int:
         """Return how many things are drawn."""
         return len(self.boxes) + len(self.lines)
+
+
+def lines_below(*, plain: bool) -> int:
+    """Return how many lines stand below the name: the type, and the status unless it is plain."""
+    return 1 if plain else 2
+
+
+def head_height(lines: int, *, plain: bool) -> int:
+    """Return how high the head of a Parallel or Map is. ``lines``: of its name."""
+    return HEAD + LINE * (lines - 1 + lines_below(plain=plain))
 
 
 def text_width(node: Node) -> float:

@@ -25,7 +25,7 @@ from console.web.graph.layout_pool import LIMIT_S, POOL, LayoutFailure, NotLaidO
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from console.web.graph.diagram import Diagram, Direction, Drawn
+    from console.web.graph.diagram import Diagram, Drawn
     from console.web.graph.graph_view import GraphView
     from console.web.graph.shapes import Picture
     from engine import Graph
@@ -101,7 +101,7 @@ def definition_picture(text: str, kind: str = "STANDARD", view: GraphView = WHOL
         folded: Mapping[str, int] = {}
         if view.folds:
             graph, folded = fold_groups(graph, view.unfolded)
-        known, layout = _laid_out(graph, key, view.direction)
+        known, layout = _laid_out(graph, key, view)
         if folded:
             known = _with_folds(known, folded)
         if layout.limit is not LayoutFailure.QUEUE:
@@ -121,7 +121,7 @@ def state_names(text: str) -> tuple[str, ...]:
     return tuple(node.name for node in engine.build_graph(engine.parse_stored(text)).nodes)
 
 
-def _laid_out(graph: Graph, key: str, direction: Direction) -> tuple[Picture, Layout]:
+def _laid_out(graph: Graph, key: str, view: GraphView) -> tuple[Picture, Layout]:
     """Return a picture, and the layout it was made of. ``key``: what it is kept under."""
     part = bound_graph(graph)
     notices = []
@@ -129,15 +129,15 @@ def _laid_out(graph: Graph, key: str, direction: Direction) -> tuple[Picture, La
         states = f"{len(part.nodes):,} of {len(graph.nodes):,} states are drawn"
         notices.append(f"{states}, those nearest to the start. The text has all of them.")
     if len(part.edges) > MOST_ARROWS:
-        return _plain_layout(part, direction, [*notices, _TOO_MANY]), Layout()
-    drawn, layout = _kept(part, key, direction) or _by_graphviz(part, key, direction)
+        return _plain_layout(part, view, [*notices, _TOO_MANY]), Layout()
+    drawn, layout = _kept(part, key, view) or _by_graphviz(part, key, view)
     if drawn is None:
         why = _WHY[layout.limit or LayoutFailure.CRASH]
-        return _plain_layout(part, direction, [*notices, why]), layout
+        return _plain_layout(part, view, [*notices, why]), layout
     return replace(drawn, notices=tuple(notices)), layout
 
 
-def _kept(graph: Graph, key: str, direction: Direction) -> tuple[Picture | None, Layout] | None:
+def _kept(graph: Graph, key: str, view: GraphView) -> tuple[Picture | None, Layout] | None:
     """Return the picture of a layout that is kept, None if there is none that fits."""
     layout = layout_cache.read_layout(key)
     if layout is None:
@@ -145,7 +145,7 @@ def _kept(graph: Graph, key: str, direction: Direction) -> tuple[Picture | None,
     if layout.limit is not None:
         return None, layout
     try:
-        return compose_picture(graph, lambda name: _known(layout, name), direction), layout
+        return compose_picture(graph, lambda name: _known(layout, name), view), layout
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         return None  # of other sizes, or nothing that this version wrote
 
@@ -154,7 +154,7 @@ def _known(layout: Layout, diagram: Diagram) -> Drawn:
     return dot.parse_layout(layout.groups[layout_cache.layout_digest(dot.dot_source(diagram))])
 
 
-def _by_graphviz(graph: Graph, key: str, direction: Direction) -> tuple[Picture | None, Layout]:
+def _by_graphviz(graph: Graph, key: str, view: GraphView) -> tuple[Picture | None, Layout]:
     """Return the picture that Graphviz makes, None if it did not within its limits; keep both."""
     layout = Layout()
     try:
@@ -166,10 +166,10 @@ def _by_graphviz(graph: Graph, key: str, direction: Direction) -> tuple[Picture 
                 return dot.parse_layout(answer)
 
             # whoever had the child before may have laid out the same
-            known = _kept(graph, key, direction)
+            known = _kept(graph, key, view)
             if known is not None:
                 return known
-            made = compose_picture(graph, draw, direction)
+            made = compose_picture(graph, draw, view)
     except NotLaidOut as error:
         made, layout = None, layout_cache.with_time_limit(error.reason)
     if layout.limit is not LayoutFailure.QUEUE:
@@ -177,7 +177,7 @@ def _by_graphviz(graph: Graph, key: str, direction: Direction) -> tuple[Picture 
     return made, layout
 
 
-def _plain_layout(graph: Graph, direction: Direction, notices: list[str]) -> Picture:
+def _plain_layout(graph: Graph, view: GraphView, notices: list[str]) -> Picture:
     pairs = len({(edge.source, edge.target) for edge in graph.edges})
     if pairs > MOST_ARROWS:
         notices = [*notices, f"{MOST_ARROWS:,} of {pairs:,} arrows are drawn."]
@@ -189,4 +189,4 @@ def _plain_layout(graph: Graph, direction: Direction, notices: list[str]) -> Pic
         left -= len(drawn.curves)
         return drawn
 
-    return replace(compose_picture(graph, draw, direction), notices=tuple(notices))
+    return replace(compose_picture(graph, draw, view), notices=tuple(notices))

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 DEPLOYED = "stepyard:deployed"
 """Key of the tag with the SHA-256 of the text that was deployed last."""
+_SOURCE = "stepyard:source"
+"""Key of the tag with the ARN that the deployed definition was pulled from."""
 _MOST = 20
 
 
@@ -21,25 +23,29 @@ class Drift:
     """Whether a machine has another definition than the one that was deployed.
 
     ``deployed``: the revision with that one, None if it was not kept; ``later``: the saves after
-    it, newest first.
+    it, newest first; ``source``: the ARN it was pulled from before, "" if it was not.
     """
 
     changed: bool
     deployed: MachineRevision | None
     later: list[MachineRevision]
+    source: str = ""
 
 
 def drift_of(machine: StateMachine) -> Drift | None:
     """Return how a machine differs from what was deployed, None if nothing ever was."""
-    tag = Tag.objects.filter(arn=machine.arn, key=DEPLOYED).first()
-    if tag is None:
+    tags = Tag.objects.filter(arn=machine.arn, key__in=(DEPLOYED, _SOURCE))
+    known = dict(tags.values_list("key", "value"))
+    if DEPLOYED not in known:
         return None
+    text_hash, source = known[DEPLOYED], known.get(_SOURCE, "")
     rows = MachineRevision.objects.filter(state_machine=machine).select_related("definition")
-    deployed = rows.filter(definition_id=tag.value).order_by("-number").first()
-    if machine.definition_id == tag.value or _is_same(machine, deployed):
-        return Drift(changed=False, deployed=deployed, later=[])
+    deployed = rows.filter(definition_id=text_hash).order_by("-number").first()
+    if machine.definition_id == text_hash or _is_same(machine, deployed):
+        return Drift(changed=False, deployed=deployed, later=[], source=source)
     after = rows.filter(number__gt=deployed.number) if deployed else rows
-    return Drift(changed=True, deployed=deployed, later=list(after.order_by("-number")[:_MOST]))
+    later = list(after.order_by("-number")[:_MOST])
+    return Drift(changed=True, deployed=deployed, later=later, source=source)
 
 
 def _is_same(machine: StateMachine, deployed: MachineRevision | None) -> bool:

@@ -12,9 +12,10 @@ from console.web.core.scope import render, scope_of
 from console.web.graph.graph_view import graph_view_of
 from console.web.machines import insights as seen
 from console.web.machines import past_executions
+from console.web.machines.folded_insights import folded_insights
 from console.web.machines.grid import MOST_LINES, SIZES
 from console.web.machines.grid import visit_grid as gridded
-from console.web.machines.machine_views import machine_context
+from console.web.machines.machine_views import machine_context, picture_context
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -52,21 +53,26 @@ def insights_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/insights/``: how often, how long, and what was never tried."""
     machine = scope_of(request).machine(machine_name)
     most = _asked_size(request)
-    context = machine_context(machine, graph_view_of(request)) | {
+    context = machine_context(machine) | picture_context(machine, graph_view_of(request))
+    context |= {
         "tab": "insights",
         "most": most,
         "sizes": SIZES,
         "looked_at": past_executions.LOOKED_AT,
     }
     if context["picture"] is not None:
-        context |= _insights(machine, past_executions.last_executions(machine, most, of_now=True))
+        executions = past_executions.last_executions(machine, most, of_now=True)
+        context |= _insights(context["graph"], executions)
+        context["summaries"] = {
+            box.node.id: context["folded" if box.folded else "summaries"][box.node.id]
+            for box in context["picture"].boxes
+        }
     return render(request, "machines/insights.html", context)
 
 
 def _insights(
-    machine: StateMachine, executions: list[past_executions.PastExecution]
+    graph: engine.Graph, executions: list[past_executions.PastExecution]
 ) -> dict[str, Any]:
-    graph = engine.build_graph(engine.parse_stored(machine.definition.text, machine.type))
     inner = past_executions.child_executions(executions) if seen.states_elsewhere(graph) else []
     known = seen.list_insights(graph, executions, inner)
     ways = seen.list_ways(graph, [*executions, *inner], known)
@@ -80,6 +86,7 @@ def _insights(
         "insights": list(known.values())[:MOST_LINES],
         "states": len(known),
         "summaries": known,
+        "folded": folded_insights(graph, known),
         "taken": {f"{ids[a]}-{ids[b]}" for a, b in pairs if a in ids and b in ids},
         "coverage": seen.measure_coverage(ways),
         "never": never[:MOST_LINES],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
@@ -18,8 +19,8 @@ from console.samples import MACHINES, PROJECT
 from console.statuses import ExecutionStatus
 from console.store.machines import machines as store
 from console.web.core.scope import actor_of, render, require, scope_of
-from console.web.graph import svg
-from console.web.graph.graph_view import WHOLE, graph_view_of
+from console.web.graph import folding, svg
+from console.web.graph.graph_view import graph_view_of
 from console.web.machines import definition_source
 from console.web.machines.drift import drift_of
 from console.web.search import lists, saved_view_list, scan
@@ -95,14 +96,16 @@ def definition_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/definition/``: text and graph."""
     scope = scope_of(request)
     machine = scope.machine(machine_name)
-    context = machine_context(machine, graph_view_of(request)) | {"tab": "definition"}
+    asked_state = request.GET.get("state", "")
+    context = machine_context(machine) | {"tab": "definition"}
+    view = replace(graph_view_of(request), plain=True)
+    context |= picture_context(machine, view, asked_state)
     context |= {"drift": drift_of(machine), "formats": FORMATS}
     text = definition_source.readable_text(machine.definition.text)
-    picture = context["picture"]
-    ids = {box.node.name: box.node.id for box in picture.boxes} if picture else {}
+    ids = context["graph"].by_name if context["picture"] else {}
     asked_page = request.GET.get("page", "")
     number = int(asked_page) if re.fullmatch(r"\d{1,6}", asked_page, re.ASCII) else 1
-    page = definition_source.text_page(text, ids, number, request.GET.get("state", ""))
+    page = definition_source.text_page(text, ids, number, asked_state)
     context |= {
         "text": page,
         "jump": "#src-" if page.pages == 1 else f"?region={scope.region}&state=",
@@ -131,18 +134,14 @@ def delete_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
     return redirect("machines")
 
 
-def machine_context(machine: StateMachine, view: GraphView = WHOLE) -> dict[str, Any]:
-    """Return what every page of a machine shows: its comment and picture. ``view``: of that."""
+def machine_context(machine: StateMachine) -> dict[str, Any]:
+    """Return what every page of a machine shows."""
     text = machine.definition.text
     try:
         parsed = engine.parse_stored(text, machine.type)
-        comment, limit, picture = (
-            parsed.comment,
-            parsed.timeout_seconds,
-            svg.definition_picture(text, machine.type, view),
-        )
+        comment, limit = parsed.comment, parsed.timeout_seconds
     except engine.DefinitionError:  # stored by a version that checked less
-        comment, limit, picture = None, None, None
+        comment, limit = None, None
     sample = next((each for each in MACHINES if each.name == machine.name), None)
     if sample is not None and sample.definition == text:
         comment = sample.description
@@ -152,9 +151,28 @@ def machine_context(machine: StateMachine, view: GraphView = WHOLE) -> dict[str,
         "comment": comment,
         "machine_limit": limit,
         "cases": mocks.test_cases(machine.name),
+        "sha": hashlib.sha256(text.encode()).hexdigest()[:12],
+    }
+
+
+def picture_context(machine: StateMachine, view: GraphView, state: str = "") -> dict[str, Any]:
+    """Return the picture of a machine's definition, None if it cannot be drawn.
+
+    Groups of a large machine are folded. ``state``: the id of one that must be seen, "" for none.
+    """
+    text = machine.definition.text
+    try:
+        graph = engine.build_graph(engine.parse_stored(text, machine.type))
+    except engine.DefinitionError:  # stored by a version that checked less
+        return {"picture": None}
+    node = graph.by_id.get(state)
+    view = folding.view_around(graph, node.name if node else "", view)
+    picture = svg.definition_picture(text, machine.type, view)
+    return {
+        "graph": graph,
         "picture": picture,
         "graph_view": view,
-        "sha": hashlib.sha256(text.encode()).hexdigest()[:12],
+        "fold_links": folding.fold_links(view, picture),
     }
 
 

@@ -93,6 +93,34 @@ class ChildCount:
     items: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class BarSegment:
+    """A part of the bar of children. ``start``, ``share``: percent of all children."""
+
+    tone: str
+    word: str
+    count: int
+    start: float
+    share: float
+
+
+def _segments(counts: list[ChildCount], total: int) -> list[BarSegment]:
+    """Return how the children ended, or run, as parts of a bar; the failed ones come first."""
+    order = {"failed": 0, "aborted": 1, "succeeded": 2, "running": 3}
+    shown = sorted(
+        (count for count in counts if count.executions and count.status.tone in order),
+        key=lambda count: order[count.status.tone],
+    )
+    segments: list[BarSegment] = []
+    start = 0.0
+    for count in shown:
+        share = 100 * count.executions / max(total, 1)
+        status = count.status
+        segments.append(BarSegment(status.tone, status.word, count.executions, start, share))
+        start += share
+    return segments
+
+
 def count_children(run: MapRun) -> dict[str, Any]:
     """Return what is counted, and whether it is over: nothing changes any more by itself."""
     children = map_counts.count_executions(run)
@@ -100,7 +128,8 @@ def count_children(run: MapRun) -> dict[str, Any]:
     if children.total <= MOST_BATCHES or not map_items.makes_batches(run):
         items = map_counts.count_items(run, children)
     return {
-        "counts": [_count_of(*row, children, items) for row in _ROWS],
+        "counts": (counts := [_count_of(*row, children, items) for row in _ROWS]),
+        "segments": _segments(counts, children.total),
         "of_children": children,
         "of_items": items,
         "over": run.status != MapRunStatus.RUNNING and not children.running,

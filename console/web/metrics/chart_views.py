@@ -58,9 +58,11 @@ def charts_changes(request: HttpRequest) -> HttpResponse:
     context = charts.charts_context(scope, request.GET, _asked_machine(scope, request))
     marks = set(request.GET.get("seen", "").split(","))
     changed = [chart for chart in context["charts"] if f"{chart.name}:{chart.mark}" not in marks]
-    if not changed:
+    together = [chart for chart in context["combined"] if f"{chart.key}:{chart.mark}" not in marks]
+    if not changed and not together:
         return HttpResponse(status=204)
-    return render(request, "metrics/_live_update.html", context | {"charts": changed})
+    context |= {"charts": changed, "combined": together}
+    return render(request, "metrics/_live_update.html", context)
 
 
 @require_safe

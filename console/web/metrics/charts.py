@@ -12,6 +12,8 @@ from django.urls import reverse
 from console.metrics import read, tally
 from console.metrics.names import METRICS, SEVEN, WORK, Metric
 from console.web.core import formatting
+from console.web.metrics import combined, scale
+from console.web.metrics.scale import HEIGHT, WIDTH
 from console.web.metrics.span import (
     OF_MACHINES,
     PERIODS,
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from console.models import StateMachine
     from console.web.core.scope import Scope
 
-_WIDTH, _HEIGHT = 600.0, 100.0
 _GROUPS = {
     "seven": ("Main metrics", SEVEN),
     "more": (
@@ -57,6 +58,8 @@ _TONES = {
     "Failed": "failed",
     "TimedOut": "failed",
 }
+_COMBINED = "seven"
+"""The group whose metrics are also drawn together."""
 _SHOWN = ("range", "from", "to", "period", "statistic", "group", "region")
 
 
@@ -83,11 +86,12 @@ class Chart:
     """One metric. ``step`` and ``width``: of a period and of its bar."""
 
     name: str
+    label: str
     unit: str
     statistic: str
     tone: str
     summary: str
-    most: str
+    value_ticks: list[scale.ValueTick]
     step: float
     width: float
     bars: tuple[ChartBar, ...]
@@ -104,28 +108,49 @@ class Chart:
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def draw_charts(scope: Scope, span: ChartSpan, machine: StateMachine | None) -> list[Chart]:
-    """Return the charts of a machine, or of all."""
+def read_samples(
+    scope: Scope, span: ChartSpan, machine: StateMachine | None
+) -> dict[str, read.Buckets]:
+    """Read the values of the metrics of a group; only percentiles need more than sums."""
     metrics = [METRICS[name] for name in _GROUPS[span.group][1]]
-    return [
-        _chart(metric, span, buckets, machine)
-        for metric, buckets in _read_samples(scope, span, metrics, machine)
-    ]
-
-
-def _read_samples(
-    scope: Scope, span: ChartSpan, metrics: list[Metric], machine: StateMachine | None
-) -> list[tuple[Metric, read.Buckets]]:
-    """Read the values; only percentiles of times need more than sums."""
-    times = frozenset(metric.name for metric in metrics if metric.unit != "Count")
+    spread = (
+        {metric.name for metric in metrics if metric.unit != "Count"}
+        if tally.is_percentile(span.statistic)
+        else set()
+    )
+    together = combined.statistics_of_durations(span)
+    if span.group == _COMBINED and any(tally.is_percentile(name) for name, _ in together):
+        spread.add(combined.DURATION)
     question = read.MetricQuery(
         *(scope.project.pk, scope.region, tuple(metric.name for metric in metrics)),
         *(span.since, span.until, span.period),
         resource=None if machine is None else machine.arn,
-        spread=times if tally.is_percentile(span.statistic) else frozenset(),
+        spread=frozenset(spread),
     )
-    buckets = read.read_buckets(question)
-    return [(metric, buckets[metric.name]) for metric in metrics]
+    return read.read_buckets(question)
+
+
+def draw_charts(
+    span: ChartSpan, buckets: Mapping[str, read.Buckets], machine: StateMachine | None
+) -> list[Chart]:
+    """Return the charts of the metrics of a group, one each."""
+    return [_chart(METRICS[name], span, buckets[name], machine) for name in _GROUPS[span.group][1]]
+
+
+def draw_combined(
+    span: ChartSpan, buckets: Mapping[str, read.Buckets], machine: StateMachine | None
+) -> list[combined.CombinedChart]:
+    """Return the charts of several metrics together, of the group that has them."""
+    if span.group != _COMBINED:
+        return []
+
+    def address(name: str, start: int) -> str:
+        return _behind_address(METRICS[name], start, start + span.period, machine)
+
+    return [
+        combined.stack_outcomes(span, buckets, address),
+        combined.draw_durations(span, buckets[combined.DURATION]),
+    ]
 
 
 def _chart(
@@ -134,42 +159,37 @@ def _chart(
     times = metric.unit != "Count"
     statistic = span.statistic if times else metric.usual
     values = {start: buckets[start].statistic(statistic) for start in sorted(buckets)}
-    most = max(values.values(), default=0)
-    step = _WIDTH * span.period / (span.until - span.since)
+    in_time = metric.unit == "Milliseconds" and statistic != "SampleCount"
+    end = scale.axis_end(max(values.values(), default=0) or 1, times=in_time)
+    step = WIDTH * span.period / (span.until - span.since)
     width = max(step * 0.8, 1.0)
     bars = []
     for start, value in values.items():
-        height = max(_HEIGHT * value / most, 1.5) if most and value else 0.0
+        height = max(HEIGHT * value / end, 1.5) if value else 0.0
         x = step * (start - span.since) / span.period
-        text = _value_text(metric, statistic, value)
+        text = scale.value_text(value, times=in_time)
         label = f"{formatting.clock_text(start)} UTC: {text}"
         href = (
             _behind_address(metric, start, start + span.period, machine) if value or times else ""
         )
         left = x + (step - width) / 2
-        bars.append(ChartBar(start, value, text, label, href, x, left, _HEIGHT - height, height))
+        bars.append(ChartBar(start, value, text, label, href, x, left, HEIGHT - height, height))
     tone = next((tone for word, tone in _TONES.items() if word in metric.name), "")
-    summary = _summary(metric, statistic, buckets)
-    top = _value_text(metric, statistic, most)
+    ticks = scale.value_ticks(end, times=in_time)
     return Chart(
-        *(metric.name, metric.unit, statistic, tone, summary, top, step, width, tuple(bars))
+        *(metric.name, metric.label, metric.unit, statistic, tone),
+        *(_summary(metric, statistic, buckets, in_time=in_time), ticks, step, width, tuple(bars)),
     )
 
 
-def _summary(metric: Metric, statistic: str, buckets: read.Buckets) -> str:
+def _summary(metric: Metric, statistic: str, buckets: read.Buckets, *, in_time: bool) -> str:
     """Return the statistic over the whole range."""
     whole = tally.Tally()
     for value in buckets.values():
         whole.take(value)
     if not whole.count:
         return "0" if metric.usual == "Sum" else "-"
-    return _value_text(metric, statistic, whole.statistic(statistic))
-
-
-def _value_text(metric: Metric, statistic: str, value: float) -> str:
-    if metric.unit == "Milliseconds" and statistic != "SampleCount":
-        return formatting.duration_text(round(value))
-    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
+    return scale.value_text(whole.statistic(statistic), times=in_time)
 
 
 def _behind_address(metric: Metric, since: int, until: int, machine: StateMachine | None) -> str:
@@ -191,16 +211,22 @@ def charts_context(
     """Return what the template of the charts needs."""
     groups = _GROUPS if machine is None else OF_MACHINES
     span = ChartSpan.of(query, groups)
-    charts = draw_charts(scope, span, machine)
+    buckets = read_samples(scope, span, machine)
+    charts = draw_charts(span, buckets, machine)
+    together = draw_combined(span, buckets, machine)
     parameters = {name: query[name] for name in _SHOWN if name in query}
     if machine is not None:
         parameters["machine"] = machine.name
-    marks = ",".join(f"{chart.name}:{chart.mark}" for chart in charts)
+    marks = [f"{chart.name}:{chart.mark}" for chart in charts]
+    marks += [f"{chart.key}:{chart.mark}" for chart in together]
+    seen = {"seen": ",".join(marks)}
     return {
         "span": span,
         "charts": charts,
+        "combined": together,
+        "time_ticks": scale.time_ticks(span.since, span.until, span.period),
         "csv_url": f"{reverse('charts-csv')}?{urlencode(parameters)}",
-        "delta_url": f"{reverse('charts-delta')}?{urlencode(parameters | {'seen': marks})}",
+        "delta_url": f"{reverse('charts-delta')}?{urlencode(parameters | seen)}",
         "choices": {
             "ranges": [(key, word) for key, (word, _) in RANGES.items()],
             "periods": [("", "Automatic"), *((key, word) for key, (word, _) in PERIODS.items())],

@@ -45,7 +45,7 @@ def overview_changes(request: HttpRequest) -> HttpResponse:
     context = _page_context(scope)
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
-    return render(request, "overview/_live_lists.html", context | _failure_context(scope))
+    return render(request, "overview/_live_update.html", context | _failure_context(scope))
 
 
 def _page_context(scope: Scope) -> dict[str, Any]:
@@ -64,6 +64,7 @@ def _page_context(scope: Scope) -> dict[str, Any]:
         "machines": machines,
         "running": running,
         "alarmed": alarmed,
+        "open_tasks": tally.get(lists.OPEN_TASKS, 0),
         "tally": {
             "running": tally.get(ExecutionStatus.RUNNING, 0),
             "succeeded": tally.get(ExecutionStatus.SUCCEEDED, 0),

@@ -64,8 +64,8 @@ class TargetForm(PageForm):
     input = TextField()
 
 
-class RemoveTargetForm(PageForm):
-    """The id of a target to remove."""
+class TargetIdForm(PageForm):
+    """The id of a target to remove or to test."""
 
     id = TextField(strip=False)
 
@@ -74,3 +74,10 @@ class StartLinkForm(PageForm):
     """The name of a new start link."""
 
     name = TextField(strip=False)
+
+
+class ScheduleTimesForm(PageForm):
+    """A schedule expression and its time zone, as far as they are typed."""
+
+    schedule = TextField()
+    timezone = _ZoneField()

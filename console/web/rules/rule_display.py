@@ -183,7 +183,7 @@ def _sent_target(target: EventTarget) -> str:
     """Return the part of an address that tells it from others."""
     address = target.address
     if address.startswith("arn:"):
-        return address.split(":", 5)[5]
+        return address.split(":", 5)[5].removeprefix("stateMachine:").removeprefix("function:")
     return without_secrets(address).removeprefix("mailto:")
 
 

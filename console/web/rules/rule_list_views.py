@@ -11,9 +11,10 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
+from console import arns
 from console.errors import ServiceError
 from console.statuses import UNSUCCESSFUL
-from console.store.events import deliveries
+from console.store.events import deliveries, scheduler
 from console.store.events import rules as store
 from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
@@ -68,7 +69,10 @@ def schedules_page(request: HttpRequest) -> HttpResponse:
         require(scope, "events:PutRule")
         sent = ScheduleForm(request.POST).values
         fields = {name: sent[name] for name in ("schedule", "timezone")}
-        problem = _save_rule(scope, request, sent, sent["machine"], fields)
+        if sent["schedule"].startswith("at("):
+            problem = _save_once(scope, request, sent)
+        else:
+            problem = _save_rule(scope, request, sent, sent["machine"], fields)
         if not problem:
             return _redirect_to(scope, "schedules")
     rows, after = rule_display.rule_rows(scope, scheduled=True, after=request.GET.get("after", ""))
@@ -111,6 +115,29 @@ def _save_rule(
     except ServiceError as refused:
         return refused.message
     messages.success(request, f"The rule {name} is on.")
+    return ""
+
+
+def _save_once(scope: Scope, request: HttpRequest, sent: dict[str, Any]) -> str:
+    """Create the schedule of a form for one moment; return what was wrong with it.
+
+    Rules of EventBridge know no single moment, so it is one of EventBridge Scheduler.
+    """
+    require(scope, "scheduler:CreateSchedule")
+    partition = arns.partition_of(scope.region)
+    role = f"arn:{partition}:iam::{scope.project.account_id}:role/schedules"
+    target = {"Arn": sent["machine"], "RoleArn": role}
+    if sent["input"]:
+        target["Input"] = sent["input"]
+    group = scheduler.DEFAULT_GROUP
+    key = scheduler.ScheduleKey(scope.project, scope.region, group, sent["name"])
+    settings = scheduler.ScheduleSettings(sent["schedule"], target, sent["timezone"])
+    try:
+        store.check_name(sent["name"])
+        scheduler.create_schedule(key, settings, actor=actor_of(scope))
+    except ServiceError as refused:
+        return refused.message
+    messages.success(request, f"The schedule {sent['name']} is on.")
     return ""
 
 

@@ -17,11 +17,12 @@ from console.integrations import notices
 from console.integrations.redaction import without_secrets
 from console.models import Delivery, EventRule
 from console.statuses import DeliveryStatus, RuleState
+from console.store.events import manual_events
 from console.store.events import rules as store
 from console.web.core import conflicts
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.rules import rule_display
-from console.web.rules.forms import RemoveTargetForm, RuleForm, SwitchForm, TargetForm
+from console.web.rules.forms import RuleForm, SwitchForm, TargetForm, TargetIdForm
 from console.web.rules.rule_list_views import page_address
 
 if TYPE_CHECKING:
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest, HttpResponse
 
-    from console.web.core.formatting import StatusLabel
-
 _DELIVERIES = 25
 _MOMENTS = 5
+_FRESH = 5
+"""Attempts after which a delivery waits so long that the page does not wait with it."""
 _CHANGEABLE = ("pattern", "schedule", "timezone", "description")
 
 
@@ -98,17 +99,26 @@ def _rule_context(scope: Scope, rule: EventRule) -> dict[str, Any]:
         "targets": [target_context(each, secret=may) for each in rule_display.sent_targets(rule)],
         "full": rule.targets.count() >= store.MOST_TARGETS,
         "moments": due_moments(rule),
-        "deliveries": latest_deliveries(rule),
+        **deliveries_context(rule),
         "zones": sorted(available_timezones()) if rule.schedule and may else [],
         "may_rule": may,
+        "may_test": scope.may(manual_events.TEST),
+        "may_run": bool(rule.schedule) and scope.may(manual_events.RUN),
     }
 
 
-def latest_deliveries(rule: EventRule) -> list[tuple[Delivery, StatusLabel]]:
-    """Return the latest deliveries of a rule or schedule, newest first, each with its status."""
+def deliveries_context(rule: EventRule) -> dict[str, Any]:
+    """Return the latest deliveries of a rule or schedule, newest first, each with its status.
+
+    ``under_way``: one of them is about to change, so the list looks again by itself.
+    """
     latest = Delivery.objects.filter(target__rule=rule).select_related("target", "event")
-    rows = latest.defer("event__body").order_by("-pk")[:_DELIVERIES]
-    return [(row, rule_display.DELIVERY[row.status]) for row in rows]
+    rows = list(latest.defer("event__body").order_by("-pk")[:_DELIVERIES])
+    pending = (DeliveryStatus.WAITING, DeliveryStatus.SENDING)
+    return {
+        "deliveries": [(row, rule_display.DELIVERY[row.status]) for row in rows],
+        "under_way": any(row.status in pending and row.attempts < _FRESH for row in rows),
+    }
 
 
 def target_context(sent: rule_display.SentTarget, *, secret: bool) -> dict[str, Any]:
@@ -206,13 +216,48 @@ def remove_target(request: HttpRequest, rule_name: str) -> HttpResponse:
     scope = scope_of(request)
     require(scope, "events:RemoveTargets")
     rule = _find_rule(scope, rule_name)
-    ids = [RemoveTargetForm(request.POST).values["id"]]
+    ids = [TargetIdForm(request.POST).values["id"]]
 
     def act() -> str:
         missing = store.remove_targets(scope.project, scope.region, rule.name, ids, actor_of(scope))
         return "This target was removed already." if missing else ""
 
     return _run_and_redirect(request, scope, rule, act, "The target was removed.")
+
+
+@require_POST
+def test_target(request: HttpRequest, rule_name: str) -> HttpResponse:
+    """Send a target an event that says that it is a test."""
+    scope = scope_of(request)
+    require(scope, manual_events.TEST)
+    rule = _find_rule(scope, rule_name)
+    target_id = TargetIdForm(request.POST).values["id"]
+
+    def act() -> str:
+        manual_events.send_test(rule, target_id, actor_of(scope))
+        return ""
+
+    done = f"A test is on its way to target {target_id}. Its outcome is among the deliveries."
+    return _run_and_redirect(request, scope, rule, act, done)
+
+
+@require_POST
+def run_rule(request: HttpRequest, rule_name: str) -> HttpResponse:
+    """Let the targets of a schedule have its event now."""
+    scope = scope_of(request)
+    require(scope, manual_events.RUN)
+    rule = _find_rule(scope, rule_name)
+    if not rule.schedule:
+        raise Http404(f"The rule “{rule_name}” has no schedule.")
+
+    def act() -> str:
+        manual_events.run_schedule(rule, actor_of(scope))
+        return ""
+
+    return _run_and_redirect(request, scope, rule, act, RUN_DONE)
+
+
+RUN_DONE = "The schedule runs now, too. What comes of it is among the deliveries."
 
 
 def _run_and_redirect(

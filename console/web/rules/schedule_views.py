@@ -16,12 +16,18 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from console.errors import ServiceError
 from console.models import Delivery
 from console.statuses import DeliveryStatus
-from console.store.events import scheduler
+from console.store.events import manual_events, scheduler
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.rules import rule_display
-from console.web.rules.forms import SwitchForm
+from console.web.rules.forms import ScheduleTimesForm, SwitchForm
+from console.web.rules.next_times import next_times
 from console.web.rules.rule_list_views import page_address
-from console.web.rules.rule_views import due_moments, latest_deliveries, target_context
+from console.web.rules.rule_views import (
+    RUN_DONE,
+    deliveries_context,
+    due_moments,
+    target_context,
+)
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -58,8 +64,9 @@ def schedule_page(request: HttpRequest, schedule_group: str, schedule_name: str)
             target_context(sent, secret=may_reveal) for sent in rule_display.sent_targets(row)
         ],
         "input": _input_of(row),
-        "deliveries": latest_deliveries(row),
+        **deliveries_context(row),
         "may_schedule": may_reveal,
+        "may_run": scope.may(manual_events.RUN),
     }
     return render(request, "rules/schedule.html", context)
 
@@ -81,6 +88,28 @@ def switch_schedule(request: HttpRequest, schedule_group: str, schedule_name: st
     scheduler.set_schedule_state(key, on=on, actor=actor_of(scope))
     messages.success(request, f"The schedule {schedule_name} is {'on' if on else 'off'}.")
     return redirect(page_address(scope, "schedule", schedule_group, schedule_name))
+
+
+@require_POST
+def run_schedule(request: HttpRequest, schedule_group: str, schedule_name: str) -> HttpResponse:
+    """Let the target of a schedule have its event now."""
+    scope = scope_of(request)
+    require(scope, manual_events.RUN)
+    row = _find_schedule(scope, schedule_group, schedule_name)
+    try:
+        manual_events.run_schedule(row, actor_of(scope))
+    except ServiceError as refused:
+        messages.error(request, refused.message)
+    else:
+        messages.success(request, RUN_DONE)
+    return redirect(page_address(scope, "schedule", schedule_group, schedule_name))
+
+
+@require_safe
+def schedule_times(request: HttpRequest) -> HttpResponse:
+    """Answer ``/schedules/times/``: the next moments of an expression that is being typed."""
+    sent = ScheduleTimesForm(request.GET).values
+    return render(request, "rules/_next_times.html", next_times(sent["schedule"], sent["timezone"]))
 
 
 @require_http_methods(["GET", "POST"])

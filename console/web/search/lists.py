@@ -18,6 +18,7 @@ from console.models import Execution, StateMachine
 from console.samples import ROLE_END
 from console.statuses import ExecutionStatus, MachineStatus
 from console.web.core.formatting import DAY, EXECUTION
+from console.web.execution import waiting
 from console.web.execution.note_stamp import note_stamp
 from console.web.search.scan import BARE, PAGE
 
@@ -214,8 +215,14 @@ def latest_executions(scope: Scope, statuses: Sequence[str], most: int) -> list[
     return masked_execution.mask_list(scope.project, list(rows.order_by("-start_ms", "-pk")[:most]))
 
 
+OPEN_TASKS = "open tasks"
+
+
 def status_counts(scope: Scope) -> dict[str, int]:
-    """Return how many run now, and how many ended how in the last 24 hours."""
+    """Return how many run now, and how many ended how in the last 24 hours.
+
+    The key ``OPEN_TASKS`` has the number of tasks that wait for somebody.
+    """
     since = clock.now_ms() - DAY
     rows = (
         _rows_of(scope, None)
@@ -224,7 +231,7 @@ def status_counts(scope: Scope) -> dict[str, int]:
         .values_list("status")
         .annotate(Count("id"))
     )
-    return dict(rows)
+    return dict(rows.union(waiting.open_task_count(scope, OPEN_TASKS), all=True))
 
 
 def _rows_of(scope: Scope, machine: StateMachine | None) -> QuerySet[Execution]:

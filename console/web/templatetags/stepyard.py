@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-import lucide
 from django import template
 from django.conf import settings
 from django.urls import reverse
@@ -21,6 +19,7 @@ from console.models import Alarm, StateMachine
 from console.statuses import AlarmState
 from console.store.executions import imports, redrive
 from console.web.core import cli_commands, columns, formatting
+from console.web.core.icons import icon_svg
 from console.web.core.scope import scope_of
 
 if TYPE_CHECKING:
@@ -137,12 +136,7 @@ def status_icon_html(tone: str) -> SafeString:
 @register.simple_tag(name="icon")
 def icon_html(name: str, size: int = 16) -> SafeString:
     """Return a Lucide icon, as decoration."""
-    return mark_safe(_drawn(name, size))  # noqa: S308 - from the package's own files
-
-
-@lru_cache
-def _drawn(name: str, size: int) -> str:
-    return str(lucide._render_icon(name, size, aria_hidden="true"))  # noqa: SLF001 - its tag does so
+    return mark_safe(icon_svg(name, size))  # noqa: S308 - from the package's own files
 
 
 @register.simple_tag(name="when")
@@ -167,6 +161,19 @@ def time_html(milliseconds: int | None, *, precise: bool = False, bare: bool = F
 def duration_text(milliseconds: int | None) -> str:
     """Write a span of time."""
     return "-" if milliseconds is None else formatting.duration_text(milliseconds)
+
+
+@register.simple_tag
+def axis_time(milliseconds: int, form: str) -> SafeString:
+    """Return a moment as an axis names it, inside SVG: ``form`` is hour, day, or both."""
+    text = formatting.clock_text(milliseconds)
+    shown = {"hour": text[11:16], "day": text[5:10], "both": text[5:16]}[form]
+    return format_html(
+        '<tspan data-ms="{}" data-axis="{}">{}</tspan>',
+        milliseconds,
+        form,
+        shown,
+    )
 
 
 @register.simple_tag(takes_context=True, name="since")

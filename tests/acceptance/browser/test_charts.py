@@ -100,6 +100,62 @@ def test_x12_a_bar_opens_the_executions_of_its_minute(page: Page, machine: str) 
     expect(page.locator("#status")).to_have_text("Failed")
 
 
+def test_a_chart_says_its_value_under_the_pointer(page: Page, machine: str) -> None:
+    """Time and all series of a column, beside it; gone when the pointer leaves."""
+    page.goto(f"/machines/{machine}/metrics/?range=1h&period=60")
+    chart = page.locator("#plot-outcomes")
+    chart.locator(".bar").last.hover()
+    expect(chart.locator(".readout")).to_have_text(
+        re.compile(rf"^\d{{4}}-\d\d-\d\d \d\d:\d\d Failed {FAILED}$")
+    )
+    page.locator("h1").hover()
+    expect(chart.locator(".readout")).to_be_hidden()
+    chart.locator("svg a.failed").last.focus()
+    expect(chart.locator(".readout")).to_be_visible()
+
+
+def test_outcomes_stand_upon_each_other(page: Page, server: Server) -> None:
+    """Two ways to end share a column; a part opens those that ended so."""
+    either = {"Variable": "$.ok", "BooleanEquals": True, "Next": "Yes"}
+    name = create(
+        server,
+        {
+            "StartAt": "Ok?",
+            "States": {
+                "Ok?": {"Type": "Choice", "Choices": [either], "Default": "No"},
+                "Yes": {"Type": "Succeed"},
+                "No": {"Type": "Fail", "Error": "No"},
+            },
+        },
+        unique("either"),
+    )
+    for run, ok in (("a", True), ("b", True), ("c", False)):
+        start(server, name, {"ok": ok}, name=run)
+        wait_for_end(server.client(), f"{ARN}:execution:{name}:{run}")
+    page.goto(f"/machines/{name}/metrics/?range=3h&period=180")
+    parts = page.locator("#plot-outcomes svg")
+    low = parts.locator("a.succeeded rect").last.bounding_box()
+    high = parts.locator("a.failed rect").last.bounding_box()
+    assert low is not None
+    assert high is not None
+    assert abs(high["y"] + high["height"] - low["y"]) < 1
+    assert abs(low["height"] - 2 * high["height"]) < 1
+    page.locator("#plot-outcomes svg a.failed").last.click()
+    expect(page.locator("[data-count]")).to_have_text("1")
+
+
+def test_the_overview_has_its_charts_above_the_fold(page: Page, machine: str) -> None:
+    """What ended how, before any table; each metric by itself is one press away."""
+    del machine
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto("/")
+    expect(page.locator("#plot-outcomes")).to_be_in_viewport(ratio=1)
+    expect(page.locator("#plot-durations")).to_be_in_viewport(ratio=1)
+    expect(page.locator("#plot-ExecutionsFailed")).to_be_hidden()
+    page.click("text=Each metric by itself")
+    expect(page.locator("#plot-ExecutionsFailed")).to_be_visible()
+
+
 def test_the_download_has_the_same_numbers(page: Page, machine: str) -> None:
     """CSV: one line a bar, with metric, statistic and the start of the period."""
     page.goto(f"/machines/{machine}/metrics/?range=1h&period=1")

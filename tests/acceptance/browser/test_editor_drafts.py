@@ -12,7 +12,7 @@ from tests.acceptance.browser.conftest import Watch
 from tests.acceptance.browser.yard import create, type_definition, waits
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, Dialog, Page
+    from playwright.sync_api import BrowserContext, Dialog, Page, Route
 
     from tests.acceptance.server import Server
 
@@ -57,6 +57,34 @@ def test_leaving_at_once_keeps_the_draft(page: Page, server: Server) -> None:
     page.wait_for_url("**/tasks/**")
     page.goto(f"/machines/{name}/edit/")
     expect(page.locator("[data-restored-text=text]")).to_be_visible()
+    assert page.evaluate(SHOWN) == MINE
+
+
+def test_a_draft_on_its_way_does_not_come_back_after_the_save(
+    page: Page, context: BrowserContext, server: Server
+) -> None:
+    """A draft that the network delivers after the text was saved is not shown as unsaved."""
+    name = create(server, waits(60))
+    page.goto(f"/machines/{name}/edit/")
+    held: list[tuple[str, bytes]] = []
+
+    def hold(route: Route) -> None:
+        held.append((route.request.headers["content-type"], route.request.post_data_buffer or b""))
+        route.fulfill(status=204)
+
+    page.route("**/_draft", hold)
+    type_definition(page, MINE.replace("Nap", "Doze"))
+    expect(page.locator("#draft-note")).to_have_text("Draft kept")
+    type_definition(page, MINE)
+    page.click("[data-save]")
+    page.wait_for_url(f"**/machines/{name}/definition/")
+    kind, body = held[0]
+    headers = {"content-type": kind, "referer": page.url}
+    late = context.request.post(f"/machines/{name}/edit/_draft", data=body, headers=headers)
+    assert late.status == 204
+    page.goto(f"/machines/{name}/edit/")
+    expect(page.locator("#preview .node", has_text="Nap")).to_have_count(1)
+    expect(page.locator("[data-restored-text=text]")).to_be_hidden()
     assert page.evaluate(SHOWN) == MINE
 
 

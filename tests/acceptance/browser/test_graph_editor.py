@@ -43,6 +43,11 @@ def text_of(page: Page) -> Any:
     return json.loads(page.evaluate(SHOWN))
 
 
+def wait_for_text(page: Page, part: str) -> None:
+    """Wait until the text of the editor has a part."""
+    page.wait_for_function(f"part => {SHOWN}.includes(part)", arg=part)
+
+
 def wait_for_state(page: Page, name: str, *, there: bool = True) -> None:
     """Wait until the graph shows a state, or no longer does."""
     expect(page.locator(f'#state-list [data-name="{name}"]')).to_have_count(1 if there else 0)
@@ -252,6 +257,45 @@ def test_ctrl_space_completes(page: Page) -> None:
     popup = page.locator(".ace_autocomplete")
     expect(popup).to_be_visible()
     expect(popup).to_contain_text("Parallel")
+
+
+def test_ctrl_space_inserts_a_pattern(page: Page) -> None:
+    """Among states a pattern with its commas; its name is typed over wherever it stands."""
+    page.goto("/machines/new/?fresh=1")
+    type_definition(page, json.dumps(waits(60), indent=2))
+    wait_for_state(page, "Nap")
+    editor = "ace.edit(document.querySelector('.editor'))"
+    page.evaluate(f"{editor}.gotoLine(12, 6)")  # behind the state Nap and its comma
+    page.keyboard.press("Enter")
+    page.keyboard.type("Poll")
+    page.keyboard.press("Control+Space")
+    popup = page.locator(".ace_autocomplete")
+    expect(popup).to_contain_text("Poll until done")
+    page.keyboard.press("Enter")
+    page.keyboard.type("Ask")
+    wait_for_text(page, '"Next": "Ask"')
+    after = json.loads(page.evaluate(SHOWN))["States"]
+    assert list(after) == [
+        *("Before", "Nap", "Ask", "Is it done?", "Wait for the job", "Job failed", "After"),
+    ]
+    assert after["Wait for the job"]["Next"] == "Ask"
+
+
+def test_ctrl_space_completes_fields_of_a_state(page: Page) -> None:
+    """In quotes or not, a field's snippet stands with its comma before what follows."""
+    page.goto("/machines/new/?fresh=1")
+    type_definition(page, json.dumps(waits(60), indent=2))
+    wait_for_state(page, "Nap")
+    editor = "ace.edit(document.querySelector('.editor'))"
+    page.evaluate(f"{editor}.gotoLine(5, 21)")  # after the Type of Before, and its comma
+    page.keyboard.press("Enter")
+    page.keyboard.type('"Assign')
+    page.keyboard.press("Control+Space")
+    expect(page.locator(".ace_autocomplete")).to_contain_text("Assign a variable")
+    page.keyboard.press("Enter")
+    wait_for_text(page, '"answer.$"')
+    after = json.loads(page.evaluate(SHOWN))["States"]["Before"]
+    assert list(after) == ["Type", "Assign", "Next"]
 
 
 def test_a_new_express_machine_begins_with_a_template_and_runs(page: Page, server: Server) -> None:

@@ -72,6 +72,21 @@ def test_E17_a_filter_narrows_in_place_and_has_an_address(page: Page, server: Se
     expect(page.locator("#executions tbody tr")).to_have_count(3)
 
 
+@pytest.mark.parametrize(("path", "most"), [("/executions/", 330), ("machine", 420)])
+def test_rows_begin_high_on_the_page(page: Page, server: Server, path: str, most: int) -> None:
+    """Search, statuses and the rest of the filter stand in two lines, not in ten."""
+    machine = orders(server, [10, 500])
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto(f"/machines/{machine}/" if path == "machine" else path)
+    first = page.locator("#executions tbody tr").first.bounding_box()
+    assert first is not None
+    assert first["y"] < most
+    hint = page.locator("#find-hint")
+    expect(hint).to_be_hidden()
+    page.focus("#find")
+    expect(hint).to_be_visible()
+
+
 def _back(page: Page) -> None:
     """Press Back. (The driver's own wait is cut off where htmx loads the page it goes back to.)."""
     page.evaluate("history.back()")

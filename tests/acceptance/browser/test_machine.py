@@ -113,7 +113,7 @@ def test_x19_an_execution_says_what_changed_since(page: Page, server: Server) ->
         stateMachineArn=f"{ACCOUNT}:stateMachine:{machine}", definition=json.dumps(waits(601))
     )
     page.goto(path)
-    page.click("text=See what changed")
+    page.get_by_role("link", name="changed since").click()
     expect(page.locator("h1")).to_contain_text("Execution run")
     expect(page.locator("tr.removed .text")).to_contain_text("600")
     expect(page.locator("tr.added .text")).to_contain_text("601")

@@ -75,6 +75,47 @@ def test_a_schedule_is_made_and_says_when_it_is_due(page: Page, server: Server) 
     expect(page.locator("main")).to_contain_text('Input {"night": true}')
 
 
+def test_the_next_times_are_shown_while_an_expression_is_typed(page: Page) -> None:
+    """Five of them in the zone that is chosen; a wrong one says what is wrong, before any press."""
+    page.goto("/schedules/")
+    times = page.locator("#next-times")
+    page.locator("#schedule").press_sequentially("cron(0 9 ? * MON-FRI *)")
+    expect(times.locator("li")).to_have_count(5)
+    expect(times.locator("li").first).to_contain_text("09:00:00 UTC")
+    page.fill("#timezone", "Europe/Rome")
+    expect(times.locator("li").first).to_contain_text(" CE")
+    page.fill("#schedule", "cron(0 9 * * *)")
+    expect(times).to_contain_text("got 5 fields, wanted six")
+
+
+def test_a_schedule_is_run_by_hand(page: Page, server: Server) -> None:
+    """One press: the list of deliveries follows by itself, and the machine has run."""
+    machine, name = create(server, PASS), unique("hand")
+    arn = f"arn:aws:states:us-east-1:123456789012:stateMachine:{machine}"
+    events = server.client("events")
+    events.put_rule(Name=name, ScheduleExpression="rate(10 days)")
+    events.put_targets(Rule=name, Targets=[{"Id": "1", "Arn": arn}])
+    page.goto(f"/rules/{name}/")
+    page.click("button:has-text('Run now')")
+    expect(page.locator("#deliveries")).to_contain_text("Delivered")
+    page.goto(f"/machines/{machine}/")
+    expect(page.locator("#executions tbody tr")).to_have_count(1)
+
+
+def test_a_target_is_tested(page: Page, server: Server) -> None:
+    """Its outcome, here that nobody named the address, is on the page without a reload."""
+    name = unique("tested")
+    events = server.client("events")
+    events.put_rule(Name=name, EventPattern=json.dumps({"source": ["aws.states"]}))
+    hook = {"Id": "1", "Arn": "slack+https://hooks.example.com/services/secret"}
+    events.put_targets(Rule=name, Targets=[hook])
+    page.goto(f"/rules/{name}/")
+    page.click("button:has-text('Send a test')")
+    expect(page.locator("#deliveries")).to_contain_text("Dead letter")
+    expect(page.locator("#deliveries")).to_contain_text("not among the endpoints of targets.json")
+    expect(page.locator("#deliveries")).not_to_contain_text("services/secret")
+
+
 def test_a_start_link_starts_the_machine(page: Page, server: Server) -> None:
     """What the page shows once works as it stands; revoked it opens nothing."""
     machine = create(server, PASS)

@@ -175,6 +175,40 @@ def test_wrong_targets_are_refused_by_themselves(project: Project) -> None:
     assert ask(project, "ListTargetsByRule", Rule="r") == {"Targets": targets[:1]}
 
 
+def test_a_rule_has_tags(project: Project) -> None:
+    """Terraform's provider gives tags with PutRule, and reads them after each change."""
+    tags = [{"Key": "team", "Value": "shop"}, {"Key": "cost", "Value": ""}]
+    arn = ask(project, "PutRule", **CHANGES["PutRule"], Tags=tags)["RuleArn"]
+    assert ask(project, "ListTagsForResource", "viewer", ResourceARN=arn) == {"Tags": tags}
+    other = [{"Key": "team", "Value": "not by PutRule"}]
+    ask(project, "PutRule", **CHANGES["PutRule"], Tags=other)
+    ask(project, "TagResource", ResourceARN=arn, Tags=[{"Key": "cost", "Value": "9"}])
+    ask(project, "UntagResource", ResourceARN=arn, TagKeys=["nobody", "team"])
+    left = ask(project, "ListTagsForResource", ResourceARN=arn)["Tags"]
+    assert left == [{"Key": "cost", "Value": "9"}]
+    told = AuditEntry.objects.filter(target=arn).values_list("action", flat=True)
+    assert {"events:TagResource", "events:UntagResource"} <= set(told)
+    ask(project, "DeleteRule", Name="r")
+    assert code(project, "ListTagsForResource", ResourceARN=arn) == "ResourceNotFoundException"
+    ask(project, "PutRule", **CHANGES["PutRule"])
+    assert ask(project, "ListTagsForResource", ResourceARN=arn) == {"Tags": []}
+
+
+def test_wrong_tags_change_nothing(project: Project) -> None:
+    """Those of AWS's own, too many, and those of a rule that is not there."""
+    wrong = {"Tags": [{"Key": "fine", "Value": "1"}, {"Key": "AWS:own", "Value": "1"}]}
+    assert code(project, "PutRule", **CHANGES["PutRule"], **wrong) == "ValidationException"
+    assert not EventRule.objects.exists()
+    arn = ask(project, "PutRule", **CHANGES["PutRule"])["RuleArn"]
+    assert code(project, "TagResource", ResourceARN=arn, **wrong) == "ValidationException"
+    many = [{"Key": f"k{number}", "Value": "v"} for number in range(51)]
+    assert code(project, "TagResource", ResourceARN=arn, Tags=many) == "ValidationException"
+    assert ask(project, "ListTagsForResource", ResourceARN=arn) == {"Tags": []}
+    for nothing in (f"{arn}x", "arn:aws:events:eu-west-1:123456789012:rule/r", "r\0"):
+        answer = code(project, "ListTagsForResource", ResourceARN=nothing)
+        assert answer == "ResourceNotFoundException"
+
+
 def test_what_is_not_served_says_so(project: Project) -> None:
     """An action that the model has and we have not."""
     with raises_code(ErrorCode.UnknownOperationException, match="not served yet"):

@@ -6,19 +6,30 @@ import asyncio
 import json
 import threading
 import time
+from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from console.asgi import application
-from console.fast_path import threads as threads_module
+from console.errors import ErrorCode, ProtocolError
+from console.fast_path import overload
+from console.fast_path.rows import Mergeable
 from console.fast_path.threads import COUNT, Threads
+from console.models import Execution
+from console.store.db import signals
+from console.store.db.writer import Pending, settled
+from console.store.executions import start, waiting_starts
 from tests.acceptance.server import START_S
+from tests.console.store.helpers import PASS, create, function
 from tests.loops import looped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    from console.models import Project
+    from tests.console.awsapi.world import World
 
 _JSON = (b"content-type", b"application/x-amz-json-1.0")
 _TARGET = (b"x-amz-target", b"AWSStepFunctions.ListStateMachines")
@@ -58,7 +69,7 @@ def crowded(monkeypatch: pytest.MonkeyPatch) -> Iterator[Threads]:
     free = threading.Event()
 
     async def fill() -> list[bool]:
-        waiting = [threads.run(free.wait) for _ in range(COUNT + threads_module._MANY_WAITING)]
+        waiting = [threads.run(free.wait) for _ in range(COUNT + overload.MANY_WAITING)]
         filled.set()
         return list(await asyncio.gather(*waiting))
 
@@ -99,7 +110,7 @@ def test_many_that_came_just_now_are_no_overload() -> None:
     threads = Threads(0, "none")
 
     async def burst() -> bool:
-        waiting = [threads.run(time.time) for _ in range(2 * threads_module._MANY_WAITING)]
+        waiting = [threads.run(time.time) for _ in range(2 * overload.MANY_WAITING)]
         busy = threads.overloaded
         del waiting
         return busy
@@ -110,12 +121,124 @@ def test_many_that_came_just_now_are_no_overload() -> None:
 def test_few_that_wait_for_long_are_no_overload(monkeypatch: pytest.MonkeyPatch) -> None:
     """A slow database holds up a few calls; they wait for it as ever."""
     threads = Threads(0, "none")
-    monkeypatch.setattr(threads_module, "_LONG_WAIT_S", -1.0)
+    monkeypatch.setattr(overload, "LONG_WAIT_S", -1.0)
 
     async def few() -> bool:
-        waiting = [threads.run(time.time) for _ in range(threads_module._MANY_WAITING - 1)]
+        waiting = [threads.run(time.time) for _ in range(overload.MANY_WAITING - 1)]
         busy = threads.overloaded
         del waiting
         return busy
 
     assert not looped(few)
+
+
+# -- a call that has waited for long when its turn comes ------------------------------------------
+
+
+def test_a_call_that_is_late_is_not_begun() -> None:
+    """What came too long ago is refused if many wait behind it; the last few are done."""
+    threads = Threads(1, "late")
+    begun: list[int] = []
+    free = threading.Event()
+    calls = 2 * overload.MANY_WAITING
+
+    async def crowd() -> list[Any]:
+        first = threads.run(free.wait)
+        long_ago = time.monotonic() - 2 * overload.LONG_WAIT_S
+        waiting = [
+            threads.run_in_time(long_ago, partial(begun.append, number)) for number in range(calls)
+        ]
+        free.set()
+        await first
+        return list(await asyncio.gather(*waiting, return_exceptions=True))
+
+    answers = looped(crowd)
+    refused = [number for number, answer in enumerate(answers) if answer is not None]
+    assert all(isinstance(answers[number], overload.WaitedTooLong) for number in refused)
+    assert refused == list(range(calls - overload.MANY_WAITING))
+    assert begun == list(range(calls - overload.MANY_WAITING, calls))
+
+
+def test_a_change_that_is_late_is_not_written(project: Project) -> None:
+    """It is refused before anything of it is written; changes of workers are never refused."""
+    machine = create(project, PASS)
+    long_ago = time.monotonic() - 2 * overload.LONG_WAIT_S
+    held, free = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        held.set()
+        free.wait(START_S)
+
+    def holding() -> Execution:
+        signals.after_commit(hold)
+        execution: Execution = first._change()
+        return execution
+
+    first = start.pending_start(machine, name="holds", ahead=True)
+    futures: list[Future[Callable[[], Any]]] = []
+
+    def hand_over(change: Pending[Any], since: float | None) -> None:
+        settled(change)
+        futures.append(Future())
+        change.hand_over(futures[-1].set_result, since)
+
+    hand_over(Pending(Mergeable(holding)), None)
+    assert held.wait(START_S)
+    for number in range(overload.MANY_WAITING):
+        since = None if number == 5 else long_ago
+        hand_over(start.pending_start(machine, name=f"start-{number}", ahead=True), since)
+    free.set()
+    outcomes = [future.result(START_S) for future in futures]
+    assert [outcomes[place]().name for place in (0, 6)] == ["holds", "start-5"]
+    for outcome in [*outcomes[1:6], *outcomes[7:]]:
+        with pytest.raises(overload.WaitedTooLong):
+            outcome()
+    assert set(Execution.objects.values_list("name", flat=True)) == {"holds", "start-5"}
+
+
+# -- starts that nobody begins with ---------------------------------------------------------------
+
+
+@pytest.fixture
+def starts(monkeypatch: pytest.MonkeyPatch) -> Iterator[waiting_starts.WaitingStarts]:
+    """Starts of a process that works them; two are many, and any wait is long."""
+    monkeypatch.setattr(waiting_starts, "MANY_WAITING", 2)
+    monkeypatch.setattr(waiting_starts, "LONG_WAIT_S", -1.0)
+    yield waiting_starts.WAITING_STARTS
+    waiting_starts.WAITING_STARTS.work(None)
+
+
+def test_starts_are_refused_while_many_wait_to_begin(
+    world: World, starts: waiting_starts.WaitingStarts
+) -> None:
+    """Until a worker has begun with them; executions that ended at once do not count."""
+    slow: list[bool] = []
+    starts.work(lambda: bool(slow))
+    calling = world.fresh({"StartAt": "F", "States": {"F": function("echo", End=True)}})
+    passing = world.fresh(PASS)
+    for _ in range(3):
+        world.start(passing)
+    begun = [world.start(calling) for _ in range(2)]
+    with pytest.raises(ProtocolError) as caught:
+        world.start(passing)
+    assert caught.value.code == ErrorCode.ServiceUnavailable
+    slow.append(True)  # its functions hold it up: that is no overload of the server
+    begun.append(world.start(calling))
+    slow.clear()
+    for arn in begun[:2]:
+        starts.begin(Execution.objects.get(arn=arn).pk)
+    world.start(calling)
+
+
+def test_nothing_is_refused_where_nobody_works(
+    project: Project, starts: waiting_starts.WaitingStarts
+) -> None:
+    """A web process of a team does not know what the workers have in hand."""
+    del project
+    for number in range(5):
+        starts.add(number)
+    assert not starts.too_many()
+    starts.work(lambda: False)
+    for number in range(5):
+        starts.add(number)
+    assert starts.too_many()

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import engine
@@ -12,7 +16,6 @@ from console.integrations.outcome import Failed, Outcome, Succeeded, TaskAttempt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 ARN = "arn:aws:lambda:us-east-1:123456789012:function:"
 
@@ -62,3 +65,14 @@ def report(outcome: Outcome, name: str) -> dict[str, Any]:
 def write(folder: Path, name: str, source: str) -> None:
     """Write a module."""
     (folder / f"{name}.py").write_text(source, encoding="utf-8")
+
+
+def find_pythons() -> list[str]:
+    """Return the interpreters of this machine that functions may have."""
+    names = [f"python3.{minor}" for minor in range(9, 16)]
+    found = {path for name in names if (path := shutil.which(name))}
+    for version in (Path.home() / ".pyenv/versions").glob("3.*"):
+        if version.name.split(".")[1] in ("9", "10", "11", "12", "13", "14"):
+            found.add(str(version / "bin/python"))
+    works = [path for path in found if not subprocess.run([path, "-c", ""], check=False).returncode]
+    return sorted({sys.executable, *works})

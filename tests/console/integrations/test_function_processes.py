@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,11 +16,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.functions import pool, process, runner, target_check
+from console.functions import pool, process_output, runner, target_check
+from console.functions.output import MOST_OUTPUT
 from console.integrations import function, targets
 from console.integrations.outcome import Succeeded
 from console.store.tasks.workers import is_running
-from tests.console.integrations.function_calls import call, report, result, until, write
+from tests.console.integrations.function_calls import (
+    call,
+    find_pythons,
+    report,
+    result,
+    until,
+    write,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,6 +58,15 @@ def folder(settings: Settings, tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "work.py").write_text(BASIC, encoding="utf-8")
     yield tmp_path
     pool.close_processes()
+
+
+@pytest.fixture(params=["poll", "no poll"])
+def either_way(folder: Path, request: pytest.FixtureRequest, monkeypatch: Any) -> Path:
+    """Return the folder, once as on a platform without ``poll``."""
+    if request.param == "no poll":
+        monkeypatch.setattr(process_output, "can_poll", lambda: False)
+        monkeypatch.setattr(pool, "can_poll", lambda: False)
+    return folder
 
 
 # -- processes -------------------------------------------------------------------------------------
@@ -112,9 +128,9 @@ def close(event, context):
 """
 
 
-def test_what_a_function_prints_does_not_break_its_answer(folder: Path) -> None:
+def test_what_a_function_prints_does_not_break_its_answer(either_way: Path) -> None:
     """All of it is kept, whoever of its process writes it, and whose call it was."""
-    write(folder, "noise", NOISE)
+    write(either_way, "noise", NOISE)
     outcome = call("noise:f", {"a": 1})
     assert result(outcome) == {"a": 1}
     assert isinstance(outcome, Succeeded)
@@ -130,19 +146,19 @@ def test_what_a_function_prints_does_not_break_its_answer(folder: Path) -> None:
     assert again.record.init_ms is None
 
 
-def test_output_is_bounded(folder: Path) -> None:
+def test_output_is_bounded(either_way: Path) -> None:
     """Its beginning and its end stay."""
-    write(folder, "noise", NOISE)
-    output = call("noise:much", 50_000).record.output
-    assert len(output) < process.MOST_OUTPUT + 100
-    assert output.startswith("at the import\nfirst\n")
-    assert output.endswith("last\n")
-    assert "bytes are left out" in output
+    write(either_way, "noise", NOISE)
+    printed = call("noise:much", 50_000).record.output
+    assert len(printed) < MOST_OUTPUT + 100
+    assert printed.startswith("at the import\nfirst\n")
+    assert printed.endswith("last\n")
+    assert "bytes are left out" in printed
 
 
-def test_a_function_that_closes_its_output_still_answers(folder: Path) -> None:
+def test_a_function_that_closes_its_output_still_answers(either_way: Path) -> None:
     """More than once."""
-    write(folder, "noise", NOISE)
+    write(either_way, "noise", NOISE)
     assert [result(call("noise:close")) for _ in range(1)] == [1]
 
 
@@ -192,10 +208,10 @@ def test_a_process_that_ends_is_the_end_of_a_call_only(
     assert result(call("work:echo", 1)) == 1
 
 
-def test_a_call_that_is_late_is_killed(folder: Path) -> None:
+def test_a_call_that_is_late_is_killed(either_way: Path) -> None:
     """With what it has started; its output is there."""
-    write(folder, "crashes", CRASHES)
-    pids = folder / "pids"
+    write(either_way, "crashes", CRASHES)
+    pids = either_way / "pids"
     outcome = call({"handler": "crashes:sleep", "timeout": 1}, str(pids))
     said = report(outcome, "Sandbox.Timedout")["errorMessage"]
     assert said.endswith("Task timed out after 1.00 seconds")
@@ -212,31 +228,46 @@ def test_the_time_of_the_task_ends_the_process_a_little_later(folder: Path) -> N
     assert outcome.record.duration_ms > 2000
 
 
-def test_a_process_ends_with_a_server_that_is_killed(folder: Path) -> None:
-    """By the pipe alone, in the middle of a call, and so do the processes that it started."""
+_SERVER = """
+import django, sys, threading, time; from pathlib import Path
+django.setup()
+from console.functions import pool, process, options
+folder, pids = map(Path, sys.argv[1:])
+def call():
+    key = process.FunctionKey("f", "crashes:sleep", options.FunctionOptions(), (str(folder),))
+    call = pool.ProcessCall(key, "arn", "k", '"' + str(pids) + '"', 600, 600)
+    (folder / "ended").write_text(str(pool.call_in_process(call)))
+threading.Thread(target=call, daemon=True).start()
+while not (folder / "leave").exists():
+    time.sleep(0.01)
+"""
+
+
+@pytest.mark.parametrize("way", ["is killed", "ends"])
+def test_a_process_ends_with_the_server(folder: Path, way: str) -> None:
+    """By the pipe alone, in the middle of a call, and so do the processes that it started.
+
+    The end of the server is no failure of the call, which the next start repeats.
+    """
     write(folder, "crashes", CRASHES)
     pids = folder / "pids"
-    code = (
-        "import django; django.setup()\n"
-        "from console.functions import pool, process, options\n"
-        f"key = process.FunctionKey('f', 'crashes:sleep', options.FunctionOptions(), "
-        f"({str(folder)!r},))\n"
-        f"pool.call_in_process(pool.ProcessCall(key, 'arn', 'k', {json.dumps(str(pids))!r}, "
-        "600, 600))\n"
-    )
     environment = os.environ | {
         "DJANGO_SETTINGS_MODULE": "console.settings",
         "STEPYARD_DATA": str(folder / "data"),
     }
-    server = subprocess.Popen([sys.executable, "-c", code], env=environment)
+    server = subprocess.Popen([sys.executable, "-c", _SERVER, folder, pids], env=environment)
     try:
         until(lambda: pids.exists() and len(pids.read_text().split()) == 2)
         numbers = [int(pid) for pid in pids.read_text().split()]
         assert all(map(is_running, numbers))
+        if way == "ends":
+            (folder / "leave").touch()
+            server.wait(60)
     finally:
         server.send_signal(signal.SIGKILL)
         server.wait()
     until(lambda: not any(map(is_running, numbers)))
+    assert not (folder / "ended").exists()
 
 
 def test_memory_is_held_to_what_is_registered(folder: Path) -> None:
@@ -309,18 +340,7 @@ def test_an_interpreter_of_the_users_choice(folder: Path) -> None:
     assert "only_there" in function.find_problem(targets.read_function("of_venv:f", "", {}))
 
 
-def _pythons() -> list[str]:
-    """Return the interpreters of this machine that functions may have."""
-    names = [f"python3.{minor}" for minor in range(9, 16)]
-    found = {path for name in names if (path := shutil.which(name))}
-    for version in (Path.home() / ".pyenv/versions").glob("3.*"):
-        if version.name.split(".")[1] in ("9", "10", "11", "12", "13", "14"):
-            found.add(str(version / "bin/python"))
-    works = [path for path in found if not subprocess.run([path, "-c", ""], check=False).returncode]
-    return sorted({sys.executable, *works})
-
-
-PYTHONS = _pythons()
+PYTHONS = find_pythons()
 
 
 @pytest.mark.parametrize("python", PYTHONS)
@@ -414,12 +434,11 @@ def test_a_change_starts_a_new_process_and_lets_calls_end(folder: Path) -> None:
         assert result(under_way.result()) == int(begun.read_text())
 
 
-# -- many calls ----------------------------------------------------------------------------------
-
-
-def test_many_threads_share_the_pool(folder: Path) -> None:
+def test_many_threads_share_the_pool(either_way: Path) -> None:
     """No call is lost, and each gets its own answer and its own output."""
-    write(folder, "chat", "def f(event, context):\n    print('said', event)\n    return event\n")
+    write(
+        either_way, "chat", "def f(event, context):\n    print('said', event)\n    return event\n"
+    )
     found: dict[int, Any] = {}
 
     def work(number: int) -> None:
@@ -436,9 +455,9 @@ def test_many_threads_share_the_pool(folder: Path) -> None:
     for thread in threads:
         thread.join()
     assert len(found) == 160
-    for key, (value, output) in found.items():
+    for key, (value, printed) in found.items():
         assert value == [key // 100, key % 100]
-        assert output == f"said {value}\n"
+        assert printed == f"said {value}\n"
 
 
 # -- aws-lambda-powertools -------------------------------------------------------------------------

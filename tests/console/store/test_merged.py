@@ -23,6 +23,7 @@ from console.models import (
     MapRun,
     OutboxEvent,
     RunRow,
+    TaskRow,
     Timer,
 )
 from console.store.db import merged, writer
@@ -406,3 +407,108 @@ def test_an_execution_that_ends_at_once_is_written_once(project: Project) -> Non
     row = Execution.objects.get(name="quick")
     assert (row.status, row.output, row.stop_ms is not None) == ("SUCCEEDED", "{}", True)
     assert_nothing_wrong()
+
+
+def recorded_claim(activity: str, worker: str) -> rows.Recorded:
+    """Return what a poller's claim would write."""
+    taking = claim.pending_activity_task(activity, worker)
+    assert taking is not None
+    change = rows.record(taking._change)
+    assert change is not None
+    return change
+
+
+def given_task(change: rows.Recorded) -> claim.ClaimedTask | None:
+    """Return which task a poller gets by its committed claim."""
+    assert isinstance(change.result, rows.Late)
+    work: claim.ClaimedTask | None = change.result.make(change.returned)
+    return work
+
+
+def test_pollers_that_ask_together_get_a_task_each(project: Project) -> None:
+    """The oldest tasks go to those who asked first, of each activity; the others get none."""
+    for name in ("work", "other"):
+        activities.create_activity(project, "us-east-1", name)
+    other = ACTIVITY.replace(":work", ":other")
+    states = {"A": {"Type": "Task", "Resource": other, "End": True}}
+    machines = [
+        *[create(project, WORK, f"work-{number}") for number in range(2)],
+        create(project, {"StartAt": "A", "States": states}, "elsewhere"),
+    ]
+    executions = [start(machine) for machine in machines]
+    for execution in executions:
+        drain(execution)
+    step_of_another = recorded_step(start(create(project, PASS, "pass")))
+    pollers = [recorded_claim(ACTIVITY, f"w{number}") for number in range(3)]
+    pollers.append(recorded_claim(other, 'w "quoted"'))
+    assert merged.commit([*pollers, step_of_another]) == {}
+    works = [given_task(change) for change in pollers]
+    assert [work and work.execution_id for work in works] == [
+        *(execution.pk for execution in executions[:2]),
+        None,
+        executions[2].pk,
+    ]
+    assert list(TaskRow.objects.order_by("execution_id").values_list("worker", flat=True)) == [
+        *("w0", "w1"),
+        'w "quoted"',
+    ]
+    assert InboxMessage.objects.filter(kind="TaskStarted").count() == 3
+    for work in filter(None, works):
+        complete.succeed(work.token, "1", project)
+    assert [drain(execution).status for execution in executions] == ["SUCCEEDED"] * 3
+    assert_nothing_wrong()
+
+
+def test_a_claim_as_by_itself_has_the_same_rows(project: Project) -> None:
+    """Clocks, dispatches and name of a task are those of a claim that is not merged."""
+    activities.create_activity(
+        project, "us-east-1", "work", tags={"stepyard:startToCloseTimeout": "30"}
+    )
+    definition = one("A", Type="Task", Resource=ACTIVITY, HeartbeatSeconds=10, TimeoutSeconds=20)
+    executions = [start(create(project, definition, f"m{number}")) for number in range(2)]
+    for execution in executions:
+        drain(execution)
+    assert merged.commit([recorded_claim(ACTIVITY, "w")]) == {}
+    taking = claim.pending_activity_task(ACTIVITY, "w")
+    assert taking is not None
+    assert taking.alone() is not None
+    first, second = TaskRow.objects.order_by("scheduled_ms", "execution_id").values()
+    for row in (first, second):
+        started_ms = row.pop("started_ms")
+        for name in ("timeout_due_ms", "heartbeat_due_ms"):
+            row[name] -= started_ms
+        for name in ("execution_id", "token_hash", "scheduled_ms", "close_due_ms"):
+            row.pop(name)
+    assert first == second
+    assert (first["timeout_due_ms"], first["heartbeat_due_ms"]) == (20_000, 10_000)
+
+
+def test_a_task_that_is_closed_with_the_claim_is_taken_by_nobody(project: Project) -> None:
+    """An outcome and a poller's claim in one transaction: the task is over."""
+    activities.create_activity(project, "us-east-1", "work")
+    execution = start(create(project, WORK))
+    drain(execution)
+    work = claim.take_activity_task(ACTIVITY, "w")
+    assert work is not None
+    claim.return_task(work)
+    ended = rows.record(complete.pending_success(work.token, "1", project)._change)
+    assert ended is not None
+    poller = recorded_claim(ACTIVITY, "another")
+    assert merged.commit([poller, ended]) == {}
+    assert given_task(poller) is None
+    assert drain(execution).status == "SUCCEEDED"
+    assert_nothing_wrong()
+
+
+def test_what_a_claim_adds_is_forgotten_with_a_rollback(project: Project) -> None:
+    """The claim is sent again without the change that failed: its message stands once."""
+    activities.create_activity(project, "us-east-1", "work")
+    execution = start(create(project, WORK))
+    drain(execution)
+    fenced = start(create(project, PASS, "pass"))
+    late = recorded_step(fenced)
+    drain(fenced)
+    poller = recorded_claim(ACTIVITY, "w")
+    assert list(merged.commit([poller, late])) == [1]
+    assert given_task(poller) is not None
+    assert InboxMessage.objects.count() == 1

@@ -114,6 +114,26 @@ def test_x10_a_wait_that_was_stopped_has_a_piece_in_each_lane(
     assert pieces[0].text.startswith("First run: aborted, ")
 
 
+def test_x10_a_wait_that_is_over_at_once_has_a_piece_in_each_lane(
+    project: Project, client: Client
+) -> None:
+    """Redrive and end of the Wait may stand in the same millisecond."""
+    states = {"Nap": {"Type": "Wait", "Seconds": 3600, "End": True}}
+    execution = drain(start(create(project, {"StartAt": "Nap", "States": states}), name="x"))
+    stop_execution(execution)
+    later(execution, 2 * DAY)
+    again(execution)
+    Timer.objects.update(due_ms=0)
+    drain(execution)
+    rows = HistoryEvent.objects.filter(execution_id=execution.pk)
+    redriven_ms = rows.get(type="ExecutionRedriven").at_ms
+    rows.filter(type__in=["WaitStateExited", "ExecutionSucceeded"]).update(at_ms=redriven_ms)
+    Execution.objects.filter(pk=execution.pk).update(stop_ms=redriven_ms)
+    traces._TRACES._known.clear()
+    pieces = drawn(client, execution)["bars"]["n1"]
+    assert [(one.tone, one.lane) for one in pieces] == [("aborted", 0), ("succeeded", 1)]
+
+
 def test_x10_the_time_machine_knows_only_the_attempts_begun(
     client: Client, redriven: Execution
 ) -> None:

@@ -10,8 +10,9 @@ from django.test.utils import CaptureQueriesContext
 
 from console.metrics import rollups
 from console.models import Project
+from console.web.metrics import scale
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
-from tests.console.web.helpers import text
+from tests.console.web.helpers import markup, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from django.test import Client
 
 PAGES = ("/", "/charts/", "/charts.csv", "/charts/_delta", "/machines/mine/metrics/")
+FAILS = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "No"}}}
 ALL = "from=2000-01-01T00:00&to=2100-01-01T00:00"
 
 
@@ -116,6 +118,62 @@ def test_few_queries(two: Project, client: Client, path: str) -> None:
     with CaptureQueriesContext(connection) as queries:
         assert client.get(path).status_code == 200
     assert len(queries) <= 15, [one["sql"][:90] for one in queries]
+
+
+# -- several metrics in one chart ------------------------------------------------------------------
+
+
+def test_outcomes_are_stacked_and_lead_to_their_executions(
+    project: Project, client: Client
+) -> None:
+    """A column is as high as all that ended; each part opens those it stands for."""
+    passes, fails = create(project, PASS, "ok"), create(project, FAILS, "bad")
+    for machine, count in ((passes, 3), (fails, 1)):
+        for _ in range(count):
+            drain(start(machine))
+    context = client.get("/charts/?range=1h&period=60").context
+    outcomes, durations = context["combined"]
+    assert [series.summary for series in outcomes.series] == ["3", "1", "0", "0"]
+    parts = [part for column in outcomes.columns for part in column.segments]
+    assert sum(part.height for part in parts) == pytest.approx(100)  # the axis ends at four
+    failed = next(part for part in parts if part.tone == "failed")
+    assert client.get(failed.href).context["total"] == 1
+    assert [series.word for series in durations.series] == ["Median", "p90", "p99"]
+    assert all(series.path for series in durations.series)
+
+
+def test_long_times_have_plain_lines_instead_of_percentiles(client: Client) -> None:
+    """Percentiles of a month would read every minute's spread of every machine."""
+    durations = client.get("/charts/?range=30d").context["combined"][1]
+    assert [series.word for series in durations.series] == ["Average", "Longest"]
+
+
+@pytest.mark.parametrize(
+    ("most", "times", "end"),
+    [
+        *((1, False, 1), (3, False, 4), (41, False, 100), (250, False, 400), (0.4, False, 1)),
+        *(
+            (3, True, 4),
+            (950, True, 1_000),
+            (61_000, True, 120_000),
+            (90_000_000, True, 172_800_000),
+        ),
+    ],
+)
+def test_axes_end_at_round_numbers(most: float, times: bool, end: float) -> None:
+    """Half of it is round, too: it is the line in the middle."""
+    assert scale.axis_end(most, times=times) == end
+    assert most <= end
+
+
+def test_the_poll_brings_charts_of_several_metrics_too(project: Project, client: Client) -> None:
+    """What the page has seen is not sent again; what changed is."""
+    machine = create(project, PASS, "mine")
+    address = client.get("/charts/?range=1h&period=60").context["delta_url"]
+    drain(start(machine))
+    changed = client.get(address, headers={"HX-Request": "true"})
+    assert 'id="plot-outcomes"' in markup(changed)
+    assert 'id="values-durations"' in markup(changed)
 
 
 # -- Prometheus ------------------------------------------------------------------------------------

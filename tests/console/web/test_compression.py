@@ -6,6 +6,9 @@ import gzip
 import re
 from typing import TYPE_CHECKING
 
+import brotli
+import pytest
+
 from tests.console.store.helpers import PASS, create
 from tests.console.web.helpers import text
 
@@ -14,7 +17,8 @@ if TYPE_CHECKING:
 
     from console.models import Project
 
-GZIP = {"Accept-Encoding": "gzip, deflate, br"}
+GZIP = {"Accept-Encoding": "gzip, deflate"}
+BROTLI = {"Accept-Encoding": "gzip, deflate, br, zstd"}
 
 
 def test_pages_scripts_and_exports_are_compressed(project: Project, client: Client) -> None:
@@ -41,6 +45,45 @@ def test_the_length_of_a_page_gives_no_secret_away(client: Client) -> None:
     assert tokens[0][1] != tokens[1][1]
     lengths = {len(client.get("/healthz-not-there/", headers=GZIP).content) for _ in range(12)}
     assert len(lengths) > 1
+
+
+def test_browsers_that_take_brotli_get_it(project: Project, client: Client) -> None:
+    """It is shorter than gzip, for pages and for files; the text is the same."""
+    create(project, PASS, "Small")
+    for address in ("/machines/", "/static/stepyard/console.css"):
+        plain, packed = client.get(address), client.get(address, headers=BROTLI)
+        assert packed["Content-Encoding"] == "br"
+        assert "Accept-Encoding" in packed["Vary"]
+        body = packed.getvalue()
+        assert len(body) < len(client.get(address, headers=GZIP).getvalue())
+        assert len(brotli.decompress(body)) == len(plain.getvalue())
+        kept = packed.get("Last-Modified", "")
+    fresh = client.get("/static/stepyard/console.css", headers=BROTLI | {"If-Modified-Since": kept})
+    assert (fresh.status_code, fresh.getvalue()) == (304, b"")
+
+
+@pytest.mark.parametrize("accepted", ["gzip, br;q=0", "gzip, br; q=0.0", "gzip, brr", "gzip"])
+def test_brotli_is_for_those_who_ask(client: Client, accepted: str) -> None:
+    """A weight of zero refuses it."""
+    assert client.get("/", headers={"Accept-Encoding": accepted})["Content-Encoding"] == "gzip"
+
+
+def test_the_length_of_brotli_gives_no_secret_away(client: Client) -> None:
+    """A header of random length hides that of the body; files, which are public, have none."""
+    pads = {len(client.get("/machines/", headers=BROTLI)["X-Padding"]) for _ in range(12)}
+    assert len(pads) > 1
+    style = client.get("/static/stepyard/console.css", headers=BROTLI)
+    assert style.getvalue()
+    assert "X-Padding" not in style
+
+
+def test_files_carry_no_policy_of_pages(client: Client) -> None:
+    """The policy is 250 bytes, and a page of the console has eighteen files."""
+    style = client.get("/static/stepyard/console.css")
+    assert style.getvalue()
+    assert "Content-Security-Policy" not in style
+    assert style["X-Content-Type-Options"] == "nosniff"
+    assert "Content-Security-Policy" in client.get("/machines/")
 
 
 def test_a_poll_without_news_stays_empty(project: Project, client: Client) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -67,7 +68,11 @@ def test_drift_says_who_changed_what(project: Project, client: Client) -> None:
         assert "bob" in shown
     assert b"ana<b>" not in client.get(page).content
     assert "by ana" in text(client.get("/machines/machine/diff/?from=rev:1"))
-    tag = Tag.objects.get(arn=machine.arn)
+    assert "was pulled from" not in shown
+    source = "arn:aws:states:eu-west-1:999999999999:stateMachine:machine"
+    Tag.objects.create(arn=machine.arn, key="stepyard:source", value=source)
+    assert f"was pulled from {source}." in re.sub(r"<[^>]+>", "", text(client.get(page)))
+    tag = Tag.objects.get(arn=machine.arn, key="stepyard:deployed")
     tag.value = "0" * 64
     tag.save()
     assert "is not kept here" in text(client.get(page))

@@ -124,3 +124,48 @@ def test_a_folded_box_shows_the_worst_inside(project: Project, client: Client) -
     assert paint is not None
     told = json.loads(paint[1].replace("&quot;", '"').replace("&lt;", "<").replace("&#x27;", "'"))
     assert told["nodes"]["n1"]["folded"]["tone"] == "failed"
+
+
+def folded_boxes(shown: str) -> dict[str, str]:
+    """Return state -> where its sign leads to, of each group that a machine's page has folded."""
+    signs = re.findall(r'class="fold-sign" href="([^"]*)"[^>]*aria-label="Unfold ([^,"]*),', shown)
+    return {name: address.replace("&amp;", "&") for address, name in signs}
+
+
+def test_the_definition_page_of_a_large_machine_folds(project: Project, client: Client) -> None:
+    """A press on a sign opens that group; a state that the address names is seen."""
+    create(project, json.loads(SIXTY), name="large")
+    shown = text(client.get("/machines/large/definition/"))
+    signs = folded_boxes(shown)
+    assert len(signs) == 60
+    assert "2 states inside" in shown
+    assert "first7" not in re.findall(r'aria-label="(first7)[,"]', shown)
+    assert signs["map7"].endswith("#graph-title")
+    opened = text(client.get(f"/machines/large/definition/{signs['map7']}"))
+    assert re.search(r'aria-label="first7, ', opened)
+    assert len(folded_boxes(opened)) == 59
+    assert "Fold map7" in opened
+    # the text has a mark for states inside of folded groups, too
+    inside = engine.build_graph(engine.parse(SIXTY)).by_name["first9"]
+    assert f'id="src-{inside}"' in shown
+    named = text(client.get(f"/machines/large/definition/?state={inside}"))
+    assert re.search(r'aria-label="first9, ', named)
+
+
+def test_the_insights_page_of_a_large_machine_folds(project: Project, client: Client) -> None:
+    """A folded box says in how many executions it was entered, and what happened inside of it."""
+    run(project, SIXTY, "large", {"x": [1, 2]})
+    shown = text(client.get("/machines/large/insights/"))
+    assert len(folded_boxes(shown)) == 60
+    assert "1 of 1 · 2 states" in shown
+    opened = text(client.get(f"/machines/large/insights/{folded_boxes(shown)['map7']}"))
+    assert re.search(r'aria-label="first7, Choice, (1 of 1|Never entered)', opened)
+
+
+def test_a_small_machine_does_not_fold_on_its_pages(project: Project, client: Client) -> None:
+    """Below the limit the pages of a machine show every state."""
+    run(project, maps(3), "small", {"x": []})
+    for page_of in ("definition", "insights"):
+        shown = text(client.get(f"/machines/small/{page_of}/?unfold=n1"))
+        assert not folded_boxes(shown)
+        assert re.search(r'aria-label="first2, ', shown)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -135,6 +136,78 @@ def test_no_log_shows_a_task_token(project: Project, worker: Embedded, client: C
     assert len(token) > 20
     shown = logs_page(client, Execution.objects.get(pk=execution.pk))
     assert token not in shown
+
+
+SHARED = """
+import asyncio, logging, sys, threading, time
+both = threading.Barrier(2)
+def talk(event, context):
+    print("this is", event["order"])
+    both.wait(30)
+    sys.stderr.write("stderr of %s\\n" % event["order"])
+    both.wait(30)
+    logging.getLogger("app").error("logged by %s", event["order"])
+    asyncio.run(later(event["order"]))
+    if event.get("bad"):
+        raise ValueError("no good")
+    return {"paid": True}
+async def later(order):
+    await asyncio.to_thread(print, "later", order)
+def silent(event, context):
+    return {"paid": True}
+"""
+
+
+@pytest.fixture
+def shared(talk: Path, settings: Settings) -> None:
+    """Register functions that share the process of the server."""
+    (talk / "sharing.py").write_text(SHARED, encoding="utf-8")
+    settings.STEPYARD_FUNCTIONS = {
+        name: {"handler": f"sharing:{name}", "process": "shared"} for name in ("talk", "silent")
+    }
+
+
+@pytest.mark.usefixtures("shared")
+def test_calls_that_share_the_process_have_a_log_each(
+    project: Project, worker: Embedded, client: Client, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Also while they run at once; nothing of it is in the server's own output."""
+    del worker
+    machine = create(project, one("Pay", **function("talk")))
+    started = [
+        start(machine, {"order": "o-1"}),
+        start(machine, {"order": "o-2", "bad": True}),
+    ]
+    good, bad = (ended(execution, 60) for execution in started)
+    assert (good.status, bad.status) == ("SUCCEEDED", "FAILED"), good.cause
+    LOGS.flush(20)
+    for execution, order in ((good, "o-1"), (bad, "o-2")):
+        log = FunctionLog.objects.get(execution=execution)
+        lines = log.output.splitlines()
+        assert lines[:2] == [f"this is {order}", f"stderr of {order}"]
+        assert lines[2].startswith("[ERROR]\t")
+        assert lines[2].endswith(f"{log.request}\tlogged by {order}")
+        assert lines[3] == f"later {order}"
+        shown = logs_page(client, execution)
+        assert f"START RequestId: {log.request} Version: $LATEST" in shown
+        assert f"this is {order}" in shown
+    assert lines[4] == "[ERROR] ValueError: no good"
+    assert json.loads(bad.cause or "")["requestId"] == log.request
+    sys.stdout.write("the server's own\n")
+    printed = "".join(capfd.readouterr())
+    assert "the server's own" in printed
+    assert "o-1" not in printed
+
+
+@pytest.mark.usefixtures("shared")
+def test_a_silent_call_that_shares_the_process_writes_no_row(
+    project: Project, worker: Embedded, client: Client
+) -> None:
+    """It takes less time than the row would."""
+    del worker
+    execution = run(project, EVENT, one("Pay", **function("silent")))
+    assert not FunctionLog.objects.exists()
+    assert "No log." in logs_page(client, execution)
 
 
 @pytest.mark.usefixtures("talk")

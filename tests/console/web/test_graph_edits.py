@@ -185,6 +185,17 @@ def test_duplicates_have_names_of_their_own() -> None:
     assert after["Parallel 2"]["Branches"][0]["StartAt"] == "Branch A 2"
 
 
+def test_a_duplicate_has_the_same_data() -> None:
+    """A field of its data that is called Next is no transition."""
+    data = {"Next": "Pay", "Default": "Pay", "list": [{"Next": "Pay"}]}
+    tree = DefinitionTree(ODD)
+    operations.put_fields(tree, "Pay", {"Parameters": {"FunctionName": "Pay", "Payload": data}})
+    after = states(edited(tree.text(), operations.duplicate_state, "Pay"))
+    assert after["Pay 2"]["Parameters"]["Payload"] == data
+    assert list(after["Pay 2"]) == list(after["Pay"])
+    assert (after["Pay"]["Next"], after["Pay 2"]["Next"]) == ("Pay 2", "Ship")
+
+
 @pytest.mark.parametrize("wrapper", ["Parallel", "Map"])
 def test_wrapping_takes_transitions_and_catch_along(wrapper: str) -> None:
     """Inside, the state ends; outside, its targets are still beside."""

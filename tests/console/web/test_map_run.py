@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +101,16 @@ def test_e18_the_counts_are_told_by_status(tolerant: MapRun, client: Client) -> 
     assert "5 of 5 children have ended" in shown
     assert '<progress id="bar" max="5" value="5">' in markup(answer)
     assert "hx-get" not in shown.split('id="poll"')[1].split("</i>")[0]
+
+
+def test_e18_the_bar_has_a_part_for_each_outcome(tolerant: MapRun, client: Client) -> None:
+    """Those that failed stand first, in their colour; the words are those of the table."""
+    shown = text(client.get(address(tolerant)))
+    parts = re.findall(r'<rect class="(\w+)" x="([\d.]+)" width="([\d.]+)"', shown)
+    assert [(tone, float(x), float(width)) for tone, x, width in parts] == [
+        ("failed", 0, 20),
+        ("succeeded", 20, 80),
+    ]
 
 
 def test_e18_the_counts_add_up_while_it_runs(

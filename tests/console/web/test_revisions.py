@@ -171,6 +171,21 @@ def test_saving_forgets_the_draft(project: Project, client: Client) -> None:
         assert not DefinitionDraft.objects.exists()
 
 
+def test_a_draft_that_arrives_after_its_save_is_not_kept(project: Project, client: Client) -> None:
+    """What the page sent before the save is not shown as unsaved; another page's draft is."""
+    machine = create(project, PASS)
+    late = {"text": '{"Half": ', "revision": machines.revision_of(machine), "page": "first"}
+    form = {"text": json.dumps(WAIT), "role": ROLE, "page": "first", "revision": late["revision"]}
+    assert client.post("/machines/machine/edit/", form).status_code == 302
+    assert client.post("/machines/machine/edit/_draft", late).status_code == 204
+    assert '{"Half": ' not in text(client.get("/machines/machine/edit/"))
+    client.post("/machines/machine/edit/_draft", {"discard": "1", "page": "first"})
+    client.post("/machines/machine/edit/_draft", late)
+    assert '{"Half": ' not in text(client.get("/machines/machine/edit/"))
+    client.post("/machines/machine/edit/_draft", late | {"page": "second"})
+    assert '{"Half": ' in text(client.get("/machines/machine/edit/"))
+
+
 def test_a_draft_that_is_too_long_is_refused_with_the_reason(client: Client) -> None:
     """The page then says that it is not kept."""
     answer = client.post("/machines/new/_draft", {"text": "x" * (drafts.LONGEST + 1)})

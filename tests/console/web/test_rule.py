@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from console.integrations import notices
-from console.models import AuditEntry, EventRule, EventTarget
-from tests.console.web.helpers import text
+from console.models import AuditEntry, Delivery, EventRule, EventTarget
+from tests.console.store.helpers import PASS, create
+from tests.console.web.helpers import markup, text
 from tests.console.web.test_rules import ASKED, NOTIFICATIONS, SCHEDULES, rule
 
 if TYPE_CHECKING:
@@ -66,3 +69,71 @@ def test_the_signing_secret_is_the_editors(project: Project, signed_in: SignIn) 
         assert viewer.post(f"/rules/ends/{path}", {"act": "disable"}).status_code == 403
     assert viewer.post(NOTIFICATIONS, ASKED).status_code == 403
     assert viewer.post(SCHEDULES, ASKED).status_code == 403
+
+
+def test_a_schedule_is_run_now_and_a_target_tested(project: Project, client: Client) -> None:
+    """From the page of the rule, by people with the right; what comes of it is listed there."""
+    rule(project, "nightly", schedule="cron(0 2 * * ? *)")
+    page = text(client.get("/rules/nightly/"))
+    assert "Run now" in page
+    assert "Send a test" in page
+    assert "is among the deliveries" in text(client.post("/rules/nightly/run/", follow=True))
+    tested = client.post("/rules/nightly/targets/test/", {"id": "1"}, follow=True)
+    assert "A test is on its way to target 1" in text(tested)
+    assert [row.status for row in Delivery.objects.all()] == ["waiting"] * 2
+    assert 'hx-trigger="every 2s"' in markup(tested)
+    missing = client.post("/rules/nightly/targets/test/", {"id": "9"}, follow=True)
+    assert "This target was removed" in text(missing)
+
+
+def test_a_rule_without_a_schedule_is_not_run(project: Project, client: Client) -> None:
+    """It has no moment of its own."""
+    rule(project)
+    assert "Run now" not in text(client.get("/rules/ends/"))
+    assert client.post("/rules/ends/run/").status_code == 404
+
+
+def test_a_viewer_neither_runs_nor_tests(project: Project, signed_in: SignIn) -> None:
+    """An operator runs a schedule; testing a target is an editor's."""
+    rule(project, "nightly", schedule="rate(5 minutes)")
+    viewer, operator = signed_in("viewer"), signed_in("operator")
+    assert "Run now" not in text(viewer.get("/rules/nightly/"))
+    assert viewer.post("/rules/nightly/run/").status_code == 403
+    assert operator.post("/rules/nightly/run/").status_code == 302
+    assert operator.post("/rules/nightly/targets/test/", {"id": "1"}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ("schedule=rate(5 minutes)", "in 5 min 00 s"),
+        ("schedule=cron(0 9 ? * MON-FRI *)&timezone=Europe/Rome", "09:00:00 CE"),
+        ("schedule=at(2090-12-24T18:00:00)", "Sun 24 Dec 2090 18:00:00 UTC"),
+        ("schedule=at(2001-01-01T00:00:00)", "No moment is left"),
+        ("schedule=cron(0 9 * * *)", "got 5 fields, wanted six"),
+        ("schedule=rate(1 minute)&timezone=Nowhere/Here", "time zone: got 'Nowhere/Here'"),
+        ("schedule=", ""),
+    ],
+)
+def test_an_expression_that_is_being_typed_shows_its_next_times(
+    client: Client, query: str, shown: str
+) -> None:
+    """In the zone that is typed, or why there are none."""
+    page = text(client.get(f"/schedules/times/?{query}"))
+    assert shown in page
+
+
+def test_a_single_moment_becomes_a_schedule(project: Project, client: Client) -> None:
+    """EventBridge's rules have none, so it is one of EventBridge Scheduler; wrong ones say why."""
+    machine = create(project, PASS, "mine")
+    asked = {"name": "once", "schedule": "at(2090-12-24T18:00:00)", "machine": machine.arn}
+    client.post("/schedules/", asked)
+    made = EventRule.objects.get()
+    assert (made.schedule_group, made.schedule_name) == ("default", "once")
+    assert (made.targets.get().address, made.edited_by != "") == (machine.arn, True)
+    assert "already exists" in text(client.post("/schedules/", asked), 422)
+    odd = client.post("/schedules/", asked | {"name": "a b"})
+    assert "wanted 1 to 64" in text(odd, 422)
+    run = client.post("/schedules/default/once/run/", follow=True)
+    assert "The schedule runs now" in text(run)
+    assert Delivery.objects.get().target.rule == made

@@ -6,6 +6,7 @@ Calls are counted: a state that succeeded is never run again.
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 CALLS: Counter[str] = Counter()
 BROKEN: set[str] = set()
+GATE = threading.Event()
+"""While it is not set, calls of ``good`` wait."""
 NAP_S = 1
 
 
@@ -43,6 +46,8 @@ def work(event: Any, context: Any) -> Any:
     """Count the call; fail, or take too long, while its name is in ``BROKEN``."""
     name = event["name"] if isinstance(event, dict) else str(event)
     CALLS[name] += 1
+    if name == "good":
+        GATE.wait(30)
     if name in BROKEN:
         raise RuntimeError(f"{name} is broken")
     return name
@@ -54,6 +59,7 @@ def functions(settings: Any) -> None:
     settings.STEPYARD_FUNCTIONS = {"work": f"{__name__}:work"}
     CALLS.clear()
     BROKEN.clear()
+    GATE.set()
 
 
 def step(name: str, **more: Any) -> dict[str, Any]:
@@ -121,7 +127,11 @@ def test_matrix(project: Project, worker: Embedded, way: str, place: str, times:
     del worker
     BROKEN.add("bad")
     machine = create(project, definition(way, place))
-    row = end_badly(start(machine, {"items": [1]}), way)
+    if place == "Parallel" and way != "timeout":
+        GATE.clear()
+    execution = start(machine, {"items": [1]})
+    _let_side_succeed(execution, way)
+    row = end_badly(execution, way)
     for count in range(1, times + 1):
         assert row.status == ENDS[way], types(row)
         assert redrive.redrive_status(row) == ("REDRIVABLE", "")
@@ -145,6 +155,22 @@ def test_matrix(project: Project, worker: Embedded, way: str, place: str, times:
     assert CALLS["side"] == (place == "Parallel")
     if place == "distributed Map":
         assert MapRun.objects.get(parent=row).redrive_count == times
+
+
+def _let_side_succeed(execution: Execution, way: str) -> None:
+    """Let ``good`` go on when the other branch has ended: else a redrive runs that again, too."""
+    if GATE.is_set():
+        return
+    _wait_for_exits(execution, 1)
+    GATE.set()
+    if way == "abort":
+        _wait_for_exits(execution, 2)
+
+
+def _wait_for_exits(execution: Execution, number: int) -> None:
+    deadline = time.monotonic() + 30
+    while types(execution).count("TaskStateExited") < number and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 def _let_it_end(row: Execution) -> None:

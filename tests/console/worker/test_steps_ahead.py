@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.models import HistoryEvent
+from console.store.db import writer
 from console.store.executions import step
 from console.worker.stepping import Stepping
 from tests.console.store.helpers import assert_nothing_wrong, create, drain, start, types
@@ -36,8 +37,9 @@ MAP = {"StartAt": "M", "States": {"M": {"Type": "Map", "ItemProcessor": EACH, "E
 
 @pytest.fixture(autouse=True)
 def short_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a step enter five states at most."""
+    """Let a step enter five states at most, and a run go on for as long as it can."""
     monkeypatch.setattr(step, "most_states", lambda: 5)
+    monkeypatch.setattr(step, "_FRESH_S", 600.0)
 
 
 @pytest.fixture
@@ -63,7 +65,7 @@ def interfere(
     monkeypatch: pytest.MonkeyPatch, act: Callable[[], object], *, at: int
 ) -> Callable[[], int]:
     """Act before the commit of this number; return how many there have been."""
-    hand_in, count = step.hand_in, 0
+    hand_in, count = writer.hand_in, 0
 
     def acting(change: Any) -> Any:
         nonlocal count

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import engine
 from console.web.editor.edits.json_tree import (
@@ -15,7 +15,7 @@ from console.web.editor.edits.json_tree import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 LONGEST_NAME = 80
 FIELD_ORDER = (
@@ -209,6 +209,12 @@ def transitions_to(block: StateBlock, name: str) -> list[Transition]:
 def put_field(state: JsonContainer, key: str, value: object) -> None:
     """Set a field of a state; a new one goes where a person would write it."""
     state.put(key, value, at=_field_place(state, key))
+
+
+def in_field_order(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a state in the order in which a person writes them."""
+    order = {name: at for at, name in enumerate(FIELD_ORDER)}
+    return dict(sorted(state.items(), key=lambda field: order.get(field[0], -1)))
 
 
 def _field_place(state: JsonContainer, key: str) -> int | None:

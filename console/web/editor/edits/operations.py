@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from console.web.editor.edits.definition_tree import (
-    FIELD_ORDER,
     LONGEST_NAME,
     EditRefused,
     StateBlock,
     StatePlace,
+    in_field_order,
     inner_blocks,
     put_field,
     reachable,
@@ -101,7 +101,7 @@ def _named_states(tree: DefinitionTree, piece: Piece) -> States:
     """Return the states of a piece under names that are free, also in their branches."""
     states = piece.make(tree.language(""))
     names = {name: tree.free_name(name) for name in _all_names(states)}
-    renamed: States = _renamed(states, names)
+    renamed: States = renamed_states(states, names)
     return renamed
 
 
@@ -121,23 +121,31 @@ def _all_names(states: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
             yield from _all_names(inner) if isinstance(inner, dict) else ()
 
 
-def _renamed(states: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    def state(value: Any, key: str = "") -> Any:
-        if isinstance(value, str):
-            is_name = key in ("Next", "Default", "StartAt")
-            return names.get(value, value) if is_name else value
-        if isinstance(value, list):
-            return [state(each) for each in value]
-        if not isinstance(value, dict):
-            return value
-        return {
-            name: _renamed(inner, names)
-            if name == "States" and isinstance(inner, dict)
-            else state(inner, name)
-            for name, inner in value.items()
-        }
+def renamed_states(states: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Return states under other names, wherever one of them is named. ``names``: old -> new.
 
-    return {names.get(name, name): state(value) for name, value in states.items()}
+    Data that a state passes on may have a field ``Next`` of its own: it is left as it is.
+    """
+    return {names.get(name, name): _renamed_state(state, names) for name, state in states.items()}
+
+
+def _renamed_state(state: Any, names: Mapping[str, str]) -> Any:
+    if not isinstance(state, dict):
+        return state
+    return {key: _renamed_field(key, value, names) for key, value in state.items()}
+
+
+def _renamed_field(key: str, value: Any, names: Mapping[str, str]) -> Any:
+    """Return a field of a state, of a block, or of a rule of a Choice or Catch."""
+    if key in ("Next", "Default", "StartAt"):
+        return names.get(value, value) if isinstance(value, str) else value
+    if key in ("Choices", "Catch", "Branches") and isinstance(value, list):
+        return [_renamed_state(each, names) for each in value]
+    if key in ("ItemProcessor", "Iterator"):
+        return _renamed_state(value, names)
+    if key == "States" and isinstance(value, dict):
+        return renamed_states(value, names)
+    return value
 
 
 def _check_still_reached(block: StateBlock, edge: GraphEdge, target: str, piece: Piece) -> None:
@@ -211,7 +219,7 @@ def _with_exit(state: dict[str, Any], exit_to: str) -> dict[str, Any]:
             ]
         else:
             made[key] = exit_to if value == EXIT else value
-    return dict(sorted(made.items(), key=lambda field: FIELD_ORDER.index(field[0])))
+    return in_field_order(made)
 
 
 # -- the menu of a node ----------------------------------------------------------------------------
@@ -320,7 +328,7 @@ def duplicate_state(tree: DefinitionTree, name: str) -> EditDone:
     value = place.block.states.value(name)
     names = {each: tree.free_name(each) for each in _all_names({name: value})}
     copy = names[name]
-    made = dict(_renamed({name: value}, names)[copy])
+    made = dict(renamed_states({name: value}, names)[copy])
     kept = {"Next": value.get("Next"), "Default": value.get("Default")}
     made |= {key: target for key, target in kept.items() if target is not None}
     for key in ("Choices", "Catch"):

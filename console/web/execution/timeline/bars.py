@@ -176,10 +176,20 @@ def _clip_piece(
     for place, attempt in enumerate(known, 1):
         since = piece.since if place == 1 else max(piece.since, attempt.since)
         until = piece.until if place == len(known) else min(piece.until, attempt.until)
-        if since < until or since == until == piece.since:
+        if since < until or since == until == piece.since or _ended_at_once(piece, known, place):
             yield attempt, since, until
             if piece.retry:
                 return  # it did not outlive the attempt it began in
+
+
+def _ended_at_once(piece: _Piece, known: Sequence[ExecutionAttempt], place: int) -> bool:
+    """Tell whether a piece of an earlier attempt ended in the millisecond of this redrive.
+
+    An overdue Wait does. If the attempt before ended in that millisecond, too, the piece may have
+    ended with it, and is not drawn twice.
+    """
+    before, attempt = known[place - 2], known[place - 1]
+    return place > 1 and before.until < attempt.since == piece.until and piece.since < piece.until
 
 
 # -- segments --------------------------------------------------------------------------------------

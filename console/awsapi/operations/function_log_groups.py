@@ -1,0 +1,183 @@
+"""Answer CloudWatch Logs for the groups of functions, ``/aws/lambda/NAME``."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from console.awsapi import masking
+from console.awsapi.operations.call import present
+from console.errors import ErrorCode, ServiceError
+from console.logs import function_lines, function_streams, patterns
+from console.store.executions import function_logs
+from console.store.machines import log_groups
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from console.awsapi.operations.call import Call
+    from console.logs.function_lines import FunctionLine
+    from console.logs.function_streams import FunctionStream, LinePlace
+
+    Seal = Callable[[Any], str]
+
+_PAGE = 50
+_LINES = 10_000
+_NO_STREAM = "The specified log stream does not exist."
+_END = 2**63 - 1
+
+
+def function_of(call: Call) -> str | None:
+    """Return the function whose log a request names, None for any other group.
+
+    A group with such a name that a state machine logs to is that machine's.
+    """
+    name = group_name(call)
+    if not name.startswith(function_lines.GROUP):
+        return None
+    if log_groups.is_routed(call.project, call.region, name):
+        return None
+    function = name.removeprefix(function_lines.GROUP)
+    return function if function_lines.has_logs(call.project, call.region, function) else None
+
+
+def group_name(call: Call) -> str:
+    """Return the name of the group that a request names, by its name or its ARN."""
+    given = call.params.get("logGroupName") or call.params.get("logGroupIdentifier") or ""
+    return str(given).rpartition(":log-group:")[2].removesuffix(":*")
+
+
+def delete_group(call: Call, function: str) -> None:
+    """DeleteLogGroup: what the function has printed is gone; so is a stored group of the name."""
+    function_logs.delete_logs(call.project, call.region, function, call.actor)
+    name = group_name(call)
+    if log_groups.has_group(call.project, call.region, name):
+        log_groups.delete_group(call.project, call.region, name, call.actor)
+
+
+# -- streams ---------------------------------------------------------------------------------------
+
+
+def describe_streams(
+    call: Call, function: str, group_arn: str, position: Any, seal: Seal
+) -> dict[str, Any]:
+    """DescribeLogStreams, by name or, as LastEventTime, by their last calls."""
+    params, limit = call.params, call.params.get("limit") or _PAGE
+    descending, prefix = bool(params.get("descending")), params.get("logStreamNamePrefix") or ""
+    query = function_lines.FunctionLogQuery(call.project, call.region, function, prefix=prefix)
+    by_time = params.get("orderBy") == "LastEventTime"
+    after = None if position is None else (position[0], position[1])
+    if by_time:
+        found = function_streams.streams_by_time(query, after, descending=descending)
+    else:
+        found = function_streams.streams_by_name(query, after, descending=descending)
+    streams = list(islice(found, limit + 1))
+    token = None
+    if len(streams) > limit:
+        last = streams[limit - 1]
+        token = seal(last.last_call if by_time else last.place)
+    return {
+        "logStreams": [_stream(group_arn, stream) for stream in streams[:limit]],
+        **present(nextToken=token),
+    }
+
+
+def _stream(group_arn: str, stream: FunctionStream) -> dict[str, Any]:
+    return {
+        "logStreamName": stream.name,
+        "creationTime": stream.first_ms,
+        "firstEventTimestamp": stream.first_ms,
+        "lastEventTimestamp": stream.last_ms,
+        "lastIngestionTime": stream.last_ms,
+        "uploadSequenceToken": str(stream.last_call[1]),
+        "arn": f"{group_arn}:log-stream:{stream.name}",
+        "storedBytes": 0,
+    }
+
+
+# -- lines -----------------------------------------------------------------------------------------
+
+
+def get_events(call: Call, function: str, position: Any, seal: Seal) -> dict[str, Any]:
+    """GetLogEvents: a page of one stream, with a token for either direction."""
+    params = call.params
+    query = function_lines.FunctionLogQuery(call.project, call.region, function)
+    executions = function_streams.find_stream(query, params["logStreamName"])
+    if not executions:
+        raise ServiceError(ErrorCode.ResourceNotFoundException, _NO_STREAM)
+    direction, place = position or ("f" if params.get("startFromHead") else "b", None)
+    backward = direction == "b"
+    after = None if place is None else (place[0], place[1])
+    lines = function_streams.stream_lines(
+        function, executions, masking.output_masker(call), after, backward=backward
+    )
+    since, until = params.get("startTime") or 0, params.get("endTime") or _END
+    wanted = (line for line in lines if since <= line.at_ms < until)
+    shown, _ = function_lines.fitting(wanted, params.get("limit") or _LINES)
+    if backward:
+        shown.reverse()
+    _note(call, shown)
+    return {
+        "events": [_line(line) for line in shown],
+        **_tokens(call, shown, direction, after, seal),
+    }
+
+
+def _tokens(
+    call: Call, shown: list[FunctionLine], direction: str, place: LinePlace | None, seal: Seal
+) -> dict[str, str]:
+    """Return both tokens; at an end, the one that was given comes back."""
+    given = call.params.get("nextToken")
+    if shown:
+        first, last = shown[0].place, shown[-1].place
+    else:
+        first = last = place or (0, 0)
+    ends = {"f": seal(["f", last]), "b": seal(["b", first])}
+    if not shown and given:
+        ends[direction] = given
+    return {"nextForwardToken": ends["f"], "nextBackwardToken": ends["b"]}
+
+
+def filter_events(call: Call, function: str, position: Any, seal: Seal) -> dict[str, Any]:
+    """FilterLogEvents of what a function has printed."""
+    params = call.params
+    query = function_lines.FunctionLogQuery(
+        project=call.project,
+        region=call.region,
+        function=function,
+        streams=params.get("logStreamNames") or (),
+        prefix=params.get("logStreamNamePrefix") or "",
+        since=params.get("startTime"),
+        until=params.get("endTime"),
+    )
+    matches = patterns.compile_pattern(params.get("filterPattern") or "")
+    after = None if position is None else (position[0], position[1], position[2])
+    lines, more = function_lines.fitting(
+        function_lines.function_lines(query, masking.output_masker(call), after),
+        params.get("limit") or _LINES,
+    )
+    since, until = params.get("startTime") or 0, params.get("endTime") or _END
+    shown = [line for line in lines if since <= line.at_ms <= until and matches(line.text)]
+    _note(call, shown)
+    return {
+        "events": [
+            {
+                "logStreamName": function_lines.stream_of(line.row.execution),
+                **_line(line),
+                "eventId": line.event_id,
+            }
+            for line in shown
+        ],
+        "searchedLogStreams": [],
+        **present(nextToken=seal(list(lines[-1].cursor)) if more else None),
+    }
+
+
+def _note(call: Call, shown: list[FunctionLine]) -> None:
+    """Record that lines are read as they are, unless something is hidden in them anyway."""
+    if masking.stream_masks(call) is None:
+        masking.note_reads(call, list({line.row.execution for line in shown}))
+
+
+def _line(line: FunctionLine) -> dict[str, Any]:
+    return {"timestamp": line.at_ms, "message": line.text, "ingestionTime": line.at_ms}

@@ -1,0 +1,32 @@
+"""Tell when a call has waited for too long to be begun: a refusal in time is better than an answer.
+
+A call waits in at most two places: for a thread, and for the thread that commits. At both it is
+refused once it has waited for half a second since it came, if many others wait there:
+
+1. A thousand calls come at once, when nobody waits: none of them is refused.
+2. The server does 300 a second. The last ones would be answered after three seconds.
+3. After half a second those that are left are refused, and nothing of them has been done.
+
+A burst that is done in half a second is taken whole; and a few calls wait for a slow database as
+long as it takes.
+"""
+
+from __future__ import annotations
+
+import time
+
+MANY_WAITING = 64
+LONG_WAIT_S = 0.5
+
+
+class WaitedTooLong(Exception):
+    """A call was not begun, or nothing of it was written; its caller may try it again."""
+
+
+def is_too_late(since: float | None, waiting: int) -> bool:
+    """Tell whether to refuse a call.
+
+    ``since``: when it came, by the monotonic clock, None for what is never refused; ``waiting``:
+    how many wait in the same place.
+    """
+    return since is not None and waiting >= MANY_WAITING and time.monotonic() - since > LONG_WAIT_S

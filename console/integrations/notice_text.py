@@ -1,0 +1,170 @@
+"""Say in words what an event tells: the subject and text of a mail, a message for a chat.
+
+Slack and what takes its format (Mattermost, Rocket.Chat) get ``text`` in Slack's mrkdwn, Teams gets
+a message with an Adaptive Card.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import quote
+
+from django.conf import settings
+
+from console.events.body import ALARM_DETAIL_TYPE, ALARM_SOURCE, DETAIL_TYPE, SOURCE
+
+_SUBJECT = 150
+_CAUSE = 1_500
+_VERBS = {
+    "RUNNING": "started",
+    "SUCCEEDED": "succeeded",
+    "FAILED": "failed",
+    "TIMED_OUT": "timed out",
+    "ABORTED": "was aborted",
+}
+_PAGE = "Page"
+
+
+def subject_of(event: str) -> str:
+    """Name what happened in one line: ``orders failed: OrderRejected``."""
+    content = json.loads(event)
+    change = _status_change(content)
+    words = _alarm_words(content) or str(content.get("detail-type", "Event"))
+    if change:
+        verb = _VERBS.get(str(change.get("status")), f"is {change.get('status')}")
+        words = f"{_machine_of(change)} {verb}: {change.get('error') or change.get('name')}"
+    mark = "[test] " if _is_test(content) else ""
+    return mark + " ".join(words.split())[:_SUBJECT]
+
+
+def mail_text(event: str, body: str, state: str) -> str:
+    """Return the facts of an event and the event itself; what a target asked for as it is.
+
+    ``body``: what the target gets of the event; ``state``: where the execution failed, "" if
+    nobody knows.
+    """
+    content = json.loads(event) if body == event else {}
+    facts = _facts(content, state)
+    if not facts:
+        return _readable(body)
+    head = [_alarm_words(content)] if _alarm_words(content) else []
+    lines = [*head, *(f"{name}: {value}" for name, value in facts)]
+    return "\n".join([*lines, "", "The event:", "", _readable(body)])
+
+
+def slack_message(event: str, body: str, state: str) -> str:
+    """Return the JSON of a message in Slack's format."""
+    if body != event:
+        return _dumps({"text": _own_text(body)})
+    lines = [f"*{_slack_text(subject_of(event))}*"]
+    for name, value in _facts(json.loads(event), state):
+        shown = f"<{value}|Open the page>" if name == _PAGE else f"{name}: {_slack_text(value)}"
+        lines.append(shown)
+    return _dumps({"text": "\n".join(lines)})
+
+
+def teams_card(event: str, body: str, state: str) -> str:
+    """Return the JSON of a message with an Adaptive Card, as workflows of Teams take it."""
+    own = body != event
+    title = _own_text(body) if own else subject_of(event)
+    facts = [] if own else _facts(json.loads(event), state)
+    page = next((value for name, value in facts if name == _PAGE), "")
+    rows = [{"title": name, "value": value} for name, value in facts if name != _PAGE]
+    heading = {"type": "TextBlock", "text": title, "wrap": True}
+    card: dict[str, Any] = {
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "type": "AdaptiveCard",
+        "version": "1.4",
+        "body": [heading if own else {**heading, "weight": "Bolder", "size": "Medium"}],
+    }
+    if rows:
+        card["body"].append({"type": "FactSet", "facts": rows})
+    if page:
+        card["actions"] = [{"type": "Action.OpenUrl", "title": "Open the page", "url": page}]
+    kind = "application/vnd.microsoft.card.adaptive"
+    return _dumps({"type": "message", "attachments": [{"contentType": kind, "content": card}]})
+
+
+# -- what an event tells ---------------------------------------------------------------------------
+
+
+def _facts(content: dict[str, Any], state: str) -> list[tuple[str, str]]:
+    """Return names and values of what a reader wants to know first, none for an event of others."""
+    change = _status_change(content)
+    facts: dict[str, Any] = {}
+    if _alarm_words(content):
+        machine = "".join(map(str, content.get("resources", [])[1:2]))
+        facts = {"State machine": machine.rpartition(":")[2], _PAGE: _page_of(machine)}
+    elif change:
+        facts = {
+            "State machine": _machine_of(change),
+            "Execution": change.get("name"),
+            "Status": change.get("status"),
+            "Error": change.get("error"),
+            "Failed state": state,
+            "Cause": str(change.get("cause") or "")[:_CAUSE],
+            _PAGE: _page_of(str(change.get("executionArn") or "")),
+        }
+    return [(name, str(value)) for name, value in facts.items() if value]
+
+
+def _page_of(arn: str) -> str:
+    """Return the address of the page of an ARN, "" if the server does not know its own."""
+    address = settings.STEPYARD_URL
+    return f"{address}/arn/{quote(arn, safe=':/')}" if address and arn else ""
+
+
+def _is_test(content: dict[str, Any]) -> bool:
+    mark = content.get("stepyard")
+    return isinstance(mark, dict) and "testedBy" in mark
+
+
+def _status_change(event: dict[str, Any]) -> dict[str, Any]:
+    """Return the detail of an event that tells of an execution, {} for any other event."""
+    detail = event.get("detail")
+    of_execution = event.get("source") == SOURCE and event.get("detail-type") == DETAIL_TYPE
+    return detail if of_execution and isinstance(detail, dict) else {}
+
+
+def _alarm_words(event: dict[str, Any]) -> str:
+    """Return what an alarm says in one line, "" for any other event."""
+    detail = event.get("detail")
+    of_alarm = event.get("source") == ALARM_SOURCE and event.get("detail-type") == ALARM_DETAIL_TYPE
+    if not of_alarm or not isinstance(detail, dict) or not isinstance(detail.get("state"), dict):
+        return ""
+    said = detail["state"]
+    words = {"ALARM": "is in alarm", "OK": "is OK"}.get(str(said.get("value")), "cannot tell")
+    return f"{detail.get('alarmName')} {words}: {said.get('reason')}"
+
+
+def _machine_of(change: dict[str, Any]) -> str:
+    return str(change.get("stateMachineArn") or "").rpartition(":")[2] or "An execution"
+
+
+# -- forms of text ---------------------------------------------------------------------------------
+
+
+def _own_text(body: str) -> str:
+    """Return what a target asked for: a JSON string as its text, anything else as JSON."""
+    try:
+        value = json.loads(body)
+    except ValueError:
+        return body
+    return value if isinstance(value, str) else _readable(body)
+
+
+def _slack_text(text: str) -> str:
+    """Escape the three characters that begin something else in Slack's mrkdwn."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _readable(body: str) -> str:
+    try:
+        return json.dumps(json.loads(body), ensure_ascii=False, indent=2)
+    except ValueError:
+        return body
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,159 @@
+"""Make events by hand: a schedule's moment before its time, and a test of one target.
+
+Both go the way of every other event: into the outbox, to the relay, and into the list of
+deliveries, with the same attempts and the same dead letters.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import Any
+
+from console import arns, clock
+from console.errors import ErrorCode, ServiceError
+from console.events import body
+from console.models import Delivery, EventRule, EventTarget, OutboxEvent
+from console.statuses import ExecutionStatus, Topic
+from console.store.db import audit, signals
+from console.store.db.writer import write
+from console.store.events import deliveries, outbox
+
+RUN = "events:RunSchedule"
+TEST = "events:SendTest"
+_EXAMPLE = "example"
+
+
+def run_schedule(rule: EventRule, actor: audit.Actor) -> None:
+    """Let a schedule's targets have its event now, whether it is on or off.
+
+    When it is due next does not change. Raise ServiceError for one without a target, or that is
+    gone.
+    """
+
+    def store() -> None:
+        known = _locked(rule.pk, rule.name)
+        now_ms = clock.now_ms()
+        event_id = body.stable_id(known.arn, "by hand", uuid.uuid4())
+        text = deliveries.schedule_event(known, event_id, now_ms)
+        event = _put_event(known, event_id, text)
+        if not outbox.create_deliveries(event, [known.pk]):
+            raise ServiceError(ErrorCode.ValidationException, "The rule has no target")
+        audit.record(known.project, actor, RUN, known.arn)
+
+    write(store)
+
+
+def send_test(rule: EventRule, target_id: str, actor: audit.Actor) -> None:
+    """Send one target of a rule an event that says that it is a test.
+
+    Raise ServiceError for a target that is gone.
+    """
+
+    def store() -> None:
+        known = _locked(rule.pk, rule.name)
+        target = EventTarget.objects.filter(rule=known, target_id=target_id).first()
+        if target is None:
+            raise ServiceError(ErrorCode.ResourceNotFoundException, "This target was removed")
+        event_id = body.stable_id(known.arn, "test", uuid.uuid4())
+        now_ms = clock.now_ms()
+        event = _put_event(known, event_id, _test_event(known, event_id, now_ms, actor.name))
+        Delivery.objects.create(
+            event=event,
+            target=target,
+            project_id=known.project_id,
+            next_ms=now_ms,
+            created_ms=now_ms,
+        )
+        OutboxEvent.objects.filter(pk=event.pk).update(routed=True)
+        audit.record(known.project, actor, TEST, known.arn, target_id)
+
+    write(store)
+
+
+def _locked(number: int, name: str) -> EventRule:
+    rows = EventRule.objects.select_for_update(of=("self",)).select_related("project")
+    known = rows.filter(pk=number).first()
+    if known is None:
+        raise ServiceError(ErrorCode.ResourceNotFoundException, f"Rule {name} does not exist.")
+    return known
+
+
+def _put_event(rule: EventRule, event_id: str, text: str) -> OutboxEvent:
+    outbox.put_event(rule.project_id, event_id, text, region=rule.region, about=rule.arn)
+    signals.publish((Topic.EVENT,))
+    return OutboxEvent.objects.defer("body").get(event_id=event_id)
+
+
+# -- what a test tells -----------------------------------------------------------------------------
+
+
+def _test_event(rule: EventRule, event_id: str, now_ms: int, person: str) -> str:
+    """Return an event of the kind that a rule waits for, marked as a test of a person."""
+    if rule.schedule:
+        text = deliveries.schedule_event(rule, event_id, now_ms)
+    else:
+        pattern = json.loads(rule.pattern)
+        alarms = body.ALARM_DETAIL_TYPE in _texts(pattern.get("detail-type"))
+        made = _alarm_event if alarms else _change_event
+        text = made(rule, pattern, event_id, now_ms)
+    return json.dumps(
+        {**json.loads(text), "stepyard": {"testedBy": person}},
+        ensure_ascii=False,
+        separators=(",", ":"),
+    )
+
+
+def _change_event(rule: EventRule, pattern: dict[str, Any], event_id: str, now_ms: int) -> str:
+    detail = pattern.get("detail")
+    detail = detail if isinstance(detail, dict) else {}
+    statuses = [text for text in _texts(detail.get("status")) if text in list(ExecutionStatus)]
+    status = statuses[0] if statuses else ExecutionStatus.FAILED
+    machine = next(iter(_texts(detail.get("stateMachineArn"))), _example_machine(rule))
+    failed = status in (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
+    change = body.Change(
+        execution_arn=f"{_execution_of(machine)}:test",
+        state_machine_arn=machine,
+        name="test",
+        status=str(status),
+        start_ms=now_ms - 1_000,
+        stop_ms=None if status == ExecutionStatus.RUNNING else now_ms,
+        input="{}",
+        output="{}" if status == ExecutionStatus.SUCCEEDED else None,
+        error="Stepyard.Test" if failed else None,
+        cause=f"A test of the rule {rule.name}: no execution failed" if failed else None,
+    )
+    return json.dumps({**json.loads(body.status_change_event(change)), "id": event_id})
+
+
+def _alarm_event(rule: EventRule, _pattern: dict[str, Any], event_id: str, now_ms: int) -> str:
+    reason = f"a test of the rule {rule.name}, nothing happened"
+    detail = {
+        "alarmName": _EXAMPLE,
+        "state": {"value": "ALARM", "reason": reason, "timestamp": body.time_text(now_ms)},
+        "previousState": {"value": "OK"},
+    }
+    return body.event_text(
+        event_id,
+        rule.project.account_id,
+        rule.region,
+        source=body.ALARM_SOURCE,
+        detail_type=body.ALARM_DETAIL_TYPE,
+        at_ms=now_ms,
+        resources=[rule.arn, _example_machine(rule)],
+        detail=detail,
+    )
+
+
+def _texts(values: Any) -> list[str]:
+    """Return the plain texts of a part of a pattern."""
+    return [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
+
+
+def _example_machine(rule: EventRule) -> str:
+    place = f"{rule.region}:{rule.project.account_id}"
+    return f"arn:{arns.partition_of(rule.region)}:states:{place}:stateMachine:{_EXAMPLE}"
+
+
+def _execution_of(machine_arn: str) -> str:
+    return machine_arn.replace(":stateMachine:", ":execution:", 1)

@@ -1,0 +1,103 @@
+"""Compress answers with Brotli for browsers that take it.
+
+A page is a quarter shorter so than with gzip, which Django's own middleware uses for the others.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import TYPE_CHECKING, cast
+
+import brotli
+from django.http import FileResponse, HttpResponse, StreamingHttpResponse
+from django.utils.cache import patch_vary_headers
+from django.utils.deprecation import MiddlewareMixin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from django.http import HttpRequest
+
+_QUALITY = 5
+_BEST = 11
+"""Takes twenty times as long: for files, which are compressed once."""
+_LARGE = 100_000
+_MOST_FILES = 256
+_SHORTEST = 200
+_MOST_PADDING = 100
+_NO_WEIGHT = re.compile(r"\s*q\s*=\s*0(\.0*)?\s*")
+
+_files: dict[tuple[str, str], bytes] = {}
+"""Path and ETag -> the compressed file."""
+
+
+class BrotliMiddleware(MiddlewareMixin):
+    """Stands below ``GZipMiddleware``, which leaves what is compressed already."""
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponse | StreamingHttpResponse
+    ) -> HttpResponse | StreamingHttpResponse:
+        """Return the answer, compressed if the browser takes that."""
+        if response.has_header("Content-Encoding") or getattr(response, "is_async", False):
+            return response
+        if not _takes_brotli(request.headers.get("Accept-Encoding", "")):
+            return response
+        if isinstance(response, FileResponse) and response.headers.get("ETag"):
+            _compress_file(request.path, response)
+        elif isinstance(response, StreamingHttpResponse):
+            parts = cast("Iterator[bytes]", response.streaming_content)
+            response.streaming_content = _compress_parts(parts)
+            del response.headers["Content-Length"]
+        elif len(response.content) < _SHORTEST:
+            return response
+        else:
+            _compress_whole(response)
+        patch_vary_headers(response, ("Accept-Encoding",))
+        etag = response.headers.get("ETag", "")
+        if etag.startswith('"'):
+            response.headers["ETag"] = f"W/{etag}"
+        response.headers["Content-Encoding"] = "br"
+        return response
+
+
+def _compress_whole(response: HttpResponse) -> None:
+    """Compress a page, and hide how long it got: a header has a random length.
+
+    Otherwise a secret of the page could be guessed from the length (BREACH). Django's gzip pads its
+    bodies to the same end.
+    """
+    response.content = brotli.compress(response.content, quality=_QUALITY)
+    response.headers["Content-Length"] = str(len(response.content))
+    response.headers["X-Padding"] = "0" * secrets.randbelow(_MOST_PADDING)
+
+
+def _compress_file(path: str, response: FileResponse) -> None:
+    """Compress a file of the console once for this process, as well as Brotli can."""
+    key = (path, response.headers["ETag"])
+    packed = _files.get(key)
+    if packed is None:
+        whole = b"".join(cast("Iterator[bytes]", response.streaming_content))
+        packed = brotli.compress(whole, quality=_BEST if len(whole) < _LARGE else _QUALITY)
+        if len(_files) >= _MOST_FILES:
+            _files.clear()
+        _files[key] = packed
+    response.streaming_content = iter([packed])
+    response.headers["Content-Length"] = str(len(packed))
+
+
+def _takes_brotli(accepted: str) -> bool:
+    """Tell whether ``Accept-Encoding`` names Brotli, with any weight but zero."""
+    for coding in accepted.lower().split(","):
+        name, _, weight = coding.partition(";")
+        if name.strip() == "br":
+            return _NO_WEIGHT.fullmatch(weight) is None
+    return False
+
+
+def _compress_parts(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield a compressed stream; of files, whose length is no secret."""
+    compressor = brotli.Compressor(quality=_QUALITY)
+    for part in parts:
+        yield compressor.process(part)
+    yield compressor.finish()

@@ -1,0 +1,191 @@
+"""Draw several metrics in one chart: outcomes upon each other, percentiles beside each other."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from console.metrics.tally import Tally
+from console.web.core import formatting
+from console.web.core.formatting import DAY
+from console.web.metrics import scale
+from console.web.metrics.scale import HEIGHT, WIDTH
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from console.metrics.read import Buckets
+    from console.web.metrics.span import ChartSpan
+
+OUTCOMES = (
+    ("ExecutionsSucceeded", "Succeeded", "succeeded"),
+    ("ExecutionsFailed", "Failed", "failed"),
+    ("ExecutionsTimedOut", "Timed out", "caught"),
+    ("ExecutionsAborted", "Aborted", "aborted"),
+)
+"""Metric, word and tone of what is stacked, from below."""
+DURATION = "ExecutionTime"
+_PERCENTILES = (("p50", "Median"), ("p90", "p90"), ("p99", "p99"))
+_PLAIN = (("Average", "Average"), ("Maximum", "Longest"))
+_DOTS = 80
+"""Of more values only the line is drawn."""
+_LONGEST = 7 * DAY
+"""Percentiles of a longer time take every minute's spread, which is slow to read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPart:
+    """A part of a column. ``href``: the executions behind it."""
+
+    tone: str
+    label: str
+    href: str
+    top: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One period. ``cells``: its values as text, in the order of the series, "" for none."""
+
+    start: int
+    x: float
+    left: float
+    readout: str
+    cells: tuple[str, ...]
+    segments: tuple[ColumnPart, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChartSeries:
+    """One metric or statistic of a chart.
+
+    ``path``: its line, "" if it is drawn as columns; ``dots``: its values, where they are few.
+    """
+
+    word: str
+    tone: str
+    summary: str
+    path: str = ""
+    dots: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CombinedChart:
+    """A chart of several series. ``step`` and ``width``: of a period and of its column."""
+
+    key: str
+    title: str
+    series: tuple[ChartSeries, ...]
+    columns: tuple[Column, ...]
+    value_ticks: list[scale.ValueTick]
+    step: float
+    width: float
+
+    @property
+    def mark(self) -> str:
+        """Return a fingerprint of what is drawn."""
+        text = repr([(column.start, column.x, column.cells) for column in self.columns])
+        return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def statistics_of_durations(span: ChartSpan) -> tuple[tuple[str, str], ...]:
+    """Return the statistics whose lines are drawn together, each with its word."""
+    return _PERCENTILES if span.until - span.since <= _LONGEST else _PLAIN
+
+
+def stack_outcomes(
+    span: ChartSpan, buckets: Mapping[str, Buckets], address: Callable[[str, int], str]
+) -> CombinedChart:
+    """Return the chart of how executions ended.
+
+    ``address``: returns the page of the executions behind a metric and the start of a period.
+    """
+    starts = sorted({start for name, _, _ in OUTCOMES for start in buckets[name]})
+    counts = {
+        start: [_count(buckets[name].get(start)) for name, _, _ in OUTCOMES] for start in starts
+    }
+    end = scale.axis_end(max(map(sum, counts.values()), default=0) or 1, times=False)
+    step, width = _sizes(span)
+    columns = []
+    for start in starts:
+        if not any(counts[start]):
+            continue
+        x = step * (start - span.since) / span.period
+        segments, top = [], HEIGHT
+        for (name, word, tone), count in zip(OUTCOMES, counts[start], strict=True):
+            if count:
+                height = HEIGHT * count / end
+                top -= height
+                label = f"{formatting.clock_text(start)} UTC: {count:,.0f} {word.lower()}"
+                segments.append(ColumnPart(tone, label, address(name, start), top, height))
+        cells = tuple(f"{count:,.0f}" for count in counts[start])
+        readout = " · ".join(
+            f"{word} {cell}"
+            for (_, word, _), cell, count in zip(OUTCOMES, cells, counts[start], strict=True)
+            if count
+        )
+        left = x + (step - width) / 2
+        columns.append(Column(start, x, left, readout, cells, tuple(segments)))
+    totals = [sum(counts[start][row] for start in starts) for row in range(len(OUTCOMES))]
+    series = tuple(
+        ChartSeries(word, tone, f"{total:,.0f}")
+        for (_, word, tone), total in zip(OUTCOMES, totals, strict=True)
+    )
+    return CombinedChart(
+        *("outcomes", "How executions ended", series, tuple(columns)),
+        *(scale.value_ticks(end, times=False), step, width),
+    )
+
+
+def draw_durations(span: ChartSpan, buckets: Buckets) -> CombinedChart:
+    """Return the chart of how long executions took: one line for each statistic."""
+    chosen = statistics_of_durations(span)
+    starts = sorted(buckets)
+    values = {start: [buckets[start].statistic(name) for name, _ in chosen] for start in starts}
+    most = max((max(row) for row in values.values()), default=0)
+    end = scale.axis_end(most or 1, times=True)
+    step, width = _sizes(span)
+    whole = Tally()
+    for tally in buckets.values():
+        whole.take(tally)
+    columns, paths, dots = [], ["" for _ in chosen], ["" for _ in chosen]
+    before: int | None = None
+    for start in starts:
+        x = step * (start - span.since) / span.period
+        cells = tuple(scale.value_text(value, times=True) for value in values[start])
+        readout = " · ".join(
+            f"{word} {cell}" for (_, word), cell in zip(chosen, cells, strict=True)
+        )
+        columns.append(Column(start, x, x + (step - width) / 2, readout, cells))
+        joined = before is not None and start - before == span.period
+        for row, value in enumerate(values[start]):
+            place = f"{x + step / 2:.2f} {HEIGHT * (1 - value / end):.2f}"
+            paths[row] += f"L{place}" if joined else f"M{place}h0"
+            dots[row] += f"M{place}h0"
+        before = start
+    series = tuple(
+        ChartSeries(
+            word,
+            name.lower(),
+            scale.value_text(whole.statistic(name), times=True) if whole.count else "-",
+            path,
+            marks if len(starts) <= _DOTS else "",
+        )
+        for (name, word), path, marks in zip(chosen, paths, dots, strict=True)
+    )
+    return CombinedChart(
+        *("durations", "How long executions took", series, tuple(columns)),
+        *(scale.value_ticks(end, times=True), step, width),
+    )
+
+
+def _count(tally: Tally | None) -> float:
+    return 0.0 if tally is None else tally.total
+
+
+def _sizes(span: ChartSpan) -> tuple[float, float]:
+    """Return the width of a period and that of its column."""
+    step = WIDTH * span.period / (span.until - span.since)
+    return step, max(step * 0.8, 1.0)

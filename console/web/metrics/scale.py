@@ -1,0 +1,86 @@
+"""Choose where an axis ends and which of its values and times it names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from console.web.core import formatting
+from console.web.core.formatting import DAY, HOUR, MINUTE, SECOND
+
+WIDTH, HEIGHT = 600.0, 100.0
+"""The size of the drawing of a chart, in its own units: the page stretches it."""
+_HALVES = (1, 2, 4, 10, 20, 40)
+_TIMES = (
+    *(step * unit for unit in (1, 10, 100) for step in (1, 2, 4)),
+    *(step * SECOND for step in (1, 2, 4, 10, 20, 30)),
+    *(step * MINUTE for step in (1, 2, 4, 10, 20, 30)),
+    *(step * HOUR for step in (1, 2, 4, 6, 12)),
+)
+_TIME_TICKS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ValueTick:
+    """A line of the grid. ``top``: percent from above; ``y``: in units of the drawing."""
+
+    top: float
+    y: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimeTick:
+    """A time below the axis. ``x``: in units of the drawing; ``form``: what of it is written."""
+
+    at_ms: int
+    x: float
+    form: str
+
+    @property
+    def left(self) -> str:
+        """Return the place in percent."""
+        return f"{100 * self.x / WIDTH:.2f}%"
+
+
+def axis_end(most: float, *, times: bool) -> float:
+    """Return a round number at or above the highest value; half of it is round, too."""
+    if times:
+        ends: tuple[float, ...] = _TIMES
+        days = -(-most // DAY) * DAY
+        return next((end for end in ends if end >= most), days)
+    unit = 1.0
+    while _HALVES[-1] * unit < most:
+        unit *= 10
+    return next(end * unit for end in _HALVES if end * unit >= most)
+
+
+def value_ticks(end: float, *, times: bool) -> list[ValueTick]:
+    """Return the lines at the end and in the middle of an axis of values."""
+    whole = end < 2 and not times  # noqa: PLR2004 - half an execution is none
+    shares = (1.0,) if whole else (1.0, 0.5)
+    return [
+        ValueTick(100 * (1 - share), HEIGHT * (1 - share), _tick_text(end * share, times=times))
+        for share in shares
+    ]
+
+
+def _tick_text(value: float, *, times: bool) -> str:
+    return formatting.rough_duration(round(value)) if times else value_text(value, times=False)
+
+
+def value_text(value: float, *, times: bool) -> str:
+    """Write a value of an axis or of a chart."""
+    if times:
+        return formatting.duration_text(round(value))
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
+
+
+def time_ticks(since: int, until: int, period: int) -> list[TimeTick]:
+    """Return a few times of a span, at beginnings of periods."""
+    count = max((until - since) // period, 1)
+    step = -(-count // _TIME_TICKS) * period
+    form = "hour" if until - since < DAY else "day" if period >= DAY else "both"
+    return [
+        TimeTick(at_ms, WIDTH * (at_ms - since) / (until - since), form)
+        for at_ms in range(since, until, step)
+    ]

@@ -1,0 +1,144 @@
+"""Chats get a message that a person reads at once: what failed, where, why, and the page."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from console.integrations import notice_text
+from console.integrations.redaction import without_secrets, without_url_secrets
+from console.models import AuditEntry, Delivery, EventRule
+from console.store.db.audit import Actor
+from console.store.events import manual_events, outbox, rules
+from tests.console.store.helpers import create, drain, start
+from tests.console.worker.relay import REGION, Receiver, carry_all, rule_to
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from console.models import Project
+
+FAILED = json.dumps({"source": ["aws.states"], "detail": {"status": ["FAILED"]}})
+CAUSE = "<b>Card</b> & limit"
+REJECTS = {
+    "StartAt": "Reject",
+    "States": {"Reject": {"Type": "Fail", "Error": "OrderRejected", "Cause": CAUSE}},
+}
+ANA = Actor("ana", "", "test")
+
+
+@pytest.fixture
+def receiver(settings: Any) -> Iterator[Receiver]:
+    """A receiver whose origin the operator has named."""
+    chat = Receiver()
+    settings.STEPYARD_TARGETS = {"http": {"endpoints": [chat.url]}}
+    settings.STEPYARD_URL = "https://yard.example.com"
+    yield chat
+    chat.server.shutdown()
+    chat.server.server_close()
+
+
+def fail(project: Project) -> None:
+    """Let an execution of ``orders`` fail, and carry what that tells."""
+    drain(start(create(project, REJECTS, "orders"), name="order-7"))
+    outbox.route_events()
+    carry_all()
+
+
+def test_slack_gets_the_facts_and_a_link(project: Project, receiver: Receiver) -> None:
+    """Characters that begin markup of Slack are escaped."""
+    rule_to(project, f"slack+{receiver.url}/services/T0/secret", pattern=FAILED)
+    fail(project)
+    ((_, body),) = receiver.got
+    lines = json.loads(body)["text"].split("\n")
+    assert lines[0] == "*orders failed: OrderRejected*"
+    assert "Failed state: Reject" in lines
+    assert "Cause: &lt;b&gt;Card&lt;/b&gt; &amp; limit" in lines
+    assert lines[-1].startswith("<https://yard.example.com/arn/arn:aws:states:")
+    assert lines[-1].endswith(":execution:orders:order-7|Open the page>")
+    assert Delivery.objects.get().status == "delivered"
+
+
+def test_teams_gets_a_card(project: Project, receiver: Receiver) -> None:
+    """With the same facts, and a button that opens the page."""
+    rule_to(project, f"teams+{receiver.url}/workflows/1", pattern=FAILED)
+    fail(project)
+    message = json.loads(receiver.got[0][1])
+    card = message["attachments"][0]["content"]
+    assert message["attachments"][0]["contentType"] == "application/vnd.microsoft.card.adaptive"
+    assert card["body"][0]["text"] == "orders failed: OrderRejected"
+    facts = {fact["title"]: fact["value"] for fact in card["body"][1]["facts"]}
+    assert (facts["Failed state"], facts["Cause"]) == ("Reject", CAUSE)
+    assert card["actions"][0]["url"].endswith(":execution:orders:order-7")
+
+
+def test_a_text_of_ones_own_is_sent_as_it_is(project: Project, receiver: Receiver) -> None:
+    """``Input`` and ``InputTransformer`` say what a chat reads."""
+    rule_to(project, f"slack+{receiver.url}/x", pattern=FAILED, Input='"Look at orders"')
+    fail(project)
+    assert json.loads(receiver.got[0][1]) == {"text": "Look at orders"}
+
+
+def test_the_path_of_a_chat_is_no_ones_to_read() -> None:
+    """It is the whole secret of such an address; that of a plain webhook is shown as before."""
+    url = "https://hooks.slack.com/services/T0/B0/secret"
+    assert without_secrets(f"slack+{url}") == "slack+https://hooks.slack.com/(masked)"
+    said = without_url_secrets(f"ConnectError: {url} is away", f"slack+{url}")
+    assert "secret" not in said
+    assert "secret" not in without_url_secrets(f"sent to slack+{url} at last")
+    assert without_secrets(url) == url
+
+
+def test_an_origin_that_nobody_named_gets_nothing(project: Project, settings: Any) -> None:
+    """A chat's prefix opens no door; the dead letter does not show the path."""
+    settings.STEPYARD_TARGETS = {"http": {"endpoints": ["https://hooks.example.com"]}}
+    rule_to(project, "slack+https://elsewhere.example.com/secret", pattern=FAILED)
+    fail(project)
+    row = Delivery.objects.get()
+    assert row.status == "dead"
+    assert "not among the endpoints" in row.last_error
+    assert "secret" not in row.last_error
+
+
+# -- events made by hand ---------------------------------------------------------------------------
+
+
+def test_a_test_reaches_one_target_and_says_that_it_is_one(
+    project: Project, receiver: Receiver
+) -> None:
+    """It has the first status that the rule waits for; other targets hear nothing."""
+    rule = rule_to(project, f"slack+{receiver.url}/a", f"{receiver.url}/b", pattern=FAILED)
+    manual_events.send_test(rule, "1", ANA)
+    carry_all()
+    ((_, body),) = receiver.got
+    assert json.loads(body)["text"].startswith("*[test] example failed: Stepyard.Test*")
+    assert Delivery.objects.get().status == "delivered"
+    assert AuditEntry.objects.get(action="events:SendTest").actor == "ana"
+
+
+def test_a_test_of_alarms_is_an_alarm(project: Project, receiver: Receiver) -> None:
+    """A rule for alarms is tested by the event of one."""
+    pattern = {"source": ["aws.cloudwatch"], "detail-type": ["CloudWatch Alarm State Change"]}
+    rule = rule_to(project, f"{receiver.url}/a", pattern=json.dumps(pattern))
+    manual_events.send_test(rule, "1", ANA)
+    carry_all()
+    event = json.loads(receiver.got[0][1])
+    assert event["stepyard"] == {"testedBy": "ana"}
+    assert notice_text.subject_of(receiver.got[0][1]).startswith("[test] example is in alarm: a ")
+
+
+def test_a_schedule_runs_by_hand_as_often_as_asked(project: Project, receiver: Receiver) -> None:
+    """Also where it is off; when it is due next stays as it is."""
+    rules.put_rule(project, REGION, "nightly", schedule="cron(0 2 * * ? *)", state="DISABLED")
+    rules.put_targets(project, REGION, "nightly", [{"Id": "1", "Arn": f"{receiver.url}/a"}])
+    rule = EventRule.objects.get()
+    for _ in range(2):
+        manual_events.run_schedule(rule, ANA)
+    carry_all()
+    events = [json.loads(body) for _, body in receiver.got]
+    assert [event["detail-type"] for event in events] == ["Scheduled Event"] * 2
+    assert len({event["id"] for event in events}) == 2
+    assert EventRule.objects.get().next_ms is None
+    assert AuditEntry.objects.filter(action="events:RunSchedule", actor="ana").count() == 2

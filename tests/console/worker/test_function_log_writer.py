@@ -1,0 +1,35 @@
+"""The logs of calls are written together: a transaction each would cost more than the calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from console.functions.pool import CallRecord
+from console.store.executions import function_logs as stored_logs
+from console.worker import function_logs
+from tests.console.integrations.function_calls import until
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def test_a_log_does_not_cut_the_pause_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many calls at once share a transaction; a full one is written without a pause."""
+    batches: list[list[int]] = []
+    monkeypatch.setattr(function_logs, "_PAUSE_S", 600.0)
+    monkeypatch.setattr(function_logs, "_AT_ONCE", 10)
+    monkeypatch.setattr(
+        stored_logs,
+        "insert_logs",
+        lambda logs: batches.append([log.task for log in logs]),
+    )
+    logs = function_logs.LogWriter()
+    for task in range(25):
+        logs.add(1, task, "echo", CallRecord(output="x"))
+    until(lambda: len(batches) == 2)
+    assert batches == [[*range(10)], [*range(10, 20)]]
+    monkeypatch.setattr(function_logs, "_PAUSE_S", 0.0)
+    for task in range(25, 30):
+        logs.add(1, task, "echo", CallRecord())
+    logs.flush(60)
+    assert [task for batch in batches for task in batch] == [*range(30)]
