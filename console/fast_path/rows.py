@@ -116,22 +116,29 @@ def kept(where: str) -> str:
     return f"{where} FOR KEY SHARE" if connection.vendor == "postgresql" else where
 
 
-def insert(row: models.Model) -> None:
-    """Insert a new row; its key is known afterwards."""
+def insert(row: models.Model, **instead: Any) -> None:
+    """Insert a new row; its key is known afterwards.
+
+    ``instead``: column -> what is written in place of the value that the row has.
+    """
     table = _table(type(row))
+    values = table.values(row)
+    if instead:
+        names = table.columns.split(", ")
+        values = tuple(instead.get(name, value) for name, value in zip(names, values, strict=True))
     recorded = current_recording()
     if recorded is not None and table.key is not None:
         key = next_key(table.name, table.key)
         setattr(row, table.key, key)
         keyed = inserting_keyed(table.name, table.columns, table.key)
-        recorded.add(keyed, [(key, *table.values(row))])
+        recorded.add(keyed, [(key, *values)])
         return
     statement = _insert(table.name, table.columns)
     with open_cursor() as cursor:
         if table.key is None:
-            cursor.execute(statement, table.values(row))
+            cursor.execute(statement, values)
         else:
-            cursor.execute(f"{statement} RETURNING {table.key}", table.values(row))
+            cursor.execute(f"{statement} RETURNING {table.key}", values)
             (key,) = cursor.fetchone()
             setattr(row, table.key, key)
     row._state.adding = False  # noqa: SLF001 - documented, too
@@ -163,9 +170,8 @@ def append(table: str, columns: str, values: Sequence[tuple[Any, ...]]) -> None:
         return
     with open_cursor() as cursor:
         if connection.vendor == "postgresql" and len(values) >= _WORTH_A_COPY:
-            statement = f"COPY {table} ({columns}) FROM STDIN"
             # Django does not translate the errors of COPY: an outage would be the execution's fault
-            with connection.wrap_database_errors, cursor.copy(statement) as copy:
+            with connection.wrap_database_errors, cursor.copy(copying(table, columns)) as copy:
                 for row in values:
                     copy.write_row(row)
             return
@@ -240,6 +246,8 @@ class Statement:
     """Whether the first value of the key is an execution that no other change may touch."""
     joins: bool = False
     """Whether the first value of the key is an execution that others may touch in the same way."""
+    copy: str = ""
+    """The COPY that does the same, if one does."""
     may_miss: bool = False
     """Whether a change is written, too, if the statement returns nothing for its key."""
 
@@ -350,9 +358,15 @@ def inserting(table: str, columns: str) -> Statement:
         types = column_types(table)
         text = f"INSERT INTO {table} ({columns}) SELECT * FROM {{given}}"
         own = tuple(types[name] for name in columns.split(", "))
-        statement = Statement(INSERT_ORDER, text, own, merged=text)
+        copy = copying(table, columns)
+        statement = Statement(INSERT_ORDER, text, own, merged=text, copy=copy)
         _statements[table, columns] = statement
     return statement
+
+
+def copying(table: str, columns: str) -> str:
+    """Return the statement of PostgreSQL that takes rows of a table as a stream."""
+    return f"COPY {table} ({columns}) FROM STDIN"
 
 
 def inserting_keyed(table: str, columns: str, key: str) -> Statement:

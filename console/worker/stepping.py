@@ -5,8 +5,9 @@ from __future__ import annotations
 import queue
 import threading
 from collections import deque
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import structlog
 from structlog.contextvars import bound_contextvars
@@ -21,13 +22,12 @@ from console.worker.poison_guard import PoisonGuard
 from console.worker.read_ahead import ReadAhead
 from console.worker.retrying import log_errors
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
 TaskOutcome = engine.TaskSucceeded | engine.TaskFailed
 _Outcome = tuple[TaskOutcome, "Callable[[bool], None]"]
+_End = Callable[[], "_End | None"]
+"""Waits for a commit; returns what waits for the one after it, if that is handed in already."""
 _STOP = -1
 _TOGETHER = 16
 """So many steps a thread may have handed in before it waits for the first of them."""
@@ -106,13 +106,15 @@ class Stepping:
 
     def loop(self) -> None:
         """Step what is woken until the end; the steps of many go into one commit."""
-        under_way: deque[Callable[[], None]] = deque()
+        under_way: deque[_End] = deque()
         while (number := self._next(wait=not under_way)) != _STOP and not self._ended.is_set():
             end = None if number is None else self._begin(number)
             if end is not None:
                 under_way.append(end)
             if under_way and (number is None or len(under_way) >= _TOGETHER):
-                under_way.popleft()()
+                follow = under_way.popleft()()
+                if follow is not None:
+                    under_way.append(follow)
         for end in under_way:
             end()
 
@@ -127,11 +129,11 @@ class Stepping:
 
     def work(self, number: int) -> None:
         """Step an execution once; wake it again if there is more to do."""
-        end = self._begin(number)
-        if end is not None:
-            end()
+        end: _End | None = self._begin(number)
+        while end is not None:
+            end = end()
 
-    def _begin(self, number: int) -> Callable[[], None] | None:
+    def _begin(self, number: int) -> _End | None:
         """Compute a step; return what waits for its commit, None if there is nothing to wait for.
 
         Whatever happens to one execution must not stop the thread.
@@ -154,7 +156,8 @@ class Stepping:
         else:
             _tell(outcomes, committed=False)
         if suspected:
-            self._settle(number, lambda: self.poison_guard.step(number), suspected=True)
+            again = self._try(number, lambda: self.poison_guard.step(number), suspected=True)
+            self._stepped(number, again=again)
             return None
         outcome = self._try(number, lambda: step.begin_step(number, found or self._read(number)))
         if callable(outcome):
@@ -183,7 +186,7 @@ class Stepping:
             self._read_ahead.fill(reserved, read)
         return read.get(number)
 
-    def _begin_outcomes(self, number: int, outcomes: list[_Outcome]) -> Callable[[], None] | None:
+    def _begin_outcomes(self, number: int, outcomes: list[_Outcome]) -> _End | None:
         """Compute a step of outcomes; None if they are recorded by themselves."""
         messages = [message for message, _ in outcomes]
         end = self._try(number, lambda: step.begin_outcomes(number, messages))
@@ -207,9 +210,33 @@ class Stepping:
         _tell(outcomes, committed=bool(committed))
         self._stepped(number, again=bool(again))
 
-    def _settle(self, number: int, end: Callable[[], bool], *, suspected: bool = False) -> None:
-        """Wait for the commit of a step, and wake the execution again if there is more to do."""
-        self._stepped(number, again=bool(self._try(number, end, suspected=suspected)))
+    def _settle(self, number: int, end: Callable[[], bool]) -> _End | None:
+        """Wait for the commit of a step, and wake the execution again if there is more to do.
+
+        While nothing else waits for a thread, its next step is computed meanwhile. It is handed in
+        once this one is committed, and dropped if this one is not. Return what waits for it then.
+        """
+        hand_in_next = self._compute_next(end)
+        again = bool(self._try(number, end))
+        if hand_in_next is not None and isinstance(end, step.CommittingStep) and end.is_committed:
+            self.steps += 1
+            outcome = self._try(number, hand_in_next)
+            if callable(outcome):
+                return partial(self._settle, number, outcome)
+            again = bool(outcome)
+        self._stepped(number, again=again)
+        return None
+
+    def _compute_next(self, end: Callable[[], bool]) -> Callable[[], step.CommittingStep] | None:
+        """Compute the step after one that is being committed; None if it has to be loaded."""
+        if not isinstance(end, step.CommittingStep) or self._queued or self._ended.is_set():
+            return None
+        try:
+            return end.compute_next()
+        except Exception as error:  # noqa: BLE001 - it fails again where failures are counted
+            log.debug("a step could not be computed ahead", why=str(error))
+            drop_broken_connection()
+            return None
 
     def _stepped(self, number: int, *, again: bool) -> None:
         with self._lock:

@@ -26,7 +26,7 @@ from tests.chaos.team_server import TeamServer
 from tests.postgres import Postgres
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 WORKERS = 2
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -41,12 +41,17 @@ class RunningServer:
 
     def cpu_s(self) -> float:
         """Return the processor time of all its processes until now, in seconds."""
-        times = _process_times()
-        wanted = set(self.pids)
-        for pid in sorted(times):  # parents have smaller numbers, but for those of another round
-            if times[pid][0] in wanted:
-                wanted.add(pid)
-        return sum(times[pid][1] for pid in wanted if pid in times)
+        return process_tree_s(self.pids)
+
+
+def process_tree_s(pids: Iterable[int]) -> float:
+    """Return the processor time of processes and of those they have started, in seconds."""
+    times = _process_times()
+    wanted = set(pids)
+    for pid in sorted(times):  # parents have smaller numbers, but for those of another round
+        if times[pid][0] in wanted:
+            wanted.add(pid)
+    return sum(times[pid][1] for pid in wanted if pid in times)
 
 
 def _process_times() -> dict[int, tuple[int, float]]:

@@ -47,8 +47,11 @@ def rows() -> None:
     def fetch_one(model: Any, where: str, values: Any) -> Any:
         return model._base_manager.extra(where=[where], params=values).first()  # noqa: S610
 
-    def insert(row: Any) -> None:
+    def insert(row: Any, **instead: Any) -> None:
+        before = {name: getattr(row, name) for name in instead}
+        row.__dict__.update(instead)
         row.save(force_insert=True)
+        row.__dict__.update(before)
 
     def insert_rows(model: Any, given: Any) -> None:
         model._base_manager.bulk_create([model(**values) for values in given])

@@ -285,6 +285,7 @@ def prepare(project: Project, patch: pytest.MonkeyPatch) -> dict[str, StateMachi
     patch.setattr(engine, "BUDGET", 3)
     patch.setattr(step, "_STEP_S", 1e9)
     patch.setattr(start_module, "_AHEAD_S", 1e9)
+    patch.setattr(start_module, "_AHEAD_ON_THREAD_S", 1e9)
     return {name: create(project, text, name) for name, text in SHAPES.items()}
 
 

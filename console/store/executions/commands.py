@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import engine
 from console import arns, clock
@@ -83,9 +83,32 @@ def apply_commands(
             case engine.RedriveMapRun(task=task):
                 redrive.reopen_map_run(execution_id, task)
             case engine.Finish():
-                _finish(execution_id, command, belongs or _belongs_of(execution_id), now_ms, row)
-                if arns.is_express(arn):  # somebody may wait for it
-                    signals.publish((Topic.ANSWERED, execution_id))
+                _finish(execution_id, command, now_ms)
+                belongs = belongs or _belongs_of(execution_id)
+                publish_end(execution_id, arn, command, belongs, row)
+
+
+def end_of_new(commands: Sequence[engine.Command]) -> engine.Finish | None:
+    """Return how a new execution has ended, if it asked for nothing else before; else None.
+
+    Its row can be written as it ends, then: no task, timer or message is left of it.
+    """
+    match commands:
+        case [engine.Finish() as finish]:
+            return finish
+        case _:
+            return None
+
+
+def end_columns(finish: engine.Finish) -> dict[str, Any]:
+    """Return the columns of an execution that say how it has ended."""
+    return {
+        "status": finish.status,
+        "output": finish.output,
+        "error": None if finish.error is None else storable(finish.error),
+        "cause": None if finish.cause is None else storable(finish.cause),
+        "stop_ms": finish.stop_ms,
+    }
 
 
 def _belongs_of(execution_id: int) -> Belongs:
@@ -94,33 +117,37 @@ def _belongs_of(execution_id: int) -> Belongs:
         return Belongs(*cursor.fetchone())
 
 
-def _finish(
-    execution_id: int,
-    finish: engine.Finish,
-    belongs: Belongs,
-    now_ms: int,
-    row: Execution | None,
-) -> None:
+def _finish(execution_id: int, finish: engine.Finish, now_ms: int) -> None:
     """Write the end once, and remove the timers and messages that are left."""
-    texts = [None if text is None else storable(text) for text in (finish.error, finish.cause)]
-    ending = (finish.status, finish.output, *texts, finish.stop_ms, execution_id)
-    if rows.change(_FINISH, [ending]) != 1:
+    if rows.change(_FINISH, [(*end_columns(finish).values(), execution_id)]) != 1:
         raise Fenced
     # The tasks come first: a thread that closes one now holds its row until its message is
     # posted, and the messages are deleted below.
     schedule.close_tasks(execution_id, now_ms)
     for statement in _LEFT:
         rows.change(statement, [(execution_id,)])
+
+
+def publish_end(
+    execution_id: int,
+    arn: str,
+    finish: engine.Finish,
+    belongs: Belongs,
+    row: Execution | None = None,
+) -> None:
+    """Tell all who wait for the end of an execution (inside the transaction that writes it)."""
     if row is not None:
-        row.status, row.output, row.stop_ms = finish.status, finish.output, finish.stop_ms
-        row.error, row.cause = texts
+        for name, value in end_columns(finish).items():
+            setattr(row, name, value)
     outbox.put_execution_ended(execution_id, belongs.project, row)
     signals.publish((Topic.ENDED,), execution_id)
     if belongs.map_run is not None:
         _count_child(belongs.map_run, finish.status)
     if belongs.parent is not None and belongs.parent_task is not None:
         # the parent waits for this execution: it looks now, not later
-        signals.publish_due(now_ms, DueKind.LOOK, belongs.parent, belongs.parent_task)
+        signals.publish_due(clock.now_ms(), DueKind.LOOK, belongs.parent, belongs.parent_task)
+    if arns.is_express(arn):  # somebody may wait for it
+        signals.publish((Topic.ANSWERED, execution_id))
 
 
 def _count_child(map_run_id: int, status: str) -> None:

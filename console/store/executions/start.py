@@ -93,6 +93,8 @@ class Parent:
 _AHEAD_S = 0.02
 _AHEAD_STATES = 500
 """So far a start goes on SQLite: in the event loop, which answers nobody else meanwhile."""
+_AHEAD_ON_THREAD_S = 0.04
+"""So far it goes on PostgreSQL: to hand the rest to a worker takes a commit and 10 ms more."""
 _LONG = ("JSONata", "..")
 """What a definition has that may take a second in one state: expressions, and paths as ``$..x``."""
 
@@ -322,8 +324,10 @@ def _advance_ahead(
     machine: engine.Machine, message: engine.Start, activities: Mapping[str, Limits]
 ) -> engine.Step | None:
     """Begin and go on for a moment; None if that raises: the worker then meets the error again."""
-    until = time.monotonic() + _AHEAD_S
-    states = min(_AHEAD_STATES, engine.BUDGET) if is_embedded() else engine.BUDGET
+    states, seconds = step.most_states(), _AHEAD_ON_THREAD_S
+    if is_embedded():
+        states, seconds = min(_AHEAD_STATES, states), _AHEAD_S
+    until = time.monotonic() + seconds
     try:
         return engine.advance(
             machine,
@@ -340,10 +344,16 @@ def _advance_ahead(
 def insert_execution(
     execution: Execution, machine_name: str, prepared: PreparedStart | None = None
 ) -> None:
-    """Save a new execution with its first events, its snapshot and its first work item."""
+    """Save a new execution with its first events, its snapshot and its first work item.
+
+    One that ends in its first step is written once, as it ends: PostgreSQL would write a second
+    version of its row, with an entry in each index.
+    """
     prepared = prepared or prepare_start(execution, machine_name)
-    rows.insert(execution)
     run = prepared.run
+    issued = [command for engine_step in prepared.steps for command in engine_step.commands]
+    finish = commands.end_of_new(issued)
+    rows.insert(execution, **(commands.end_columns(finish) if finish else {}))
     fields = {
         "execution_id": execution.pk,
         "snapshot": run.dumps(),
@@ -358,12 +368,17 @@ def insert_execution(
     values = step_rows.StoredValues(execution.pk)
     for engine_step in prepared.steps:
         values.apply(engine_step)
+    values.dropped.clear()  # nothing of it is stored yet
     step_rows.save_values(values)
-    issued = [command for engine_step in prepared.steps for command in engine_step.commands]
     belongs = Belongs(
         execution.map_run_id, execution.project_id, execution.parent, execution.parent_task
     )
-    commands.apply_commands(execution.pk, execution.arn, issued, belongs, limits=prepared.limits)
+    if finish is not None:
+        commands.publish_end(execution.pk, execution.arn, finish, belongs)
+    else:
+        commands.apply_commands(
+            execution.pk, execution.arn, issued, belongs, limits=prepared.limits
+        )
     if run.ready:
         signals.publish_created(execution.pk)
 

@@ -25,7 +25,7 @@ from console.fast_path.rows import Mergeable, Statement
 from console.integrations import parameters
 from console.statuses import ExecutionStatus, MachineStatus, Topic
 from console.store.db import epoch, signals
-from console.store.db.writer import hand_in, is_outage
+from console.store.db.writer import hand_in, is_embedded, is_outage
 from console.store.events import outbox
 from console.store.executions.commands import Fenced, apply_commands
 from console.store.executions.read_steps import LOAD, MESSAGES, StepRows, read_step_rows
@@ -50,6 +50,7 @@ def _unwatched(_execution_id: int) -> AbstractContextManager[None]:
 
 _watch: Callable[[int], AbstractContextManager[None]] = _unwatched
 _STEP_S = 0.1  # and at most so long, but for the state it is in: others wait for the thread
+_FRESH_S = 0.5  # so long a run goes on in memory before its messages are looked at again
 _IDLE = (
     "SELECT 1 FROM console_runrow r WHERE r.execution_id = %s AND (r.ready"
     " OR EXISTS (SELECT 1 FROM console_inboxmessage i WHERE i.execution_id = %s)"
@@ -104,6 +105,7 @@ class Loaded:
     closes: list[int] = field(default_factory=list)
     machine_arn: str = ""
     row: Execution | None = None
+    read_at: float = field(default_factory=time.monotonic)
     limits: dict[str, Limits] | None = None
 
     def leave(self, count: int) -> None:
@@ -129,8 +131,9 @@ def begin_step(execution_id: int, found: StepRows | None = None) -> Callable[[],
     """Compute a step and hand it in for its commit.
 
     ``found``: the rows of the execution, if they are read. Return a function that waits for the
-    commit and returns what ``step_execution`` returns; None if there is nothing to do. A caller
-    with more to compute need not wait meanwhile.
+    commit and returns what ``step_execution`` returns (``CommittingStep``, unless there is nothing
+    to commit); None if there is nothing to do. A caller with more to compute need not wait
+    meanwhile.
     """
     loaded = load_step(execution_id, found)
     if loaded is None:
@@ -139,24 +142,64 @@ def begin_step(execution_id: int, found: StepRows | None = None) -> Callable[[],
     with bound_contextvars(execution=loaded.arn):
         with _unless_overtaken(execution_id, loaded.version), _watch(execution_id):
             steps = advance_run(loaded)
-        _ask_ahead(loaded)
         try:
-            committed = hand_in(Mergeable(lambda: commit_step(loaded, steps)))
+            return CommittingStep(loaded, steps, full=full)
         except transition_rate.NoTokens:
             return lambda: True
 
-    def end() -> bool:
+
+class CommittingStep:
+    """A step that is handed in for its commit; call it to wait for that."""
+
+    def __init__(self, loaded: Loaded, steps: Sequence[engine.Step], *, full: bool = False) -> None:
+        """Hand it in. ``full``: there may be more messages than were loaded."""
+        self.is_committed = False
+        self._loaded = loaded
+        self._more = full or len(steps) < len(loaded.messages)
+        _ask_ahead(loaded)
+        self._committed = hand_in(Mergeable(lambda: commit_step(loaded, steps)))
+
+    def __call__(self) -> bool:
+        """Wait for the commit and return whether the execution can go on at once."""
+        loaded = self._loaded
         try:
-            committed()
+            self._committed()
         except transition_rate.NoTokens:
             return True
-        kept_runs.put(execution_id, loaded.version + 1, loaded.run)
-        more = full or len(steps) < len(loaded.messages)
+        self.is_committed = True
+        kept_runs.put(loaded.execution_id, loaded.version + 1, loaded.run)
         if loaded.budget is not None and (loaded.budget.held or loaded.budget.pending):
-            return more and not loaded.budget.allowed  # a Stop is still to come
-        return bool(loaded.run.ready) or more
+            return self._more and not loaded.budget.allowed  # a Stop is still to come
+        return bool(loaded.run.ready) or self._more
 
-    return end
+    def compute_next(self) -> Callable[[], CommittingStep] | None:
+        """Compute the next step while this one is being committed.
+
+        None if the rows have to be read for it: there are messages, or they were read long ago.
+        Call what is returned once this step is committed, and only then:
+
+        1. A computes version 8 from 7, and 9 from that.  2. B commits another version 8.
+        3. A's version 8 is fenced. Its version 9 would not be, because there is a version 8.
+        """
+        before = self._loaded
+        goes_on = before.run.ready and not self._more and before.budget is None
+        if not goes_on or before.deleting or time.monotonic() - before.read_at > _FRESH_S:
+            return None
+        values = StoredValues(before.execution_id, before.values.fresh)
+        loaded = replace_fields(
+            before,
+            version=before.version + 1,
+            run=before.run.reading(values),
+            values=values,
+            messages=[engine.Continue()],
+            inbox=[],
+            timers=[],
+            tokens=[],
+            came_ms={},
+        )
+        with bound_contextvars(execution=loaded.arn), _watch(loaded.execution_id):
+            steps = advance_run(loaded)
+        return lambda: CommittingStep(loaded, steps)
 
 
 def _ask_ahead(loaded: Loaded) -> None:
@@ -337,11 +380,21 @@ def load_running(execution_id: int) -> tuple[engine.Machine, engine.Run] | None:
     return compiled_machines.get(row[6]), engine.Run.loads(row[1], StoredValues(execution_id))
 
 
+def most_states() -> int:
+    """Return how many states the steps of one commit may enter.
+
+    PostgreSQL takes the rows of twice as many, by COPY, in the time that SQLite takes for one.
+    """
+    return engine.BUDGET if is_embedded() else 2 * engine.BUDGET
+
+
 def advance_run(loaded: Loaded) -> list[engine.Step]:
     """Take the messages as far as one commit should go; what is not taken stays for the next."""
     until = time.monotonic() + _STEP_S
     steps: list[engine.Step] = []
-    left = engine.BUDGET if loaded.budget is None else min(engine.BUDGET, loaded.budget.allowed)
+    left = most_states()
+    if loaded.budget is not None:
+        left = min(left, loaded.budget.allowed)
 
     def enough() -> bool:
         return time.monotonic() > until

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from django.db.models import F
 
-from console.fast_path import rows
 from console.models import TaskRow
 from console.statuses import TaskKind, TaskStatus
 
@@ -21,10 +20,12 @@ def scheduled_maps() -> list[tuple[int, int]]:
 
 def count_failures(execution_id: int, task: int) -> int | None:
     """Return how often in a row the Map could not go on; None if its task has ended."""
-    row = rows.fetch_one(TaskRow, "execution_id = %s AND task = %s", [execution_id, task])
-    if row is None or row.status == TaskStatus.CLOSED:
+    # Not the whole row: it has the inputs of all children, and this is asked for each hundred.
+    tasks = TaskRow.objects.filter(execution_id=execution_id, task=task)
+    found = tasks.values_list("status", "dispatches").first()
+    if found is None or found[0] == TaskStatus.CLOSED:
         return None
-    return row.dispatches - (row.status == TaskStatus.STARTED)
+    return found[1] - (found[0] == TaskStatus.STARTED)
 
 
 def count_failure(execution_id: int, task: int) -> int | None:

@@ -72,15 +72,20 @@ def _details_text(details: Mapping[str, Any]) -> str:
 class StoredValues:
     """The values of one execution, with what the steps of the current commit add and drop."""
 
-    def __init__(self, execution_id: int) -> None:
-        """Read lazily from the rows of this execution."""
+    def __init__(self, execution_id: int, uncommitted: Mapping[str, str] | None = None) -> None:
+        """Read lazily from the rows of this execution.
+
+        ``uncommitted``: what another commit adds that may still be under way.
+        """
         self.execution_id = execution_id
+        self._uncommitted = uncommitted or {}
         self.fresh: dict[str, str] = {}
         self.dropped: list[str] = []
 
     def many(self, keys: Sequence[str]) -> list[str]:
         """Return the texts under these keys, in that order."""
-        texts = {key: self.fresh[key] for key in keys if key in self.fresh}
+        texts = {key: self._uncommitted[key] for key in keys if key in self._uncommitted}
+        texts |= {key: self.fresh[key] for key in keys if key in self.fresh}
         missing = [key for key in keys if key not in texts]
         for start in range(0, len(missing), _CHUNK):
             texts.update(self._read(missing[start : start + _CHUNK]))

@@ -375,6 +375,40 @@ def test_an_outcome_by_its_token_is_written_with_others(project: Project) -> Non
     assert_nothing_wrong()
 
 
+def test_many_rows_are_copied(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between what stands before and behind them, and with the same values."""
+    copied: list[int] = []
+    copy = merged._copy
+
+    def noted(statement: rows.Statement, given: Any) -> None:
+        copied.append(len(given))
+        copy(statement, given)
+
+    monkeypatch.setattr(merged, "_WORTH_A_COPY", 5)
+    monkeypatch.setattr(merged, "_copy", noted)
+    states = {name: {"Type": "Pass", "Next": after} for name, after in itertools.pairwise("ABCD")}
+    machine = create(project, {"StartAt": "A", "States": {**states, "D": PASS["States"]["P"]}})
+    executions = [start(machine, json.loads(AWKWARD)) for _ in range(2)]
+    assert merged.commit([recorded_step(execution) for execution in executions]) == {}
+    assert copied == [2 * 9]
+    for execution in executions:
+        execution.refresh_from_db()
+        assert json.loads(str(execution.output)) == json.loads(AWKWARD)
+        last = HistoryEvent.objects.filter(execution=execution).order_by("-event_id")[0]
+        assert json.loads(last.details)["output"] == execution.output
+    assert_nothing_wrong()
+
+
+def test_an_execution_that_ends_at_once_is_written_once(project: Project) -> None:
+    """As PostgreSQL writes a new version of a row and of its entries in indexes for an update."""
+    change = recorded_start(project, create(project, PASS), "quick")
+    assert not [each.text for each in change.rows if each.text.startswith(("UPDATE", "DELETE"))]
+    assert merged.commit([change]) == {}
+    row = Execution.objects.get(name="quick")
+    assert (row.status, row.output, row.stop_ms is not None) == ("SUCCEEDED", "{}", True)
+    assert_nothing_wrong()
+
+
 def recorded_claim(activity: str, worker: str) -> rows.Recorded:
     """Return what a poller's claim would write."""
     taking = claim.pending_activity_task(activity, worker)
