@@ -93,8 +93,8 @@ PUBLIC = {
         *("refusals", "signals", "writer"),
     ),
     "state": (
-        *("health", "history", "history_columns", "inbox", "open_work", "readiness", "step_rows"),
-        *("transition_rate", "wait_scale"),
+        *("health", "history", "history_columns", "history_pages", "inbox", "open_work"),
+        *("readiness", "step_rows", "transition_rate", "wait_scale"),
     ),
     "machines": (
         *("activity_limits", "drafts", "log_groups", "machine_options", "machines"),
@@ -104,7 +104,15 @@ PUBLIC = {
         *("activities", "claim", "complete", "expiry", "handover", "jobs", "lost_calls"),
         *("manual", "schedule", "timeouts", "workers"),
     ),
-    "events": ("alarms", "deliveries", "outbox", "rules", "scheduler", "start_links"),
+    "events": (
+        "alarms",
+        "deliveries",
+        "manual_events",
+        "outbox",
+        "rules",
+        "scheduler",
+        "start_links",
+    ),
     "executions": (
         *(
             "bulk",
@@ -117,6 +125,7 @@ PUBLIC = {
         ),
         "max_duration",
         *("read_steps", "redrive", "replay", "retention", "start", "step", "stop"),
+        "waiting_starts",
     ),
     "map_runs": ("map_counts", "map_items", "map_runs", "map_tasks"),
     "people": (

@@ -32,7 +32,7 @@ from django.db import (
 )
 
 from console.fast_path import rows
-from console.fast_path.overload import WaitedTooLong, is_too_late
+from console.fast_path.overload import MANY_WAITING, WaitedTooLong, is_too_late
 from console.store.db import merged, outages, signals
 
 J = TypeVar("J", bound=tuple[Any, Future[Any]])
@@ -371,6 +371,8 @@ class _Grouping(Generic[J]):
     def _in_time(self, group: list[_Waiting[J]]) -> list[J]:
         """Return what is still to be committed; refuse the rest."""
         waiting = len(group) + self._jobs.qsize()
+        if waiting < MANY_WAITING:
+            return [job for job, _ in group]
         jobs = []
         for job, since in group:
             if is_too_late(since, waiting):

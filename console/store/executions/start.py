@@ -389,7 +389,7 @@ def _remember_start(
     """Remember after the commit what this process knows of a start. ``called``: by a caller."""
     if ahead:
         signals.after_commit(lambda: cache_run(execution, prepared))
-    if called and prepared.needs_worker:
+    if called and prepared.needs_worker and WAITING_STARTS.is_known:
         signals.after_commit(lambda: WAITING_STARTS.add(execution.pk))
 
 

@@ -310,9 +310,12 @@ def load_step(execution_id: int, found: StepRows | None = None) -> Loaded | None
         if budget.pending and not (inbox_rows or due):
             return None
         ready = False
-    messages: list[engine.Message] = [engine.Continue()] if ready else []
-    messages += [engine.TimerFired(name) for name in due]
+    messages: list[engine.Message] = [engine.TimerFired(name) for name in due]
     messages += inbox.load_messages([(kind, body) for _, kind, body, _ in inbox_rows])
+    if ready and not messages:
+        # Any other message lets the run go on, too. With this one before it, a Stop of a tight loop
+        # found the budget spent in each step.
+        messages = [engine.Continue()]
     values = StoredValues(execution_id)
     with _unless_overtaken(execution_id, version):
         run = kept_runs.get(execution_id, version, values) or _loads(execution_id, snapshot, values)

@@ -33,18 +33,20 @@ class WaitingStarts:
         self._since: OrderedDict[int, float] = OrderedDict()
         self._is_held_up: Callable[[], bool] | None = None
         self._lock = threading.Lock()
+        self.is_known = False
+        """Whether a worker of this process begins with what is added."""
 
     def work(self, is_held_up: Callable[[], bool] | None) -> None:
         """Begin to work in this process, or end (None). ``is_held_up``: are functions slow?"""
         with self._lock:
             self._is_held_up = is_held_up
+            self.is_known = is_held_up is not None
             self._since.clear()
 
     def add(self, execution_id: int) -> None:
-        """Note that a start was committed which a worker has to go on with."""
-        if self._is_held_up is not None:
-            with self._lock:
-                self._since[execution_id] = time.monotonic()
+        """Note that a start was committed which a worker of this process has to go on with."""
+        with self._lock:
+            self._since[execution_id] = time.monotonic()
 
     def begin(self, execution_id: int) -> None:
         """Note that a worker begins with an execution."""

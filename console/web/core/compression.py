@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from http import HTTPStatus
 from typing import TYPE_CHECKING, cast
 
 import brotli
@@ -41,6 +42,8 @@ class BrotliMiddleware(MiddlewareMixin):
         """Return the answer, compressed if the browser takes that."""
         if response.has_header("Content-Encoding") or getattr(response, "is_async", False):
             return response
+        if request.method != "GET" or response.status_code != HTTPStatus.OK:
+            return response  # no body, a part of a file, or a short answer to a form
         if not _takes_brotli(request.headers.get("Accept-Encoding", "")):
             return response
         if isinstance(response, FileResponse) and response.headers.get("ETag"):

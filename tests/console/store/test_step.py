@@ -10,7 +10,7 @@ import engine
 from console.errors import InvalidDefinition
 from console.models import InboxMessage, Project, RunValue, TaskRow, Timer
 from console.store.db.writer import write
-from console.store.executions import step
+from console.store.executions import step, stop
 from console.store.machines import machines
 from console.store.state import inbox
 from console.store.state.caches import Runs
@@ -190,3 +190,37 @@ def test_who_is_overtaken_while_stepping_is_fenced(
     with pytest.raises(step.Fenced):
         step.step_execution(execution.pk)
     assert drain(execution).status == "SUCCEEDED"
+
+
+LOOP = {
+    "StartAt": "Ask",
+    "States": {
+        "Ask": {
+            "Type": "Choice",
+            "Choices": [{"Variable": "$.done", "IsPresent": True, "Next": "Done"}],
+            "Default": "Again",
+        },
+        "Again": {"Type": "Pass", "Next": "Ask"},
+        "Done": {"Type": "Succeed"},
+    },
+}
+
+
+def test_a_stop_of_a_tight_loop_is_taken_by_the_next_step(project: Project) -> None:
+    """The loop spent each step's budget before the Stop, and failed by its full history."""
+    execution = start(create(project, LOOP))
+    assert step.step_execution(execution.pk)
+    stop.stop_execution(execution)
+    step.step_execution(execution.pk)
+    execution.refresh_from_db()
+    assert execution.status == "ABORTED"
+
+
+def test_the_timeout_of_a_tight_loop_is_taken_by_the_next_step(project: Project) -> None:
+    """As a Stop."""
+    execution = start(create(project, {**LOOP, "TimeoutSeconds": 60}))
+    assert step.step_execution(execution.pk)
+    Timer.objects.filter(execution=execution).update(due_ms=1)
+    step.step_execution(execution.pk)
+    execution.refresh_from_db()
+    assert execution.status == "TIMED_OUT"

@@ -77,6 +77,17 @@ def test_the_length_of_brotli_gives_no_secret_away(client: Client) -> None:
     assert "X-Padding" not in style
 
 
+def test_only_whole_files_are_kept_packed(client: Client) -> None:
+    """Anybody may ask for no body or for a part; the others got that as the file, too."""
+    address = "/static/stepyard/charts.css"
+    client.head(address, headers=BROTLI).close()
+    part = client.get(address, headers=BROTLI | {"Range": "bytes=0-9"})
+    assert part.status_code == 206
+    assert len(part.getvalue()) > 0
+    whole = client.get(address, headers=BROTLI)
+    assert brotli.decompress(whole.getvalue()) == client.get(address).getvalue()
+
+
 def test_files_carry_no_policy_of_pages(client: Client) -> None:
     """The policy is 250 bytes, and a page of the console has eighteen files."""
     style = client.get("/static/stepyard/console.css")

@@ -7,6 +7,7 @@ then a new process - empty caches, no hints - takes over from the rows alone.
 from __future__ import annotations
 
 import json
+import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -95,11 +96,17 @@ def live(machine: StateMachine, data: Any) -> Execution:
 
 
 def die_at(monkeypatch: pytest.MonkeyPatch, commit: int, moment: str) -> list[int]:
-    """Let the process die before or after its nth commit; return the list that counts them."""
+    """Let the process die before or after its nth commit; return the list that counts them.
+
+    Logs of functions, which another thread commits, are not of the execution's life.
+    """
     count = [0]
+    living = threading.current_thread()
 
     def deadly(write: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def dying(fn: Any) -> Any:
+            if threading.current_thread() is not living:
+                return write(fn)
             count[0] += 1
             if count[0] != commit:
                 return write(fn)
