@@ -50,7 +50,7 @@ def test_the_length_of_a_page_gives_no_secret_away(client: Client) -> None:
 def test_browsers_that_take_brotli_get_it(project: Project, client: Client) -> None:
     """It is shorter than gzip, for pages and for files; the text is the same."""
     create(project, PASS, "Small")
-    for address in ("/machines/", "/static/stepyard/console.css"):
+    for address in ("/machines/", "/static/django_ace/ace/mode-json.js"):
         plain, packed = client.get(address), client.get(address, headers=BROTLI)
         assert packed["Content-Encoding"] == "br"
         assert "Accept-Encoding" in packed["Vary"]
@@ -58,7 +58,7 @@ def test_browsers_that_take_brotli_get_it(project: Project, client: Client) -> N
         assert len(body) < len(client.get(address, headers=GZIP).getvalue())
         assert len(brotli.decompress(body)) == len(plain.getvalue())
         kept = packed.get("Last-Modified", "")
-    fresh = client.get("/static/stepyard/console.css", headers=BROTLI | {"If-Modified-Since": kept})
+    fresh = client.get(address, headers=BROTLI | {"If-Modified-Since": kept})
     assert (fresh.status_code, fresh.getvalue()) == (304, b"")
 
 
@@ -84,8 +84,20 @@ def test_only_whole_files_are_kept_packed(client: Client) -> None:
     part = client.get(address, headers=BROTLI | {"Range": "bytes=0-9"})
     assert part.status_code == 206
     assert len(part.getvalue()) > 0
-    whole = client.get(address, headers=BROTLI)
-    assert brotli.decompress(whole.getvalue()) == client.get(address).getvalue()
+    whole = brotli.decompress(client.get(address, headers=BROTLI).getvalue())
+    assert whole.count(b"{") == client.get(address).getvalue().count(b"{") > 10
+
+
+@pytest.mark.parametrize("name", ["console.css", "live.js", "graph-editor.js"])
+def test_scripts_and_style_sheets_lose_their_comments(client: Client, name: str) -> None:
+    """What is said in them stays: each text in backquotes, each custom property."""
+    address = f"/static/stepyard/{name}"
+    plain = client.get(address).getvalue().decode()
+    short = brotli.decompress(client.get(address, headers=BROTLI).getvalue()).decode()
+    assert len(short) < len(plain) * 0.95
+    assert "/*" not in short
+    for text_or_name in re.findall(r"`[^`\n]*`|--[a-z0-9-]+(?=:)", plain):
+        assert text_or_name in short
 
 
 def test_files_carry_no_policy_of_pages(client: Client) -> None:
@@ -94,6 +106,10 @@ def test_files_carry_no_policy_of_pages(client: Client) -> None:
     assert style.getvalue()
     assert "Content-Security-Policy" not in style
     assert style["X-Content-Type-Options"] == "nosniff"
+    packed = client.get("/static/stepyard/console.css", headers=BROTLI)
+    assert packed.getvalue()
+    assert "Cross-Origin-Opener-Policy" not in packed
+    assert "Cross-Origin-Opener-Policy" in client.get("/machines/")
     assert "Content-Security-Policy" in client.get("/machines/")
 
 
