@@ -148,3 +148,15 @@ def _all_metrics() -> list[Metric]:
 
 
 METRICS = {metric.name: metric for metric in _all_metrics()}
+
+
+STATE_METRICS = {
+    name: Metric(name, unit, "StateMachineArn", "tasks", meaning)
+    for name, unit, meaning in (
+        ("TaskAttemptTime", "Milliseconds", "attempts of a Task: from being scheduled to the end"),
+        ("TaskAttemptsSucceeded", "Count", "attempts of a Task that succeeded"),
+        ("TaskAttemptsFailed", "Count", "attempts of a Task that failed"),
+        ("TaskAttemptsTimedOut", "Count", "attempts of a Task that timed out"),
+    )
+}
+"""What AWS has no metrics of: for Prometheus alone, with the label ``state``."""

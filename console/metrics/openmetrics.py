@@ -18,7 +18,7 @@ from prometheus_client.registry import Collector
 
 from console import clock
 from console.metrics import rollups, tally
-from console.metrics.names import METRICS, Metric
+from console.metrics.names import METRICS, STATE_METRICS, Metric
 from console.metrics.samples import Series
 from console.metrics.tally import Tally
 from console.models import MetricTotal, Project
@@ -36,12 +36,12 @@ _UNITS = {"Milliseconds": "seconds", "Bytes": "bytes"}
 
 
 class MetricsCollector(Collector):
-    """Reads all metrics from the database, in the order of ``METRICS``, gauges last."""
+    """Reads all metrics from the database: in the order of ``METRICS``, of states, gauges last."""
 
     def collect(self) -> Iterator[Family]:
         """Yield the family of each metric, those without samples, too."""
         totals = sorted(_totals().items())
-        for metric in METRICS.values():
+        for metric in (*METRICS.values(), *STATE_METRICS.values()):
             if metric.group != "gauges":
                 yield _summed_family(metric, totals)
         yield from _gauge_families()

@@ -122,7 +122,7 @@ def _add_sums(query: MetricQuery, buckets: dict[str, Buckets]) -> None:
 
 
 def known_series(project: int, region: str, since: int, until: int) -> list[Series]:
-    """Return the series that have values in a span, in their order."""
+    """Return the series of AWS's metrics that have values in a span, in their order."""
     rows = MetricMinute.objects.filter(
         project=project, region=region, minute_ms__range=(since, until - 1)
     )
@@ -132,7 +132,9 @@ def known_series(project: int, region: str, since: int, until: int) -> list[Seri
     live = rollups.sum_samples(project, rollups.ALL, start, until)
     all_series |= {series for series, _ in live if series.region == region}
     all_series |= {series for series, _ in rollups.read_gauges(Project.objects.get(pk=project))}
-    return sorted(series for series in all_series if series.region == region)
+    return sorted(
+        series for series in all_series if series.region == region and series.metric in METRICS
+    )
 
 
 def floor_to_period(at_ms: int, step: int = MINUTE) -> int:

@@ -136,7 +136,7 @@ _OUTCOMES = {name: engine.EVENT_TYPES[name].stage for name in event_types.WORK_O
 _LINKS = event_types.WORK_PROGRESS
 _TASK = (
     *("execution_id", "task", "kind", "resource", "scheduled_ms", "started_ms", "closed_ms"),
-    *("clock", "execution__state_machine_arn"),
+    *("clock", "state", "execution__state_machine_arn"),
 )
 
 
@@ -167,12 +167,22 @@ def _closed(project: int, batch: dict[int, list[dict[str, Any]]]) -> Iterator[Me
             if outcome is None:
                 continue
             at_ms = row["closed_ms"]
+            yield from _attempt(project, row, outcome)
             yield _make_sample(project, row, _named(outcome, row), at_ms, 1)
             yield _make_sample(project, row, "Time", at_ms, at_ms - row["scheduled_ms"], times=True)
             if row["started_ms"] is not None:
                 yield _make_sample(
                     project, row, "RunTime", at_ms, at_ms - row["started_ms"], times=True
                 )
+
+
+def _attempt(project: int, row: dict[str, Any], outcome: str) -> Iterator[MetricSample]:
+    """Return what the attempt of a Task says of its state, in ``STATE_METRICS``."""
+    machine, at_ms = row["execution__state_machine_arn"], row["closed_ms"]
+    values = {f"TaskAttempts{outcome}": 1, "TaskAttemptTime": at_ms - row["scheduled_ms"]}
+    for metric, value in values.items():
+        series = Series(project, _region(machine), metric, machine, f"State={row['state']}")
+        yield MetricSample(series, at_ms, value)
 
 
 def _named(outcome: str, row: dict[str, Any]) -> str:

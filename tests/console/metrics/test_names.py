@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from console.metrics.names import METRICS, SEVEN
+from console.metrics.names import METRICS, SEVEN, STATE_METRICS
 
 DOCS = Path(__file__).parents[3] / "docs" / "reference" / "metrics.md"
 _ROW = re.compile(r"^\| `(\w+)` \| (\w+) \| (\S+) \| (.+) \|$", re.MULTILINE)
@@ -16,7 +16,7 @@ def test_every_metric_is_documented() -> None:
     rows = {row[0]: row[1:] for row in _ROW.findall(DOCS.read_text("utf-8"))}
     wanted = {
         one.name: (one.unit, f"`{one.dimension}`" if one.dimension else "none", one.meaning)
-        for one in METRICS.values()
+        for one in (*METRICS.values(), *STATE_METRICS.values())
     }
     assert rows == wanted
 

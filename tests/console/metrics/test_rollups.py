@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console import clock
-from console.metrics import read, rollups
-from console.metrics.names import METRICS
+from console.metrics import openmetrics, read, rollups
+from console.metrics.names import METRICS, STATE_METRICS
 from console.models import Execution, MetricMinute, MetricTotal, ServerFact, TaskRow
 from console.store.executions.stop import stop_execution
 from console.store.tasks import activities, claim, complete, expiry
@@ -156,7 +156,7 @@ def test_one_machine_has_its_own_numbers(project: Project) -> None:
 def test_functions_are_counted_by_how_they_ended(
     project: Project, worker: Any, settings: Settings
 ) -> None:
-    """Calls that succeed and that fail, with retries: each call counts once."""
+    """Calls that succeed and that fail, with retries: each call counts once, also of its state."""
     del worker
     settings.STEPYARD_FUNCTIONS = {"AddressFinder": "console.samples.functions:find_address"}
     retry = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "MaxAttempts": 1}]
@@ -173,6 +173,18 @@ def test_functions_are_counted_by_how_they_ended(
     bad = sums(project, *names, resource=f"{arn}nowhere")
     assert (bad[names[0]], bad[names[1]], bad[names[3]]) == (2, 0, 0)
     assert bad[names[2]] == 2
+    attempts = {
+        (sample.labels["state"], sample.name): sample.value
+        for family in openmetrics.MetricsCollector().collect()
+        for sample in family.samples
+        if sample.name.startswith("stepyard_task_attempts_")
+    }
+    assert attempts == {
+        ("Good", "stepyard_task_attempts_succeeded_total"): 1,
+        ("Bad", "stepyard_task_attempts_failed_total"): 2,
+    }
+    listed = read.known_series(project.pk, REGION, 0, clock.now_ms() + LATE)
+    assert not {series.metric for series in listed} & set(STATE_METRICS)
 
 
 def test_activities_have_times_and_outcomes(project: Project) -> None:
