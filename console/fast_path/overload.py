@@ -14,6 +14,13 @@ long as it takes.
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from concurrent.futures import Future
+
+J = TypeVar("J", bound="tuple[Any, Future[Any]]")
 
 MANY_WAITING = 64
 LONG_WAIT_S = 0.5
@@ -30,3 +37,19 @@ def is_too_late(since: float | None, waiting: int) -> bool:
     how many wait in the same place.
     """
     return since is not None and waiting >= MANY_WAITING and time.monotonic() - since > LONG_WAIT_S
+
+
+def refuse_late(jobs: Sequence[tuple[J, float | None]], waiting: int) -> list[J]:
+    """Return the jobs, each with when its call came, that are still to be done; refuse the rest.
+
+    The last part of a job is the future that gets its outcome.
+    """
+    if waiting < MANY_WAITING:
+        return [job for job, _ in jobs]
+    in_time = []
+    for job, since in jobs:
+        if is_too_late(since, waiting):
+            job[1].set_exception(WaitedTooLong())
+        else:
+            in_time.append(job)
+    return in_time

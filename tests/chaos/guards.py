@@ -174,8 +174,8 @@ GUARDS = (
     Guard(
         "merged: where one change fails, nothing of the others stays behind",
         (_MERGED,),
-        'own.execute("ROLLBACK")\n        return missing',
-        'own.execute("COMMIT")\n        return missing',
+        'connection.connection.execute("ROLLBACK")\n        return missing',
+        'connection.connection.execute("COMMIT")\n        return missing',
         {"postgres": _TEST_MERGED},
     ),
     Guard(

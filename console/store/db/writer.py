@@ -32,7 +32,7 @@ from django.db import (
 )
 
 from console.fast_path import rows
-from console.fast_path.overload import MANY_WAITING, WaitedTooLong, is_too_late
+from console.fast_path.overload import refuse_late
 from console.store.db import merged, outages, signals
 
 J = TypeVar("J", bound=tuple[Any, Future[Any]])
@@ -365,21 +365,8 @@ class _Grouping(Generic[J]):
             with contextlib.suppress(queue.Empty):
                 while len(group) < _MAX_GROUP:
                     group.append(self._jobs.get_nowait())
-            jobs = self._in_time(group)
+            jobs = refuse_late(group, len(group) + self._jobs.qsize())
             left = self._commit(jobs) if jobs else []
-
-    def _in_time(self, group: list[_Waiting[J]]) -> list[J]:
-        """Return what is still to be committed; refuse the rest."""
-        waiting = len(group) + self._jobs.qsize()
-        if waiting < MANY_WAITING:
-            return [job for job, _ in group]
-        jobs = []
-        for job, since in group:
-            if is_too_late(since, waiting):
-                job[1].set_exception(WaitedTooLong())
-            else:
-                jobs.append(job)
-        return jobs
 
     def _wait(self) -> _Waiting[J]:
         try:
@@ -440,9 +427,14 @@ def _commit_group(group: list[_Job]) -> list[_Job]:
             for fn, future in group:
                 outcomes.append((future, *_outcome(fn)))
     except BaseException as error:  # noqa: BLE001 - BEGIN or COMMIT failed: nothing is stored
+        connection.close()
+        if isinstance(error, IntegrityError) and len(group) > 1:
+            # Constraints are checked by COMMIT. The others must not fail for the one that broke it.
+            for job in group:
+                _commit_group([job])
+            return []
         for _, future in group:
             future.set_exception(error)
-        connection.close()
         return []
     for future, result, failure in outcomes:
         if failure is None:

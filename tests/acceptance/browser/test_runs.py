@@ -201,6 +201,9 @@ def test_the_graph_is_saved_as_a_png(
     assert min(drawn["found"].get(one, 0) for one in (GREEN, RED, INK)) > 100
     assert drawn["found"][WHITE] > drawn["width"] * drawn["height"] / 3
     page.goto(f"/machines/{machine}/definition/")
+    box = page.locator("svg.flow").evaluate(
+        "one => [one.viewBox.baseVal.width, one.viewBox.baseVal.height]"
+    )
     plain = png(page, tmp_path / "machine.png")
     assert plain["name"] == f"{machine}.png"
     assert (plain["width"], plain["height"]) == (

@@ -37,6 +37,7 @@ CLASSES: dict[str, str] = {
 """Error class -> its code."""
 COMMON = {
     ErrorCode.AccessDeniedException: "the caller's role",
+    ErrorCode.ServiceUnavailable: "the server has more to do than it can",
     ErrorCode.ThrottlingException: "the project's rate",
     ErrorCode.ValidationException: "the input violates a constraint; CloudWatch: ValidationError",
 }

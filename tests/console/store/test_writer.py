@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import IntegrityError, InterfaceError, OperationalError, connection, transaction
 
 from console.models import Activity, Definition, Execution, Project, StateMachine
 from console.statuses import Topic
@@ -38,6 +38,27 @@ def test_one_failing_change_leaves_the_others(project: Project) -> None:
     assert set(Activity.objects.values_list("name", flat=True)) == {
         f"a{n}" for n in (0, 2, 4, 6, 8)
     }
+
+
+@pytest.mark.sqlite_only
+def test_a_constraint_that_only_the_commit_checks_fails_one_change(project: Project) -> None:
+    """SQLite checks foreign keys at the end; everybody who wrote beside it failed with it."""
+
+    def good() -> int:
+        return Activity.objects.create(
+            project=project, region=REGION, name="a", arn="arn", created_ms=1
+        ).pk
+
+    def bad() -> int:
+        return Activity.objects.create(
+            project_id=project.pk + 1, region=REGION, name="b", arn="brn", created_ms=1
+        ).pk
+
+    futures: list[Future[Any]] = [Future(), Future()]
+    assert writer._commit_group([(bad, futures[0]), (good, futures[1])]) == []
+    with pytest.raises(IntegrityError):
+        futures[0].result(0)
+    assert list(Activity.objects.values_list("pk", "name")) == [(futures[1].result(0), "a")]
 
 
 def test_hooks_run_after_the_commit_and_not_after_a_rollback(project: Project) -> None:
