@@ -44,8 +44,6 @@ def refuse_late(jobs: Sequence[tuple[J, float | None]], waiting: int) -> list[J]
 
     The last part of a job is the future that gets its outcome.
     """
-    if waiting < MANY_WAITING:
-        return [job for job, _ in jobs]
     in_time = []
     for job, since in jobs:
         if is_too_late(since, waiting):

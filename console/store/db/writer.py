@@ -32,7 +32,7 @@ from django.db import (
 )
 
 from console.fast_path import rows
-from console.fast_path.overload import refuse_late
+from console.fast_path.overload import MANY_WAITING, refuse_late
 from console.store.db import merged, outages, signals
 
 J = TypeVar("J", bound=tuple[Any, Future[Any]])
@@ -365,7 +365,9 @@ class _Grouping(Generic[J]):
             with contextlib.suppress(queue.Empty):
                 while len(group) < _MAX_GROUP:
                     group.append(self._jobs.get_nowait())
-            jobs = refuse_late(group, len(group) + self._jobs.qsize())
+            waiting = len(group) + self._jobs.qsize()
+            late = waiting >= MANY_WAITING
+            jobs = refuse_late(group, waiting) if late else [job for job, _ in group]
             left = self._commit(jobs) if jobs else []
 
     def _wait(self) -> _Waiting[J]:

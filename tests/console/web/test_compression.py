@@ -100,6 +100,17 @@ def test_scripts_and_style_sheets_lose_their_comments(client: Client, name: str)
         assert text_or_name in short
 
 
+def test_a_style_sheet_keeps_the_blank_before_a_colon(client: Client) -> None:
+    """With it ``:is`` is about what is inside; without, about the element itself."""
+    plain = client.get("/static/stepyard/machine.css").getvalue().decode()
+    short = client.get("/static/stepyard/machine.css", headers=BROTLI).getvalue()
+    inside = re.compile(r"[\w.\])] :[a-z-]+")
+    assert len(inside.findall(plain)) > 2
+    assert inside.findall(re.sub(r"/\*.*?\*/", "", plain)) == inside.findall(
+        brotli.decompress(short).decode()
+    )
+
+
 def test_files_carry_no_policy_of_pages(client: Client) -> None:
     """The policy is 250 bytes, and a page of the console has eighteen files."""
     style = client.get("/static/stepyard/console.css")
