@@ -311,13 +311,14 @@ def test_theme_and_clock_are_kept(page: Page) -> None:
     first = page.locator("time").first
     before = first.get_attribute("datetime")
     page.click(".menu > summary")
-    page.click("button[name=theme][value=dark]")
+    with page.expect_response("**/preferences/"):
+        page.click("button[name=theme][value=dark]")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     page.keyboard.press("Escape")
-    page.click("button[name=clock][value=local]")
+    with page.expect_response("**/preferences/"):
+        page.click("button[name=clock][value=local]")
     expect(page.locator("html")).to_have_attribute("data-clock", "local")
     assert first.get_attribute("datetime") == before
-    page.wait_for_timeout(300)
     page.goto("/executions/")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     expect(page.locator("html")).to_have_attribute("data-clock", "local")
