@@ -57,7 +57,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Return two processes more than processors, of which each is waited for half of the time."""
+    """Return two processes more than processors: each waits for servers half of its time."""
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
     return processors + 2
 
