@@ -289,6 +289,29 @@ def test_variables_of_all_lines_together_are_limited() -> None:
     assert sim.finish.error == "States.DataLimitExceeded"
 
 
+def test_a_refused_assign_is_seen_by_nobody() -> None:
+    """Not by the state that catches it in the same step; and the limit counts bytes."""
+    states: dict[str, Any] = {
+        f"V{number}": {"Type": "Pass", "Assign": {f"v{number}.$": "$"}, "Next": f"V{number + 1}"}
+        for number in range(42)
+    }
+    caught = {"ErrorEquals": ["States.DataLimitExceeded"], "Next": "C"}
+    empty = {"StartAt": "E", "States": {"E": {"Type": "Pass", "End": True}}}
+    states["V42"] = {
+        "Type": "Parallel",
+        "Branches": [empty],
+        "ResultSelector": {},
+        "Assign": {"last.$": "$[0]"},
+        "Catch": [caught],
+        "End": True,
+    }
+    seen = "{% [$exists($v41), $exists($last)] %}"
+    states["C"] = {"Type": "Pass", "QueryLanguage": "JSONata", "Output": seen, "End": True}
+    sim = Sim(machine("V0", **states), "é" * 124_500)
+    assert sim.finish is not None
+    assert sim.finish.output == "[true,false]"
+
+
 def test_outputs_too_large_to_join_fail_without_being_read() -> None:
     """The sizes are counted as the iterations end."""
     selected = {"Type": "Pass", "End": True}
