@@ -78,7 +78,7 @@ def _explain(
     cause = f"An error occurred while executing the state {place}. {error.cause}"
     explained = StatesError(error.name, cause)
     if isinstance(error, QueryEvaluationError):
-        details = {"error": error.name, "cause": cause, "state": frame.state}
+        details = {"error": error.name, "cause": explained.cause, "state": frame.state}
         if error.location:
             details["location"] = error.location
         previous = _event_before_evaluation(turn, frame, state)

@@ -355,6 +355,22 @@ def test_an_endless_cause_is_cut() -> None:
     assert (len(sim.finish.error or ""), len(sim.finish.cause or "")) == (256, 32_768)
 
 
+def test_no_error_is_longer_than_the_answers_of_the_service() -> None:
+    """256 and 32,768 characters, also of a Fail state and of a cause that quotes the input."""
+    data = {"e": "e" * 300, "c": "c" * 40_000}
+    fail = {"Type": "Fail", "ErrorPath": "$.e", "CausePath": "$.c"}
+    missing = {"Type": "Pass", "Parameters": {"x.$": "$.none"}, "End": True}
+    wrong = {"Type": "Pass", "QueryLanguage": "JSONata", "Output": "{% $parse($states.input.c) %}"}
+    for state in (fail, missing, {**wrong, "End": True}):
+        sim = Sim(machine("X", X=state), data)
+        assert sim.finish is not None
+        assert len(sim.finish.error or "") <= 256
+        assert 100 < len(sim.finish.cause or "") <= 32_768
+        for event in sim.events:
+            assert len((event.details or {}).get("cause", "")) <= 32_768
+    assert len(Sim(machine("X", X=fail), data).finish.error) == 256  # type: ignore[union-attr, arg-type]
+
+
 def test_a_start_without_budget_writes_event_one_only() -> None:
     """What StartExecution commits: ExecutionStarted and the wish to proceed."""
     parsed = engine.parse(json.dumps(machine("A", A={"Type": "Pass"}) | {"TimeoutSeconds": 9}))
