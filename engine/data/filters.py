@@ -70,11 +70,13 @@ class _Operand:
 
 @dataclass(frozen=True, slots=True)
 class _Exists:
+    """There is a value: a null counts as none, while false, 0 and "" are there [measured]."""
+
     operand: _Operand
 
     def holds(self, node: Json, root: Json, budget: Budget) -> bool:
         found = self.operand.value(node, root, budget)
-        return found is not ABSENT and not (self.operand.rest and found == [])
+        return found is not ABSENT and found is not None and not (self.operand.rest and found == [])
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ DATA = {
     "sum": 7,
     "null": None,
     "$metadata": {"a$b": 8},
+    "sessions": [{"id": 1, "x": None}, {"id": 2, "x": {}}, {"id": 3}, {"id": 4, "x": False}],
     "list": [{"s": "failed", "n": 1, "t": ["x"]}, {"s": "ok", "n": 5, "t": []}],
 }
 
@@ -76,6 +77,9 @@ def test_definite_paths_yield_the_value(path: str, value: Any) -> None:
         ("$..nothing", []),
         ("$.list[?(@.s == 'failed')].n", [1]),
         ("$.list[?(@.n > 2 && @.s == 'ok')].n", [5]),
+        ("$.sessions[?(!@.x)].id", [1, 3]),
+        ("$.sessions[?(@.x)].id", [2, 4]),
+        ("$.sessions[?(@.x == null)].id", [1]),
         ("$.list[?(@.n < 2 || @.n >= 5)].n", [1, 5]),
         ("$.list[?(@.s =~ /F.*/i)].n", [1]),
         ("$.list[?(@.s in ['ok','x'])].n", [5]),
