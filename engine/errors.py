@@ -77,9 +77,16 @@ class StatesError(EngineError):
     """
 
     def __init__(
-        self, name: str | None, cause: str | None = None, *, of_result: bool = False
+        self,
+        name: str | None,
+        cause: str | None = None,
+        *,
+        of_result: bool = False,
+        fatal: bool = False,
     ) -> None:
         """Name and cause as in history events; ``of_result``: a task's result was refused.
+
+        ``fatal``: the execution ends at once, whatever surrounds the state.
 
         Both are cut to what the service's answers can hold. An interpreter's cause may quote the
         whole input.
@@ -88,6 +95,7 @@ class StatesError(EngineError):
         self.cause = cause and cause[:_MAX_CAUSE]
         super().__init__(f"{self.name}: {self.cause}")
         self.of_result = of_result
+        self.fatal = fatal
 
 
 class InterpreterError(StatesError):
@@ -95,7 +103,7 @@ class InterpreterError(StatesError):
 
     def __init__(self, cause: str, name: str = RUNTIME) -> None:
         """Cause without the prefix; the name is ``States.Runtime`` unless said otherwise."""
-        super().__init__(name, cause)
+        super().__init__(name, cause, fatal=name == RUNTIME)
 
 
 class QueryEvaluationError(InterpreterError):
