@@ -368,7 +368,7 @@ def test_no_error_is_longer_than_the_answers_of_the_service() -> None:
         assert 100 < len(sim.finish.cause or "") <= 32_768
         for event in sim.events:
             assert len((event.details or {}).get("cause", "")) <= 32_768
-    assert len(Sim(machine("X", X=fail), data).finish.error) == 256  # type: ignore[union-attr, arg-type]
+    assert len(Sim(machine("X", X=fail), data).finish.error) == 256  # type: ignore[arg-type]
 
 
 def test_a_start_without_budget_writes_event_one_only() -> None:
