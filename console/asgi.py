@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
 
-from django.core.asgi import get_asgi_application
+import django
 
-django = get_asgi_application()
+django.setup(set_prefix=False)
 
 from console.admission import Admission  # noqa: E402 - models need Django to be set up first
 from console.awsapi.asgi import aws_application  # noqa: E402 - as above
@@ -17,11 +17,12 @@ from console.awsapi.other_services import (  # noqa: E402 - as above
     is_aws_call,
     other_services_application,
 )
+from console.fast_path.page_handler import PageHandler  # noqa: E402 - as above
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-pages = Admission(django)  # type: ignore[arg-type]  # ASGI in plain dicts
+pages = Admission(PageHandler())  # type: ignore[arg-type]  # ASGI in plain dicts
 _AWS_BODY = b"application/x-amz-json-1."
 
 

@@ -25,6 +25,10 @@ wherever somebody watches the queries, the cursor is Django's own.
 loop's own thread: another thread would take longer to wake. All other calls, and all calls on
 PostgreSQL, run on ``threads.threads()``.
 
+**One thread a page** (``page_handler``). Django's handler lets each method of the middleware take
+a way from the event loop to a thread of its own. Pages take one way: a poll without news costs a
+tenth less processor time.
+
 **One processor** (``cpu_affinity``). Of the threads of one interpreter one runs at a time. The
 writer lets the others in at each statement:
 

@@ -1,0 +1,30 @@
+"""Answer requests of pages on one thread each, from the first middleware to the view."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from asgiref.sync import sync_to_async
+from django.core.handlers.asgi import ASGIHandler
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+    from django.http.response import HttpResponseBase
+
+
+class PageHandler(ASGIHandler):
+    """Django's own handler, with middleware and views that know nothing of the event loop.
+
+    Django's handler runs all middleware that can be asynchronous in the event loop, and each of
+    its methods, which are synchronous, on a thread: a request went from the loop to a thread and
+    back a dozen times. No view here is asynchronous, so one such way is enough.
+    """
+
+    def load_middleware(self, is_async: bool = False) -> None:
+        """Load it as for a server without an event loop."""
+        del is_async
+        super().load_middleware(is_async=False)
+
+    async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
+        """Return the answer, made on the thread of this request."""
+        return await sync_to_async(self.get_response, thread_sensitive=True)(request)
