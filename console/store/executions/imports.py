@@ -132,6 +132,8 @@ def delete_import(project: Project, number: int, actor: audit.Actor = audit.NOBO
 
 
 def _json(text: str, label: str) -> dict[str, Any]:
+    if not text.strip():
+        raise ValidationException(f"{label}: it is missing. Choose its file, or paste its text.")
     try:
         value = json.loads(text)
     except ValueError as error:
