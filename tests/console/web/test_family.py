@@ -201,6 +201,6 @@ def test_a_nested_execution_names_the_task_that_started_it(
     """As the definition of the execution above it calls the state."""
     members(project, ada="editor")
     low = machine_of(project, "ada", fails("Deep"), "low")
-    top = worked(started(machine_of(project, "ada", starting(low), "top"), "ada"))
+    top = worked(started(machine_of(project, "ada", starting(low, ".sync:2"), "top"), "ada"))
     state = TaskRow.objects.get(execution=top.pk).state
     assert f"started by <bdi>{state}</bdi>" in text(client.get(page(top, "tree/")))
