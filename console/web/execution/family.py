@@ -81,8 +81,8 @@ class StatusBelow:
     @property
     def calm_text(self) -> str:
         """Return how many there are where none needs a look: ``4 succeeded``, "" if none."""
-        total = self.counts.total()
-        return f"{total:,} succeeded" if total and not self.words else ""
+        succeeded = self.counts[ExecutionStatus.SUCCEEDED]
+        return f"{succeeded:,} succeeded" if succeeded and not self.words else ""
 
 
 @dataclass(frozen=True, slots=True)

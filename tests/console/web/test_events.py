@@ -167,7 +167,12 @@ def test_all_events_of_a_page_are_unfolded_by_one_link(client: Client, chain: Ex
     assert "type=WaitStateEntered" in link[1]
     answer = client.get(page(chain, f"events/{link[1]}"))
     assert all(row.detail for row in answer.context["events"].rows)
-    assert "Fold all" in text(answer)
+    past = text(client.get(page(chain, f"?at=3&open={'.'.join('1234')}&page=1")))
+    fold = re.search(r'href="([^"]*)" data-history>Fold all', past)
+    assert fold is not None
+    assert "at=3" in fold[1]  # the time machine stays where it is
+    folded = client.get(page(chain, fold[1].partition("#")[0])).context["events"].rows
+    assert not any(row.detail for row in folded)
 
 
 def test_the_time_range_is_open_where_it_filters(client: Client, chain: Execution) -> None:
