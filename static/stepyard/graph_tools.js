@@ -13,15 +13,25 @@
 
   let folded = [];
 
-  // States that the graph does not show stand in the table; the server unfolds what holds them.
+  // States that the graph does not show stand in the table, or in the text of a definition.
   function foldedStates(wanted) {
     const rows = [...document.querySelectorAll("#step-table [data-row][data-step]")];
-    return rows.map((row) => row.dataset.step).filter((step) => step.toLowerCase().includes(wanted));
+    const names = rows.map((row) => ({ name: row.dataset.step, place: "" }));
+    for (const state of document.querySelectorAll(".definition .src")) {
+      const name = /^"((?:[^"\\]|\\.)*)"/.exec(state.textContent)?.[0] ?? '""';
+      names.push({ name: JSON.parse(name), place: state.id });
+    }
+    return names.filter(({ name }) => name.toLowerCase().includes(wanted));
   }
 
+  // The server unfolds what holds a state of an execution; the text of a definition has them all.
   function openFolded() {
+    if (folded[0].place) {
+      location.hash = folded[0].place;
+      return;
+    }
     const address = new URL(location.href);
-    address.searchParams.set("step", folded[0]);
+    address.searchParams.set("step", folded[0].name);
     for (const key of ["visit", "iteration"]) address.searchParams.delete(key);
     location.assign(address);
   }
@@ -29,7 +39,7 @@
   function find(text) {
     for (const node of matches) node.classList.remove("found");
     const wanted = text.trim().toLowerCase();
-    const nodes = wanted ? [...document.querySelectorAll("[data-node]")] : [];
+    const nodes = wanted ? [...document.querySelectorAll("svg.flow [data-step]")] : [];
     matches = nodes.filter((node) => node.dataset.step.toLowerCase().includes(wanted));
     for (const node of matches) node.classList.add("found");
     current = -1;
@@ -74,7 +84,7 @@
   document.addEventListener("click", async (event) => {
     if (!event.target.closest("[data-full-screen]")) return;
     if (document.fullscreenElement) await document.exitFullscreen();
-    else await document.getElementById("workflow").requestFullscreen();
+    else await event.target.closest(".card").requestFullscreen();
   });
   document.addEventListener("fullscreenchange", () => {
     const button = document.querySelector("[data-full-screen]");

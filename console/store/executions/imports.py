@@ -58,6 +58,9 @@ def read_printed(events: str, machine: str, description: str = "") -> Printed:
     A bare definition is accepted in place of describe-state-machine. Raises a ValidationException
     that says which of the texts is wrong, and how.
     """
+    printed_events = _json(events, "The history").get("events")
+    if not isinstance(printed_events, list) or not printed_events:
+        raise ValidationException("The history: it has no “events”.")
     machine_json = _json(machine, "The state machine")
     if "definition" not in machine_json and "StartAt" not in machine_json:
         raise ValidationException("The state machine: it has neither “definition” nor “StartAt”.")
@@ -65,9 +68,6 @@ def read_printed(events: str, machine: str, description: str = "") -> Printed:
     if not isinstance(text, str):
         raise ValidationException("The state machine: “definition” is not a text.")
     _json(text, "The definition")
-    printed_events = _json(events, "The history").get("events")
-    if not isinstance(printed_events, list) or not printed_events:
-        raise ValidationException("The history: it has no “events”.")
     description_json = _json(description, "The execution") if description.strip() else {}
     return Printed(
         _events(printed_events),
@@ -132,6 +132,8 @@ def delete_import(project: Project, number: int, actor: audit.Actor = audit.NOBO
 
 
 def _json(text: str, label: str) -> dict[str, Any]:
+    if not text.strip():
+        raise ValidationException(f"{label}: it is missing. Choose its file, or paste its text.")
     try:
         value = json.loads(text)
     except ValueError as error:

@@ -10,7 +10,7 @@ from console.store.db import audit
 from console.store.machines import machines as store
 from console.store.machines import revisions
 from console.web.editor.merge import MergeChunk, MergeSide, merge_chunks, merged_text
-from console.web.machines.definition_source import readable_text
+from console.web.graph.definition_text import readable_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from console.web.machines import definition_source
+from console.web.graph import definition_text
 
 if TYPE_CHECKING:
     from console.web.graph.shapes import Picture
@@ -29,6 +29,6 @@ def state_places(text: str, picture: Picture) -> list[StateLines]:
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
     return [
         StateLines(ids[name], name, bisect_right(starts, start), bisect_right(starts, end - 1))
-        for name, start, end in definition_source.state_places(text)
+        for name, start, end in definition_text.state_places(text)
         if name in ids
     ]

@@ -7,7 +7,6 @@ not counted: a page is not worth reading millions of events, and half a count wo
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from console.web.core.causes import cause_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from console.masking.mask import Mask
     from console.models import MapRun, Project
 
 MOST_CHILDREN, MOST_EVENTS = 1_000, 100_000
@@ -29,7 +29,10 @@ MOST_CHILDREN, MOST_EVENTS = 1_000, 100_000
 MOST_FAILED = 1_000
 """How many failed children are grouped, the first ones."""
 MOST_KINDS = 5
+MOST_LISTED = 10
+"""How many children of one kind are listed."""
 _LONGEST = 120
+_FAILED_COLUMNS = ("arn", "name", "state_machine_arn", "item_index", "error", "cause")
 _KEPT = 64
 _ENDED: dict[tuple[tuple[int, str, str], ...], dict[str, ChildCounts]] = {}
 """Map Runs that have ended, and how often -> their counts; a page asks for them at every tick."""
@@ -73,22 +76,34 @@ class ChildCounts:
 
 @dataclass(frozen=True, slots=True)
 class FailureKind:
-    """Children of a Map Run that failed alike; ``first`` is the one with the lowest index."""
+    """Children of a Map Run that failed alike; ``children``: the ``MOST_LISTED`` first by index."""
 
     error: str
     cause: str
     count: int
-    first: Execution
+    children: tuple[Execution, ...]
+
+    @property
+    def first(self) -> Execution:
+        """Return the child with the lowest index."""
+        return self.children[0]
+
+    @property
+    def unlisted(self) -> int:
+        """Return how many more there are than those listed."""
+        return self.count - len(self.children)
 
 
 @dataclass(frozen=True, slots=True)
 class ChildFailures:
     """The failed children of a Map Run, by error and cause, the most frequent first.
 
-    ``task``: the number of the Map Run in the history of its parent.
+    ``task``: the number of the Map Run in the history of its parent; ``status``: what its list of
+    children is filtered by to show them.
     """
 
     task: int
+    status: ExecutionStatus
     failed: int
     total: int
     kinds: tuple[FailureKind, ...]
@@ -148,28 +163,39 @@ def _counted(numbers: Sequence[int]) -> dict[str, ChildCounts]:
 
 def failures_of_children(project: Project, run: MapRun) -> ChildFailures | None:
     """Return how the children of a Map Run failed, None if none did."""
+    rows = failed_children(run)
+    return group_failures(run, rows, masked_execution.masks_of(project, [row.pk for row in rows]))
+
+
+def failed_children(run: MapRun) -> list[Execution]:
+    """Return the children of a Map Run that failed, the first ``MOST_FAILED`` by index."""
     bad = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
     children = Execution.objects.filter(map_run=run.pk, status__in=bad).order_by("item_index")
-    rows = list(children.only("arn", "name", "state_machine_arn", "error", "cause")[:MOST_FAILED])
+    return list(children.only(*_FAILED_COLUMNS)[:MOST_FAILED])
+
+
+def group_failures(
+    run: MapRun, rows: Sequence[Execution], masks: Mapping[int, Mask]
+) -> ChildFailures | None:
+    """Group failed children by what their reader may see of error and cause; None if none."""
     if not rows:
         return None
-    masks = masked_execution.masks_of(project, [row.pk for row in rows])
-    first: dict[tuple[str, str], Execution] = {}
-    counts: Counter[tuple[str, str]] = Counter()
+    alike: dict[tuple[str, str], list[Execution]] = {}
     for row in rows:
         error = masks[row.pk].words(row.error or "")
-        kind = (error, _short_cause(row.cause and masks[row.pk].payload(row.cause)))
-        first.setdefault(kind, row)
-        counts[kind] += 1
+        cause = _short_cause(row.cause and masks[row.pk].payload(row.cause))
+        alike.setdefault((error, cause), []).append(row)
+    kinds = sorted(alike.items(), key=lambda kind: -len(kind[1]))  # stable: the first child decides
     return ChildFailures(
-        run.task, run.failed + run.timed_out, run.total, _kinds(counts.most_common(), first)
+        run.task,
+        ExecutionStatus.FAILED if run.failed else ExecutionStatus.TIMED_OUT,
+        run.failed + run.timed_out,
+        run.total,
+        tuple(
+            FailureKind(error, cause, len(failed), tuple(failed[:MOST_LISTED]))
+            for (error, cause), failed in kinds[:MOST_KINDS]
+        ),
     )
-
-
-def _kinds(
-    counts: Sequence[tuple[tuple[str, str], int]], first: Mapping[tuple[str, str], Execution]
-) -> tuple[FailureKind, ...]:
-    return tuple(FailureKind(*kind, count, first[kind]) for kind, count in counts[:MOST_KINDS])
 
 
 def _short_cause(text: str | None) -> str:

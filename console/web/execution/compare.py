@@ -20,6 +20,8 @@ MOST = 200
 """How many differences of a payload are shown."""
 _LONGEST = 300
 _DEEPEST = 60
+_LAG_MS = 100
+"""Durations that differ by less are the same to a reader."""
 
 
 # -- what one execution did ------------------------------------------------------------------------
@@ -137,13 +139,32 @@ class ComparedRow:
             self.b.attempts,
         )
 
+    @property
+    def lag_ms(self) -> int:
+        """Return how much longer it took in B, 0 where that is too little to tell."""
+        if self.a.spent is None or self.b.spent is None:
+            return 0
+        lag = self.b.spent - self.a.spent
+        return lag if abs(lag) >= max(_LAG_MS, min(self.a.spent, self.b.spent) // 10) else 0
+
+    @property
+    def lag_text(self) -> str:
+        """Return that in words: ``+1.2 s``, "" where there is nothing to tell."""
+        sign = "+" if self.lag_ms > 0 else "−"  # noqa: RUF001 - a minus sign
+        return f"{sign}{formatting.duration_text(abs(self.lag_ms))}" if self.lag_ms else ""
+
 
 MOST_ROWS = 1000
 """How many states are shown side by side."""
 
 
-def shown_rows(every_row: list[ComparedRow]) -> list[ComparedRow]:
-    """Return the rows to show: all, or of too many the first ones, those that differ before."""
+def shown_rows(every_row: list[ComparedRow], *, differing: bool = False) -> list[ComparedRow]:
+    """Return the rows to show: all, or of too many the first ones, those that differ before.
+
+    ``differing``: leave those out that do not differ.
+    """
+    if differing:
+        every_row = [row for row in every_row if row.differs]
     if len(every_row) <= MOST_ROWS:
         return every_row
     return sorted(every_row, key=lambda row: not row.differs)[:MOST_ROWS]
@@ -179,12 +200,16 @@ class ValueDifference:
 
 @dataclass(frozen=True, slots=True)
 class FieldDiff:
-    """The differences of one field: the first ``MOST`` of them."""
+    """The differences of one field: the first ``MOST`` of them.
+
+    ``sides``: which of the two have it: ``AB``, ``A`` or ``B``.
+    """
 
     title: str
     differences: tuple[ValueDifference, ...]
     more: bool
     both: bool  # there is something to compare
+    sides: str = ""
 
 
 def diff_field(title: str, a: str | None, b: str | None) -> FieldDiff:
@@ -194,9 +219,8 @@ def diff_field(title: str, a: str | None, b: str | None) -> FieldDiff:
         differences.append(difference)
         if len(differences) > MOST:
             break
-    return FieldDiff(
-        title, tuple(differences[:MOST]), len(differences) > MOST, not (a is None and b is None)
-    )
+    sides = "".join(side for side, text in (("A", a), ("B", b)) if text is not None)
+    return FieldDiff(title, tuple(differences[:MOST]), len(differences) > MOST, bool(sides), sides)
 
 
 class _Missing:

@@ -21,13 +21,16 @@ if TYPE_CHECKING:
 
 LAST_SUCCESS = "last-success"
 """In the address, in place of an ARN: the newest execution of the same machine that succeeded."""
+MOST_CHOICES = 25
+"""How many executions the form offers to choose from."""
+_UNREAD = ("input", "output", "cause", "error", "trace_header")
 
 
 @require_safe
 def compare_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/compare/?a=<arn>&b=<arn>``; marked rows and "last success" lead there."""
     scope = scope_of(request)
-    arns = {name: request.GET.get(name, "").strip()[:600] for name in ("a", "b")}
+    arns = {name: _asked_arn(request, name) for name in ("a", "b")}
     marked = request.GET.getlist("x")
     if marked:
         return _from_rows(request, scope, marked)
@@ -36,18 +39,55 @@ def compare_page(request: HttpRequest) -> HttpResponse:
         executions["b"] = _last_success(executions["a"])
         if executions["b"] is not None:
             return redirect(_address(executions["a"], executions["b"]))
-    context: dict[str, Any] = {"section": "executions", "asked": arns}
     problems = _problems(arns, executions)
+    for side, wanted in (("a", "Choose an execution."), ("b", "Choose the other execution.")):
+        if side in request.GET and not arns[side]:  # the form was sent without it
+            problems[side] = wanted
     a, b = executions["a"], executions["b"]
     if problems or a is None or b is None:
-        context["problems"] = problems
-        return render(
-            request, "execution/compare_form.html", context, status=422 if problems else 200
-        )
-    return render(request, "execution/compare.html", context | _compared_context(a, b))
+        return _render_choice(request, scope, arns, problems, a)
+    differing = request.GET.get("only") == "differing"
+    context = {"section": "executions", **_compared_context(a, b, differing=differing)}
+    return render(request, "execution/compare.html", context)
 
 
-def _compared_context(a: Execution, b: Execution) -> dict[str, Any]:
+def _asked_arn(request: HttpRequest, name: str) -> str:
+    """Return the first one that was given: the form has a field to type and rows to choose from."""
+    texts = (text.strip() for text in request.GET.getlist(name))
+    return next((text for text in texts if text), "")[:600]
+
+
+def _render_choice(
+    request: HttpRequest,
+    scope: Scope,
+    arns: dict[str, str],
+    problems: dict[str, str],
+    a: Execution | None = None,
+) -> HttpResponse:
+    """Answer the form with the newest executions to choose from, of one machine if that is known.
+
+    ``a``: the one that was chosen already.
+    """
+    rows = Execution.objects.filter(project=scope.project, map_run=None)
+    machine = request.GET.get("machine", "")[:80]
+    if a is not None and a.state_machine_id is not None:
+        rows = rows.filter(state_machine=a.state_machine_id).exclude(pk=a.pk)
+    elif machine:
+        rows = rows.filter(state_machine__arn=scope.arn("stateMachine", machine))
+    context = {
+        "section": "executions",
+        "asked": arns,
+        "problems": problems,
+        "chosen": a,
+        "machine_asked": machine,
+        "rows": list(rows.order_by("-start_ms", "-pk").defer(*_UNREAD)[:MOST_CHOICES]),
+        "last_success": LAST_SUCCESS,
+    }
+    status = 422 if problems else 200
+    return render(request, "execution/compare_form.html", context, status=status)
+
+
+def _compared_context(a: Execution, b: Execution, *, differing: bool) -> dict[str, Any]:
     ours, theirs = comparing.walk_execution(a), comparing.walk_execution(b)
     rows = comparing.compared_rows(ours, theirs)
     fields = ("input", "output", "error", "cause")
@@ -56,8 +96,10 @@ def _compared_context(a: Execution, b: Execution) -> dict[str, Any]:
         "b": b,
         "sides": [("A", a, root_cause_of(a)), ("B", b, root_cause_of(b))],
         "divergence": comparing.find_divergence(ours, theirs),
-        "rows": comparing.shown_rows(rows),
+        "rows": comparing.shown_rows(rows, differing=differing),
         "states": len(rows),
+        "differing": sum(row.differs for row in rows),
+        "only_differing": differing,
         "diffs": [
             comparing.diff_field(field, getattr(a, field), getattr(b, field)) for field in fields
         ],
@@ -73,8 +115,10 @@ def _problems(arns: dict[str, str], executions: dict[str, Execution | None]) -> 
         for name, arn in arns.items()
         if arn and executions[name] is None
     }
-    if arns["b"] == LAST_SUCCESS and executions["a"] is not None:
-        problems["b"] = "No execution of this state machine has succeeded."
+    if arns["b"] == LAST_SUCCESS:
+        problems.pop("b", None)
+        if executions["a"] is not None:
+            problems["b"] = "No other execution of this state machine has succeeded."
     if executions["a"] is not None and executions["a"] == executions["b"]:
         problems["b"] = "This is the same execution."
     return problems
@@ -88,8 +132,7 @@ def _from_rows(request: HttpRequest, scope: Scope, marked: list[str]) -> HttpRes
     problem = (
         f"Select two rows to compare. {len(marked)} {'is' if len(marked) == 1 else 'are'} selected."
     )
-    context = {"section": "executions", "asked": {}, "problems": {"a": problem}}
-    return render(request, "execution/compare_form.html", context, status=422)
+    return _render_choice(request, scope, {}, {"a": problem})
 
 
 def _address(a: Execution, b: Execution) -> str:

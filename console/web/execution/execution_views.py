@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from django.http import Http404
 from django.views.decorators.http import require_safe
 
-from console.web.core import formatting, json_view
+import engine
+from console.web.core import formatting
 from console.web.core.scope import render, scope_of
 from console.web.execution import audit_trail, time_machine, waiting
 from console.web.execution.page_parts import (
@@ -16,6 +17,7 @@ from console.web.execution.page_parts import (
     history_context,
     picture_context,
 )
+from console.web.graph import definition_text
 from console.web.graph.graph_view import graph_view_of
 from console.web.history import event_table
 
@@ -48,10 +50,17 @@ def executed_definition(
     request: HttpRequest, machine_name: str, execution_name: str
 ) -> HttpResponse:
     """Answer with the definition that an execution ran with, whatever its machine has now."""
-    execution = scope_of(request).execution(machine_name, execution_name)
+    scope = scope_of(request)
+    execution = scope.execution(machine_name, execution_name)
+    machine = execution.state_machine
     context = {
         **base_context(execution, machine_name),
-        "definition": json_view.payload_view(execution.definition.text, "definition.asl.json"),
+        **definition_text.definition_context(
+            request,
+            execution.definition.text,
+            machine.type if machine else engine.MachineType.STANDARD,
+            scope.region,
+        ),
     }
     return render(request, "execution/definition.html", context)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from django.db.models import Q
 
 from console.masking import masked_execution
-from console.models import Execution, MapRun
+from console.models import Execution, MapRun, TaskRow
 from console.statuses import ExecutionStatus
 from console.store.executions import replay
 from console.web.core import formatting
@@ -37,7 +37,7 @@ _AT_ONCE = 5_000
 _BAD = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT, ExecutionStatus.ABORTED)
 _ROW = (
     *("arn", "name", "state_machine_arn", "status", "start_ms", "stop_ms", "redrive_count"),
-    *("redrive_ms", "item_index", "imported_ms", "parent", "map_run", "error"),
+    *("redrive_ms", "item_index", "imported_ms", "parent", "parent_task", "map_run", "error"),
 )
 
 
@@ -78,12 +78,19 @@ class StatusBelow:
         """Return what needs a look, and where: ``2 failed, 1 running below``."""
         return f"{self.words} below" if self.words else ""
 
+    @property
+    def calm_text(self) -> str:
+        """Return how many there are where none needs a look: ``4 succeeded``, "" if none."""
+        succeeded = self.counts[ExecutionStatus.SUCCEEDED]
+        return f"{succeeded:,} succeeded" if succeeded and not self.words else ""
+
 
 @dataclass(frozen=True, slots=True)
 class FamilyRow:
     """One line of the tree: an execution, or a Map Run with the counts of its children.
 
-    ``error``: as its reader may see it. ``more``: how many of its children are not shown, which
+    ``state``: of the execution above it, whose task started it. ``error``: as its reader may see
+    it. ``more``: how many of its children are not shown, which
     its own page of the family shows. ``next_page``: the query of the next ones, "" if none.
     """
 
@@ -96,6 +103,17 @@ class FamilyRow:
     chosen: bool = False
     more: int = 0
     next_page: str = ""
+    state: str = ""
+
+    @property
+    def started_by(self) -> tuple[int, int] | None:
+        """Return the execution and the task that started it, None if no task did."""
+        if self.run is not None:
+            return self.run.parent_id, self.run.task
+        row = self.execution
+        if row is None or row.map_run_id or row.parent is None or row.parent_task is None:
+            return None
+        return row.parent, row.parent_task
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +161,7 @@ def family_of(execution: Execution, page: FamilyPage) -> ExecutionFamily:
     rows = [*_ancestor_rows(execution, above, below), *tree.rows(len(above))]
     replays, older = _replays_of(execution)
     return ExecutionFamily(
-        rows=tuple(_with_errors(execution.project, rows)),
+        rows=tuple(_with_errors(execution.project, _with_states(rows))),
         total=len(relatives),
         cut=cut,
         below=below,
@@ -365,6 +383,22 @@ def _label(execution: Execution) -> formatting.StatusLabel:
 
 def _run_label(run: MapRun) -> formatting.StatusLabel:
     return formatting.EXECUTION[run.status]
+
+
+def _with_states(rows: Sequence[FamilyRow]) -> list[FamilyRow]:
+    """Return the rows with the names of the states that started them."""
+    tasks = {row.started_by for row in rows} - {None}
+    states = {
+        (execution, task): state
+        for execution, task, state in TaskRow.objects.filter(
+            execution_id__in={task[0] for task in tasks if task},
+            task__in={task[1] for task in tasks if task},
+        ).values_list("execution_id", "task", "state")
+    }
+    return [
+        replace(row, state=states.get(row.started_by, "")) if row.started_by else row
+        for row in rows
+    ]
 
 
 def _with_errors(project: Project, rows: Sequence[FamilyRow]) -> Iterator[FamilyRow]:

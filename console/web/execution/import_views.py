@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from django.contrib import messages
@@ -22,6 +23,13 @@ FIELDS = (
     ("machine", "State machine", "describe-state-machine-for-execution"),
     ("execution", "Execution (optional)", "describe-execution"),
 )
+_NAMED_IN = {
+    "The history": "history",
+    "The state machine": "machine",
+    "The definition": "machine",
+    "The execution": "execution",
+}
+"""How a refusal begins -> the field that is wrong."""
 _MOST_LISTED = 50
 
 
@@ -43,7 +51,8 @@ def import_page(request: HttpRequest) -> HttpResponse:
     rows = Execution.imports.filter(project=scope.project).order_by("-imported_ms", "-pk")
     context = {
         "section": "executions",
-        "fields": [(*field, form.data.get(field[0], "")) for field in FIELDS],
+        "fields": _shown_fields(form, refused),
+        "commands": _commands(),
         "refused": refused,
         "allowed": scope.may("ImportExecution"),
         "rows": rows.defer("input", "output", "cause", "definition")[:_MOST_LISTED],
@@ -59,6 +68,33 @@ def delete_import(request: HttpRequest, number: int) -> HttpResponse:
     if imports.delete_import(scope.project, number, actor_of(scope)):
         messages.success(request, "The import was deleted.")
     return redirect("import")
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedField:
+    """One thing to import. ``text``: as it was pasted; ``problem``: what is wrong with it."""
+
+    name: str
+    word: str
+    text: str
+    problem: str
+
+
+def _shown_fields(form: ImportForm, refused: str) -> list[PrintedField]:
+    wrong = _NAMED_IN.get(refused.partition(":")[0])
+    return [
+        PrintedField(name, word, form.data.get(name, ""), refused if name == wrong else "")
+        for name, word, _ in FIELDS
+    ]
+
+
+def _commands() -> str:
+    """Return the lines that print what is imported into files, in the order of the fields."""
+    lines = [
+        f'aws stepfunctions {command} --execution-arn "$ARN" --output json > {name}.json'
+        for name, _, command in FIELDS
+    ]
+    return "\n".join(("ARN=arn:aws:states:REGION:ACCOUNT:execution:MACHINE:NAME", *lines))
 
 
 def _read(form: ImportForm) -> imports.Printed:

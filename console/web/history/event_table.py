@@ -38,7 +38,10 @@ _TIMED_OUT = engine.event_names(frozenset(engine.Family), engine.Stage.TIMED_OUT
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """One line of the table. ``step``/``resource``: "" where the event has none."""
+    """One line of the table. ``step``/``resource``: "" where the event has none.
+
+    ``error``: of an event that tells of a failure, as its reader may see it.
+    """
 
     id: int
     previous: int
@@ -48,6 +51,7 @@ class EventRow:
     resource: str
     elapsed: int
     at_ms: int
+    error: str = ""
     detail: EventDetail | None = None
 
 
@@ -99,6 +103,16 @@ class EventPage:
     def final(self) -> int:
         """Return the place of the last row among those found."""
         return (self.number - 1) * PAGE + len(self.rows)
+
+    @property
+    def all_opened(self) -> bool:
+        """Tell whether every row is unfolded."""
+        return all(row.detail is not None for row in self.rows)
+
+    @property
+    def numbers(self) -> str:
+        """Return the events of all rows as the address names those that are unfolded."""
+        return ".".join(str(row.id) for row in self.rows)
 
     @property
     def follows(self) -> bool:
@@ -183,6 +197,7 @@ def _event_rows(
             resource=_resource(head),
             elapsed=at_ms - execution.start_ms,
             at_ms=at_ms,
+            error=_error_text(execution, number, kind, head),
             detail=_open_event(execution, number, texts[number], clocks.get(number))
             if number in texts
             else None,
@@ -200,6 +215,18 @@ def _resource(head: str) -> str:
     if resource is None:
         return ""
     return f"{kind[1]}: {resource[1]}" if kind else resource[1]
+
+
+_ERROR = re.compile(r'"error":\s*("(?:[^"\\]|\\.)*")')
+
+
+def _error_text(execution: Execution, number: int, kind: str, head: str) -> str:
+    """Return the error that a failure's details begin with, "" if none."""
+    error = _ERROR.search(head) if engine.EVENT_TYPES[kind].tone == "failed" else None
+    if error is None:
+        return ""
+    masked = masked_execution.masked_execution(execution).event(number, f'{{"error": {error[1]}}}')
+    return str(details_of(masked).get("error") or "")
 
 
 _PAYLOADS = ("input", "output", "parameters", "cause")

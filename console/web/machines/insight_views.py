@@ -9,13 +9,14 @@ from django.views.decorators.http import require_safe
 import engine
 from console.web.core import formatting
 from console.web.core.scope import render, scope_of
+from console.web.graph.definition_text import picture_context
 from console.web.graph.graph_view import graph_view_of
 from console.web.machines import insights as seen
 from console.web.machines import past_executions
 from console.web.machines.folded_insights import folded_insights
 from console.web.machines.grid import MOST_LINES, SIZES
 from console.web.machines.grid import visit_grid as gridded
-from console.web.machines.machine_views import machine_context, picture_context
+from console.web.machines.machine_views import machine_context
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -53,7 +54,9 @@ def insights_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/insights/``: how often, how long, and what was never tried."""
     machine = scope_of(request).machine(machine_name)
     most = _asked_size(request)
-    context = machine_context(machine) | picture_context(machine, graph_view_of(request))
+    context = machine_context(machine) | picture_context(
+        machine.definition.text, machine.type, graph_view_of(request)
+    )
     context |= {
         "tab": "insights",
         "most": most,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
@@ -19,9 +17,7 @@ from console.samples import MACHINES, PROJECT
 from console.statuses import ExecutionStatus
 from console.store.machines import machines as store
 from console.web.core.scope import actor_of, render, require, scope_of
-from console.web.graph import folding, svg
-from console.web.graph.graph_view import graph_view_of
-from console.web.machines import definition_source
+from console.web.graph import definition_text
 from console.web.machines.drift import drift_of
 from console.web.search import lists, saved_view_list, scan
 from console.web.search.filters import ExecutionFilters
@@ -31,7 +27,6 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from console.models import StateMachine
-    from console.web.graph.graph_view import GraphView
 
 
 @require_safe
@@ -96,21 +91,11 @@ def definition_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/definition/``: text and graph."""
     scope = scope_of(request)
     machine = scope.machine(machine_name)
-    asked_state = request.GET.get("state", "")
     context = machine_context(machine) | {"tab": "definition"}
-    view = replace(graph_view_of(request), plain=True)
-    context |= picture_context(machine, view, asked_state)
+    context |= definition_text.definition_context(
+        request, machine.definition.text, machine.type, scope.region
+    )
     context |= {"drift": drift_of(machine), "formats": FORMATS}
-    text = definition_source.readable_text(machine.definition.text)
-    ids = context["graph"].by_name if context["picture"] else {}
-    asked_page = request.GET.get("page", "")
-    number = int(asked_page) if re.fullmatch(r"\d{1,6}", asked_page, re.ASCII) else 1
-    page = definition_source.text_page(text, ids, number, asked_state)
-    context |= {
-        "text": page,
-        "jump": "#src-" if page.pages == 1 else f"?region={scope.region}&state=",
-        "reformatted": text != machine.definition.text,
-    }
     return render(request, "machines/definition.html", context)
 
 
@@ -152,27 +137,6 @@ def machine_context(machine: StateMachine) -> dict[str, Any]:
         "machine_limit": limit,
         "cases": mocks.test_cases(machine.name),
         "sha": hashlib.sha256(text.encode()).hexdigest()[:12],
-    }
-
-
-def picture_context(machine: StateMachine, view: GraphView, state: str = "") -> dict[str, Any]:
-    """Return the picture of a machine's definition, None if it cannot be drawn.
-
-    Groups of a large machine are folded. ``state``: the id of one that must be seen, "" for none.
-    """
-    text = machine.definition.text
-    try:
-        graph = engine.build_graph(engine.parse_stored(text, machine.type))
-    except engine.DefinitionError:  # stored by a version that checked less
-        return {"picture": None}
-    node = graph.by_id.get(state)
-    view = folding.view_around(graph, node.name if node else "", view)
-    picture = svg.definition_picture(text, machine.type, view)
-    return {
-        "graph": graph,
-        "picture": picture,
-        "graph_view": view,
-        "fold_links": folding.fold_links(view, picture),
     }
 
 

@@ -16,7 +16,7 @@ from console.store.machines import versions as store
 from console.web.core import form_actions
 from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, scope_of
-from console.web.machines import definition_source
+from console.web.machines.definition_diff import diff_rows
 from console.web.machines.drift import drift_of
 from console.web.machines.forms import (
     AliasForm,
@@ -178,7 +178,7 @@ def definition_diff(request: HttpRequest, machine_name: str) -> HttpResponse:
     machine = scope.machine(machine_name)
     before = _diff_side(scope, machine, request.GET.get("from", ""))
     after = _diff_side(scope, machine, request.GET.get("to", ""))
-    rows = definition_source.diff_rows(before.text, after.text)
+    rows = diff_rows(before.text, after.text)
     context = machine_context(machine) | {
         "before": before,
         "after": after,

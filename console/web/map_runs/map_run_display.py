@@ -22,10 +22,11 @@ from console.web.search.filters import BAD_ENDS, STATUSES
 from console.web.search.scan import BARE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from django.http import QueryDict
 
+    from console.masking.mask import Mask
     from console.web.core.scope import Scope
 
 PAGE = 50
@@ -166,17 +167,24 @@ def tolerated_failures(run: MapRun) -> str:
 class ChildPage:
     """A page of children by their index. ``status``: the one asked for; ``after``: the next page.
 
-    ``rows``: (child, its status, its error as it may be read).
+    ``rows``: (child, its status, its error as it may be read). ``masks``: of those with an error,
+    and of the executions that were asked for beside.
     """
 
     rows: tuple[tuple[Execution, formatting.StatusLabel, str], ...]
     status: str
     begun: bool
     after: str
+    masks: Mapping[int, Mask]
 
 
-def list_children(scope: Scope, run: MapRun, query: QueryDict) -> ChildPage:
-    """Return those the query string asks for: ``status``, and ``after`` which index."""
+def list_children(
+    scope: Scope, run: MapRun, query: QueryDict, beside: Sequence[Execution] = ()
+) -> ChildPage:
+    """Return those the query string asks for: ``status``, and ``after`` which index.
+
+    ``beside``: other executions to return the masks of, in the same queries.
+    """
     asked_status = query.get("status", "")
     status = asked_status if asked_status in STATUSES else ""
     executions = Execution.objects.filter(map_run=run)
@@ -188,23 +196,22 @@ def list_children(scope: Scope, run: MapRun, query: QueryDict) -> ChildPage:
     unread = [name for name in BARE if name != "error"]
     rows = list(executions.order_by("item_index").defer(*unread)[: PAGE + 1])
     shown = rows[:PAGE]
-    errors = _error_texts(scope, shown)
+    masked = {row.pk for row in shown if row.error} | {row.pk for row in beside}
+    masks = masked_execution.masks_of(scope.project, masked) if masked else {}
     return ChildPage(
         tuple(
-            (execution, _child_status(run, execution), errors.get(execution.pk, ""))
+            (
+                execution,
+                _child_status(run, execution),
+                masks[execution.pk].words(execution.error) if execution.error else "",
+            )
             for execution in shown
         ),
         status,
         bool(begun),
         str(shown[-1].item_index) if len(rows) > PAGE else "",
+        masks,
     )
-
-
-def _error_texts(scope: Scope, rows: list[Execution]) -> dict[int, str]:
-    """Return the errors as they may be read."""
-    failed = {row.pk: row.error for row in rows if row.error}
-    masks = masked_execution.masks_of(scope.project, failed.keys()) if failed else {}
-    return {pk: masks[pk].words(error) for pk, error in failed.items()}
 
 
 def _child_status(run: MapRun, child: Execution) -> formatting.StatusLabel:

@@ -15,6 +15,7 @@ from console.statuses import MapRunStatus
 from console.store.map_runs import map_runs as store
 from console.web.core import formatting
 from console.web.core.scope import actor_of, render, require, scope_of
+from console.web.execution import child_counts
 from console.web.map_runs import map_run_display
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest
 
-    from console.models import MapRun
+    from console.models import Execution, MapRun
     from console.web.core.scope import Scope
 
 
@@ -55,14 +56,13 @@ def map_run_changes(
 ) -> HttpResponse:
     """Answer the page's poll: nothing while nothing changed, else the counts and the children."""
     scope = scope_of(request)
-    context = _page_context(
-        request,
-        scope,
-        machine_name,
-        map_run_display.find_map_run(scope, machine_name, execution_name, number),
-    )
+    run = map_run_display.find_map_run(scope, machine_name, execution_name, number)
+    context = _page_context(request, scope, machine_name, run)
     if request.GET.get("seen") == context["seen"] and not context["over"]:
         return HttpResponse(status=204)
+    if request.GET.get("failed") != str(context["failed"]):  # to group them reads their causes
+        failures = child_counts.failures_of_children(scope.project, run)
+        context |= {"failures": failures, "failures_changed": True}
     return render(request, "map_runs/_live_update.html", context)
 
 
@@ -74,12 +74,19 @@ def _render_page(
     fields: Sequence[map_run_display.Field],
     status: int = 200,
 ) -> HttpResponse:
-    context = _page_context(request, scope, machine_name, run) | {"fields": fields}
+    failed = child_counts.failed_children(run)
+    context = _page_context(request, scope, machine_name, run, failed)
+    failures = child_counts.group_failures(run, failed, context["children"].masks)
+    context |= {"fields": fields, "failures": failures}
     return render(request, "map_runs/page.html", context, status=status)
 
 
 def _page_context(
-    request: HttpRequest, scope: Scope, machine_name: str, run: MapRun
+    request: HttpRequest,
+    scope: Scope,
+    machine_name: str,
+    run: MapRun,
+    failed: Sequence[Execution] = (),
 ) -> dict[str, Any]:
     names = [machine_name, run.parent.name]
     bad = run.status in (MapRunStatus.FAILED, MapRunStatus.ABORTED)
@@ -93,10 +100,11 @@ def _page_context(
         "base": reverse("execution", args=names),
         "own": reverse("map-run", args=[*names, run.task]),
         "tolerated": map_run_display.tolerated_failures(run),
-        "children": map_run_display.list_children(scope, run, request.GET),
+        "children": map_run_display.list_children(scope, run, request.GET, failed),
         "may_update": scope.may("UpdateMapRun") and run.status == MapRunStatus.RUNNING,
         "redrivable": bad,
         "refusal": map_run_display.redrive_refusal(run) if bad else "",
+        "failed": run.failed + run.timed_out,
         **map_run_display.count_children(run),
     }
     return context | {"seen": map_run_display.page_stamp(context)}

@@ -52,6 +52,7 @@ _PASSING = frozenset(
             "count",
             "running",
             "seen",
+            "failed",
         ),
         *("note", "notes", "entered"),
     }

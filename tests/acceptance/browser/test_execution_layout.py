@@ -186,7 +186,7 @@ def test_definition_and_logs_are_one_press_away(page: Page, server: Server) -> N
     server.client().update_state_machine(stateMachineArn=arn, definition=changed)
     page.goto(path)
     page.get_by_role("link", name="Definition", exact=True).first.click()
-    expect(page.locator(".definition-text .json")).to_contain_text("Rejected")
+    expect(page.locator(".definition .code")).to_contain_text("Rejected")
     expect(page.locator("main")).to_contain_text("Its definition was changed since")
     found = Axe().run(page).response["violations"]
     assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []

@@ -80,3 +80,89 @@ def test_what_is_too_much_is_not_counted(
     summaries = client.get(page(execution)).context["summaries"].values()
     look = next(each for each in summaries if each.node.name == "Look")
     assert look.under == "In child executions"
+
+
+def of_map_run(execution: Execution, more: str = "") -> str:
+    """Return the address of the page of an execution's Map Run."""
+    return page(execution, f"map-runs/{MapRun.objects.get(parent=execution).task}/{more}")
+
+
+def test_the_page_of_the_map_run_groups_them_too(
+    project: Project, worker: Embedded, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a link to each failed child, up to a bound; one of a tolerant Map Run, too."""
+    del worker
+    execution = failed_map(project)
+    monkeypatch.setattr(child_counts, "MOST_LISTED", 1)
+    shown = " ".join(text(client.get(of_map_run(execution))).split())
+    failures = shown.split('id="failures"')[1].split("</section>")[0]
+    assert "3 of 6 failed" in failures
+    assert failures.index("KeyError") < failures.index("Late")
+    assert "and 1 more" in failures
+    for index in (2, 5):
+        child = Execution.objects.get(map_run__parent=execution, item_index=index)
+        assert f'href="/arn/{child.arn}"' in failures
+        assert f"</span>{index}</a>" in failures
+    assert "status=FAILED#children-title" in failures
+    machine = create(project, over(INNER, ToleratedFailureCount=2), "tolerant")
+    tolerant = ended(start(machine, [{"bad": False, "late": True}], "y"))
+    assert tolerant.status == "SUCCEEDED"
+    assert "1 of 1 failed" in text(client.get(of_map_run(tolerant)))
+
+
+def test_children_that_timed_out_are_listed_as_such(
+    project: Project, worker: Embedded, client: Client
+) -> None:
+    """The list of those that failed would be empty."""
+    del worker
+    execution = failed_map(project)
+    Execution.objects.filter(map_run__parent=execution, status="FAILED").update(status="TIMED_OUT")
+    MapRun.objects.update(failed=0, timed_out=3)
+    for address in (page(execution), of_map_run(execution)):
+        shown = text(client.get(address))
+        assert "status=TIMED_OUT" in shown
+        assert "status=FAILED" not in shown.split("3 of 6 failed")[0].rpartition("<section")[2]
+
+
+def test_a_tick_groups_failures_only_where_there_are_new_ones(
+    project: Project, worker: Embedded, client: Client
+) -> None:
+    """The causes of a thousand children are not read twice a second."""
+    del worker
+    execution = failed_map(project)
+    assert 'id="failures"' not in text(client.get(of_map_run(execution, "_delta?failed=3")))
+    assert 'id="failures"' in text(client.get(of_map_run(execution, "_delta?failed=2")))
+
+
+def test_the_page_of_the_map_run_hides_what_is_hidden(
+    project: Project, worker: Embedded, client: Client
+) -> None:
+    """Neither the cause nor what it is grouped by says a masked value."""
+    del worker
+    project.masked = "$.secret"
+    project.save(update_fields=["masked"])
+    inner = {
+        "StartAt": "Missing",
+        "States": {"Missing": {"Type": "Fail", "Error": "KeyError", "CausePath": "$.secret"}},
+    }
+    execution = ended(start(create(project, over(inner)), [{"secret": "canary-4712"}], "x"))
+    shown = text(client.get(of_map_run(execution)))
+    assert "KeyError" in shown.split('id="failures"')[1]
+    assert "canary-4712" not in shown
+
+
+def test_items_are_counted_where_they_are_no_executions(
+    project: Project, worker: Embedded, client: Client
+) -> None:
+    """Children that take one item each are counted once."""
+    del worker
+    items = [{"bad": False, "late": False}] * 7
+    batches = {"MaxItemsPerBatch": 3}
+    passes: dict[str, Any] = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
+    machine = create(project, over(passes, ItemBatcher=batches))
+    batched = ended(start(machine, items, "x"))
+    single = ended(start(create(project, over(passes), "single"), items, "y"))
+    shown = [text(client.get(of_map_run(each))) for each in (batched, single)]
+    tallies = [part.split('id="counts"')[1].split("</ul>")[0] for part in shown]
+    assert "7 items" in tallies[0]
+    assert "item" not in tallies[1]

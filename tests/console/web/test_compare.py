@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
-from console.web.execution.compare import diff_field
+from console.store.machines import machines
+from console.web.execution.compare import ComparedRow, ComparedState, diff_field
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import CHAIN, MARKUP, markup, page, text
 
@@ -149,3 +153,100 @@ def test_a_flood_of_differences_is_cut() -> None:
     """The page stays readable, and says that there are more."""
     found = diff_field("input", str(list(range(1000))), str(list(range(1, 1001))))
     assert (len(found.differences), found.more) == (200, True)
+
+
+def test_each_status_leads_to_its_step(project: Project, client: Client) -> None:
+    """In either execution; a state that was not entered leads nowhere."""
+    machine = create(project, ORDERS)
+    a = drain(start(machine, {"amount": 500}, name="a"))
+    b = drain(start(machine, {"amount": 5}, name="b"))
+    shown = text(ask(client, a, b))
+    assert f'href="{page(a, "?step=Refuse")}"' in shown
+    assert f'href="{page(b, "?step=Refuse")}"' not in shown
+    assert f'href="{page(b, "?step=Ship")}"' in shown
+    assert f'href="{page(a, "input.json")}"' in shown
+    assert f'href="{page(b, "output.json")}"' in shown
+    assert f'href="{page(a, "output.json")}"' not in shown
+
+
+def test_only_what_differs_is_shown_if_asked(project: Project, client: Client) -> None:
+    """The heading counts what differs, the address keeps the choice."""
+    machine = create(project, ORDERS)
+    a = drain(start(machine, {"amount": 500}, name="a"))
+    b = drain(start(machine, {"amount": 5}, name="b"))
+    given = {"a": a.arn, "b": b.arn}
+    every = client.get("/compare/", given)
+    assert "2 of 4 differ" in text(every)
+    some = client.get("/compare/", {**given, "only": "differing"})
+    assert [row.name for row in some.context["rows"]] == ["Refuse", "Ship"]
+    same = drain(start(machine, {"amount": 6}, name="c"))
+    shown = text(client.get("/compare/", {"a": b.arn, "b": same.arn, "only": "differing"}))
+    assert "No state differs" in shown
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "words"),
+    [
+        (1000, 3200, "+2.2 s"),
+        (3200, 1000, "\u22122.2 s"),
+        (10, 60, ""),
+        (10_000, 10_500, ""),
+        (1, None, ""),
+    ],
+)
+def test_a_longer_duration_is_told(a: int, b: int | None, words: str) -> None:
+    """What no reader would notice is left out."""
+    row = ComparedRow("S", ComparedState(spent=a), ComparedState(spent=b))
+    assert row.lag_text == words
+
+
+def test_a_changed_definition_is_a_press_away(project: Project, client: Client) -> None:
+    """From the note to the difference of the two texts."""
+    machine = create(project, ORDERS)
+    a = drain(start(machine, {"amount": 5}, name="a"))
+    machines.update_machine(machine, definition=json.dumps({**ORDERS, "Comment": "new"}))
+    machine.refresh_from_db()
+    b = drain(start(machine, {"amount": 5}, name="b"))
+    shown = text(ask(client, a, b))
+    address = shown.split("The definition was changed")[1].split('href="')[1].split('"')[0]
+    assert "new" in text(client.get(address))
+
+
+def test_two_are_chosen_from_a_list(project: Project, client: Client) -> None:
+    """The newest executions, of the same machine once A is known; what was typed comes first."""
+    machine = create(project, ORDERS)
+    a, b = (drain(start(machine, {"amount": 1}, name=name)) for name in "ab")
+    other = drain(start(create(project, PASS, "other"), name="c"))
+    shown = text(client.get("/compare/"))
+    for execution in (a, b, other):
+        assert f'name="a" value="{execution.arn}"' in shown
+    assert f'value="{other.arn}"' not in text(client.get("/compare/", {"machine": "machine"}))
+    shown = text(client.get("/compare/", {"a": a.arn}))
+    assert f'name="b" value="{b.arn}"' in shown
+    assert f'name="b" value="{a.arn}"' not in shown
+    assert f'value="{other.arn}"' not in shown
+    sent: dict[str, Any] = {"a": [a.arn, ""], "b": [other.arn, b.arn]}
+    assert client.get("/compare/", sent).context["b"] == other
+
+
+def test_the_form_says_what_is_missing(project: Project, client: Client) -> None:
+    """Nothing is said of B where A cannot be found; and a press without a choice is answered."""
+    machine = create(project, ORDERS)
+    one = drain(start(machine, {"amount": 1}, name="one"))
+    shown = text(client.get("/compare/", {"a": "x", "b": "last-success"}), 422)
+    assert shown.count("There is no execution with this ARN") == 1
+    sent = text(client.get("/compare/", {"a": one.arn, "b": ""}), 422)
+    assert "B: Choose the other execution." in sent
+    assert "A: Choose an execution." in text(client.get("/compare/", {"a": "", "b": one.arn}), 422)
+
+
+def test_the_list_takes_as_many_queries_for_many(project: Project, client: Client) -> None:
+    """One for its rows, of many machines, too."""
+    counts = []
+    for number in range(0, 12, 6):
+        for place in range(number, number + 6):
+            drain(start(create(project, PASS, f"m{place}"), name="run"))
+        with CaptureQueriesContext(connection) as taken:
+            text(client.get("/compare/"))
+        counts.append(len(taken))
+    assert counts[0] == counts[1] <= 8

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -126,3 +127,56 @@ def test_an_empty_file_is_still_json(client: Client, chain: Execution) -> None:
     """The file parses as JSON even when nothing matches."""
     answer = client.get(page(chain, "events.json?type=Nothing"))
     assert json.loads(answer.content) == {"events": []}
+
+
+@pytest.fixture
+def failed(project: Project) -> Execution:
+    """Return an execution that ended in a Fail state."""
+    states = {"No": {"Type": "Fail", "Error": "Card.Declined", "Cause": "no money"}}
+    return drain(start(create(project, {"StartAt": "No", "States": states}), {"card": "x"}, "f"))
+
+
+def test_a_failure_names_its_error_in_its_row(client: Client, failed: Execution) -> None:
+    """Without being unfolded; the events that led to it say nothing of the kind."""
+    rows = client.get(page(failed, "events/")).context["events"].rows
+    assert [row.error for row in rows] == ["", "", "Card.Declined"]
+    shown = text(client.get(page(failed, "events/")))
+    assert "Card.<wbr>Declined" in shown
+    assert "no money" not in shown
+
+
+def test_a_hidden_error_stays_hidden_in_its_row(
+    client: Client, failed: Execution, project: Project
+) -> None:
+    """As in the unfolded event."""
+    HistoryEvent.objects.filter(execution_id=failed.pk, event_id=3).update(
+        details=json.dumps({"error": "canary-9", "cause": "c"})
+    )
+    type(failed).objects.filter(pk=failed.pk).update(input=json.dumps({"card": "canary-9"}))
+    type(project).objects.update(masked="$.card")
+    shown = text(client.get(page(failed, "events/")))
+    assert "canary-9" not in shown
+    assert "(masked)" in shown
+
+
+def test_all_events_of_a_page_are_unfolded_by_one_link(client: Client, chain: Execution) -> None:
+    """And folded again; the filter stays."""
+    shown = text(client.get(page(chain, "events/?type=WaitStateEntered")))
+    link = re.search(r'href="([^"]*)" data-history>Unfold all', shown)
+    assert link is not None
+    assert "type=WaitStateEntered" in link[1]
+    answer = client.get(page(chain, f"events/{link[1]}"))
+    assert all(row.detail for row in answer.context["events"].rows)
+    past = text(client.get(page(chain, f"?at=3&open={'.'.join('1234')}&page=1")))
+    fold = re.search(r'href="([^"]*)" data-history>Fold all', past)
+    assert fold is not None
+    assert "at=3" in fold[1]  # the time machine stays where it is
+    folded = client.get(page(chain, fold[1].partition("#")[0])).context["events"].rows
+    assert not any(row.detail for row in folded)
+
+
+def test_the_time_range_is_open_where_it_filters(client: Client, chain: Execution) -> None:
+    """Else it is one press away."""
+    assert '<details class="time-range">' in text(client.get(page(chain, "events/")))
+    address = page(chain, "events/?since=2020-01-01T00:00")
+    assert '<details class="time-range" open>' in text(client.get(address))

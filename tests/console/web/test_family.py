@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from console.models import Execution, MapRun, Project
+from console.models import Execution, MapRun, Project, TaskRow
 from console.store.executions import replay
 from console.web.execution import family
 from console.web.templatetags.stepyard import machine_name
@@ -183,3 +184,23 @@ def test_hidden_errors_stay_hidden(project: Project, client: Client) -> None:
     for query in ("?after=x&run=&item=-5", "?after=99999999999999999999", "?run=1&item=999999"):
         assert client.get(page(top, f"tree/{query}")).status_code == 200
     assert client.get("/machines/machine/executions/nobody/tree/").status_code == 404
+
+
+def test_a_map_run_is_named_by_its_map(project: Project, client: Client, worker: Embedded) -> None:
+    """The error of a failed child stands in a column of its own."""
+    del worker
+    parent = ended(start(create(project, over(FAILS, ToleratedFailureCount=1)), [1, 3]))
+    shown = text(client.get(page(parent, "tree/")))
+    assert "Map Run of <bdi>Each</bdi>" in shown
+    assert re.search(r'<td class="secondary row-error">\W*(<bdi>)?Oops', shown)
+
+
+def test_a_nested_execution_names_the_task_that_started_it(
+    project: Project, client: Client
+) -> None:
+    """As the definition of the execution above it calls the state."""
+    members(project, ada="editor")
+    low = machine_of(project, "ada", fails("Deep"), "low")
+    top = worked(started(machine_of(project, "ada", starting(low, ".sync:2"), "top"), "ada"))
+    state = TaskRow.objects.get(execution=top.pk).state
+    assert f"started by <bdi>{state}</bdi>" in text(client.get(page(top, "tree/")))

@@ -223,3 +223,35 @@ def test_a_history_is_put_in_order() -> None:
         imports.read_printed(
             json.dumps({"events": [line(1, 0, "Nope")] * 25_001}), GIVEN["machine"]
         )
+
+
+def test_what_is_missing_or_wrong_is_told_at_its_field(project: Project, client: Client) -> None:
+    """Not that an empty text is no JSON; the fields that are right are not marked."""
+    del project
+    answer = client.post("/import/", {**GIVEN, "history": ""})
+    assert "The history: it is missing." in text(answer, 422)
+    wrong = client.post("/import/", {**GIVEN, "machine": '{"definition": "x"}'})
+    shown = text(wrong, 422)
+    assert 'id="machine-error"' in shown
+    assert 'id="history-error"' not in shown
+
+
+def test_an_import_is_deleted_after_a_question(project: Project, client: Client) -> None:
+    """The button that deletes is folded away until the bin was pressed."""
+    del project
+    brought(client)
+    shown = text(client.get("/import/"))
+    question = shown.split('<details class="confirm">')[1].split("</details>")[0]
+    assert "/delete/" in question
+    assert "/delete/" not in shown.replace(question, "")
+
+
+def test_the_lines_to_print_it_are_there_to_copy(project: Project, client: Client) -> None:
+    """One for each file, in the order of the form."""
+    del project
+    lines = client.get("/import/").context["commands"].splitlines()
+    assert [line.rpartition(" ")[2] for line in lines[1:]] == [
+        "history.json",
+        "machine.json",
+        "execution.json",
+    ]

@@ -12,7 +12,7 @@ from console.models import AuditEntry, Execution, StateMachine
 from console.store.db import audit
 from console.store.executions.stop import stop_execution
 from console.store.machines import machines
-from console.web.machines import definition_source
+from console.web.graph import definition_text
 from tests.console.store.helpers import PASS, WAIT, create, drain, one, start
 from tests.console.web.helpers import CHAIN, MARKUP, markup, page, text
 
@@ -108,7 +108,7 @@ def test_a_save_over_an_unseen_one_is_refused_with_both_texts(
     assert "saved this state machine after you opened it" in markup(answer, 409)
     assert ">ann<" in shown
     assert OURS in shown
-    assert definition_source.readable_text(THEIRS) in shown
+    assert definition_text.readable_text(THEIRS) in shown
     machine = StateMachine.objects.select_related("definition").get(pk=machine.pk)
     assert machine.definition.text == THEIRS
     # The same form again, by the button Save of a page opened before, is refused again.

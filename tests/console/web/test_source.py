@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from console.web.machines import definition_source
+from console.web.graph import definition_text
+from console.web.machines import definition_diff
 
 NESTED = {
     "StartAt": "States",
@@ -38,7 +39,7 @@ def test_each_state_can_be_jumped_to_in_the_text(indent: int | None) -> None:
     """A mark stands around each state, whatever payloads look like, and nothing else changes."""
     given = json.dumps(NESTED, indent=indent)
     ids = {name: name.strip("<>") for name in ("States", "Each", "Inner", "Both", "<b>", "R")}
-    marked = str(definition_source.text_page(given, ids).html)
+    marked = str(definition_text.text_page(given, ids).html)
     plain = re.sub(r"<[^>]*>", "", marked)
     assert plain.replace("&quot;", '"').replace("&lt;", "<").replace("&gt;", ">") == given
     for place, key in {
@@ -56,7 +57,7 @@ def test_long_unchanged_stretches_are_left_out() -> None:
     """Three lines stand around each change; where lines are missing a sign says so."""
     before = [f"line {number}" for number in range(100)]
     after = [*before[:50], "new", *before[51:]]
-    rows = definition_source.diff_rows("\n".join(before), "\n".join(after))
+    rows = definition_diff.diff_rows("\n".join(before), "\n".join(after))
     assert rows is not None
     assert [row.sign for row in rows] == ["…", "", "", "", "-", "+", "", "", ""]
     assert (rows[4].before, rows[5].after, rows[5].text) == (51, 51, "new")
@@ -64,10 +65,10 @@ def test_long_unchanged_stretches_are_left_out() -> None:
 
 def test_texts_that_are_too_long_are_not_compared() -> None:
     """A page answers in time, whatever stands in a definition."""
-    assert definition_source.diff_rows("\n" * 15_000, "x\n" * 15_000) is None
+    assert definition_diff.diff_rows("\n" * 15_000, "x\n" * 15_000) is None
 
 
 @pytest.mark.parametrize("text", ["{", '{"a": 1', "[]{}"])
 def test_a_text_that_is_no_definition_is_shown_as_it_is(text: str) -> None:
     """Only what is valid is indented."""
-    assert definition_source.readable_text(text) == text
+    assert definition_text.readable_text(text) == text

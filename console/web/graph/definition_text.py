@@ -1,26 +1,75 @@
-"""Show the text of a definition with its states to jump to, and the difference of two texts."""
+"""Show a definition: its graph beside its text, in which each state can be jumped to."""
 
 from __future__ import annotations
 
 import json
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
-from difflib import SequenceMatcher
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
+import engine
+from console.web.graph import folding, svg
+from console.web.graph.graph_view import graph_view_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from django.http import HttpRequest
+
+    from console.web.graph.graph_view import GraphView
+
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+')
 PAGE_LINES = 5000
-_MOST_LINES = 20_000
-_CONTEXT = 3
 
 Path = tuple[str | int, ...]
+
+
+def definition_context(
+    request: HttpRequest, text: str, machine_type: str, region: str
+) -> dict[str, Any]:
+    """Return what ``graph/_definition.html`` shows of a definition.
+
+    The address may name a state by its ``state`` id, and a ``page`` of a long text.
+    """
+    asked_state, asked_page = request.GET.get("state", ""), request.GET.get("page", "")
+    view = replace(graph_view_of(request), plain=True)
+    context = picture_context(text, machine_type, view, asked_state)
+    readable = readable_text(text)
+    ids = context["graph"].by_name if context["picture"] else {}
+    number = int(asked_page) if re.fullmatch(r"\d{1,6}", asked_page, re.ASCII) else 1
+    page = text_page(readable, ids, number, asked_state)
+    return context | {
+        "text": page,
+        "raw_text": text,
+        "jump": "#src-" if page.pages == 1 else f"?region={region}&state=",
+        "reformatted": readable != text,
+    }
+
+
+def picture_context(
+    text: str, machine_type: str, view: GraphView, state: str = ""
+) -> dict[str, Any]:
+    """Return the picture of a definition, None if it cannot be drawn.
+
+    Groups of a large machine are folded. ``state``: the id of one that must be seen, "" for none.
+    """
+    try:
+        graph = engine.build_graph(engine.parse_stored(text, machine_type))
+    except engine.DefinitionError:  # stored by a version that checked less
+        return {"picture": None}
+    node = graph.by_id.get(state)
+    view = folding.view_around(graph, node.name if node else "", view)
+    picture = svg.definition_picture(text, machine_type, view)
+    return {
+        "graph": graph,
+        "picture": picture,
+        "graph_view": view,
+        "fold_links": folding.fold_links(view, picture),
+    }
 
 
 def readable_text(text: str) -> str:
@@ -31,9 +80,6 @@ def readable_text(text: str) -> str:
         return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
     except ValueError:
         return text
-
-
-# -- states in the text ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,42 +182,3 @@ def _objects(text: str) -> Iterator[tuple[Path, int, int]]:
 
 def _path(stack: list[_Open]) -> Path:
     return tuple(entry.key or "" if entry.index is None else entry.index for entry in stack)
-
-
-# -- what changed ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class DiffRow:
-    """One line of a comparison. ``sign``: ``+``, ``-``, "" or, where lines are left out, ``…``."""
-
-    sign: str
-    before: int | None
-    after: int | None
-    text: str
-
-    @property
-    def kind(self) -> str:
-        """Return the class of the row."""
-        return {"+": "added", "-": "removed", "…": "gap"}.get(self.sign, "same")
-
-
-def diff_rows(before: str, after: str) -> list[DiffRow] | None:
-    """Compare two texts by lines; [] where they are the same, None where they are too long."""
-    old, new = readable_text(before).splitlines(), readable_text(after).splitlines()
-    if len(old) + len(new) > _MOST_LINES:
-        return None
-    rows: list[DiffRow] = []
-    for group in SequenceMatcher(None, old, new).get_grouped_opcodes(_CONTEXT):
-        if rows or group[0][1] > 0:
-            rows.append(DiffRow("…", None, None, ""))
-        for kind, a, a_end, b, b_end in group:
-            rows += _rows(kind, old[a:a_end], new[b:b_end], a + 1, b + 1)
-    return rows
-
-
-def _rows(kind: str, old: list[str], new: list[str], a: int, b: int) -> list[DiffRow]:
-    if kind == "equal":
-        return [DiffRow("", a + place, b + place, text) for place, text in enumerate(old)]
-    removed = [DiffRow("-", a + place, None, text) for place, text in enumerate(old)]
-    return removed + [DiffRow("+", None, b + place, text) for place, text in enumerate(new)]

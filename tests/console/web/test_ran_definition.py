@@ -1,0 +1,84 @@
+"""The page of the definition that an execution ran with: its graph beside its text."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+import engine
+from console.models import Execution
+from console.store.machines import machines
+from tests.console.store.helpers import create, drain, ended, start
+from tests.console.web.helpers import CHAIN, page, text
+from tests.console.web.test_imports import brought
+from tests.console.web.test_map_run import FAILS, over
+from tests.console.web.workflows import maps
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from console.models import Project
+    from console.worker import Embedded
+
+
+def test_each_state_of_the_graph_leads_to_its_place_in_the_text(
+    project: Project, client: Client
+) -> None:
+    """As it was given, and as it was then."""
+    machine = create(project, CHAIN)
+    execution = drain(start(machine, name="x"))
+    machines.update_machine(
+        machine, definition='{"StartAt": "Other", "States": {"Other": {"Type": "Succeed"}}}'
+    )
+    shown = text(client.get(page(execution, "definition/")))
+    for name, node in engine.build_graph(engine.parse(json.dumps(CHAIN))).by_name.items():
+        assert f'href="#src-{node}"' in shown
+        assert f'id="src-{node}"' in shown
+        assert f'data-step="{name}"' in shown
+    assert "Other" not in shown
+    assert "Its definition was changed since" in shown
+    assert "data-find-state" in shown
+    assert "data-copy" in shown
+    raw = client.get(page(execution, "definition.asl.json"))
+    assert f'href="{page(execution, "definition.asl.json")}"' in shown
+    assert json.loads(raw.content) == CHAIN
+
+
+def test_groups_of_a_large_one_fold_and_a_named_state_is_seen(
+    project: Project, client: Client
+) -> None:
+    """The address may name a state, whose group is open then."""
+    definition = maps(60)
+    execution = drain(start(create(project, json.loads(definition), "large"), [], "x"))
+    shown = text(client.get(page(execution, "definition/")))
+    assert "Unfold map7, 2 states" in shown
+    inside = engine.build_graph(engine.parse(definition)).by_name["first9"]
+    assert f'id="src-{inside}"' in shown
+    named = text(client.get(page(execution, f"definition/?state={inside}")))
+    assert "Unfold map9" not in named
+    assert f'id="src-{inside}" tabindex="-1" autofocus' in named
+
+
+def test_children_of_a_map_run_and_imports_have_theirs(
+    project: Project, client: Client, worker: Embedded
+) -> None:
+    """Where no state machine stands behind it."""
+    del worker
+    ended(start(create(project, over(FAILS, ToleratedFailureCount=1)), [1, 3]))
+    child = Execution.objects.filter(map_run__isnull=False).first()
+    assert child is not None
+    shown = text(client.get(f"/machines/machine~L/executions/{child.name}/definition/"))
+    assert "Three?" in shown
+    assert "Current definition" not in shown
+    assert "Say" in text(client.get(f"{brought(client)}definition/"))
+
+
+def test_it_takes_few_queries(project: Project, client: Client) -> None:
+    """As many for a long history as for a short one: none is read."""
+    execution: Any = drain(start(create(project, CHAIN), name="x"))
+    with CaptureQueriesContext(connection) as taken:
+        text(client.get(page(execution, "definition/")))
+    assert len(taken) <= 6
