@@ -367,7 +367,7 @@ def insert_execution(
     rows.insert(execution, **(commands.end_columns(finish) if finish else {}))
     fields = {
         "execution_id": execution.pk,
-        "snapshot": run.dumps(),
+        "snapshot": step_rows.snapshot_text(run),
         "next_event": run.next_event,
         "ready": bool(run.ready),
     }

@@ -462,7 +462,8 @@ def commit_step(loaded: Loaded, steps: Sequence[engine.Step]) -> None:
             )
             and ready
         )
-    guard = (run.dumps(), run.next_event, ready, number, version, epoch.process_epoch())
+    snapshot = step_rows.snapshot_text(run)
+    guard = (snapshot, run.next_event, ready, number, version, epoch.process_epoch())
     guarded = (
         rows.change(_GUARD_KEPT, [(*guard, loaded.machine_arn)])
         if loaded.closes
