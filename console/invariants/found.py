@@ -22,6 +22,7 @@ from console.models import (
     TaskRow,
     Timer,
 )
+from console.statuses import ExecutionStatus
 from console.store.state.step_rows import StoredValues
 
 if TYPE_CHECKING:
@@ -81,9 +82,11 @@ class FoundExecution:
         return messages
 
     def snapshot(self) -> engine.Run | None:
-        """Return the run as it stands; None if only a later version can read it."""
+        """Return the run as it stands; None if it has succeeded, or if a later version wrote it."""
         if self._snapshot is None:
             text = RunRow.objects.values_list("snapshot", flat=True).get(pk=self.execution.pk)
+            if not text and self.execution.status == ExecutionStatus.SUCCEEDED:
+                return None
             try:
                 self._snapshot = engine.Run.loads(text, StoredValues(self.execution.pk))
             except engine.NewerFormat:

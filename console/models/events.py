@@ -131,7 +131,10 @@ class Delivery(models.Model):
     ``status``: waiting (until ``next_ms``), sending, delivered, dead.
     """
 
-    event = models.ForeignKey(OutboxEvent, on_delete=models.CASCADE, related_name="deliveries")
+    # the constraint below has an index that begins with it
+    event = models.ForeignKey(
+        OutboxEvent, on_delete=models.CASCADE, related_name="deliveries", db_index=False
+    )
     target = models.ForeignKey(EventTarget, on_delete=models.CASCADE)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)
     status = models.CharField(max_length=9, default=DeliveryStatus.WAITING)

@@ -26,7 +26,10 @@ def _index_where_set(field: str, name: str) -> models.Index:
 class MapRun(models.Model):
     """The children of a distributed Map: settings, and how many ended in which way."""
 
-    parent = models.ForeignKey("Execution", on_delete=models.CASCADE, related_name="map_runs")
+    # the constraint below has an index that begins with it
+    parent = models.ForeignKey(
+        "Execution", on_delete=models.CASCADE, related_name="map_runs", db_index=False
+    )
     task = models.IntegerField()  # the number of the parent's task: its MapRunStarted event
     arn = models.CharField(max_length=256, unique=True)
     state_machine_arn = models.CharField(max_length=256)  # of the children: <machine>/<label>
@@ -148,7 +151,11 @@ class Execution(models.Model):
 
     class Meta:
         indexes: ClassVar = [
-            models.Index(fields=["map_run", "item_index"], name="execution_of_map_run"),
+            models.Index(
+                fields=["map_run", "item_index"],
+                name="child_of_map_run",
+                condition=models.Q(map_run__isnull=False),
+            ),
             models.Index(fields=["state_machine", "-start_ms", "-id"], name="execution_by_machine"),
             models.Index(fields=["project", "-start_ms", "-id"], name="execution_by_project"),
             models.Index(
@@ -198,6 +205,7 @@ class Execution(models.Model):
 class RunRow(models.Model):
     """How far an execution has come: the engine's snapshot, fenced by ``version``.
 
+    ``snapshot``: "" of one that succeeded, unless it is a replay: only that knows its origin.
     ``parked``: the reason why the engine refused to go on (an engine bug), "" normally.
     """
 
@@ -227,7 +235,9 @@ class RunValue(models.Model):
     """Write-once texts of a run: items of a Map, outputs of finished branches and iterations."""
 
     pk = models.CompositePrimaryKey("execution_id", "key")
-    execution = models.ForeignKey(Execution, on_delete=models.CASCADE, db_constraint=False)
+    execution = models.ForeignKey(
+        Execution, on_delete=models.CASCADE, db_index=False, db_constraint=False
+    )
     key = models.CharField(max_length=64)
     text = models.TextField()
 
@@ -315,7 +325,11 @@ class TaskRow(models.Model):
     class Meta:
         indexes: ClassVar = [
             models.Index(fields=["status", "kind", "scheduled_ms"], name="task_to_dispatch"),
-            models.Index(fields=["resource", "status", "scheduled_ms"], name="task_by_activity"),
+            models.Index(
+                fields=["resource", "status", "scheduled_ms"],
+                name="task_of_activity",
+                condition=models.Q(kind="activity"),
+            ),
             _index_where_set("timeout_due_ms", name="task_timeout_due"),
             _index_where_set("heartbeat_due_ms", name="task_heartbeat_due"),
             _index_where_set("look_due_ms", name="task_look_due"),

@@ -93,8 +93,8 @@ PUBLIC = {
         *("refusals", "signals", "writer"),
     ),
     "state": (
-        *("health", "history", "history_columns", "history_pages", "inbox", "open_work"),
-        *("readiness", "step_rows", "transition_rate", "wait_scale"),
+        *("crash_watch", "health", "history", "history_columns", "history_pages", "inbox"),
+        *("open_work", "readiness", "step_rows", "transition_rate", "wait_scale"),
     ),
     "machines": (
         *("activity_limits", "drafts", "log_groups", "machine_options", "machines"),

@@ -20,9 +20,8 @@ from console.models import Activity, InboxMessage, RunRow, TaskRow, Timer
 from console.samples import ROLE_END
 from console.statuses import DueKind, ExecutionStatus, TaskKind, TaskStatus, Topic
 from console.store.db import epoch, identity, signals
-from console.store.executions import step
 from console.store.executions.waiting_starts import WAITING_STARTS
-from console.store.state import inbox, transition_rate, wait_scale
+from console.store.state import crash_watch, inbox, transition_rate, wait_scale
 from console.store.state.open_work import OpenWork, find_open_work
 from console.store.tasks import claim, lost_calls, schedule, workers
 from console.worker import task_delivery
@@ -86,7 +85,7 @@ class Embedded:
         epoch.forget_epoch()
         task_delivery.warn_of_broken_functions()
         JOURNAL.begin()
-        step.set_crash_watch(JOURNAL.of)
+        crash_watch.set_crash_watch(JOURNAL.of)
         self._take_over()
         WAITING_STARTS.work(self._is_held_up)
         self._listeners = [

@@ -47,11 +47,20 @@ class RunningServer:
 def process_tree_s(pids: Iterable[int]) -> float:
     """Return the processor time of processes and of those they have started, in seconds."""
     times = _process_times()
+    return sum(times[pid][1] for pid in _with_children(pids, times))
+
+
+def process_tree(pids: Iterable[int]) -> set[int]:
+    """Return processes and those they have started."""
+    return _with_children(pids, _process_times())
+
+
+def _with_children(pids: Iterable[int], times: dict[int, tuple[int, float]]) -> set[int]:
     wanted = set(pids)
     for pid in sorted(times):  # parents have smaller numbers, but for those of another round
         if times[pid][0] in wanted:
             wanted.add(pid)
-    return sum(times[pid][1] for pid in wanted if pid in times)
+    return wanted.intersection(times)
 
 
 def _process_times() -> dict[int, tuple[int, float]]:

@@ -114,8 +114,11 @@ def append(name: str, *added: tuple[str, str, str]) -> Act:
                 details=last.details if kind == last.type else "{}",
             )
             found = RunRow.objects.get(pk=made[name].pk)
-            snapshot = json.loads(found.snapshot) | {"next_event": last.event_id + 2}
-            run(name, next_event=last.event_id + 2, snapshot=json.dumps(snapshot))(made)
+            snapshot = found.snapshot  # "": it has succeeded
+            if snapshot:
+                later = json.loads(snapshot) | {"next_event": last.event_id + 2}
+                snapshot = json.dumps(later)
+            run(name, next_event=last.event_id + 2, snapshot=snapshot)(made)
 
     return act
 

@@ -71,13 +71,21 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import structlog
 from django.db import connection
-from django.db.utils import InterfaceError, OperationalError
+from django.db.utils import IntegrityError, InterfaceError, OperationalError
 
-from console.fast_path.rows import INSERT_ORDER, Late, Recorded, Statement, Unmergeable, record
+from console.fast_path.rows import (
+    INSERT_ORDER,
+    Late,
+    Recorded,
+    Statement,
+    Unmergeable,
+    current_recording,
+    record,
+)
 from console.store.db import signals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from concurrent.futures import Future
 
     from console.fast_path.rows import Key, Row
@@ -171,6 +179,31 @@ def commit_changes(waiting: list[Change]) -> list[Change]:
             else:
                 _settle(recorded, futures[id(recorded)])
     return [(recorded, futures[id(recorded)]) for recorded in left]
+
+
+def write_together(fn: Callable[[], object]) -> None:
+    """Run a function that writes rows in this transaction, by one statement a table (PostgreSQL).
+
+    It is run as it is where it cannot be recorded, or where a round trip costs nothing.
+    """
+    embedded = connection.vendor != "postgresql"
+    recorded = None if embedded or current_recording() is not None else record(fn)
+    if recorded is None:
+        fn()
+        return
+    returned: set[tuple[Statement, Key]] = set()
+    with connection.wrap_database_errors, connection.connection.pipeline():
+        cursors = [(each, _execute(each, recorded.rows[each])) for each in _ordered(recorded.rows)]
+    for statement, cursor in cursors:
+        if statement.key:
+            size = len(statement.key)
+            returned.update((statement, tuple(row[:size])) for row in cursor.fetchall())
+    if missing := [key for key in recorded.keys if key not in returned and not key[0].may_miss]:
+        raise IntegrityError(f"not written: {missing[0]}")
+    for channel, values in recorded.signals:
+        signals.publish(channel, *values)
+    for hook in recorded.after:
+        signals.after_commit(hook)
 
 
 def _settle(recorded: Recorded, future: Future[Any]) -> None:

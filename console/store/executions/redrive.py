@@ -176,9 +176,12 @@ def _reopen(row: Execution, token: str = "") -> int:
 def again(execution: Execution) -> list[str]:
     """Return the names of the states that a redrive would run again.
 
-    None of an execution that a later version of this program has worked on.
+    None of an execution that a later version of this program has worked on, or that was redriven
+    and has succeeded meanwhile.
     """
     snapshot = RunRow.objects.values_list("snapshot", flat=True).get(pk=execution.pk)
+    if not snapshot:
+        return []
     try:
         run = engine.Run.loads(snapshot, StoredValues(execution.pk))
     except engine.NewerFormat:

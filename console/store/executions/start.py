@@ -6,6 +6,7 @@ or something they wait for, in a moment, and then need no second transaction and
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 import uuid
@@ -52,6 +53,11 @@ class PreparedStart:
     def run(self) -> engine.Run:
         """Return how far it has come."""
         return self.steps[-1].run
+
+    @property
+    def has_ended(self) -> bool:
+        """Tell whether the execution has ended in them."""
+        return self.run.status != engine.ExecutionStatus.RUNNING
 
     @property
     def needs_worker(self) -> bool:
@@ -283,14 +289,16 @@ def prepare_start(
     *,
     sync: bool = False,
     ahead: bool = False,
+    ahead_s: float = math.inf,
     timeout_s: int | None = None,
     replay: Replay | None = None,
 ) -> PreparedStart:
     """Make event 1 and, ``ahead``, go on for a moment; outside any transaction.
 
-    ``sync``: it is started by StartSyncExecution; ``timeout_s``: its limit, instead of the
-    machine's; ``replay``: where it begins instead of at the start. JSONata, and paths that search a
-    whole value, may take a second, so they are left to the worker.
+    ``sync``: it is started by StartSyncExecution; ``ahead_s``: how long it may go on at most, in
+    seconds; ``timeout_s``: its limit, instead of the machine's; ``replay``: where it begins instead
+    of at the start. JSONata, and paths that search a whole value, may take a second, so they are
+    left to the worker.
     """
     machine = machines.compiled_machines.get(execution.definition_id)
     if arns.is_express(execution.arn):
@@ -313,7 +321,7 @@ def prepare_start(
     )
     if ahead and not any(word in machine.text for word in _LONG):
         limits = limits_of(machine.activities)
-        first_step = _advance_ahead(machine, message, limits)
+        first_step = _advance_ahead(machine, message, limits, ahead_s)
         if first_step is not None:
             return PreparedStart((first_step,), limits)
     moment = engine.Moment(execution.start_ms, secrets.randbits(63))
@@ -321,13 +329,16 @@ def prepare_start(
 
 
 def _advance_ahead(
-    machine: engine.Machine, message: engine.Start, activities: Mapping[str, Limits]
+    machine: engine.Machine,
+    message: engine.Start,
+    activities: Mapping[str, Limits],
+    most_s: float,
 ) -> engine.Step | None:
     """Begin and go on for a moment; None if that raises: the worker then meets the error again."""
     states, seconds = step.most_states(), _AHEAD_ON_THREAD_S
     if is_embedded():
         states, seconds = min(_AHEAD_STATES, states), _AHEAD_S
-    until = time.monotonic() + seconds
+    until = time.monotonic() + min(seconds, most_s)
     try:
         return engine.advance(
             machine,
@@ -356,7 +367,7 @@ def insert_execution(
     rows.insert(execution, **(commands.end_columns(finish) if finish else {}))
     fields = {
         "execution_id": execution.pk,
-        "snapshot": run.dumps(),
+        "snapshot": step_rows.snapshot_text(run),
         "next_event": run.next_event,
         "ready": bool(run.ready),
     }

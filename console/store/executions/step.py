@@ -31,24 +31,18 @@ from console.store.executions.commands import Fenced, apply_commands
 from console.store.executions.read_steps import LOAD, MESSAGES, StepRows, read_step_rows
 from console.store.machines.activity_limits import limits_of
 from console.store.machines.machines import compiled_machines
-from console.store.state import inbox, step_rows, transition_rate
+from console.store.state import crash_watch, inbox, step_rows, transition_rate
 from console.store.state.caches import Belongs, ExecutionFacts, find_facts, keep_facts, kept_runs
 from console.store.state.step_rows import StoredValues
 from console.store.tasks import schedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
     from console.models import Execution
     from console.store.machines.activity_limits import Limits
 
 
-def _unwatched(_execution_id: int) -> AbstractContextManager[None]:
-    return contextlib.nullcontext()
-
-
-_watch: Callable[[int], AbstractContextManager[None]] = _unwatched
 _STEP_S = 0.1  # and at most so long, but for the state it is in: others wait for the thread
 _FRESH_S = 0.5  # so long a run goes on in memory before its messages are looked at again
 _IDLE = (
@@ -140,7 +134,7 @@ def begin_step(execution_id: int, found: StepRows | None = None) -> Callable[[],
         return None
     full = len(loaded.inbox) == MESSAGES
     with bound_contextvars(execution=loaded.arn):
-        with _unless_overtaken(execution_id, loaded.version), _watch(execution_id):
+        with _unless_overtaken(execution_id, loaded.version), crash_watch.watch(execution_id):
             steps = advance_run(loaded)
         try:
             return CommittingStep(loaded, steps, full=full)
@@ -197,7 +191,7 @@ class CommittingStep:
             tokens=[],
             came_ms={},
         )
-        with bound_contextvars(execution=loaded.arn), _watch(loaded.execution_id):
+        with bound_contextvars(execution=loaded.arn), crash_watch.watch(loaded.execution_id):
             steps = advance_run(loaded)
         return lambda: CommittingStep(loaded, steps)
 
@@ -230,7 +224,7 @@ def begin_outcomes(
     if loaded is None:
         return None
     with bound_contextvars(execution=loaded.arn):
-        with _unless_overtaken(execution_id, loaded.version), _watch(execution_id):
+        with _unless_overtaken(execution_id, loaded.version), crash_watch.watch(execution_id):
             steps = advance_run(loaded)
         if len(steps) < len(outcomes):
             return None
@@ -280,14 +274,8 @@ def _keep_facts(execution_id: int, row: Sequence[Any]) -> ExecutionFacts:
     return keep_facts(execution_id, facts)
 
 
-def set_crash_watch(watch: Callable[[int], AbstractContextManager[None]]) -> None:
-    """Set who watches which execution the engine computes, in case that ends the process."""
-    global _watch  # noqa: PLW0603 - one a process
-    _watch = watch
-
-
 def _loads(execution_id: int, snapshot: str, values: StoredValues) -> engine.Run:
-    with _watch(execution_id):
+    with crash_watch.watch(execution_id):
         return engine.Run.loads(snapshot, values)
 
 
@@ -474,7 +462,8 @@ def commit_step(loaded: Loaded, steps: Sequence[engine.Step]) -> None:
             )
             and ready
         )
-    guard = (run.dumps(), run.next_event, ready, number, version, epoch.process_epoch())
+    snapshot = step_rows.snapshot_text(run)
+    guard = (snapshot, run.next_event, ready, number, version, epoch.process_epoch())
     guarded = (
         rows.change(_GUARD_KEPT, [(*guard, loaded.machine_arn)])
         if loaded.closes

@@ -4,13 +4,12 @@ A Map Run is a row with its counts. Each change of the counts is followed by a c
 ``advance_map_run``: it starts children up to the concurrency, and reports the one outcome to the
 task of the parent. A call too many does nothing.
 
-(Above 300 lines: a Map Run's children and its outcome hang on the same counts.)
+(Above 300 lines: the outcome of a Map Run and the ends of it hang on the same counts.)
 """
 
 from __future__ import annotations
 
 import json
-import uuid
 from typing import TYPE_CHECKING, Any
 
 import engine
@@ -23,9 +22,8 @@ from console.store.db.writer import write
 from console.store.executions import redrive
 from console.store.executions.engine_failures import MAX_FAILURES
 from console.store.executions.read_steps import status_above
-from console.store.executions.start import insert_execution
 from console.store.machines import machines
-from console.store.map_runs import map_items, map_tasks
+from console.store.map_runs import map_children, map_items, map_tasks
 from console.store.state import inbox
 from console.store.tasks import claim, schedule
 
@@ -34,9 +32,6 @@ if TYPE_CHECKING:
 
     from console.models import Project
 
-_AT_ONCE = 100  # children started in one transaction
-_MAX_CONCURRENCY = 1_000
-_TOGETHER = 10
 _OUTPUTS_AT_ONCE = 50  # read at a time; each may be as large as all together may
 _TOO_LARGE = (
     "The Map Run returned a result with a size exceeding the maximum number of bytes service limit."
@@ -88,8 +83,10 @@ def advance_map_run(map_run_id: int) -> bool:
 def _progress(number: int) -> bool:
     # the lock keeps two threads that see a change at once from starting the same children twice
     rows = MapRun.objects.select_for_update(of=("self",))
-    beside = ("parent__state_machine", "definition")
-    run = rows.select_related(*beside).filter(pk=number).first()
+    beside = ("parent__state_machine", "parent__project")
+    # not the parent's input: it may have all the items, and this is asked for each hundred
+    rows = rows.select_related(*beside).defer("parent__input")
+    run = rows.filter(pk=number).first()
     if run is None or run.status != MapRunStatus.RUNNING:
         return False
     failures = map_tasks.count_failures(run.parent_id, run.task)
@@ -112,7 +109,7 @@ def _progress(number: int) -> bool:
         if not map_items.writer(run):
             _report(run, *_result(run))
         return False
-    return _start_children(run, done)
+    return map_children.start_children(run, done)
 
 
 def _fail(run: MapRun) -> bool:
@@ -161,48 +158,8 @@ def _too_many_failed(run: MapRun) -> bool:
 def _redrive_children(run: MapRun) -> bool:
     """Redrive some of the children that wait for it; return whether more may be."""
     done = run.succeeded + run.failed + run.timed_out + run.aborted
-    limit = min(run.max_concurrency or _MAX_CONCURRENCY, _MAX_CONCURRENCY)
-    free = limit - (run.started - done - run.pending_redrive)
-    return free > 0 and redrive.children(run, min(free, _AT_ONCE)) > 0
-
-
-def _start_children(run: MapRun, done: int) -> bool:
-    """Start some of the children that may run now; return whether more may."""
-    limit = min(run.max_concurrency or _MAX_CONCURRENCY, _MAX_CONCURRENCY)
-    left, free = run.total - run.started, limit - (run.started - done)
-    room = min(free, left)
-    now = min(room, _AT_ONCE)
-    # Children started together cost a fraction each; so a tenth of the concurrency may be unused.
-    if now <= 0 or (free < limit // _TOGETHER and free < left):
-        return False
-    for index, text in map_items.take_items(run.pk, run.started, now):
-        _start_child(run, index, text)
-    MapRun.objects.filter(pk=run.pk).update(started=run.started + now)
-    return room > now
-
-
-def _start_child(run: MapRun, index: int, text: str) -> None:
-    name = str(uuid.uuid4())
-    parent = run.parent
-    child = Execution(
-        project_id=parent.project_id,
-        state_machine_arn=run.state_machine_arn,
-        arn=f"{run.state_machine_arn.replace(':stateMachine:', ':execution:', 1)}:{name}",
-        name=name,
-        role_arn=parent.role_arn,
-        definition=run.definition,
-        machine_updated_ms=parent.machine_updated_ms,
-        input=text,
-        start_ms=clock.now_ms(),
-        started_by=parent.started_by,
-        test_case=parent.test_case,
-        map_run=run,
-        item_index=index,
-        edited_by=parent.edited_by,
-        acting_for=parent.acting_for,
-        depth=parent.depth,
-    )
-    insert_execution(child, run.state_machine_arn.rpartition(":")[2])
+    free = map_children.concurrency(run) - (run.started - done - run.pending_redrive)
+    return free > 0 and redrive.children(run, min(free, map_children.AT_ONCE)) > 0
 
 
 def _result(run: MapRun) -> tuple[str, engine.TaskSucceeded | engine.TaskFailed]:

@@ -38,3 +38,9 @@ def count_failure(execution_id: int, task: int) -> int | None:
 def reset_failures(execution_id: int, task: int) -> None:
     """Forget the failures: the Map went on."""
     TaskRow.objects.filter(execution_id=execution_id, task=task).update(dispatches=1)
+
+
+def was_lost(execution_id: int, task: int) -> bool:
+    """Tell whether a process has died while it computed the first steps of the Map's children."""
+    tasks = TaskRow.objects.filter(execution_id=execution_id, task=task)
+    return tasks.filter(losses__gt=0).exists()

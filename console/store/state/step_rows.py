@@ -38,6 +38,15 @@ _CHUNK = 500
 _encode = msgspec.json.Encoder().encode
 
 
+def snapshot_text(run: engine.Run) -> str:
+    """Return a run as it is stored; "" of one that succeeded, for nothing goes on from there.
+
+    It has names and input of the execution in it once more. A replay keeps it, for its origin.
+    """
+    succeeded = run.status == engine.ExecutionStatus.SUCCEEDED
+    return "" if succeeded and "origin" not in run.about else run.dumps()
+
+
 # -- events ----------------------------------------------------------------------------------------
 
 

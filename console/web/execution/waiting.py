@@ -333,9 +333,15 @@ def _timer_lines(execution: Execution) -> Iterator[WaitingLine]:
 
 
 def _frames(execution: Execution) -> Iterable[Any]:
-    """Return the lines of control of an execution; of what a later version wrote, none."""
+    """Return the lines of control of an execution; of what a later version wrote, none.
+
+    None either if it has succeeded meanwhile.
+    """
+    snapshot = execution.runrow.snapshot
+    if not snapshot:
+        return ()
     try:
-        return engine.Run.loads(execution.runrow.snapshot, _NoTexts()).frames.values()
+        return engine.Run.loads(snapshot, _NoTexts()).frames.values()
     except engine.NewerFormat:
         return ()
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import Count, Max
 from django.db.models.functions import Left
+from django.utils.safestring import SafeString
 
 import engine
 from console.masking import masked_execution
@@ -53,6 +54,11 @@ class EventRow:
     at_ms: int
     error: str = ""
     detail: EventDetail | None = None
+
+    @property
+    def number(self) -> SafeString:
+        """Return the id as text: a template takes eight times as long to write a number."""
+        return SafeString(self.id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,13 +117,12 @@ def _counts(arns: Sequence[str]) -> Sequence[Mapping[str, Any]]:
 
 def _last_worked(arns: Sequence[str]) -> dict[str, tuple[int | None, str]]:
     """Return when each activity was last worked, and by whom."""
-    rows = TaskRow.objects.filter(
-        resource__in=arns, started_ms__gte=clock.now_ms() - formatting.DAY
-    )
+    activities = TaskRow.objects.filter(kind=TaskKind.ACTIVITY)
+    rows = activities.filter(resource__in=arns, started_ms__gte=clock.now_ms() - formatting.DAY)
     last = dict(rows.order_by().values_list("resource").annotate(Max("started_ms")))
     if not last:
         return {}
-    ends = TaskRow.objects.filter(resource__in=last, started_ms__in=last.values())
+    ends = activities.filter(resource__in=last, started_ms__in=last.values())
     names = {
         (resource, at): worker
         for resource, at, worker in ends.values_list("resource", "started_ms", "worker")

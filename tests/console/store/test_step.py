@@ -8,20 +8,23 @@ import pytest
 
 import engine
 from console.errors import InvalidDefinition
-from console.models import InboxMessage, Project, RunValue, TaskRow, Timer
+from console.models import InboxMessage, Project, RunRow, RunValue, TaskRow, Timer
 from console.store.db.writer import write
-from console.store.executions import step, stop
+from console.store.executions import redrive, step, stop
+from console.store.executions.start import start_execution
 from console.store.machines import machines
 from console.store.state import inbox
 from console.store.state.caches import Runs
 from console.store.state.step_rows import StoredValues, save_values
 from console.store.tasks import activities
+from console.web.execution import waiting
 from tests.console.store.helpers import (
     PASS,
     REGION,
     ROLE,
     WAIT,
     WORK,
+    assert_nothing_wrong,
     create,
     drain,
     one,
@@ -224,3 +227,26 @@ def test_the_timeout_of_a_tight_loop_is_taken_by_the_next_step(project: Project)
     step.step_execution(execution.pk)
     execution.refresh_from_db()
     assert execution.status == "TIMED_OUT"
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_a_run_that_succeeded_leaves_no_snapshot(project: Project, *, ahead: bool) -> None:
+    """Nothing goes on from there; one that failed keeps it, for a redrive."""
+    fails = {"StartAt": "F", "States": {"F": {"Type": "Fail"}}}
+    for name, definition in (("good", PASS), ("bad", fails)):
+        execution = start_execution(create(project, definition, name), ahead=ahead)
+        drain(execution)
+    kept = dict(RunRow.objects.values_list("execution__state_machine__name", "snapshot"))
+    assert kept["good"] == ""
+    assert json.loads(kept["bad"])["status"] == "FAILED"
+    assert_nothing_wrong()
+
+
+def test_what_reads_a_run_that_succeeds_meanwhile_finds_none(project: Project) -> None:
+    """1. A page reads the timers.  2. The execution succeeds.  3. The page reads the run."""
+    execution = drain(start(create(project, WAIT)))
+    assert [line.state for line in waiting.waiting_context(execution)["waiting"]] == ["W"]
+    RunRow.objects.filter(pk=execution.pk).update(snapshot="")
+    execution.refresh_from_db()
+    assert waiting.waiting_context(execution)["waiting"] == []
+    assert redrive.again(execution) == []

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import engine
-from console.models import Execution, MapRun, Project, StateMachine, TaskRow
+from console.models import (
+    Execution,
+    MapRun,
+    OutboxEvent,
+    Project,
+    RunRow,
+    StateMachine,
+    TaskRow,
+)
+from console.store.events import outbox, rules
 from console.store.executions.stop import stop_execution
 from console.store.machines import machines
-from console.store.map_runs import map_runs
+from console.store.map_runs import map_children, map_runs
+from console.store.state import crash_watch
+from console.store.tasks import claim
 from console.worker import Embedded
 from tests.console.store.helpers import (
     assert_nothing_wrong,
@@ -24,6 +36,9 @@ from tests.console.store.helpers import (
     start,
     types,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def distributed(inner: dict[str, Any], name: str = "M", **more: Any) -> dict[str, Any]:
@@ -167,6 +182,120 @@ def test_a_run_goes_on_after_its_process_died(project: Project) -> None:
         assert json.loads(str(ended(execution).output)) == list(range(7))
     finally:
         second.stop()
+
+
+def begun(project: Project, inner: dict[str, Any], items: int, **more: Any) -> MapRun:
+    """Return a Map Run whose children have not started."""
+    execution = start(create(project, distributed(inner, **more)), list(range(items)))
+    drain(execution)
+    number = map_runs.begin_map_run(execution.pk, TaskRow.objects.get().task)
+    return MapRun.objects.get(pk=number)
+
+
+def versions() -> list[int]:
+    """Return how many steps were committed of each child after its start."""
+    children = RunRow.objects.filter(execution__map_run__isnull=False)
+    return list(children.order_by("execution__item_index").values_list("version", flat=True))
+
+
+@pytest.fixture
+def enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let children go on ahead also on a machine that is slow."""
+    monkeypatch.setattr(map_children, "_AHEAD_S", 60)
+
+
+@pytest.mark.usefixtures("enough_time")
+def test_children_that_need_nothing_end_where_they_start(project: Project) -> None:
+    """One transaction starts them, ends them and counts them, as a start by a caller does."""
+    run = begun(project, PASS, 230)
+    commits = 0
+    while map_runs.advance_map_run(run.pk):
+        commits += 1
+    assert commits == 3  # a hundred each; the fourth reports
+    run.refresh_from_db()
+    assert (run.status, run.started, run.succeeded) == ("SUCCEEDED", 230, 230)
+    assert versions() == [0] * 230
+    assert_nothing_wrong()
+
+
+@pytest.mark.usefixtures("enough_time")
+def test_children_take_turns_in_their_concurrency(project: Project) -> None:
+    """Two that ended where they started make room for the next two."""
+    run = begun(project, PASS, 5, MaxConcurrency=2)
+    started = []
+    while map_runs.advance_map_run(run.pk):
+        run.refresh_from_db()
+        started.append(run.started)
+    assert started == [2, 4, 5]
+
+
+@pytest.mark.usefixtures("enough_time")
+def test_too_many_failures_start_no_further_children(project: Project) -> None:
+    """Those that fail where they start are counted before the next ones begin."""
+    run = begun(project, {"StartAt": "F", "States": {"F": {"Type": "Fail"}}}, 250)
+    while map_runs.advance_map_run(run.pk):
+        pass
+    run.refresh_from_db()
+    assert (run.status, run.started, run.failed) == ("FAILED", 100, 100)
+    assert_nothing_wrong()
+
+
+def test_children_without_time_are_left_to_the_worker(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others wait for the Map Run's row: what takes long is stepped by itself."""
+    monkeypatch.setattr(map_children, "_AHEAD_S", 0)
+    run = begun(project, PASS, 3)
+    assert not map_runs.advance_map_run(run.pk)
+    assert (versions(), list(run.children.values_list("status", flat=True))) == (
+        [0] * 3,
+        ["RUNNING"] * 3,
+    )
+    worker = Embedded()
+    worker.start()
+    try:
+        assert ended(run.parent).output == "[0,1,2]"
+    finally:
+        worker.stop()
+    assert versions() == [1] * 3
+
+
+def test_children_that_may_kill_the_process_are_stepped_by_themselves(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is computed for a Map is noted as its task; a process that died then counts as a loss.
+
+    After it no child goes on ahead: the one that kills its process is known by its own number then.
+    """
+    noted: list[tuple[int, int]] = []
+
+    @contextlib.contextmanager
+    def watch(execution_id: int, task: int = 0) -> Iterator[None]:
+        noted.append((execution_id, task))
+        yield
+
+    monkeypatch.setattr(crash_watch, "_watch", watch)
+    run = begun(project, PASS, 2, MaxConcurrency=1)
+    noted.clear()
+    assert map_runs.advance_map_run(run.pk)
+    assert noted == [(run.parent_id, run.task)]
+    claim.count_loss(*noted[0])
+    assert not map_runs.advance_map_run(run.pk)
+    children = run.children.order_by("item_index").values_list("status", flat=True)
+    assert list(children) == ["SUCCEEDED", "RUNNING"]
+
+
+@pytest.mark.usefixtures("enough_time")
+def test_rules_hear_of_children_that_end_where_they_start(project: Project) -> None:
+    """A start that has to ask for something in its transaction is not merged, and happens."""
+    rules.put_rule(project, "us-east-1", "all", pattern='{"source": ["aws.states"]}')
+    outbox.forget_rules()
+    run = begun(project, PASS, 2)
+    OutboxEvent.objects.all().delete()
+    assert map_runs.advance_map_run(run.pk)
+    bodies = [json.loads(body) for body in OutboxEvent.objects.values_list("body", flat=True)]
+    statuses = sorted(body["detail"]["status"] for body in bodies)
+    assert statuses == ["RUNNING", "RUNNING", "SUCCEEDED", "SUCCEEDED"]
 
 
 def large(event: Any, context: object) -> str:

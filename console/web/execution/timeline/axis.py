@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from django.utils.safestring import SafeString
 
 from console.models import HistoryEvent
 from console.statuses import ExecutionStatus
@@ -246,6 +249,11 @@ class TimeAxis:
         return LANE * self.lanes
 
     @property
+    def grid(self) -> SafeString:
+        """Return the path of the lines at round times, from top to bottom of a bar."""
+        return _grid_of(self.span, self.units)
+
+    @property
     def lanes(self) -> int:
         """Return how many lanes a bar has."""
         return min(len(self.shown), MOST_LANES)
@@ -254,6 +262,12 @@ class TimeAxis:
         """Return an attempt's lane; where there are too many the first ones share one."""
         place = [fold.number for fold in self.shown].index(attempt.number)
         return max(0, place - (len(self.shown) - self.lanes))
+
+
+@lru_cache(maxsize=64)
+def _grid_of(span: AxisSpan, units: int) -> SafeString:
+    """Return what all bars of a timeline have behind them."""
+    return SafeString("".join(f"M{tick.x} 0V{units}" for tick in span.ticks))
 
 
 def execution_attempts(

@@ -11,6 +11,8 @@ from itertools import chain, islice
 from operator import sub
 from typing import TYPE_CHECKING
 
+from django.utils.safestring import SafeString
+
 import engine
 from console.models import HistoryEvent
 from console.web.core import formatting
@@ -69,6 +71,11 @@ class Segment:
     def top(self) -> int:
         """Return where its lane begins."""
         return self.lane * LANE
+
+    @property
+    def across(self) -> SafeString:
+        """Return where it begins and how long it is, as attributes of a rectangle."""
+        return SafeString(f'x="{self.x}" width="{self.width}"')
 
 
 @dataclass(frozen=True, slots=True)
