@@ -109,6 +109,7 @@ PUBLIC = {
         "deliveries",
         "manual_events",
         "outbox",
+        "resource_tags",
         "rules",
         "scheduler",
         "start_links",
