@@ -169,3 +169,24 @@ def test_a_small_machine_does_not_fold_on_its_pages(project: Project, client: Cl
         shown = text(client.get(f"/machines/small/{page_of}/?unfold=n1"))
         assert not folded_boxes(shown)
         assert re.search(r'aria-label="first2, ', shown)
+
+
+def test_the_editor_folds_too(client: Client) -> None:
+    """By the names of groups, since ids change with the text; what is edited stays in sight."""
+
+    def drawn(**sent: str) -> set[str]:
+        """Return the names of the states that the graph of the editor shows."""
+        answer = text(client.post("/machines/new/_check", {"text": SIXTY, **sent}))
+        assert answer.count("data-first=") == 181  # completion proposes all of them
+        return set(re.findall(r'href="#state-n\d+"\s+aria-label="([^,"]*)', answer))
+
+    assert "first2" not in drawn()
+    assert "first2" in drawn(opened='["map2"]')
+    assert "first3" not in drawn(opened='["map2"]')
+    assert drawn(chosen="second41") - drawn() == {"first41", "second41"}
+    for odd in ("[", "{}", "[1, null]", '["gone"]', '["first2"]', "[" * 9999):
+        assert drawn(opened=odd) == drawn()
+    answer = text(client.post("/machines/new/_check", {"text": SIXTY, "chosen": "second41"}))
+    assert 'data-opened="["map41"]"' in answer
+    small = text(client.post("/machines/new/_check", {"text": maps(10), "opened": '["map2"]'}))
+    assert "data-fold-sign" not in small
