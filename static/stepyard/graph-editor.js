@@ -279,6 +279,14 @@
     field.value = "";
   }
 
+  /** Move the graph to its start: the text is that of another machine. */
+  function showStart() {
+    const start = room()?.querySelector("[data-start]");
+    if (!start) return;
+    const [box, frame] = [start.getBoundingClientRect(), room().getBoundingClientRect()];
+    room().scrollBy(box.left + box.width / 2 - frame.left - frame.width / 2, box.top + box.height / 2 - frame.top - frame.height / 2);
+  }
+
   /** Move the graph as little as needed to show a box, the head of one that is too large. */
   function showBox(graph, { x, y, width, height }) {
     const by = (start, size, frame) => {
@@ -386,9 +394,12 @@
   });
   document.addEventListener("htmx:oobAfterSwap", (event) => {
     if (event.detail.target?.id !== "preview") return;
+    document.dispatchEvent(new CustomEvent("redrawn")); // graph.js gives it the scale of the one before
+    const before = new Set(places.map((place) => place.name));
     decorate();
     document.getElementById("opened").value = document.getElementById("state-list")?.dataset.opened ?? "[]";
-    holdStill(kept);
+    if (places.some((place) => before.has(place.name))) holdStill(kept);
+    else showStart();
   });
   document.addEventListener("reconnect", ({ detail }) => ask("reconnect", detail, false));
   document.addEventListener("edge-menu", ({ detail }) => ask("palette", edgeValues(detail)));
