@@ -273,10 +273,8 @@
     const now = link && offsetOf(link);
     if (now) graph.scrollBy(now.x - kept.at.x, now.y - kept.at.y);
     else graph.scrollTo(kept.scroll);
-    const field = document.getElementById("chosen");
-    const fresh = linkOf(field.value);
+    const fresh = linkOf(document.getElementById("chosen").value);
     if (fresh) showBox(graph, offsetOf(fresh));
-    field.value = "";
   }
 
   /** Move the graph to its start: the text is that of another machine. */
@@ -322,7 +320,15 @@
     editor()?.session.setAnnotations(annotations);
   }
 
-  document.addEventListener("htmx:afterSwap", () => markProblems());
+  document.addEventListener("htmx:afterSwap", (event) => {
+    markProblems();
+    if (event.detail.target?.id !== "problems") return;
+    // the graph may be the one there was, but its states stand in other lines
+    readPlaces();
+    markSelected(false);
+    document.getElementById("opened").value = document.getElementById("state-list").dataset.opened;
+    document.getElementById("chosen").value = "";
+  });
 
   // -- what the reader presses ------------------------------------------------------------------
 
@@ -397,7 +403,6 @@
     document.dispatchEvent(new CustomEvent("redrawn")); // graph.js gives it the scale of the one before
     const before = new Set(places.map((place) => place.name));
     decorate();
-    document.getElementById("opened").value = document.getElementById("state-list")?.dataset.opened ?? "[]";
     if (places.some((place) => before.has(place.name))) holdStill(kept);
     else showStart();
   });

@@ -62,13 +62,15 @@ class DraftForm(PageForm):
 class CheckForm(PageForm):
     """The text that the editor holds while a person types.
 
-    ``opened``: a JSON list with the names of unfolded groups; ``chosen``: of a state to be seen.
+    ``opened``: a JSON list with the names of unfolded groups; ``chosen``: of a state to be seen;
+    ``drawn``: the digest of the graph that the editor shows.
     """
 
     text = TextField(strip=False, lines=True)
     type = OptionTextField(MachineType)
     opened = TextField(strip=False)
     chosen = TextField(strip=False)
+    drawn = TextField()
 
 
 class GraphEditForm(PageForm):
@@ -81,7 +83,7 @@ class GraphEditForm(PageForm):
     text = TextField(strip=False, lines=True)
     act = TextField()
     state = TextField(strip=False)
-    name = TextField()
+    name = TextField(strip=False)
     piece = TextField()
     source = TextField(strip=False)
     target = TextField(strip=False)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from console.web.machines import definition_source
 
 if TYPE_CHECKING:
-    from console.web.graph.shapes import Picture
+    from collections.abc import Collection
+
     from engine import Graph
 
 
@@ -29,9 +30,8 @@ class StateLines:
     last: int
 
 
-def state_places(text: str, graph: Graph, picture: Picture) -> list[StateLines]:
-    """Return the lines of every state, drawn or not."""
-    drawn = {box.node.id for box in picture.boxes}
+def state_places(text: str, graph: Graph, drawn: Collection[str]) -> list[StateLines]:
+    """Return the lines of every state. ``drawn``: the ids of those that the picture has."""
     blocks = {group.id: f"{group.owner}.{group.index}" for group in graph.groups}
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
     return [

@@ -20,7 +20,7 @@ from console.web.editor.conflicts import (
     merge_definitions,
 )
 from console.web.editor.forms import CheckForm, DefinitionForm
-from console.web.editor.preview import opened_names, preview_context
+from console.web.editor.preview import ShownPreview, preview_context, read_shown
 from console.web.editor.problems import problems_in
 from console.web.editor.snippets import snippets_json
 from console.web.editor.suggestions import suggestions_for
@@ -30,8 +30,6 @@ from console.web.editor.yaml_text import json_of_yaml
 from console.web.graph.graph_view import graph_view_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from django.http import HttpRequest, HttpResponse
 
     from console.models import DefinitionDraft
@@ -176,28 +174,22 @@ def check_definition(request: HttpRequest) -> HttpResponse:
             sent["text"],
             sent["type"] or MachineType.STANDARD,
             _view_of(request),
-            opened_names(sent["opened"]),
-            sent["chosen"],
+            read_shown(sent),
         ),
     )
 
 
 def _checked_context(
-    text: str, kind: str, view: GraphView, opened: Iterable[str] = (), chosen: str = ""
+    text: str, kind: str, view: GraphView, shown: ShownPreview | None = None
 ) -> dict[str, Any]:
-    """Return problems and picture. ``kind``: the type of the machine, STANDARD or EXPRESS.
-
-    ``opened`` and ``chosen``: see ``preview_context``.
-    """
+    """Return problems and picture. ``kind``: the type of the machine, STANDARD or EXPRESS."""
     problems = problems_in(text, kind)
-    preview = preview_context(text, kind, view, opened, chosen)
-    drawn = preview["picture"]
+    preview = preview_context(text, kind, view, shown)
     return {
         **preview,
         "problems": problems[:MOST_PROBLEMS],
         "problem_count": len(problems),
-        "broken": drawn is None,
-        "is_yaml": drawn is None and json_of_yaml(text) is not None,
+        "is_yaml": preview["broken"] and json_of_yaml(text) is not None,
     }
 
 

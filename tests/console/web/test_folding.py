@@ -190,3 +190,18 @@ def test_the_editor_folds_too(client: Client) -> None:
     assert 'data-opened="["map41"]"' in answer
     small = text(client.post("/machines/new/_check", {"text": maps(10), "opened": '["map2"]'}))
     assert "data-fold-sign" not in small
+
+
+def test_the_editor_draws_only_what_changed(client: Client) -> None:
+    """White space and parameters change the lines of states, not the picture."""
+    first = text(client.post("/machines/new/_check", {"text": SIXTY}))
+    drawn = re.findall(r'id="drawn"[^>]*value="(\w+)"', first)
+    again = {"text": SIXTY.replace("{", "{\n", 3), "drawn": drawn[0]}
+    same = text(client.post("/machines/new/_check", again))
+    assert 'id="preview"' not in same
+    assert 'data-broken="false"' in same
+    assert 'data-name="map60"' in same
+    for other in (SIXTY.replace("map60", "last"), SIXTY.replace('"$.x"', '"$.y"')):
+        assert 'id="preview"' in text(client.post("/machines/new/_check", again | {"text": other}))
+    for more in ({"opened": '["map2"]'}, {"chosen": "first3"}, {"drawn": "<b>"}):
+        assert 'id="preview"' in text(client.post("/machines/new/_check", again | more))

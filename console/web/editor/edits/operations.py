@@ -15,6 +15,7 @@ from console.web.editor.edits.definition_tree import (
     StatePlace,
     in_field_order,
     inner_blocks,
+    one_line,
     put_field,
     reachable,
     transitions_of,
@@ -256,9 +257,9 @@ def _is_choice_rule(block: StateBlock, rules: JsonContainer) -> bool:
 
 def rename_state(tree: DefinitionTree, name: str, wish: str) -> EditDone:
     """Give a state another name, wherever it is named."""
-    wish = wish.strip()
-    if wish == name:
+    if wish in (name, one_line(name)):
         return EditDone(name, "")
+    wish = wish.strip()
     place = tree.place(name)
     if not wish or len(wish) > LONGEST_NAME:
         raise EditRefused(f"A name: got {len(wish)} characters, wanted 1 to {LONGEST_NAME}.")
