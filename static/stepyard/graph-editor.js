@@ -126,7 +126,7 @@
     for (const key of EDGE) if (key in edge) element.dataset[key] = edge[key];
   }
 
-  function addPlus(svg, path, edge) {
+  function addPlus(layer, path, edge) {
     // the label of an edge stands in its middle
     const share = path.classList.contains("next") || path.classList.contains("out") || edge.owner ? 0.5 : 0.2;
     const { x, y } = path.getPointAtLength(path.getTotalLength() * share);
@@ -142,11 +142,11 @@
     const cross = document.createElementNS(SVG, "path");
     cross.setAttribute("d", "M-4 0H4M0-4V4");
     plus.append(circle, cross);
-    svg.append(plus);
+    layer.append(plus);
   }
 
   /** Add what takes the end of an edge to another state, at its tip; those of others keep a distance. */
-  function addGrip(svg, path, edge, taken) {
+  function addGrip(layer, path, place, edge, taken) {
     const length = path.getTotalLength();
     let point = path.getPointAtLength(length);
     for (let back = 0; back < length / 2; back += GRIP_GAP) {
@@ -158,7 +158,7 @@
     grip.setAttribute("class", "grip");
     grip.setAttribute("transform", `translate(${point.x} ${point.y})`);
     setEdge(grip, edge);
-    Object.assign(grip.dataset, { block: edge.block, end: edge.end ? "1" : "", path: path.dataset.path });
+    Object.assign(grip.dataset, { block: edge.block, end: edge.end ? "1" : "", path: place });
     const title = document.createElementNS(SVG, "title");
     title.textContent = "Drag to another state";
     for (const [kind, radius] of [["reach", 11], ["dot", 4.5]]) {
@@ -168,7 +168,7 @@
       grip.append(circle);
     }
     grip.append(title);
-    svg.append(grip);
+    layer.append(grip);
   }
 
   const isJoint = (path) => path.matches('.in[data-edge^="start-"]');
@@ -181,16 +181,20 @@
     const seen = new Map();
     const paths = [...svg.querySelectorAll("path[data-edge]")];
     const joined = new Set(paths.filter(isJoint).map((path) => drawn.get(path.dataset.edge.slice("start-".length))?.block));
-    const [pluses, taken] = [[], []];
+    const [pluses, grips, taken] = [[], [], []];
     for (const [place, path] of paths.entries()) {
       const edge = edgeOf(path, seen);
       if (!edge?.block) continue;
-      path.dataset.path = place;
       if (!isJoint(path)) pluses.push([path, edge]);
-      if (isJoint(path)) addGrip(svg, path, startOf(edge), taken);
-      else if (!edge.owner || !joined.has(edge.block)) addGrip(svg, path, edge, taken);
+      if (isJoint(path)) grips.push([path, place, startOf(edge)]);
+      else if (!edge.owner || !joined.has(edge.block)) grips.push([path, place, edge]);
     }
-    for (const [path, edge] of pluses) addPlus(svg, path, edge); // above the grips
+    // Everything is added at once: a place along a path is asked for, and each change before makes that slow.
+    const layer = document.createDocumentFragment();
+    for (const [path, place, edge] of grips) addGrip(layer, path, place, edge, taken);
+    for (const [path, edge] of pluses) addPlus(layer, path, edge); // above the grips
+    for (const [place, path] of paths.entries()) path.dataset.path = place;
+    svg.append(layer);
     markSelected(false);
     if (refocus) preview().querySelector(refocus)?.focus({ preventScroll: true });
     refocus = "";
