@@ -58,6 +58,7 @@ from engine.language import (
     parse_state,
     parse_stored,
     parse_stored_state,
+    parse_unfinished,
     use_platform,
 )
 from engine.language.diagnostics import DiagnosticCode, Severity
@@ -215,6 +216,7 @@ __all__ = [
     "parse_state",
     "parse_stored",
     "parse_stored_state",
+    "parse_unfinished",
     "payload_limit",
     "processor_definition",
     "replay",

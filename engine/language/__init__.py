@@ -63,6 +63,31 @@ def _build_stored(text: str, type: str) -> Machine | None:  # noqa: A002
         return _read_definition(text, type)[0]
 
 
+def parse_unfinished(text: str, type: str = MachineType.STANDARD) -> Machine:  # noqa: A002
+    """Return the machine of a definition whose transitions are still being drawn.
+
+    There may be states that nothing leads to yet, and blocks that no state ends. Raise
+    ``DefinitionError`` for every other error.
+    """
+    machine, diagnostics = _check_and_build(text, type)
+    errors = [each for each in diagnostics if each.severity is Severity.ERROR]
+    if machine is None and all(_is_unfinished(error) for error in errors):
+        machine = build(
+            jsontext.loads(text, max_bytes=MAX_DEFINITION_BYTES),
+            text,
+            express=type == MachineType.EXPRESS,
+            problems=Problems(),
+        )
+    return parse(text, type) if machine is None else machine
+
+
+def _is_unfinished(error: Diagnostic) -> bool:
+    """Tell a state that nothing leads to, or a block without an end, from every other error."""
+    if error.code is DiagnosticCode.MISSING_TARGET:
+        return not error.message.startswith("Missing ")
+    return error.code is DiagnosticCode.MISSING_END
+
+
 def parse_stored_state(text: str, state_name: str) -> tuple[Machine, str]:
     """Return a machine of one state of a definition that a release accepted, and its name."""
     with stored_definition():
@@ -176,5 +201,6 @@ __all__ = [
     "parse_state",
     "parse_stored",
     "parse_stored_state",
+    "parse_unfinished",
     "use_platform",
 ]

@@ -8,8 +8,7 @@
   let scale = 1;
   let fitted = false;
 
-  const plain = (event) =>
-    event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
+  const plain = ({ button, ctrlKey, metaKey, shiftKey, altKey }) => !(button || ctrlKey || metaKey || shiftKey || altKey);
   const currentUrl = () => new URL(location.href);
 
   // -- zoom -------------------------------------------------------------------------------------
@@ -19,6 +18,9 @@
     return graph && { graph, svg: graph.querySelector("svg.flow") };
   }
 
+  /** Return how far something smaller than its room stands from the room's border. */
+  const middle = (size, room) => Math.max(0, (room - size) / 2);
+
   function setScale(next, point) {
     const parts = graphParts();
     if (!parts) return;
@@ -27,28 +29,35 @@
     const { width, height } = svg.viewBox.baseVal;
     // what is in the middle, or at the pointer, stays there
     const at = point ?? { x: graph.clientWidth / 2, y: graph.clientHeight / 2 };
-    const middle = (size, room) => Math.max(0, (room - size) / 2);
     const before = svg.clientWidth / width || scale;
     const x = (graph.scrollLeft + at.x - middle(svg.clientWidth, graph.clientWidth)) / before;
     const y = (graph.scrollTop + at.y) / before;
     svg.setAttribute("width", Math.round(width * scale));
     svg.setAttribute("height", Math.round(height * scale));
-    graph.scrollLeft = x * scale - at.x + middle(width * scale, graph.clientWidth);
-    graph.scrollTop = y * scale - at.y;
+    graph.scrollTo(x * scale - at.x + middle(width * scale, graph.clientWidth), y * scale - at.y);
+    holdHeads();
   }
+
+  // The words in the head of a Parallel or Map that is wider than the frame stay in sight.
+  function holdHeads() {
+    for (const head of document.querySelectorAll("[data-head]")) {
+      const hidden = head.closest("[data-graph]").scrollLeft / scale - head.dataset.head;
+      head.style.translate = `${Math.max(0, Math.min(hidden, head.dataset.slack))}px`;
+    }
+  }
+  document.addEventListener("scroll", holdHeads, true);
 
   function fit(minimum = MIN_SCALE) {
     const parts = graphParts();
-    if (!parts || !parts.graph.clientWidth) return;
+    if (!parts?.graph.clientWidth) return;
     const { width, height } = parts.svg.viewBox.baseVal;
     const wanted = Math.min(parts.graph.clientWidth / width, parts.graph.clientHeight / height, 1);
     setScale(Math.max(wanted, minimum));
     const start = parts.svg.querySelector("[data-start]");
     if (start) {
-      const across = start.x.baseVal.value * scale - parts.graph.clientWidth / 2 + 31;
-      const along = start.y.baseVal.value * scale - parts.graph.clientHeight / 2 + 14;
-      const toTheRight = parts.graph.dataset.direction === "right";
-      parts.graph.scrollTo({ left: toTheRight ? 0 : across, top: toTheRight ? along : 0 });
+      // Start stands at one border of the graph: in that direction, this scrolls to it
+      const { x, y } = start.getBBox();
+      parts.graph.scrollTo((x + 31) * scale - parts.graph.clientWidth / 2, y * scale - parts.graph.clientHeight / 2);
     }
     fitted = true;
   }
@@ -60,18 +69,15 @@
     if (!box || !parts.graph.clientWidth) return;
     const { x, y, width, height } = box.getBBox();
     const { graph } = parts;
-    const offset = { x: Math.max(0, (graph.clientWidth - parts.svg.clientWidth) / 2), y: 0 };
+    const shift = middle(parts.svg.clientWidth, graph.clientWidth);
     const axis = (start, size, scrolled, room) => {
       const [from, to] = [start * scale, (start + size) * scale];
-      const inView = from >= scrolled && to <= scrolled + room;
-      return inView || size * scale > room ? scrolled : (from + to - room) / 2;
+      if (to - from > room) return Math.min(Math.max(scrolled, from - 20), to - room);
+      return from >= scrolled && to <= scrolled + room ? scrolled : (from + to - room) / 2;
     };
     const aboveFold = innerHeight - graph.getBoundingClientRect().top;
     const room = aboveFold > 200 ? Math.min(aboveFold, graph.clientHeight) : graph.clientHeight;
-    graph.scrollTo({
-      left: axis(x + offset.x / scale, width, graph.scrollLeft, graph.clientWidth),
-      top: axis(y, height, graph.scrollTop, room),
-    });
+    graph.scrollTo(axis(x + shift / scale, width, graph.scrollLeft, graph.clientWidth), axis(y, height, graph.scrollTop, room));
   }
 
   document.addEventListener("click", (event) => {
@@ -82,11 +88,11 @@
   document.addEventListener(
     "wheel",
     (event) => {
-      if (!(event.ctrlKey || event.metaKey) || !event.target.closest("[data-graph]")) return;
+      const graph = event.target.closest("[data-graph]");
+      if (!graph || !(event.ctrlKey || event.metaKey)) return;
       event.preventDefault();
-      const room = event.target.closest("[data-graph]").getBoundingClientRect();
-      const point = { x: event.clientX - room.left, y: event.clientY - room.top };
-      setScale(scale * (event.deltaY < 0 ? 1.1 : 0.9), point);
+      const room = graph.getBoundingClientRect();
+      setScale(scale * (event.deltaY < 0 ? 1.1 : 0.9), { x: event.clientX - room.left, y: event.clientY - room.top });
     },
     { passive: false },
   );
@@ -144,8 +150,7 @@
   addEventListener("popstate", (event) => {
     if (!document.getElementById("panel") || event.state?.htmx) return;
     showPanel(currentUrl());
-    const source = location.pathname + location.search;
-    htmx.ajax("GET", source, { source: "#steps", target: "#steps", select: "#steps", swap: "outerHTML" });
+    readTree();
   });
 
   function followLink(link) {
@@ -163,10 +168,14 @@
   }
 
   // The server filters and sorts the step table; the rest of the page stays as it is.
-  async function loadTree(address) {
+  function loadTree(address) {
     history.pushState({}, "", address);
-    const source = address.pathname + address.search;
-    await htmx.ajax("GET", source, { source: "#steps", target: "#steps", select: "#steps", swap: "outerHTML" });
+    readTree();
+  }
+
+  function readTree() {
+    const source = location.pathname + location.search;
+    htmx.ajax("GET", source, { source: "#steps", target: "#steps", select: "#steps", swap: "outerHTML" });
   }
 
   function filterTree(form) {
@@ -211,16 +220,13 @@
     if (form && event.target.matches("select")) filterTree(form);
   });
 
-  document.addEventListener("htmx:afterSwap", (event) => {
-    if (event.detail.target?.id === "problems") setScale(scale);
-  });
   document.addEventListener("htmx:oobAfterSwap", (event) => {
     if (event.detail.target?.id === "panel") {
       markStep(stepOfPanel());
       showChosenNode(); // the execution went on, or the time machine
     }
-    if (event.detail.target?.id === "preview") fitted ? setScale(scale) : fit(READABLE);
   });
+  document.addEventListener("redrawn", () => (fitted ? setScale(scale) : fit(READABLE)));
   document.addEventListener("DOMContentLoaded", () => {
     fit(READABLE);
     showChosenNode();

@@ -247,6 +247,7 @@ _FILES = (
     "editor.js",
     "draft.js",
     "graph-editor.js",
+    "reconnect.js",
     "completion.js",
 )
 

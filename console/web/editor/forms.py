@@ -60,26 +60,34 @@ class DraftForm(PageForm):
 
 
 class CheckForm(PageForm):
-    """The text that the editor holds while a person types."""
+    """The text that the editor holds while a person types.
+
+    ``opened``: a JSON list with the names of unfolded groups; ``chosen``: of a state to be seen;
+    ``drawn``: the digest of the graph that the editor shows.
+    """
 
     text = TextField(strip=False, lines=True)
     type = OptionTextField(MachineType)
+    opened = TextField(strip=False)
+    chosen = TextField(strip=False)
+    drawn = TextField()
 
 
 class GraphEditForm(PageForm):
     """An edit of the graph: the text that the editor holds, the act, and what it is about.
 
-    ``state``: whose menu or form it is; ``source`` to ``index``: the edge. Every other field that
-    is sent belongs to the form of the state.
+    ``state``: whose menu or form it is; ``source`` to ``index``: the edge; ``leads_to``: its new
+    target, "" for the end. Every other field that is sent belongs to the form of the state.
     """
 
     text = TextField(strip=False, lines=True)
     act = TextField()
     state = TextField(strip=False)
-    name = TextField()
+    name = TextField(strip=False)
     piece = TextField()
     source = TextField(strip=False)
     target = TextField(strip=False)
     occurrence = TextField()
     owner = TextField(strip=False)
     index = TextField()
+    leads_to = TextField(strip=False)

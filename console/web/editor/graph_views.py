@@ -14,7 +14,7 @@ from console.web.core.numbers import whole_number
 from console.web.core.scope import render, require, scope_of
 from console.web.editor.edits import operations
 from console.web.editor.edits.definition_tree import DefinitionTree, EditRefused
-from console.web.editor.edits.operations import EditDone, GraphEdge
+from console.web.editor.edits.edges import EditDone, GraphEdge, edge_targets, reconnect_edge
 from console.web.editor.edits.palette import PIECES, PieceGroup
 from console.web.editor.forms import GraphEditForm
 from console.web.editor.state_form import read_fields, state_form
@@ -51,6 +51,7 @@ def _save_form(tree: DefinitionTree, sent: Mapping[str, str]) -> EditDone:
 _ACTS: dict[str, Act] = {
     "show": lambda _, sent: EditDone(sent["state"], ""),
     "insert": lambda tree, sent: operations.insert_piece(tree, _edge(sent), sent["piece"]),
+    "reconnect": lambda tree, sent: reconnect_edge(tree, _edge(sent), sent["leads_to"]),
     "save": _save_form,
     "delete": lambda tree, sent: operations.delete_state(tree, sent["state"]),
     "duplicate": lambda tree, sent: operations.duplicate_state(tree, sent["state"]),
@@ -70,11 +71,7 @@ def edit_graph(request: HttpRequest) -> HttpResponse:
     require(scope, "UpdateStateMachine")
     sent = {**request.POST.dict(), **GraphEditForm(request.POST).values}
     if sent["act"] == "palette":
-        groups = [
-            (group.value, [piece for piece in PIECES.values() if piece.group is group])
-            for group in PieceGroup
-        ]
-        return render(request, "editor/_palette.html", {"groups": groups, "edge": _edge(sent)})
+        return _render_palette(request, sent)
     try:
         done, tree = _edited(sent)
     except EditRefused as refused:
@@ -82,6 +79,21 @@ def edit_graph(request: HttpRequest) -> HttpResponse:
     text = tree.text()
     changed = {"new_text": text} if text != sent["text"] else {}
     return _render_panel(request, text, done.selected, message=done.message, **changed)
+
+
+def _render_palette(request: HttpRequest, sent: Mapping[str, str]) -> HttpResponse:
+    """Show what can be done with an edge: insert a piece, or let it lead to another state."""
+    edge = _edge(sent)
+    groups = [
+        (group.value, [piece for piece in PIECES.values() if piece.group is group])
+        for group in PieceGroup
+    ]
+    try:
+        targets = edge_targets(DefinitionTree(sent["text"]), edge)
+    except EditRefused:  # the text was changed since the graph was drawn
+        targets = None
+    context = {"groups": groups, "edge": edge, "targets": targets}
+    return render(request, "editor/_palette.html", context)
 
 
 def _edited(sent: Mapping[str, str]) -> tuple[EditDone, DefinitionTree]:

@@ -10,25 +10,38 @@ from typing import TYPE_CHECKING
 from console.web.graph import definition_text
 
 if TYPE_CHECKING:
-    from console.web.graph.shapes import Picture
+    from collections.abc import Collection
+
+    from engine import Graph
 
 
 @dataclass(frozen=True, slots=True)
 class StateLines:
-    """A state: the id of its node, its name, its first and last line, from 1."""
+    """A state: the id of its node, its name, its first and last line, from 1.
+
+    ``node``: "" if it is not drawn; ``block``: the id of the Parallel or Map that it stands in, ""
+    at the top, and the number of the branch.
+    """
 
     node: str
     name: str
+    block: str
     first: int
     last: int
 
 
-def state_places(text: str, picture: Picture) -> list[StateLines]:
-    """Return the lines of every state that is drawn."""
-    ids = {box.node.name: box.node.id for box in picture.boxes}
+def state_places(text: str, graph: Graph, drawn: Collection[str]) -> list[StateLines]:
+    """Return the lines of every state. ``drawn``: the ids of those that the picture has."""
+    blocks = {group.id: f"{group.owner}.{group.index}" for group in graph.groups}
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
     return [
-        StateLines(ids[name], name, bisect_right(starts, start), bisect_right(starts, end - 1))
+        StateLines(
+            node.id if node.id in drawn else "",
+            name,
+            blocks[node.group],
+            bisect_right(starts, start),
+            bisect_right(starts, end - 1),
+        )
         for name, start, end in definition_text.state_places(text)
-        if name in ids
+        if (node := graph.by_id.get(graph.by_name.get(name, ""))) is not None
     ]

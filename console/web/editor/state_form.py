@@ -8,13 +8,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, assert_never
 
 import engine
-from console.web.editor.edits.definition_tree import EditRefused, transitions_of
+from console.web.editor.edits.definition_tree import EditRefused, one_line, transitions_of
 from console.web.editor.state_rules import (
     StateRuleRow,
     read_catchers,
     read_retriers,
     read_rules,
     rule_rows,
+    same_text,
 )
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from console.web.editor.edits.definition_tree import DefinitionTree, StatePlace
     from console.web.editor.edits.json_tree import JsonContainer
 
-END_OPTION = "@end"
+END_OPTION = ""
+"""No state has this name."""
 _OWN = {"Type", "End", "Branches", "ItemProcessor", "Iterator", "Choices", "Retry", "Catch"}
 _TEXT = {"Comment", "InputPath", "OutputPath", "ResultPath", "ItemsPath", "Label", "Resource"} | {
     *("SecondsPath", "Timestamp", "TimestampPath", "TimeoutSecondsPath", "HeartbeatSecondsPath"),
@@ -74,6 +76,11 @@ class FormField:
     def input_name(self) -> str:
         """Return under which name it is sent."""
         return f"f-{self.name}"
+
+    @property
+    def lines(self) -> bool:
+        """Tell whether its input has several lines: one of a single line would drop the breaks."""
+        return self.kind is FieldKind.JSON or one_line(self.value) != self.value
 
     @property
     def rows(self) -> int:
@@ -162,7 +169,8 @@ def _form_field(place: StatePlace, name: str, siblings: tuple[str, ...]) -> Form
         options = (*((each, each) for each in siblings if each != place.name), last)
         chosen = value if isinstance(value, str) else END_OPTION
         if chosen not in {option for option, _ in options}:
-            options = ((chosen, f"{chosen} (missing)"), *options)
+            missing = "" if chosen in siblings else " (missing)"
+            options = ((chosen, f"{chosen}{missing}"), *options)
         return FormField(name, name, FieldKind.STATE, chosen, options)
     if name == "QueryLanguage":
         options = (("", "As the state machine"), ("JSONPath", "JSONPath"), ("JSONata", "JSONata"))
@@ -234,9 +242,10 @@ def read_fields(tree: DefinitionTree, name: str, sent: Mapping[str, str]) -> dic
     node = tree.place(name).node
     changed: dict[str, Any] = {}
     for each in form.fields:
-        text = sent.get(each.input_name, each.value).replace("\r\n", "\n")
-        if text.strip() == each.value.strip():
+        text = sent.get(each.input_name, each.value)
+        if same_text(text, each.value, lines=each.lines):
             continue
+        text = text.replace("\r\n", "\n")
         if each.name.startswith("@"):
             changed |= _special_value(node, each.name[1:], text)
         else:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console.web.editor.edits.definition_tree import EditRefused
+from console.web.editor.edits.definition_tree import EditRefused, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,6 +99,18 @@ def _choice_row(index: int, rule: dict[str, Any], language: str) -> StateRuleRow
     return StateRuleRow("rule", index, values, operators=known)
 
 
+def same_text(sent: str, shown: str, *, lines: bool = False) -> bool:
+    """Tell whether an input sends what it showed. ``lines``: it has several.
+
+    One of a single line drops line breaks; one of several writes each of them in one way, and drops
+    one at the beginning.
+    """
+    if not lines:
+        return one_line(sent).strip() == one_line(shown).strip()
+    ends = [text.replace("\r\n", "\n").replace("\r", "\n").strip() for text in (sent, shown)]
+    return ends[0] == ends[1]
+
+
 # -- reading ---------------------------------------------------------------------------------------
 
 
@@ -117,7 +129,14 @@ def read_rules(state: JsonContainer, language: str, sent: Mapping[str, str]) -> 
 
 
 def _read_rule(row: StateRuleRow, rule: dict[str, Any], sent: Mapping[str, str]) -> dict[str, Any]:
-    values = {name: sent.get(f"{row.prefix}-{name}", shown) for name, shown in row.values.items()}
+    values = {
+        name: shown
+        if same_text(
+            text := sent.get(f"{row.prefix}-{name}", shown), shown, lines=name == "condition"
+        )
+        else text
+        for name, shown in row.values.items()
+    }
     if values == row.values:
         return rule
     made: dict[str, Any]
@@ -199,7 +218,7 @@ def read_catchers(state: JsonContainer, sent: Mapping[str, str]) -> dict[str, An
 
 def _with_errors(rule: dict[str, Any], sent: Mapping[str, str], prefix: str) -> dict[str, Any]:
     text = sent.get(f"{prefix}-errors", _errors(rule))
-    if text == _errors(rule):
+    if same_text(text, _errors(rule)):
         return dict(rule)
     errors = [name.strip() for name in text.split(",") if name.strip()]
     if not errors:

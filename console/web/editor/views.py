@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
-import engine
 from console import arns
 from console.errors import ConflictException, InvalidDefinition, ServiceError
 from console.statuses import MachineType
@@ -20,20 +20,20 @@ from console.web.editor.conflicts import (
     merge_definitions,
 )
 from console.web.editor.forms import CheckForm, DefinitionForm
-from console.web.editor.places import state_places
+from console.web.editor.preview import ShownPreview, preview_context, read_shown
 from console.web.editor.problems import problems_in
 from console.web.editor.snippets import snippets_json
 from console.web.editor.suggestions import suggestions_for
 from console.web.editor.tag_lines import read_tags
 from console.web.editor.templates import TEMPLATES, find_template, opened_text
 from console.web.editor.yaml_text import json_of_yaml
-from console.web.graph import svg
-from console.web.graph.graph_view import PLAIN
+from console.web.graph.graph_view import graph_view_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from console.models import DefinitionDraft
+    from console.web.graph.graph_view import GraphView
 
 STARTER = """{
   "Comment": "A new state machine",
@@ -170,27 +170,31 @@ def check_definition(request: HttpRequest) -> HttpResponse:
     return render(
         request,
         "editor/_check_result.html",
-        _checked_context(sent["text"], sent["type"] or MachineType.STANDARD),
+        _checked_context(
+            sent["text"],
+            sent["type"] or MachineType.STANDARD,
+            _view_of(request),
+            read_shown(sent),
+        ),
     )
 
 
-def _checked_context(text: str, kind: str) -> dict[str, Any]:
+def _checked_context(
+    text: str, kind: str, view: GraphView, shown: ShownPreview | None = None
+) -> dict[str, Any]:
     """Return problems and picture. ``kind``: the type of the machine, STANDARD or EXPRESS."""
     problems = problems_in(text, kind)
-    drawn = None
-    if not any(problem.severe for problem in problems):
-        try:
-            drawn = svg.definition_picture(text, kind, PLAIN)
-        except engine.DefinitionError:
-            drawn = None
+    preview = preview_context(text, kind, view, shown)
     return {
-        "state_places": state_places(text, drawn) if drawn else [],
+        **preview,
         "problems": problems[:MOST_PROBLEMS],
         "problem_count": len(problems),
-        "picture": drawn,
-        "broken": drawn is None,
-        "is_yaml": drawn is None and json_of_yaml(text) is not None,
+        "is_yaml": preview["broken"] and json_of_yaml(text) is not None,
     }
+
+
+def _view_of(request: HttpRequest) -> GraphView:
+    return replace(graph_view_of(request), plain=True)
 
 
 def _draft(
@@ -237,7 +241,7 @@ def _render_form(request: HttpRequest, *, status: int = 200, **typed: Any) -> Ht
         "templates": TEMPLATES,
         "suggestions": suggestions_for(scope_of(request), machine),
         "snippets": snippets_json(),
-        **_checked_context(typed["text"], kind),
+        **_checked_context(typed["text"], kind, _view_of(request)),
         **typed,
     }
     return render(request, "editor/page.html", context, status=status)

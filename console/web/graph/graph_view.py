@@ -45,8 +45,6 @@ class GraphView:
 
 WHOLE = GraphView()
 """Downwards, with nothing folded."""
-PLAIN = GraphView(plain=True)
-"""The same, of a definition alone."""
 
 
 def graph_view_of(request: HttpRequest) -> GraphView:

@@ -24,6 +24,8 @@ MIN_WIDTH, MAX_NAME, MAX_DETAIL = 220, 270, 250
 NAME_SIZE, DETAIL_SIZE = 13, 12
 SIGNS = 52
 """What stands beside the words: the sign on their left, and padding."""
+FOLD_ROOM = 44
+"""Beside the words in the head of a Parallel or Map: the sign that folds it."""
 LABEL_WORDS, LABEL_HEIGHT = 30, 18
 
 
@@ -86,6 +88,21 @@ class Box:
     def right(self) -> float:
         """Return the right edge."""
         return self.x + self.width
+
+    @property
+    def head_width(self) -> float:
+        """Return how much of the head of a Parallel or Map has words."""
+        return min(text_width(self.node), self.width)
+
+    @property
+    def fold_x(self) -> float:
+        """Return where the sign begins that folds or unfolds it, beside the words and a badge."""
+        return self.x + self.head_width + 8 if self.nested else self.right - 84
+
+    @property
+    def head_slack(self) -> float:
+        """Return how far the words in a head may move to stay in sight; the fold's sign, too."""
+        return max(0.0, self.width - self.head_width - FOLD_ROOM)
 
     @property
     def rule_y(self) -> float:

@@ -88,8 +88,12 @@ class _Pictures:
 PICTURES = _Pictures(100_000)
 
 
-def definition_picture(text: str, kind: str = "STANDARD", view: GraphView = WHOLE) -> Picture:
+def definition_picture(
+    text: str, kind: str = "STANDARD", view: GraphView = WHOLE, graph: Graph | None = None
+) -> Picture:
     """Return the laid-out picture of a definition; raise ``engine.DefinitionError``.
+
+    ``graph``: the definition's own, for one that the engine would not run.
 
     It takes at most about three seconds, of which the layout is two; most of the time none at all,
     since pictures are kept here and layouts in a folder (``layout_cache``).
@@ -97,7 +101,7 @@ def definition_picture(text: str, kind: str = "STANDARD", view: GraphView = WHOL
     key = layout_cache.layout_digest(view.key + text)
     known = PICTURES.get(f"{kind} {key}")
     if known is None:
-        graph = engine.build_graph(engine.parse_stored(text, kind))
+        graph = graph or engine.build_graph(engine.parse_stored(text, kind))
         folded: Mapping[str, int] = {}
         if view.folds:
             graph, folded = fold_groups(graph, view.unfolded)

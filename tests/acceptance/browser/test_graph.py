@@ -124,3 +124,65 @@ def test_motion_can_be_reduced(page: Page, server: Server) -> None:
     assert box.evaluate(name) == "breathe"
     page.emulate_media(reduced_motion="reduce")
     assert box.evaluate(name) == "none"
+
+
+def wide(branches: int, *, fails: bool) -> dict[str, Any]:
+    """Return a Parallel of many branches, of which the last one may fail."""
+    blocks = [chain([f"Step {number}", f"Then {number}"]) for number in range(branches)]
+    if fails:
+        blocks[-1]["States"][f"Then {branches - 1}"] = {"Type": "Fail", "Error": "Bad"}
+    both = {"Type": "Parallel", "Branches": blocks, "Next": "Done"}
+    return {"StartAt": "All at once", "States": {"All at once": both, "Done": {"Type": "Succeed"}}}
+
+
+IN_FRAME = """([graph, selector]) => {
+  const frame = graph.getBoundingClientRect();
+  return [...graph.querySelectorAll(selector)].map((element) => {
+    const { left, right, top, bottom } = element.getBoundingClientRect();
+    return left >= frame.left && right <= frame.right && top >= frame.top && bottom <= frame.bottom;
+  });
+}"""
+
+
+def in_frame(page: Page, selector: str) -> list[bool]:
+    """Tell of each element of the graph whether the reader sees all of it."""
+    graph = page.locator("[data-graph]").element_handle()
+    seen: list[bool] = page.evaluate(IN_FRAME, [graph, selector])
+    return seen
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_a_graph_wider_than_its_frame_opens_with_its_head_in_sight(
+    page: Page, server: Server, width: int
+) -> None:
+    """Start and the name of the Parallel, readable; the name stays while the graph is moved."""
+    page.set_viewport_size({"width": width, "height": 900})
+    machine = create(server, wide(9, fails=False))
+    ended(server, start(server, machine))
+    for address in ("definition", "insights", "edit"):
+        page.goto(f"/machines/{machine}/{address}/")
+        expect(page.locator(".flow [data-start]")).to_be_attached()
+        assert in_frame(page, "[data-start]") == [True]
+        assert in_frame(page, ".container [data-head] :is(.title, .node-type)") == [True, True]
+        size = "text => text.getBoundingClientRect().height / text.getBBox().height * 12"
+        assert page.locator(".flow .node-type").first.evaluate(size) >= 11
+        graph = page.locator("[data-graph]")
+        graph.evaluate("graph => { graph.scrollLeft = graph.scrollWidth; }")
+        page.wait_for_function(
+            f"selector => ({IN_FRAME})([document.querySelector('[data-graph]'), selector])[0]",
+            arg=".container [data-head] .title",
+        )
+        page.click("[aria-label='Fit the graph']")
+        assert set(in_frame(page, ".box")) == {True}
+
+
+def test_a_failure_far_to_the_right_opens_with_the_name_around_it(
+    page: Page, server: Server
+) -> None:
+    """The failed state is in sight, and what it is in is named."""
+    page.goto(ended(server, start(server, create(server, wide(9, fails=True)))))
+    expect(page.locator("#panel-title")).to_contain_text("Then 8")
+    assert in_frame(page, "[data-step='Then 8'] .box") == [True]
+    assert in_frame(page, ".container [data-head] .title") == [True]
+    page.goto(page.url.partition("?")[0] + "?step=All+at+once")
+    assert in_frame(page, ".container [data-head] .title") == [True]

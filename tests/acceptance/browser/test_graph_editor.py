@@ -19,6 +19,7 @@ from tests.acceptance.browser.yard import (
     unique,
     waits,
 )
+from tests.console.web.workflows import maps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -233,6 +234,32 @@ def test_the_panels_are_accessible_and_narrow(
         violations = Axe().run(page).response["violations"]
         assert [(each["id"], each["nodes"][0]["html"]) for each in violations] == []
         assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_groups_of_a_large_machine_are_folded(page: Page) -> None:
+    """A press unfolds one and leaves the text alone; an edit inside keeps it open and in place."""
+    page.goto("/machines/new/?fresh=1")
+    type_definition(page, json.dumps(json.loads(maps(60)), indent=2))
+    wait_for_state(page, "map60")
+    before = page.evaluate(SHOWN)
+    inside = page.locator('#preview a.node[aria-label^="second9,"]')
+    expect(inside).to_have_count(0)
+    sign = page.get_by_role("link", name="Unfold map9, 2 states")
+    sign.focus()
+    page.keyboard.press("Enter")
+    expect(inside).to_be_in_viewport()
+    expect(page.get_by_role("link", name="Fold map9", exact=True)).to_be_focused()
+    assert page.evaluate(SHOWN) == before
+    hand = Mouse(page)
+    hand.choose("second9")
+    expect(page.locator("#state-name")).to_have_value("second9")
+    hand.press("Duplicate")
+    expect(page.locator('#preview a.node[aria-label^="second9 2,"]')).to_be_in_viewport()
+    hand.press("Undo")
+    wait_for_state(page, "second9 2", there=False)
+    assert page.evaluate(SHOWN) == before
+    page.get_by_role("link", name="Fold map9", exact=True).click()
+    expect(inside).to_have_count(0)
 
 
 def test_problems_stand_in_the_gutter_in_short_words(page: Page) -> None:

@@ -169,3 +169,39 @@ def test_a_small_machine_does_not_fold_on_its_pages(project: Project, client: Cl
         shown = text(client.get(f"/machines/small/{page_of}/?unfold=n1"))
         assert not folded_boxes(shown)
         assert re.search(r'aria-label="first2, ', shown)
+
+
+def test_the_editor_folds_too(client: Client) -> None:
+    """By the names of groups, since ids change with the text; what is edited stays in sight."""
+
+    def drawn(**sent: str) -> set[str]:
+        """Return the names of the states that the graph of the editor shows."""
+        answer = text(client.post("/machines/new/_check", {"text": SIXTY, **sent}))
+        assert answer.count("data-first=") == 181  # completion proposes all of them
+        return set(re.findall(r'href="#state-n\d+"\s+aria-label="([^,"]*)', answer))
+
+    assert "first2" not in drawn()
+    assert "first2" in drawn(opened='["map2"]')
+    assert "first3" not in drawn(opened='["map2"]')
+    assert drawn(chosen="second41") - drawn() == {"first41", "second41"}
+    for odd in ("[", "{}", "[1, null]", '["gone"]', '["first2"]', "[" * 9999):
+        assert drawn(opened=odd) == drawn()
+    answer = text(client.post("/machines/new/_check", {"text": SIXTY, "chosen": "second41"}))
+    assert 'data-opened="["map41"]"' in answer
+    small = text(client.post("/machines/new/_check", {"text": maps(10), "opened": '["map2"]'}))
+    assert "data-fold-sign" not in small
+
+
+def test_the_editor_draws_only_what_changed(client: Client) -> None:
+    """White space and parameters change the lines of states, not the picture."""
+    first = text(client.post("/machines/new/_check", {"text": SIXTY}))
+    drawn = re.findall(r'id="drawn"[^>]*value="(\w+)"', first)
+    again = {"text": SIXTY.replace("{", "{\n", 3), "drawn": drawn[0]}
+    same = text(client.post("/machines/new/_check", again))
+    assert 'id="preview"' not in same
+    assert 'data-broken="false"' in same
+    assert 'data-name="map60"' in same
+    for other in (SIXTY.replace("map60", "last"), SIXTY.replace('"$.x"', '"$.y"')):
+        assert 'id="preview"' in text(client.post("/machines/new/_check", again | {"text": other}))
+    for more in ({"opened": '["map2"]'}, {"chosen": "first3"}, {"drawn": "<b>"}):
+        assert 'id="preview"' in text(client.post("/machines/new/_check", again | more))

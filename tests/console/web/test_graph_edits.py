@@ -12,8 +12,8 @@ import pytest
 import engine
 from console.web.editor.edits import operations
 from console.web.editor.edits.definition_tree import DefinitionTree, EditRefused
+from console.web.editor.edits.edges import GraphEdge
 from console.web.editor.edits.json_tree import format_text, read_tree, write_tree
-from console.web.editor.edits.operations import GraphEdge
 from console.web.editor.edits.palette import PIECES
 from console.web.editor.state_form import read_fields, state_form
 from tests.console.web.helpers import CHAIN, text
@@ -267,7 +267,7 @@ def test_a_form_that_nobody_touched_changes_nothing() -> None:
 
 def test_a_form_writes_values_of_the_right_kind() -> None:
     """Numbers, JSON, transitions; what is emptied goes."""
-    after = saved(ODD, "Pay", **{"f-TimeoutSeconds": "30", "f-Parameters": "", "f-Next": "@end"})
+    after = saved(ODD, "Pay", **{"f-TimeoutSeconds": "30", "f-Parameters": "", "f-Next": ""})
     assert after["TimeoutSeconds"] == 30
     assert after["End"] is True
     assert not {"Parameters", "Next"} & set(after)
@@ -293,6 +293,101 @@ def test_rules_retries_and_catches_are_rows() -> None:
     assert (after["Retry"][0]["ErrorEquals"], after["Retry"][0]["MaxAttempts"]) == (["A", "B"], 7)
     assert after["Retry"][0]["JitterStrategy"] == "FULL"
     assert "Catch" not in saved(source, "Pay", **{"catch-0-delete": "on"})
+
+
+FORMATTED = """{
+  "StartAt": "Which?",
+  "States": {
+    "Which?": {
+      "Type": "Choice",
+      "Choices": [
+        { "Variable": "$.n", "NumericEquals": 1.0, "Next": "Each" },
+        { "Variable": "$.n",   "StringEquals": "two\\nlines", "Next": "Each" },
+        { "Variable": "$.n", "NumericEquals": 3,   "Next": "Each" }
+      ],
+      "Default": "Each"
+    },
+    "Each": {
+      "Type": "Map",
+      "ItemProcessor": {
+        "ProcessorConfig": { "Mode": "INLINE" },
+        "StartAt": "Call",
+        "States": {
+          "Call": { "Type": "Task", "Resource": "arn:aws:states:::lambda:invoke",
+                    "Comment": "one\\ntwo",
+                    "Parameters": { "FunctionName": "Old",  "Rate": 1.50, "Ids": [1,2, 3] },
+                    "Retry": [ {"ErrorEquals": ["A"], "MaxAttempts":2}, {"ErrorEquals": ["B"]} ],
+                    "End": true }
+        }
+      },
+      "End": true
+    }
+  }
+}"""
+
+
+@pytest.mark.parametrize(
+    ("state", "sent", "lines"),
+    [
+        ("Call", {"f-@FunctionName": "New"}, ['"New",  "Rate": 1.50, "Ids": [1,2, 3]']),
+        ("Each", {"f-@Mode": "DISTRIBUTED"}, ['{ "Mode": "DISTRIBUTED", "ExecutionType": ']),
+        ("Call", {"retry-1-attempts": "7"}, ['"MaxAttempts":2}, {"ErrorEquals": ["B"], "Max']),
+        ("Call", {"retry-0-delete": "on"}, ['"Retry": [ {"ErrorEquals": ["B"]} ]']),
+        ("Which?", {"rule-2-value": "4"}, ['{ "Variable": "$.n", "NumericEquals": 4,   "Next"']),
+        ("Which?", {"rule-0-delete": "on"}, []),
+        ("Call", {"f-Comment": "one\r\nthree"}, ['"Comment": "one\\nthree"']),
+    ],
+)
+def test_a_form_changes_the_smallest_part_that_differs(
+    state: str, sent: dict[str, str], lines: list[str]
+) -> None:
+    """One value of the parameters, one rule of three: the others stay as they are spelled."""
+    tree = DefinitionTree(FORMATTED)
+    operations.put_fields(tree, state, read_fields(tree, state, sent))
+    changed = changed_lines(FORMATTED, tree.text())
+    assert len([line for line in changed if line[0] == "-"]) == 1
+    written = [line for line in changed if line[0] == "+"]
+    assert len(written) == len(lines)
+    assert all(part in line for part, line in zip(lines, written, strict=True))
+
+
+@pytest.mark.parametrize("state", ["Which?", "Each", "Call"])
+def test_what_an_input_cannot_hold_is_not_changed_by_it(state: str) -> None:
+    """An input of one line drops line breaks, one of several spells them in its own way."""
+    tree = DefinitionTree(FORMATTED)
+    form = state_form(tree, state)
+    sent = {
+        each.input_name: each.value.replace("\n", "\r\n" if each.lines else "")
+        for each in form.fields
+    }
+    for row in form.rules:
+        sent |= {
+            f"{row.prefix}-{name}": value.replace("\n", "\r\n" if name == "condition" else "")
+            for name, value in row.values.items()
+        }
+    assert read_fields(tree, state, sent) == {}
+
+
+@pytest.mark.parametrize("name", [" blank ", "two\nlines", "@end", "__proto__"])
+def test_an_odd_name_is_kept(client: Client, name: str) -> None:
+    """The form renames a state only if somebody typed another name."""
+    states = {name: {"Type": "Pass", "Next": "Last"}, "Last": {"Type": "Succeed"}}
+    source = json.dumps({"StartAt": name, "States": states}, indent=2)
+    sent = {"text": source, "act": "save", "state": name, "name": name.replace("\n", "")}
+    assert "Nothing was changed." in text(client.post("/machines/new/_edit", sent))
+    back = {"text": source, "act": "save", "state": "Last", "name": "Last"}
+    assert "Nothing was changed." in text(client.post("/machines/new/_edit", back))
+
+
+def test_a_target_that_is_missing_stays_chosen(client: Client) -> None:
+    """The first state of a list must not become the target by a press on Apply."""
+    source = FORMATTED.replace(
+        '"NumericEquals": 3,   "Next": "Each"', '"IsNull": true, "Next": "Gone"'
+    )
+    answer = text(
+        client.post("/machines/new/_edit", {"text": source, "act": "show", "state": "Which?"})
+    )
+    assert '<option value="Gone" selected>Gone (missing)</option>' in answer
 
 
 def test_a_wrong_definition_is_edited_or_refused() -> None:

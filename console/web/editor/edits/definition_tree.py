@@ -32,6 +32,11 @@ FIELD_ORDER = (
 """In which order a person writes the fields of a state."""
 
 
+def one_line(text: str) -> str:
+    """Return what an input of one line makes of a text: it drops the line breaks."""
+    return text.replace("\r", "").replace("\n", "")
+
+
 class EditRefused(Exception):
     """An edit that cannot be made, in words for the person who asked for it."""
 

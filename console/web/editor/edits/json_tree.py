@@ -92,8 +92,7 @@ class JsonContainer:
         """
         entry = self.find(key)
         if entry is not None:
-            if not _same(entry.value, value):
-                entry.value = fresh_value(value, entry.lead.rpartition("\n")[2])
+            entry.value = changed_value(entry.value, value, entry.lead.rpartition("\n")[2])
             return
         entry = JsonEntry(JsonScalar("null"), key=key, spelled=_spelled(key))
         self.insert(entry, at, outer)
@@ -139,6 +138,55 @@ class JsonContainer:
         """Take every member with a key out."""
         for entry in [known for known in self.entries if known.key == key]:
             self.remove(entry)
+
+
+def changed_value(
+    node: JsonScalar | JsonContainer, value: Any, indent: str
+) -> JsonScalar | JsonContainer:
+    """Return a tree with a value; the parts of the old tree that have it already stay as they are.
+
+    ``indent``: of the line that a new value begins in.
+    """
+    if _same(node, value):
+        return node
+    if isinstance(node, JsonContainer) and node.entries and value:
+        if node.is_object and isinstance(value, dict):
+            return _changed_object(node, value)
+        if not node.is_object and isinstance(value, list):
+            return _changed_array(node, value)
+    return fresh_value(value, indent)
+
+
+def _changed_object(node: JsonContainer, value: dict[str, Any]) -> JsonContainer:
+    kept = [entry for entry in node.entries if entry.key in value]
+    if not kept:
+        return as_container(fresh_value(value, node.indent[:-2]))
+    for entry in [entry for entry in node.entries if entry.key not in value]:
+        node.remove(entry)
+    place = 0
+    for key, part in value.items():
+        node.put(key, part, at=place)
+        place = 1 + next(at for at, entry in enumerate(node.entries) if entry.key == key)
+    return node
+
+
+def _changed_array(node: JsonContainer, value: list[Any]) -> JsonContainer:
+    """Change the items between those that stay at the beginning and at the end."""
+    most = min(len(node.entries), len(value))
+    same = [_same(entry.value, part) for entry, part in zip(node.entries, value, strict=False)]
+    first = same.index(False) if False in same else most
+    last = 0
+    while last < most - first and _same(node.entries[-1 - last].value, value[-1 - last]):
+        last += 1
+    changed = value[first : len(value) - last]
+    for entry in node.entries[first + len(changed) : len(node.entries) - last]:
+        node.remove(entry)
+    for place, part in enumerate(changed, start=first):
+        if place >= len(node.entries) - last:
+            node.insert(JsonEntry(JsonScalar("null")), place)
+        entry = node.entries[place]
+        entry.value = changed_value(entry.value, part, entry.lead.rpartition("\n")[2])
+    return node
 
 
 def rename_key(entry: JsonEntry, key: str) -> None:

@@ -6,7 +6,6 @@ the caller throws the tree away.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from console.web.editor.edits.definition_tree import (
@@ -16,10 +15,19 @@ from console.web.editor.edits.definition_tree import (
     StatePlace,
     in_field_order,
     inner_blocks,
+    one_line,
     put_field,
     reachable,
     transitions_of,
     transitions_to,
+)
+from console.web.editor.edits.edges import (
+    END,
+    EditDone,
+    GraphEdge,
+    edge_block,
+    lead_edge,
+    lead_to,
 )
 from console.web.editor.edits.json_tree import (
     JsonContainer,
@@ -46,32 +54,7 @@ if TYPE_CHECKING:
 
     from console.web.editor.edits.definition_tree import DefinitionTree
 
-END = ""
-"""As the target of a transition: the state ends its block."""
 _RECOVERING = ("Task", "Parallel", "Map")
-
-
-@dataclass(frozen=True, slots=True)
-class EditDone:
-    """The state to select after an edit, "" for none, and what happened, in words."""
-
-    selected: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class GraphEdge:
-    """An edge of the graph. ``source``: "" for the start of a block; ``target``: "" for its end.
-
-    ``occurrence``: which of the edges between the two, from 0. ``owner`` and ``index``: the block
-    whose start it is.
-    """
-
-    source: str = ""
-    target: str = ""
-    occurrence: int = 0
-    owner: str = ""
-    index: int = 0
 
 
 # -- inserting -------------------------------------------------------------------------------------
@@ -82,13 +65,13 @@ def insert_piece(tree: DefinitionTree, edge: GraphEdge, key: str) -> EditDone:
     piece = PIECES.get(key)
     if piece is None:
         raise EditRefused(f"The palette has no “{key}”.")
-    block = tree.place(edge.source).block if edge.source else tree.block(edge.owner, edge.index)
+    block = edge_block(tree, edge)
     target = edge.target or (block.start if not edge.source else END)
     position = tree.place(edge.source).position + 1 if edge.source else 0
     states = _named_states(tree, piece)
     first = next(iter(states))
     _check_still_reached(block, edge, target, piece)
-    _lead_edge(block, edge, target, first)
+    lead_edge(block, edge, target, first)
     exit_to = target
     if target == END and _needs_a_state(states):
         exit_to = tree.free_name("Done")
@@ -157,38 +140,6 @@ def _check_still_reached(block: StateBlock, edge: GraphEdge, target: str, piece:
             f"After {piece.label} nothing would lead to “{target}” any more. Insert it in the edge "
             "to End, or where a Choice branches."
         )
-
-
-def _lead_edge(block: StateBlock, edge: GraphEdge, target: str, name: str) -> None:
-    """Let an edge lead to a state."""
-    if not edge.source:
-        block.node.put("StartAt", name)
-        return
-    state = block.state(edge.source)
-    if state is None:
-        raise EditRefused(f"The text has no state “{edge.source}” any more.")
-    if target == END:
-        if state.text("Type") in ("Succeed", "Fail", "Choice"):
-            raise EditRefused(f"Nothing follows “{edge.source}”: it is a {state.text('Type')}.")
-        lead_to(state, name)
-        return
-    edges = [each for each in transitions_of(state) if each.target == target]
-    if edge.occurrence >= len(edges):
-        raise EditRefused(f"“{edge.source}” does not lead to “{target}” any more.")
-    edges[edge.occurrence].lead_to(name)
-
-
-def lead_to(state: JsonContainer, target: str) -> None:
-    """Set ``Next`` of a state, or ``End``; the field keeps its place."""
-    old, new = ("Next", "End") if target == END else ("End", "Next")
-    value: Any = True if target == END else target
-    entry = state.find(old)
-    if entry is not None and state.find(new) is None:
-        rename_key(entry, new)
-        entry.value = fresh_value(value)
-        return
-    state.drop(old)
-    put_field(state, new, value)
 
 
 def _needs_a_state(states: States) -> bool:
@@ -306,9 +257,9 @@ def _is_choice_rule(block: StateBlock, rules: JsonContainer) -> bool:
 
 def rename_state(tree: DefinitionTree, name: str, wish: str) -> EditDone:
     """Give a state another name, wherever it is named."""
-    wish = wish.strip()
-    if wish == name:
+    if wish in (name, one_line(name)):
         return EditDone(name, "")
+    wish = wish.strip()
     place = tree.place(name)
     if not wish or len(wish) > LONGEST_NAME:
         raise EditRefused(f"A name: got {len(wish)} characters, wanted 1 to {LONGEST_NAME}.")

@@ -1,0 +1,149 @@
+"""Find an edge of the graph in the tree of a definition, and lead it to another state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from console.web.editor.edits.definition_tree import (
+    EditRefused,
+    StateBlock,
+    Transition,
+    put_field,
+    transitions_of,
+)
+from console.web.editor.edits.json_tree import JsonContainer, fresh_value, rename_key
+
+if TYPE_CHECKING:
+    from console.web.editor.edits.definition_tree import DefinitionTree
+
+END = ""
+"""As the target of a transition: the state ends its block."""
+_LAST = ("Succeed", "Fail")
+"""Types of states that nothing follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditDone:
+    """The state to select after an edit, "" for none, and what happened, in words."""
+
+    selected: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class GraphEdge:
+    """An edge of the graph. ``source``: "" for the start of a block; ``target``: "" for its end.
+
+    ``occurrence``: which of the edges between the two, from 0. ``owner`` and ``index``: the block
+    whose start it is.
+    """
+
+    source: str = ""
+    target: str = ""
+    occurrence: int = 0
+    owner: str = ""
+    index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeTargets:
+    """Where an edge may lead to. ``current``: where it leads, "" for the end of its block."""
+
+    current: str
+    states: tuple[str, ...]
+    end: bool
+
+
+def edge_block(tree: DefinitionTree, edge: GraphEdge) -> StateBlock:
+    """Return the block that an edge stands in; raise ``EditRefused``."""
+    if edge.source:
+        return tree.place(edge.source).block
+    return tree.block(edge.owner, edge.index)
+
+
+def lead_edge(block: StateBlock, edge: GraphEdge, target: str, name: str) -> None:
+    """Let an edge lead to a state, or to the end; raise ``EditRefused``.
+
+    ``target``: where it leads now.
+    """
+    transition = _edge_transition(block, edge, target)
+    if transition is not None and name != END:
+        transition.lead_to(name)
+    else:
+        lead_to(_source_state(block, edge), name)
+
+
+def _source_state(block: StateBlock, edge: GraphEdge) -> JsonContainer:
+    state = block.state(edge.source)
+    if state is None:
+        raise EditRefused(f"The text has no state “{edge.source}” any more.")
+    return state
+
+
+def _edge_transition(block: StateBlock, edge: GraphEdge, target: str) -> Transition | None:
+    """Return the field that makes an edge, None for one to the end of the block."""
+    if not edge.source:
+        return Transition(block.node, "StartAt")
+    state = _source_state(block, edge)
+    if target == END:
+        if state.text("Type") in (*_LAST, "Choice"):
+            raise EditRefused(f"Nothing follows “{edge.source}”: it is a {state.text('Type')}.")
+        return None
+    edges = [each for each in transitions_of(state) if each.target == target]
+    if edge.occurrence >= len(edges):
+        raise EditRefused(f"“{edge.source}” does not lead to “{target}” any more.")
+    return edges[edge.occurrence]
+
+
+def lead_to(state: JsonContainer, target: str) -> None:
+    """Set ``Next`` of a state, or ``End``; the field keeps its place."""
+    old, new = ("Next", "End") if target == END else ("End", "Next")
+    value: Any = True if target == END else target
+    entry = state.find(old)
+    if entry is not None and state.find(new) is None:
+        rename_key(entry, new)
+        entry.value = fresh_value(value)
+        return
+    state.drop(old)
+    put_field(state, new, value)
+
+
+# -- another target --------------------------------------------------------------------------------
+
+
+def edge_targets(tree: DefinitionTree, edge: GraphEdge) -> EdgeTargets:
+    """Return where an edge may lead to; raise ``EditRefused`` if it is not there.
+
+    The states of its block: no transition leads into or out of a branch. Only a state's own Next
+    may become End, and it may not lead back to the state itself, which would never end.
+    """
+    block = edge_block(tree, edge)
+    current = edge.target or (END if edge.source else block.start)
+    transition = _edge_transition(block, edge, current)
+    follows = bool(edge.source) and (
+        transition is None or (transition.key == "Next" and transition.rules is None)
+    )
+    names = (entry.key for entry in block.states.entries)
+    states = tuple(name for name in names if not follows or name != edge.source)
+    return EdgeTargets(current, states, end=follows)
+
+
+def reconnect_edge(tree: DefinitionTree, edge: GraphEdge, target: str) -> EditDone:
+    """Let an edge lead to another state of its block, or to the end of the block.
+
+    States that nothing leads to any more stay: another edge may be meant for them.
+    """
+    targets = edge_targets(tree, edge)
+    selected = edge.source or target
+    if target == targets.current:
+        return EditDone(selected, "Nothing was changed.")
+    if target == END and not targets.end:
+        raise EditRefused("Only Next can become End: choose a state for this edge.")
+    if target != END and target not in targets.states:
+        if target == edge.source:
+            raise EditRefused(f"“{target}” would follow itself, and never end.")
+        raise EditRefused(f"“{target}” does not stand on the same level as this edge.")
+    lead_edge(edge_block(tree, edge), edge, targets.current, target)
+    begins = edge.source or (f"The start of {edge.owner}" if edge.owner else "The start")
+    return EditDone(selected, f"{begins} leads to {target or 'the end'} now.")

@@ -1,0 +1,171 @@
+"""An edge of the graph leads to another state: its own field changes, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+import engine
+from console.web.editor.edits.definition_tree import DefinitionTree, EditRefused
+from console.web.editor.edits.edges import EdgeTargets, GraphEdge, edge_targets, reconnect_edge
+from tests.console.web.helpers import markup, text
+from tests.console.web.test_graph_edits import changed_lines
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+ORDER = """{
+  "StartAt": "Pay",
+  "States": {
+    "Pay":  { "Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "TimeoutSeconds" : 9,
+              "Catch": [ {"ErrorEquals": ["A"], "Next": "Sorry"},
+                         {"ErrorEquals": ["B"], "Next": "Sorry"} ],
+              "Next": "Which?" },
+    "Which?": {
+      "Type": "Choice",
+      "Choices": [
+        { "Variable": "$.n", "NumericEquals": 1,   "Next": "Both" },
+        { "Variable": "$.n", "NumericEquals": 2,   "Next": "Both" }
+      ],
+      "Default": "Sorry"
+    },
+    "Both": {
+      "Type": "Parallel",
+      "Branches": [
+        {
+          "StartAt": "Left",
+          "States": {
+            "Left": { "Type": "Pass", "Next": "Right" },
+            "Right": { "Type": "Pass", "End": true }
+          }
+        }
+      ],
+      "End": true
+    },
+    "Sorry": { "Type": "Fail" }
+  }
+}
+"""
+
+
+def reconnected(edge: GraphEdge, target: str) -> list[str]:
+    """Return the lines that an edge's new target changes."""
+    tree = DefinitionTree(ORDER)
+    reconnect_edge(tree, edge, target)
+    return changed_lines(ORDER, tree.text())
+
+
+def test_each_kind_of_edge_changes_its_own_field() -> None:
+    """The second of two rules or catchers to one state, too; blanks and numbers stay."""
+    assert reconnected(GraphEdge("Pay", "Which?"), "Both") == [
+        '-              "Next": "Which?" },',
+        '+              "Next": "Both" },',
+    ]
+    assert reconnected(GraphEdge("Pay", "Sorry", 1), "Which?") == [
+        '-                         {"ErrorEquals": ["B"], "Next": "Sorry"} ],',
+        '+                         {"ErrorEquals": ["B"], "Next": "Which?"} ],',
+    ]
+    assert reconnected(GraphEdge("Which?", "Both", 1), "Pay") == [
+        '-        { "Variable": "$.n", "NumericEquals": 2,   "Next": "Both" }',
+        '+        { "Variable": "$.n", "NumericEquals": 2,   "Next": "Pay" }',
+    ]
+    assert reconnected(GraphEdge("Which?", "Sorry"), "Both") == [
+        '-      "Default": "Sorry"',
+        '+      "Default": "Both"',
+    ]
+
+
+def test_starts_and_ends_change_too() -> None:
+    """Of the machine and of a branch; End becomes Next in its place, and Next becomes End."""
+    assert reconnected(GraphEdge(), "Which?") == ['-  "StartAt": "Pay",', '+  "StartAt": "Which?",']
+    assert reconnected(GraphEdge(owner="Both"), "Right") == [
+        '-          "StartAt": "Left",',
+        '+          "StartAt": "Right",',
+    ]
+    assert reconnected(GraphEdge("Right", ""), "Left") == [
+        '-            "Right": { "Type": "Pass", "End": true }',
+        '+            "Right": { "Type": "Pass", "Next": "Left" }',
+    ]
+    assert reconnected(GraphEdge("Left", "Right"), "") == [
+        '-            "Left": { "Type": "Pass", "Next": "Right" },',
+        '+            "Left": { "Type": "Pass", "End": true },',
+    ]
+    assert reconnected(GraphEdge("Both", ""), "") == []
+
+
+def test_states_of_the_same_level_are_the_targets() -> None:
+    """Nothing leads into a branch or out of it; End is for what may end."""
+    tree = DefinitionTree(ORDER)
+    level = ("Pay", "Which?", "Both", "Sorry")
+    assert edge_targets(tree, GraphEdge("Which?", "Sorry")) == EdgeTargets(
+        "Sorry", level, end=False
+    )
+    assert edge_targets(tree, GraphEdge("Pay", "Sorry")).end is False
+    assert edge_targets(tree, GraphEdge("Pay", "Which?")) == EdgeTargets(
+        "Which?", level[1:], end=True
+    )
+    assert edge_targets(tree, GraphEdge(owner="Both")) == EdgeTargets(
+        "Left", ("Left", "Right"), end=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("edge", "target", "said"),
+    [
+        (GraphEdge("Pay", "Which?"), "Left", "level"),
+        (GraphEdge("Left", "Right"), "Sorry", "level"),
+        (GraphEdge("Left", "Right"), "Left", "itself"),
+        (GraphEdge("Which?", "Sorry"), "", "Only Next"),
+        (GraphEdge("Pay", "Sorry"), "", "Only Next"),
+        (GraphEdge("Pay", "Sorry", 2), "Both", "does not lead"),
+        (GraphEdge("Gone", "Sorry"), "Both", "no state"),
+        (GraphEdge("Sorry", ""), "Both", "Nothing follows"),
+        (GraphEdge(owner="Both", index=3), "Left", "no branch 4"),
+    ],
+)
+def test_other_targets_are_refused(edge: GraphEdge, target: str, said: str) -> None:
+    """The reader is told why."""
+    with pytest.raises(EditRefused, match=said):
+        reconnect_edge(DefinitionTree(ORDER), edge, target)
+
+
+def test_the_panel_of_an_edge_offers_its_targets(client: Client) -> None:
+    """By keyboard alone; a text that has no such edge any more still offers the palette."""
+    sent = {"act": "palette", "text": ORDER, "source": "Left", "target": "Right", "occurrence": "0"}
+    shown = markup(client.post("/machines/new/_edit", sent))
+    assert '<option value="Right" selected>Right</option><option value="">End</option>' in shown
+    assert '<option value="Left"' not in shown
+    assert "Change target" not in text(client.post("/machines/new/_edit", sent | {"text": "{"}))
+    answer = text(client.post("/machines/new/_edit", sent | {"act": "reconnect", "leads_to": ""}))
+    assert "Left leads to the end now." in answer
+    assert '"Left": { "Type": "Pass", "End": true },' in answer
+
+
+def test_what_is_not_connected_yet_is_drawn(client: Client) -> None:
+    """A state that nothing leads to, and a loop without an end; not what leads nowhere."""
+    tree = DefinitionTree(ORDER)
+    reconnect_edge(tree, GraphEdge("Left", "Right"), "")
+    checked = text(client.post("/machines/new/_check", {"text": tree.text()}))
+    assert 'State "Right" is not reachable.' in checked
+    assert 'aria-label="Right, Pass"' in checked
+    tree = DefinitionTree(ORDER)
+    reconnect_edge(tree, GraphEdge("Right", ""), "Left")
+    checked = text(client.post("/machines/new/_check", {"text": tree.text()}))
+    assert "no terminal state" in checked
+    assert 'aria-label="Right, Pass"' in checked
+    missing = ORDER.replace('"Next": "Right"', '"Next": "Gone"')
+    assert 'id="preview"' not in text(client.post("/machines/new/_check", {"text": missing}))
+
+
+def test_only_what_is_unfinished_is_parsed() -> None:
+    """A definition that runs is the same; every other error is raised."""
+    good = json.dumps({"StartAt": "A", "States": {"A": {"Type": "Succeed"}}})
+    assert engine.parse_unfinished(good) is engine.parse(good)
+    alone = json.loads(good)
+    alone["States"]["Missing 'Next' target: B"] = {"Type": "Succeed"}
+    assert len(engine.parse_unfinished(json.dumps(alone)).block.states) == 2
+    for broken in ("{", "[]", '{"StartAt": "B", "States": {"A": {"Type": "Succeed"}}}'):
+        with pytest.raises(engine.DefinitionError):
+            engine.parse_unfinished(broken)
