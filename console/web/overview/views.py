@@ -18,7 +18,7 @@ from console.web.core.scope import Scope, render, scope_of
 from console.web.machines import sample_views
 from console.web.map_runs import map_run_display
 from console.web.metrics import charts
-from console.web.overview import failure_kinds
+from console.web.overview import failure_kinds, machine_trends
 from console.web.search import lists
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def overview_page(request: HttpRequest) -> HttpResponse:
     scope = scope_of(request)
     context = _page_context(scope) | _failure_context(scope)
     context |= charts.charts_context(scope, request.GET, None)
+    context["trends"] = machine_trends.machine_trends(scope, context["machines"])
     context["first_sample"] = sample_views.first_sample()
     context["first_calls"] = () if context["machines"].rows else _first_calls(request, scope)
     return render(request, "overview/page.html", context)
@@ -61,6 +62,7 @@ def _page_context(scope: Scope) -> dict[str, Any]:
     ]
     return {
         "section": "overview",
+        "day": "started > 24 h ago",
         "machines": machines,
         "running": running,
         "alarmed": alarmed,
