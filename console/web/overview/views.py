@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
 MOST = 8
+_HELLO = (
+    '{"StartAt": "Hello", "States": {"Hello": {"Type": "Pass", "Result": "Hello!", "End": true}}}'
+)
 
 
 @require_safe
@@ -35,7 +38,9 @@ def overview_page(request: HttpRequest) -> HttpResponse:
     context |= charts.charts_context(scope, request.GET, None)
     context["trends"] = machine_trends.machine_trends(scope, context["machines"])
     context["first_sample"] = sample_views.first_sample()
-    context["first_calls"] = () if context["machines"].rows else _first_calls(request, scope)
+    if not context["machines"].rows:
+        context["first_calls"] = _first_calls(request, scope)
+        context["first_program"] = _first_program(request, scope)
     return render(request, "overview/page.html", context)
 
 
@@ -86,7 +91,7 @@ def _first_calls(request: HttpRequest, scope: Scope) -> list[CliCommand]:
         "aws stepfunctions create-state-machine",
         "--name HelloWorld",
         f"--role-arn {role}",
-        "--definition file://definition.asl.json",
+        f"--definition '{_HELLO}'",
     ]
     start = [
         "aws stepfunctions start-execution",
@@ -103,6 +108,28 @@ def _first_calls(request: HttpRequest, scope: Scope) -> list[CliCommand]:
         CliCommand("Create a state machine", " \\\n  ".join(create)),
         CliCommand("Start it", " \\\n  ".join(start)),
     ]
+
+
+def _first_program(request: HttpRequest, scope: Scope) -> CliCommand:
+    """Return the same as a Python program, with the same profile."""
+    lines = [
+        "import boto3",
+        "",
+        'session = boto3.Session(profile_name="stepyard")',
+        "sfn = session.client(",
+        '    "stepfunctions",',
+        f'    endpoint_url="{request.scheme}://{request.get_host()}",',
+        f'    region_name="{scope.region}",',
+        ")",
+        "machine = sfn.create_state_machine(",
+        '    name="HelloPython",',
+        f'    roleArn="arn:aws:iam::{scope.project.account_id}:role/stepyard",',
+        f"    definition='{_HELLO}',",
+        ")",
+        'arn = machine["stateMachineArn"]',
+        "print(sfn.start_execution(stateMachineArn=arn))",
+    ]
+    return CliCommand("Or with boto3", "\n".join(lines))
 
 
 def _failure_context(scope: Scope) -> dict[str, Any]:
