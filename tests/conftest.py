@@ -57,15 +57,15 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Return three processes for two processors: half of the time the tests wait for servers."""
+    """Return two processes more than processors: each waits for servers half of its time."""
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
-    return processors + processors // 2
+    return processors + 2
 
 
 class _ByFile(LoadScopeScheduling):
     """Give each file to one process, because its tests share servers; but each chaos test to any.
 
-    Files are given out in the order of their names, in which those that take long come first.
+    Files are given out in the order in which they were collected, see ``_is_short``.
     """
 
     def __init__(self, config: pytest.Config, log: Any) -> None:
@@ -131,7 +131,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     others = [item for item in items if item not in set(chosen)]
     if others:
         config.hook.pytest_deselected(items=others)
-        items[:] = chosen
+    items[:] = sorted(chosen, key=_is_short)
+
+
+def _is_short(item: pytest.Item) -> bool:
+    """Tell whether a test is of a short file: given out last, they keep all processes at work."""
+    return item.nodeid.startswith(("tests/console/", "tests/engine/"))
 
 
 def _belongs(item: pytest.Item, *, on_postgres: bool) -> bool:

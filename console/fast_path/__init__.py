@@ -32,8 +32,9 @@ writer lets the others in at each statement:
     2. on several processors another thread takes it at once, and keeps it for up to 5 ms
     3. the statement has ended after 20 microseconds; the writer waits for the rest
 
-On one processor the writer goes on before the other thread begins. PostgreSQL's processes are not
-kept to one.
+On one processor the writer goes on before the other thread begins. A web process on PostgreSQL
+gains more than that: each of its calls passes through three threads. Workers, processes of
+functions and PostgreSQL's own are not kept to one.
 
 **No collection of what stays** (``gc_freeze``). A long history makes many objects, which starts
 full collections; without this each goes through all that was imported.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 
@@ -14,6 +15,7 @@ def stay_on_one() -> None:
     Of the threads of one interpreter one runs at a time. The thread that commits lets the others
     run for each statement it executes; on one processor it goes on before they begin, on several
     it has lost its turn, for up to five milliseconds. ``STEPYARD_PROCESSORS=all`` leaves it.
+    docs/explanation/decisions/one-processor.md has the figures.
     """
     if os.environ.get("STEPYARD_PROCESSORS") == "all" or not hasattr(os, "sched_setaffinity"):
         return
@@ -30,3 +32,10 @@ def allowed_processors() -> set[int]:
     if _before is not None:
         return _before
     return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+
+
+def let_use_all(child: int) -> None:
+    """Let a child with work of its own use all processors that this process might use."""
+    if _before is not None:
+        with contextlib.suppress(OSError):  # it has ended
+            os.sched_setaffinity(child, _before)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from console.fast_path.cpu_affinity import let_use_all
 from console.functions import runner
 from console.functions.process_output import open_output
 from console.functions_file import file_stamp
@@ -237,7 +238,7 @@ def _start(
     python = find_interpreter(key.options)
     kept = () if life is None else (life,)
     try:
-        return subprocess.Popen(  # noqa: S603 - the operator's interpreter, our own file
+        process = subprocess.Popen(  # noqa: S603 - the operator's interpreter, our own file
             [python, _RUNNER, *map(str, kept)],
             pass_fds=kept,
             env=environment,
@@ -250,3 +251,5 @@ def _start(
         )
     except OSError as error:
         raise StartError(BAD_INTERPRETER, f"exec: {python}: {error.strerror}") from error
+    let_use_all(process.pid)
+    return process

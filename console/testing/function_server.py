@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _ARN = "arn:aws:lambda:us-east-1:123456789012:function:"
+_CLOSE_LOOK_S = 0.02
+"""How often it looks whether it is to be closed: each test waits for that once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,9 @@ class FunctionServer:
         self.functions: dict[str, Callable[..., Any]] = {}
         self.invocations: list[Invocation] = []
         self._server = _Listener(("127.0.0.1", 0), _handler_class(self))
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(_CLOSE_LOOK_S,), daemon=True
+        )
         self._thread.start()
 
     def address(self, name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import select
@@ -43,21 +44,18 @@ class _Child:
         except OSError:
             answer = None
         if answer is None:
-            process.kill()
-            process.wait()
-            self.close()
+            self.end()
             return jsonata_eval.ERROR, jsonata_eval.TIMEOUT
         self._fresh = False
         if not answer:
-            process.wait()
-            self.close()
+            self.end()
             return jsonata_eval.ERROR, jsonata_eval.MEMORY
         kind, value = json.loads(answer)
         return kind, value
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
-            self.close()
+            self.end()
             command = [sys.executable, "-I", str(_CHILD)]
             self._process = subprocess.Popen(  # noqa: S603 - our own file
                 command,
@@ -72,13 +70,16 @@ class _Child:
             self._fresh = False
         return self._process
 
-    def close(self) -> None:
-        """Close the pipes of a process that has ended."""
-        if self._process is not None:
-            for pipe in (self._process.stdin, self._process.stdout):
-                if pipe is not None:
-                    pipe.close()
-        self._process = None
+    def end(self) -> None:
+        """Kill the process, if there is one, and close its pipes."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
 
 
 _readers = futures.ThreadPoolExecutor(_CHILDREN, "jsonata")  # starts no thread by itself
@@ -144,8 +145,15 @@ class Pool:
                 self._free.append(child)
                 self._returned.notify()
 
+    def end(self) -> None:
+        """End the children that nobody uses; the next call starts one."""
+        with self._returned:
+            for child in self._free:
+                child.end()
+
 
 POOL = Pool(_CHILDREN)
+atexit.register(POOL.end)
 _local = threading.local()
 _KEPT = 512
 

@@ -6,12 +6,13 @@ import json
 import os
 import subprocess
 import sys
-import time
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from tests.acceptance.server import wait_for_end
 
 if TYPE_CHECKING:
     from tests.acceptance.server import Server
@@ -61,8 +62,8 @@ def test_transcript(up: Server) -> None:
     )
     assert made["stateMachineArn"].endswith(":stateMachine:Sample")
     started = aws(up, "start-execution", "--state-machine-arn", made["stateMachineArn"])
-    time.sleep(0.5)
     arn = started["executionArn"]
+    wait_for_end(up.client(), arn)
     described = aws(up, "describe-execution", "--execution-arn", arn)
     assert described["status"] == "SUCCEEDED"
     assert json.loads(described["output"]) == {"axis": {"x-axis": 10, "y-axis": 20}}
@@ -136,7 +137,7 @@ def test_the_transcript_gives_the_same_shapes(up: Server, tmp_path: Path) -> Non
     machine = found["create-state-machine"]["stateMachineArn"]
     started = aws(up, "start-execution", "--state-machine-arn", machine, url=url)
     found["start-execution"] = started
-    time.sleep(0.5)
+    wait_for_end(up.client(), started["executionArn"])
     for command in ("describe-execution", "get-execution-history"):
         found[command] = aws(up, command, "--execution-arn", started["executionArn"], url=url)
     for command, was in ANSWERS.items():

@@ -122,7 +122,7 @@ class Scoring(BaseHTTPRequestHandler):
 def functions() -> Iterator[str]:
     """Return the address of the functions."""
     listener = ThreadingHTTPServer(("127.0.0.1", 0), Scoring)
-    thread = threading.Thread(target=listener.serve_forever, daemon=True)
+    thread = threading.Thread(target=listener.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{listener.server_port}"
     listener.shutdown()

@@ -71,6 +71,15 @@ def test_readiness_knows_the_workers(yard: TeamServer) -> None:
     assert found["oldest_runnable_ms"] < 5000
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="not known on this system")
+def test_only_the_web_process_keeps_to_one_processor(yard: TeamServer) -> None:
+    """Its threads take turns; a worker may use all processors that it was started with."""
+    assert yard.web is not None
+    assert len(os.sched_getaffinity(yard.web.pid)) == 1
+    worker = yard.worker_pids()[0]
+    assert os.sched_getaffinity(worker) == os.sched_getaffinity(0)
+
+
 def test_a_worker_that_is_told_to_end_hands_over(yard: TeamServer) -> None:
     """SIGTERM ends it within a second or so; what it had goes on elsewhere."""
     arns = [run(yard, "parallel", number) for number in range(10)]

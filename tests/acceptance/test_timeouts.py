@@ -207,7 +207,10 @@ def test_a_worker_that_comes_late_gets_nothing(up: Server) -> None:
     state = {"Type": "Task", "Resource": activity, "Retry": retry, "End": True}
     arn = machine(sfn, {"StartAt": "A", "States": {"A": state}})
     execution = sfn.start_execution(stateMachineArn=arn)["executionArn"]
-    time.sleep(1.3)
+    deadline = time.monotonic() + 30
+    while "ActivityTimedOut" not in [event["type"] for event in history(sfn, execution)]:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
     took: list[str] = []
     poll = threading.Thread(
         target=lambda: took.append(sfn.get_activity_task(activityArn=activity)["taskToken"])

@@ -53,7 +53,7 @@ def test_files_are_private_in_a_folder_that_others_may_enter(tmp_path: Path) -> 
 
 def test_samples_are_loaded_into_a_project_of_their_own(tmp_path: Path) -> None:
     """Every sample is there, by its name, and no list of the default project shows one."""
-    server = Server(tmp_path / "data", migrated=False).start()
+    server = Server(tmp_path / "data").start()
     try:
         samples, own = server.client(profile="stepyard-samples"), server.client()
         names = {machine["name"] for machine in samples.list_state_machines()["stateMachines"]}
@@ -69,7 +69,7 @@ def test_samples_are_loaded_into_a_project_of_their_own(tmp_path: Path) -> None:
 
 def test_an_empty_server_has_no_samples_and_stays_so(tmp_path: Path) -> None:
     """No machines and no activities with ``--empty``, and none at later starts without it."""
-    server = Server(tmp_path / "data", options=("--empty",), migrated=False)
+    server = Server(tmp_path / "data", options=("--empty",))
     for options in ((), ("--empty",)):
         server.start()
         client = server.client()

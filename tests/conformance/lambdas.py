@@ -55,7 +55,7 @@ class Lambdas:
                 """Say nothing."""
 
         self.server = _Listener(("127.0.0.1", 0), Handler)
-        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
 
     def __enter__(self) -> Self:
         """Serve."""

@@ -11,6 +11,7 @@ from django.conf import settings
 from console import access, arns, clock
 from console.awsapi import paging
 from console.awsapi.operations.call import present
+from console.awsapi.operations.resource_tags import requested_tags, tag_handlers
 from console.errors import ErrorCode, InvalidToken, ServiceError, ValidationException
 from console.events import body, patterns
 from console.integrations.redaction import without_secrets
@@ -175,7 +176,7 @@ def put_rule(call: Call) -> dict[str, Any]:
         state=params.get("State") or "ENABLED",
         description=params.get("Description") or "",
         role_arn=params.get("RoleArn") or "",
-        tags=_tags(call),
+        tags=requested_tags(call),
         actor=call.actor,
     )
     return {"RuleArn": rule.arn}
@@ -307,33 +308,6 @@ def _target(call: Call, target: EventTarget) -> dict[str, Any]:
     return {"Id": target.target_id, "Arn": without_secrets(target.address), **settings}
 
 
-# -- tags ------------------------------------------------------------------------------------------
-
-
-def _tags(call: Call) -> dict[str, str]:
-    return {tag["Key"]: tag["Value"] for tag in call.params.get("Tags") or ()}
-
-
-def list_tags(call: Call) -> dict[str, Any]:
-    """ListTagsForResource, of a rule."""
-    found = rules.rule_tags(call.project, call.region, call.params["ResourceARN"])
-    return {"Tags": [{"Key": key, "Value": value} for key, value in found.items()]}
-
-
-def tag_resource(call: Call) -> dict[str, Any]:
-    """TagResource, of a rule."""
-    arn = call.params["ResourceARN"]
-    rules.tag_rule(call.project, call.region, arn, _tags(call), call.actor)
-    return {}
-
-
-def untag_resource(call: Call) -> dict[str, Any]:
-    """UntagResource, of a rule."""
-    arn, keys = call.params["ResourceARN"], call.params["TagKeys"]
-    rules.untag_rule(call.project, call.region, arn, keys, call.actor)
-    return {}
-
-
 HANDLERS: dict[str, Callable[[Call], dict[str, Any]]] = {
     "PutEvents": put_events,
     "PutRule": put_rule,
@@ -347,7 +321,5 @@ HANDLERS: dict[str, Callable[[Call], dict[str, Any]]] = {
     "RemoveTargets": remove_targets,
     "ListTargetsByRule": list_targets,
     "TestEventPattern": check_pattern,
-    "TagResource": tag_resource,
-    "UntagResource": untag_resource,
-    "ListTagsForResource": list_tags,
+    **tag_handlers(rules.RULE_TAGS, "ResourceARN"),
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from console import access
 from console.awsapi import paging
 from console.awsapi.operations.call import present, seconds
+from console.awsapi.operations.resource_tags import requested_tags, tag_handlers
 from console.errors import InvalidToken, ValidationException
 from console.integrations.redaction import without_secrets
 from console.statuses import AfterCompletion, RuleState
@@ -157,7 +158,7 @@ def list_schedules(call: Call) -> dict[str, Any]:
 def create_group(call: Call) -> dict[str, Any]:
     """CreateScheduleGroup."""
     group = scheduler.create_group(
-        call.project, call.region, call.params["Name"], _tags(call), call.actor
+        call.project, call.region, call.params["Name"], requested_tags(call), call.actor
     )
     return {"ScheduleGroupArn": group.arn}
 
@@ -199,33 +200,6 @@ def delete_group(call: Call) -> dict[str, Any]:
     return {}
 
 
-# -- tags ------------------------------------------------------------------------------------------
-
-
-def _tags(call: Call) -> dict[str, str]:
-    return {tag["Key"]: tag["Value"] for tag in call.params.get("Tags") or ()}
-
-
-def list_tags(call: Call) -> dict[str, Any]:
-    """ListTagsForResource."""
-    tags = scheduler.group_tags(call.project, call.region, call.params["ResourceArn"])
-    return {"Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
-
-
-def tag_resource(call: Call) -> dict[str, Any]:
-    """TagResource."""
-    arn = call.params["ResourceArn"]
-    scheduler.tag_group(call.project, call.region, arn, _tags(call), call.actor)
-    return {}
-
-
-def untag_resource(call: Call) -> dict[str, Any]:
-    """UntagResource."""
-    arn, keys = call.params["ResourceArn"], call.params["TagKeys"]
-    scheduler.untag_group(call.project, call.region, arn, keys, call.actor)
-    return {}
-
-
 # -- pages of lists --------------------------------------------------------------------------------
 
 
@@ -257,8 +231,6 @@ HANDLERS: dict[str, Callable[[Call], dict[str, Any]]] = {
     "GetScheduleGroup": get_group,
     "ListScheduleGroups": list_groups,
     "ListSchedules": list_schedules,
-    "ListTagsForResource": list_tags,
-    "TagResource": tag_resource,
-    "UntagResource": untag_resource,
     "UpdateSchedule": update_schedule,
+    **tag_handlers(scheduler.GROUP_TAGS, "ResourceArn"),
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand
 
 from console import access, postgres
+from console.fast_path.cpu_affinity import stay_on_one
 from console.management.serving import allow, listen, serve
 from console.management.team import one_at_a_time, prepare
 from console.management.watchdog import Pulse
@@ -36,6 +37,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Migrate, listen to the workers' signals, serve, and stop."""
         del args
+        stay_on_one()  # before there are threads
         prepare()
         postgres.limit_statements()
         from console.worker.pg_signals import (  # its packages are checked for above

@@ -2,19 +2,80 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from console.errors import ErrorCode, ServiceError, ValidationException
 from console.models import Tag
+from console.store.db import audit
+from console.store.db.writer import write
 from console.store.machines.tags import check_characters
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
+
+    from console.models import EventRule, Project, ScheduleGroup
 
 MOST_TAGS = 50
 
 
-def set_tags(arn: str, tags: Mapping[str, str], too_many: ErrorCode) -> None:
+@dataclass(frozen=True, slots=True)
+class TaggedResources:
+    """The resources of one service that have tags.
+
+    ``service``: as it stands before the names of its actions. ``get``: returns the resource that an
+    ARN of a project and region names, raises ResourceNotFoundException. ``too_many``: as which the
+    service refuses more than 50 tags of a resource.
+    """
+
+    service: str
+    get: Callable[[Project, str, str], EventRule | ScheduleGroup]
+    too_many: ErrorCode
+
+    def tags(self, project: Project, region: str, arn: str) -> dict[str, str]:
+        """Return key -> value in the order they were set; raise ResourceNotFoundException."""
+        rows = Tag.objects.filter(arn=self.get(project, region, arn).arn)
+        return dict(rows.order_by("pk").values_list("key", "value"))
+
+    def set_tags(
+        self,
+        project: Project,
+        region: str,
+        arn: str,
+        tags: Mapping[str, str],
+        actor: audit.Actor = audit.NOBODY,
+    ) -> None:
+        """Set tags of a resource; others stay.
+
+        Raise ResourceNotFoundException, ValidationException, ``too_many``.
+        """
+
+        def store() -> None:
+            resource = self.get(project, region, arn)
+            insert_tags(resource.arn, tags, self.too_many)
+            audit.record(project, actor, f"{self.service}:TagResource", resource.arn)
+
+        write(store)
+
+    def remove_tags(
+        self,
+        project: Project,
+        region: str,
+        arn: str,
+        keys: Sequence[str],
+        actor: audit.Actor = audit.NOBODY,
+    ) -> None:
+        """Remove tags of a resource, where they are; raise ResourceNotFoundException."""
+
+        def store() -> None:
+            resource = self.get(project, region, arn)
+            Tag.objects.filter(arn=resource.arn, key__in=keys).delete()
+            audit.record(project, actor, f"{self.service}:UntagResource", resource.arn)
+
+        write(store)
+
+
+def insert_tags(arn: str, tags: Mapping[str, str], too_many: ErrorCode) -> None:
     """Set tags of a resource, others stay; to be called within a write.
 
     Raise ValidationException for a tag that nobody may set, and ``too_many``, as which the service
@@ -29,6 +90,6 @@ def set_tags(arn: str, tags: Mapping[str, str], too_many: ErrorCode) -> None:
         raise ServiceError(too_many, f"Got more than {MOST_TAGS} tags for '{arn}'.")
 
 
-def tags_of(arn: str) -> dict[str, str]:
-    """Return key -> value in the order they were set."""
-    return dict(Tag.objects.filter(arn=arn).order_by("pk").values_list("key", "value"))
+def missing_resource(arn: str) -> ServiceError:
+    """Return the error of an ARN that names no resource with tags."""
+    return ServiceError(ErrorCode.ResourceNotFoundException, f"Resource {arn} does not exist.")

@@ -16,7 +16,7 @@ from console.statuses import RuleState
 from console.store.db import audit
 from console.store.db.writer import write
 from console.store.events import outbox
-from console.store.events.resource_tags import set_tags, tags_of
+from console.store.events.resource_tags import TaggedResources, insert_tags, missing_resource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -73,7 +73,7 @@ def put_rule(
         rule = of_project.filter(name=name).first()
         if rule is None:
             rule = _new_rule(project, region, name, actor)
-            set_tags(rule.arn, tags or {}, ErrorCode.ValidationException)
+            insert_tags(rule.arn, tags or {}, RULE_TAGS.too_many)
         same = rule.pk is not None and (rule.schedule, rule.timezone) == (schedule, timezone)
         rule.created_ms = rule.created_ms if same else now_ms  # from here a rate counts
         for field, value in fields.items():
@@ -363,40 +363,8 @@ def rules_of_target(project: Project, region: str, address: str) -> list[str]:
 def _rule_of_arn(project: Project, region: str, arn: str) -> EventRule:
     rule = bus_rules(project, region).filter(arn=storable(arn)).first()
     if rule is None:
-        raise ServiceError(ErrorCode.ResourceNotFoundException, f"Resource {arn} does not exist.")
+        raise missing_resource(arn)
     return rule
 
 
-def rule_tags(project: Project, region: str, arn: str) -> dict[str, str]:
-    """Return the tags of a rule; raise ResourceNotFoundException."""
-    return tags_of(_rule_of_arn(project, region, arn).arn)
-
-
-def tag_rule(
-    project: Project,
-    region: str,
-    arn: str,
-    tags: Mapping[str, str],
-    actor: audit.Actor = audit.NOBODY,
-) -> None:
-    """Set tags of a rule; others stay. Raise ResourceNotFoundException, ValidationException."""
-
-    def store() -> None:
-        rule = _rule_of_arn(project, region, arn)
-        set_tags(rule.arn, tags, ErrorCode.ValidationException)
-        audit.record(project, actor, "events:TagResource", rule.arn)
-
-    write(store)
-
-
-def untag_rule(
-    project: Project, region: str, arn: str, keys: Sequence[str], actor: audit.Actor = audit.NOBODY
-) -> None:
-    """Remove tags of a rule; missing ones do not matter. Raise ResourceNotFoundException."""
-
-    def store() -> None:
-        rule = _rule_of_arn(project, region, arn)
-        Tag.objects.filter(arn=rule.arn, key__in=keys).delete()
-        audit.record(project, actor, "events:UntagResource", rule.arn)
-
-    write(store)
+RULE_TAGS = TaggedResources("events", _rule_of_arn, ErrorCode.ValidationException)

@@ -23,7 +23,7 @@ from console.statuses import AfterCompletion, RuleState
 from console.store.db import audit
 from console.store.db.writer import write
 from console.store.events import rules
-from console.store.events.resource_tags import set_tags, tags_of
+from console.store.events.resource_tags import TaggedResources, insert_tags, missing_resource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -388,7 +388,7 @@ def create_group(
             arn=group_arn(project, region, name),
             created_ms=clock.now_ms(),
         )
-        set_tags(group.arn, tags, ErrorCode.ServiceQuotaExceededException)
+        insert_tags(group.arn, tags, GROUP_TAGS.too_many)
         audit.record(project, actor, "scheduler:CreateScheduleGroup", group.arn)
         return group
 
@@ -441,40 +441,8 @@ def delete_group(
 def _group_of_arn(project: Project, region: str, arn: str) -> ScheduleGroup:
     name = arn.rpartition("/")[2]
     if arn != group_arn(project, region, name):
-        raise ServiceError(ErrorCode.ResourceNotFoundException, f"Resource {arn} does not exist.")
+        raise missing_resource(arn)
     return get_group(project, region, name)
 
 
-def group_tags(project: Project, region: str, arn: str) -> dict[str, str]:
-    """Return the tags of a group in the order they were set; raise ResourceNotFoundException."""
-    return tags_of(_group_of_arn(project, region, arn).arn)
-
-
-def tag_group(
-    project: Project,
-    region: str,
-    arn: str,
-    tags: Mapping[str, str],
-    actor: audit.Actor = audit.NOBODY,
-) -> None:
-    """Set tags of a group; others stay."""
-
-    def store() -> None:
-        group = _group_of_arn(project, region, arn)
-        set_tags(group.arn, tags, ErrorCode.ServiceQuotaExceededException)
-        audit.record(project, actor, "scheduler:TagResource", arn)
-
-    write(store)
-
-
-def untag_group(
-    project: Project, region: str, arn: str, keys: Sequence[str], actor: audit.Actor = audit.NOBODY
-) -> None:
-    """Remove tags of a group; missing ones do not matter."""
-
-    def store() -> None:
-        group = _group_of_arn(project, region, arn)
-        Tag.objects.filter(arn=group.arn, key__in=keys).delete()
-        audit.record(project, actor, "scheduler:UntagResource", arn)
-
-    write(store)
+GROUP_TAGS = TaggedResources("scheduler", _group_of_arn, ErrorCode.ServiceQuotaExceededException)

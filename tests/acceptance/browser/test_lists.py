@@ -89,8 +89,13 @@ def test_rows_begin_high_on_the_page(page: Page, server: Server, path: str, most
 
 def _back(page: Page) -> None:
     """Press Back. (The driver's own wait is cut off where htmx loads the page it goes back to.)."""
+    before = page.url
     page.evaluate("history.back()")
-    page.wait_for_timeout(700)
+    page.wait_for_function(
+        "before => location.href !== before && document.readyState === 'complete'"
+        " && !document.querySelector('.htmx-request')",
+        arg=before,
+    )
 
 
 def test_E17_thirty_that_start_on_page_two_repeat_and_hide_nothing(  # noqa: N802 - see above

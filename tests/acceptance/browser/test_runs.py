@@ -20,7 +20,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from tests.acceptance.browser.yard import ROLE, create, ended, start, unique
+from tests.acceptance.browser.yard import ROLE, create, ended, start, type_definition, unique
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -232,9 +232,7 @@ def test_X20_a_new_execution_begins_in_a_state_with_edited_input(
     expect(page.locator("main")).to_contain_text("Not an AWS operation.")
     assert page.input_value("#input") == '{"sum":-1}'
     assert not Axe().run(page).response["violations"]
-    page.locator(".ace_content").click()
-    page.keyboard.press("Control+a")
-    page.keyboard.insert_text('{"sum": 5}')
+    type_definition(page, '{"sum": 5}')
     page.fill("#name", "mended")
     page.get_by_role("button", name="Start replay").click()
     expect(page.locator("h1")).to_contain_text("mended")

@@ -12,6 +12,8 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from playwright.sync_api import expect
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
@@ -104,10 +106,14 @@ def manage(server: Server, *command: str) -> str:
 
 
 def type_definition(page: Page, text: str) -> None:
-    """Replace what is in the editor, as a person who pastes."""
+    """Replace what is in the editor, as a person who pastes, and sees what they do."""
     page.locator(".ace_content").click()
+    expect(page.locator(".ace_text-input")).to_be_focused()
     page.keyboard.press("Control+a")
     page.keyboard.insert_text(text)
+    page.wait_for_function(
+        "text => ace.edit(document.querySelector('.editor')).getValue() === text", arg=text
+    )
 
 
 def waits(seconds: int, *, rounds: int = 0) -> dict[str, Any]:

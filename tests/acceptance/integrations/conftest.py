@@ -89,7 +89,7 @@ class _Web(BaseHTTPRequestHandler):
 def web() -> Iterator[str]:
     """An address that answers."""
     served = ThreadingHTTPServer(("127.0.0.1", 0), _Web)
-    threading.Thread(target=served.serve_forever, daemon=True).start()
+    threading.Thread(target=served.serve_forever, args=(0.02,), daemon=True).start()
     yield f"http://127.0.0.1:{served.server_port}"
     served.shutdown()
     served.server_close()

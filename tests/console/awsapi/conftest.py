@@ -50,7 +50,7 @@ class _Web(BaseHTTPRequestHandler):
 def web(settings: Any) -> Iterator[str]:
     """An address that answers and that the operator has named, with a connection."""
     served = ThreadingHTTPServer(("127.0.0.1", 0), _Web)
-    threading.Thread(target=served.serve_forever, daemon=True).start()
+    threading.Thread(target=served.serve_forever, args=(0.02,), daemon=True).start()
     address = f"http://127.0.0.1:{served.server_port}"
     connections = {"shop": {"name": "X-Key", "value": "hush"}}
     settings.STEPYARD_TARGETS = {"http": {"endpoints": [address], "connections": connections}}

@@ -159,7 +159,7 @@ class _Echo(BaseHTTPRequestHandler):
 def echo(settings: Any) -> Iterator[str]:
     """An address that echoes, with connections of both kinds."""
     served = ThreadingHTTPServer(("127.0.0.1", 0), _Echo)
-    threading.Thread(target=served.serve_forever, daemon=True).start()
+    threading.Thread(target=served.serve_forever, args=(0.02,), daemon=True).start()
     address = f"http://127.0.0.1:{served.server_port}"
     basic = {"type": "BASIC", "username": "ana", "password": SECRET}
     bearer = {"name": "Authorization", "value": "Bearer opaque-token-4711"}

@@ -295,7 +295,7 @@ class _Refusing(BaseHTTPRequestHandler):
 def refusing_server() -> Iterator[str]:
     """Return the address of a service that refuses each request."""
     served = ThreadingHTTPServer(("127.0.0.1", 0), _Refusing)
-    threading.Thread(target=served.serve_forever, daemon=True).start()
+    threading.Thread(target=served.serve_forever, args=(0.02,), daemon=True).start()
     yield f"http://127.0.0.1:{served.server_port}"
     served.shutdown()
     served.server_close()

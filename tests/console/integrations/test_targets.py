@@ -358,7 +358,7 @@ class _Echo(BaseHTTPRequestHandler):
 def echo_server() -> Iterator[str]:
     """Return host and port of a server that repeats what it is asked."""
     served = ThreadingHTTPServer(("127.0.0.1", 0), _Echo)
-    threading.Thread(target=served.serve_forever, daemon=True).start()
+    threading.Thread(target=served.serve_forever, args=(0.02,), daemon=True).start()
     yield f"127.0.0.1:{served.server_port}"
     served.shutdown()
     served.server_close()

@@ -1,10 +1,11 @@
-"""A clock that goes when it is told to, and a limit of state transitions."""
+"""A clock that goes when it is told to, a limit of state transitions, and a connection to close."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
+from django.db import connection
 
 from console import clock, quotas
 from tests.console.store.transition_rates import Clock
@@ -33,3 +34,10 @@ def limit(settings: Settings) -> Iterator[Callable[[float, float], None]]:
 
     yield put
     quotas.forget()
+
+
+@pytest.fixture
+def own_connection() -> Iterator[None]:
+    """Leave no connection in a state of its own behind."""
+    yield
+    connection.close()

@@ -46,7 +46,7 @@ def web() -> Iterator[tuple[str, list[int]]]:
             """Print nothing."""
 
     listener = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answering)
-    thread = threading.Thread(target=listener.serve_forever, daemon=True)
+    thread = threading.Thread(target=listener.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{listener.server_port}", statuses
     listener.shutdown()

@@ -50,6 +50,17 @@ def again(execution: Execution) -> Execution:
     return drain(execution)
 
 
+def stopped_and_redriven_wait(project: Project) -> Execution:
+    """Return an execution whose Wait was stopped, and two days later redriven and over."""
+    states = {"Nap": {"Type": "Wait", "Seconds": 3600, "End": True}}
+    execution = drain(start(create(project, {"StartAt": "Nap", "States": states}), name="x"))
+    stop_execution(execution)
+    later(execution, 2 * DAY)
+    again(execution)
+    Timer.objects.update(due_ms=0)
+    return drain(execution)
+
+
 @pytest.fixture
 def redriven(project: Project) -> Execution:
     """Return an execution that failed, and three days later was redriven and succeeded."""
@@ -102,13 +113,7 @@ def test_x10_a_wait_that_was_stopped_has_a_piece_in_each_lane(
     project: Project, client: Client
 ) -> None:
     """It was aborted in the first run, and over in the second."""
-    states = {"Nap": {"Type": "Wait", "Seconds": 3600, "End": True}}
-    execution = drain(start(create(project, {"StartAt": "Nap", "States": states}), name="x"))
-    stop_execution(execution)
-    later(execution, 2 * DAY)
-    again(execution)
-    Timer.objects.update(due_ms=0)
-    drain(execution)
+    execution = stopped_and_redriven_wait(project)
     pieces = drawn(client, execution)["bars"]["n1"]
     assert [(one.tone, one.lane) for one in pieces] == [("aborted", 0), ("succeeded", 1)]
     assert pieces[0].text.startswith("First run: aborted, ")
@@ -118,13 +123,7 @@ def test_x10_a_wait_that_is_over_at_once_has_a_piece_in_each_lane(
     project: Project, client: Client
 ) -> None:
     """Redrive and end of the Wait may stand in the same millisecond."""
-    states = {"Nap": {"Type": "Wait", "Seconds": 3600, "End": True}}
-    execution = drain(start(create(project, {"StartAt": "Nap", "States": states}), name="x"))
-    stop_execution(execution)
-    later(execution, 2 * DAY)
-    again(execution)
-    Timer.objects.update(due_ms=0)
-    drain(execution)
+    execution = stopped_and_redriven_wait(project)
     rows = HistoryEvent.objects.filter(execution_id=execution.pk)
     redriven_ms = rows.get(type="ExecutionRedriven").at_ms
     rows.filter(type__in=["WaitStateExited", "ExecutionSucceeded"]).update(at_ms=redriven_ms)

@@ -48,7 +48,4 @@ def test_a_server_with_many_descriptors_evaluates(descriptors: None) -> None:
     try:
         assert pool.evaluate("1 + 1", {}, 0)[1] == 2
     finally:
-        child = pool._free[0]
-        child._process.kill()
-        child._process.wait()
-        child.close()
+        pool.end()

@@ -169,7 +169,7 @@ class Function(BaseHTTPRequestHandler):
 def endpoint() -> Iterator[str]:
     """The address of a function on a real HTTP server."""
     server = HTTPServer(("127.0.0.1", 0), Function)
-    Thread(target=server.serve_forever, daemon=True).start()
+    Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
     server.shutdown()
     server.server_close()

@@ -6,6 +6,9 @@ Values and errors are those of jsonata 2.0.6, limits those that were measured on
 from __future__ import annotations
 
 import select
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +18,7 @@ from engine.data import jsonata_eval
 from engine.data.jsonata_pool import POOL
 from engine.data.jsonata_text import error_text
 
+ROOT = Path(__file__).parents[3]
 DATA: dict[str, Any] = {
     "list": [3, 1, 2],
     "items": [{"k": "x", "n": 2}, {"k": "y", "n": 1}, {"k": "x", "n": 5}],
@@ -304,3 +308,24 @@ def test_where_no_pipe_can_be_polled_threads_wait(monkeypatch: pytest.MonkeyPatc
     endless = "($f := function($n) { $f($n + 1) }; $f(0))"
     assert POOL.evaluate(endless, {}, 0)[0] == "error"
     assert POOL.evaluate("2", {}, 0) == ("value", 2)
+
+
+_EVALUATE = """
+from engine.data.jsonata_pool import POOL
+print(POOL.evaluate("1 + 1", {}, 0))
+POOL.end()
+print(POOL.evaluate("2 + 2", {}, 0))
+"""
+
+
+def test_a_process_that_ends_leaves_no_child_open() -> None:
+    """Python warns of a child that nobody waited for; a pool that was ended starts another."""
+    done = subprocess.run(
+        [sys.executable, "-W", "default::ResourceWarning", "-c", _EVALUATE],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "('value', 2)\n('value', 4)\n"
+    assert done.stderr == ""
