@@ -143,10 +143,10 @@ def test_the_settings_say_which_paths_find_nothing(project: Project, client: Cli
     machine = create(project, PASS)
     drain(start(machine, {"card": {"number": "4711471147114711"}}))
     drain(start(machine, {"card": {}}))
-    masks.put_paths(project, ["$.card.number", "$.card.nmber"], audit.Actor("ada"))
+    masks.put_paths(project, ["$.card.number", "$.card.numbers"], audit.Actor("ada"))
     answer = client.get("/settings/")
     matches = [(match.path, match.matching, match.of) for match in answer.context["matches"]]
-    assert matches == [("$.card.number", 1, 2), ("$.card.nmber", 0, 2)]
+    assert matches == [("$.card.number", 1, 2), ("$.card.numbers", 0, 2)]
     shown = text(answer)
     assert "Nothing found" in shown
     assert "by <bdi>ada</bdi>" in shown
