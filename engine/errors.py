@@ -28,6 +28,9 @@ RESULT_WRITER_FAILED = "States.ResultWriterFailed"
 INTRINSIC_FAILURE = "States.IntrinsicFailure"
 RESULT_PATH_MATCH_FAILURE = "States.ResultPathMatchFailure"
 
+_MAX_ERROR, _MAX_CAUSE = 256, 32_768
+"""Characters. Source: SensitiveError and SensitiveCause of the service model."""
+
 # ASL: "States.ALL ... cannot catch States.DataLimitExceeded or States.Runtime".
 _BEYOND_ALL = frozenset({RUNTIME, DATA_LIMIT_EXCEEDED})
 
@@ -74,13 +77,25 @@ class StatesError(EngineError):
     """
 
     def __init__(
-        self, name: str | None, cause: str | None = None, *, of_result: bool = False
+        self,
+        name: str | None,
+        cause: str | None = None,
+        *,
+        of_result: bool = False,
+        fatal: bool = False,
     ) -> None:
-        """Name and cause as in history events; ``of_result``: a task's result was refused."""
-        super().__init__(f"{name}: {cause}")
-        self.name = name
-        self.cause = cause
+        """Name and cause as in history events; ``of_result``: a task's result was refused.
+
+        ``fatal``: the execution ends at once, whatever surrounds the state.
+
+        Both are cut to what the service's answers can hold. An interpreter's cause may quote the
+        whole input.
+        """
+        self.name = name and name[:_MAX_ERROR]
+        self.cause = cause and cause[:_MAX_CAUSE]
+        super().__init__(f"{self.name}: {self.cause}")
         self.of_result = of_result
+        self.fatal = fatal
 
 
 class InterpreterError(StatesError):
@@ -88,7 +103,7 @@ class InterpreterError(StatesError):
 
     def __init__(self, cause: str, name: str = RUNTIME) -> None:
         """Cause without the prefix; the name is ``States.Runtime`` unless said otherwise."""
-        super().__init__(name, cause)
+        super().__init__(name, cause, fatal=name == RUNTIME)
 
 
 class QueryEvaluationError(InterpreterError):

@@ -9,6 +9,8 @@ import json
 import re
 from typing import Any
 
+import engine
+
 _STEP = re.compile(r"\.([^.\[\]'\"*]+)|\[(\d+)\]|\[['\"]([^'\"]+)['\"]\]")
 _VARIABLE = re.compile(r"<([\w.-]+)>")
 _MISSING = object()
@@ -25,8 +27,8 @@ def check_input(settings: dict[str, Any]) -> None:
         raise InputError(f"Only one of Input, InputPath and InputTransformer: got {names}")
     if settings.get("Input"):
         try:
-            json.loads(settings["Input"])
-        except ValueError as error:
+            engine.loads(settings["Input"])
+        except engine.JsonTextError as error:
             raise InputError(f"Input: wanted JSON: {error}") from None
     paths = dict((settings.get("InputTransformer") or {}).get("InputPathsMap") or {})
     if settings.get("InputPath"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
 import signal
@@ -11,7 +12,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -31,7 +32,22 @@ _LOOK_S = 0.2
 _RUNNER = str(Path(runner.__file__).resolve())
 _NOT_PASSED = ("STEPYARD_", "DJANGO_")
 """How variables begin that are the server's: no function gets its secrets."""
+_MOST_HEADER = 16 * 1024 * 1024
+_MOST_MEMORY_MB = 2**31 - 1
 _OF_INTERPRETER = ("PYTHONPATH", "PYTHONHOME", "__PYVENV_LAUNCHER__", "VIRTUAL_ENV")
+
+
+class _AnswerHeader(msgspec.Struct):
+    """What an answer says beside its text. ``files``: source, compiled file, stamp of the source.
+
+    ``error``, ``message``, ``stack``: of what failed; ``closed``: the output has no end mark.
+    """
+
+    error: str = ""
+    message: str = ""
+    stack: list[str] = []
+    files: list[tuple[str, str, int, int, int]] = []
+    closed: bool = False
 
 
 class ProcessEndedError(Exception):
@@ -118,7 +134,7 @@ class FunctionProcess:
         answer, header = self._exchange(request, msgspec.json.encode(setup), b"")
         self.init_ms = answer.ms
         if answer.error:
-            failure = header["error"], header["message"], request, header["stack"]
+            failure = header.error, header.message, request, header.stack
             answer.text = runner.InvocationError(*failure).cause
         return answer
 
@@ -131,39 +147,50 @@ class FunctionProcess:
 
     def _exchange(
         self, request: str, header: bytes, text: bytes
-    ) -> tuple[CallAnswer, dict[str, Any]]:
+    ) -> tuple[CallAnswer, _AnswerHeader]:
         """Send a request and return the answer, with its header."""
         self.output.expect(request)
         lengths = runner.REQUEST_HEAD.pack(len(header), len(text))
         try:
             runner.write_all(self._requests, lengths + header + text)
             self.output.wait_for_answer()
-            answer, said = self._read_answer()
-        except (OSError, EOFError, ValueError):
-            self.kill()  # it may have closed its pipe alone
+            answer, said = self._read_answer(request)
+        except (OSError, EOFError, ValueError, msgspec.MsgspecError):
+            self.kill()  # it may have closed its pipe alone, or written into it
             raise ProcessEndedError(self._process.wait()) from None
-        if said.get("closed"):
+        if said.closed:
             self.output.give_up()
-        for path, cached, *stamp in said.get("files", ()):
+        for path, cached, *stamp in said.files:
             self._files[path] = cached, (stamp[0], stamp[1], stamp[2])
         return answer, said
 
-    def _read_answer(self) -> tuple[CallAnswer, dict[str, Any]]:
-        """Read one answer; raise EOFError if the pipe ends before it."""
+    def _read_answer(self, request: str) -> tuple[CallAnswer, _AnswerHeader]:
+        """Read one answer; raise EOFError if the pipe ends before it.
+
+        Raise ``ValueError`` or msgspec's error for anything but the answer to this request: a
+        function can find the pipe and write what it likes, and an answer to an earlier request
+        must not become the result of this one.
+        """
         data = _read(self._answers)
         while len(data) < runner.ANSWER_HEAD.size:
             data += _read(self._answers)
-        head, length, ms, memory_mb = runner.ANSWER_HEAD.unpack_from(data)
+        answered, head, length, ms, memory_mb = runner.ANSWER_HEAD.unpack_from(data)
         begin = runner.ANSWER_HEAD.size + head
+        if answered != request.encode() or head > _MOST_HEADER or length > runner.MAX_RESPONSE:
+            raise ValueError(answered)
+        if not 0 <= ms < math.inf or memory_mb > _MOST_MEMORY_MB:
+            raise ValueError(ms)
         if len(data) < begin + length:
             chunks, missing = [data], begin + length - len(data)
             while missing > 0:
                 chunks.append(_read(self._answers))
                 missing -= len(chunks[-1])
             data = b"".join(chunks)
+        if len(data) > begin + length:
+            raise ValueError(len(data))
         text = data[begin:].decode("utf-8", "replace")
-        said = msgspec.json.decode(data[begin - head : begin]) if head else {}
-        return CallAnswer(text, said.get("error", ""), ms, memory_mb), said
+        said = _decode_header(data[begin - head : begin]) if head else _NOTHING_SAID
+        return CallAnswer(text, said.error, ms, memory_mb), said
 
     # -- its end -----------------------------------------------------------------------------------
 
@@ -223,6 +250,10 @@ def clean_environment(options: FunctionOptions) -> dict[str, str]:
     if options.python:
         kept = {name: text for name, text in kept.items() if name not in _OF_INTERPRETER}
     return kept
+
+
+_decode_header = msgspec.json.Decoder(_AnswerHeader).decode
+_NOTHING_SAID = _AnswerHeader()
 
 
 def _read(pipe: int) -> bytes:

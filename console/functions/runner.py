@@ -14,9 +14,9 @@ both pipes get other numbers that no child inherits, stdin becomes empty, and st
                <------------ what is printed -
                <-----------------------------  the result or the error, source files, memory
 
-A frame begins with the lengths of what follows: JSON, and a text. A call takes one write and one
-read on each side, by one thread. All that it printed is in its pipe before the answer is; only a
-server without ``poll`` (Windows) needs a mark behind the output (``output``).
+A frame begins with the lengths of what follows, JSON and a text; an answer's also with the
+request's id. A call takes one write and one read on each side, by one thread. All it printed is in
+its pipe before the answer; only a server without ``poll`` needs a mark behind it (``output``).
 
 A thread waits for the end of a third pipe, into which nobody writes: the server has gone, also by
 kill -9, and this process ends at once, with all that it has started. Where the server cannot hand
@@ -57,9 +57,10 @@ MAX_RESPONSE = 6 * 1024 * 1024 + 100
 """AWS: the largest answer of a synchronous invocation, in bytes."""
 DEFAULT_MEMORY_MB = "128"
 """Lambda's default, which nothing is held to unless it is registered."""
-REQUEST_HEAD, ANSWER_HEAD = struct.Struct(">II"), struct.Struct(">IIdI")
-"""Lengths of JSON and text; of an answer also the call's milliseconds, and megabytes of memory."""
+REQUEST_HEAD, ANSWER_HEAD = struct.Struct(">II"), struct.Struct(">36sIIdI")
+"""Lengths of JSON and text; of an answer also the request, milliseconds and megabytes of memory."""
 _MEASURE_S = 0.05
+_MOST_MESSAGE, _MOST_LINE = 100_000, 500  # characters of an error and of a line of its stack
 _NUMBER = uuid.uuid4().hex  # stands where a number is put in
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _HERE = os.path.dirname(os.path.abspath(__file__))
@@ -127,13 +128,9 @@ class InvocationError(Exception):
         self, name: str, message: str, request: str, stack_trace: list[str] | None = None
     ) -> None:
         super().__init__(message)
-        self.name, self.message, self.stack_trace = name, message, stack_trace or []
-        report = {
-            "errorMessage": message,
-            "errorType": name,
-            "requestId": request,
-            "stackTrace": self.stack_trace,
-        }
+        self.name, self.message, self.stack_trace = name, message[:_MOST_MESSAGE], stack_trace or []
+        said = {"errorMessage": self.message, "errorType": name, "requestId": request}
+        report = {**said, "stackTrace": self.stack_trace}
         self.cause = json.dumps(report, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -235,7 +232,7 @@ def _stack_trace(error: BaseException) -> list[str]:
     first = own.index(False) if False in own else len(frames)
     return [
         f'  File "{os.path.basename(frame.filename)}", line {frame.lineno}, '
-        f"in {frame.name}\n    {frame.line}\n"
+        f"in {frame.name}\n    {str(frame.line)[:_MOST_LINE]}\n"
         for frame in frames[first:]
         if "importlib" not in frame.filename
     ]
@@ -259,7 +256,8 @@ class FunctionRunner:
         self._context: list[str] = []
         self._mark = ""
         self._reported: set[str] = set()
-        self._known_modules, self._memory_mb, self._measured_at = 0, 0, -math.inf
+        self._known_modules, self._pid = 0, os.getpid()
+        self._memory_mb, self._measured_at = 0, -math.inf
 
     def run(self) -> None:
         """Answer requests for good."""
@@ -300,7 +298,7 @@ class FunctionRunner:
             _leave(error)
         except Exception as error:  # noqa: BLE001 - whatever the module raises is its caller's
             name, stack = type(error).__name__, _stack_trace(error)
-            failure = {"error": name, "message": str(error), "stack": stack}
+            failure = {"error": name, "message": str(error)[:_MOST_MESSAGE], "stack": stack}
         if failure:
             print_error(failure["error"], failure["message"], failure["stack"])
         self._answer(setup["request"], begun, failure, "")
@@ -330,6 +328,8 @@ class FunctionRunner:
     def _answer(self, request: str, begun: float, header: dict[str, Any], text: str) -> None:
         took_ms = (time.perf_counter() - begun) * 1000
         _flush()
+        if os.getpid() != self._pid:
+            os._exit(0)  # a child that the function has forked: the answer is its parent's
         if len(sys.modules) != self._known_modules:
             self._known_modules = len(sys.modules)
             header["files"] = list(self._new_files())
@@ -343,8 +343,8 @@ class FunctionRunner:
                 header["closed"] = True
         head = json.dumps(header).encode() if header else b""
         data = text.encode("utf-8", "replace")
-        lengths = ANSWER_HEAD.pack(len(head), len(data), took_ms, self._memory_mb)
-        write_all(self._answers, lengths + head + data)
+        start = ANSWER_HEAD.pack(request.encode(), len(head), len(data), took_ms, self._memory_mb)
+        write_all(self._answers, start + head + data)
 
     def _new_files(self) -> Iterable[tuple[str, str, int, int, int]]:
         """Yield the source files that came in, compiled file and stamp with each."""

@@ -15,6 +15,7 @@ from django.db import connections
 
 from console.fast_path.rows import storable
 from console.models import FunctionLog
+from console.store.db.writer import is_outage
 from console.store.executions import function_logs
 
 if TYPE_CHECKING:
@@ -81,26 +82,38 @@ class LogWriter:
                     self._change.wait_for(lambda: len(self._logs) >= _AT_ONCE, _PAUSE_S)
                     batch, self._logs = self._logs[:_AT_ONCE], self._logs[_AT_ONCE:]
                     self._writing = True
-                written = self._write(batch)
+                left = self._write(batch)
                 with self._change:
                     self._writing = False
-                    if written:
-                        self._bytes -= sum(len(row.output) for row in batch)
-                    else:
-                        self._logs[:0] = batch
+                    self._bytes -= _count_bytes(batch) - _count_bytes(left)
+                    self._logs[:0] = left
                     self._change.notify_all()
-                if not written:
+                if left:
                     threading.Event().wait(_RETRY_S)
         finally:
             connections.close_all()
 
-    def _write(self, batch: list[FunctionLog]) -> bool:
+    def _write(self, batch: list[FunctionLog]) -> list[FunctionLog]:
+        """Write a batch; return what has to wait, because the database is out.
+
+        A log that the database refuses is lost alone: kept, it would hold up all that follow.
+        """
         try:
             function_logs.insert_logs(batch)
-        except Exception:
-            log.exception("logs of functions could not be written")
-            return False
-        return True
+        except Exception as error:
+            if is_outage(error):
+                log.exception("logs of functions could not be written")
+                return batch
+            if len(batch) == 1:
+                log.exception("the log of a function's call is lost", function=batch[0].function)
+                return []
+            middle = len(batch) // 2
+            return [*self._write(batch[:middle]), *self._write(batch[middle:])]
+        return []
+
+
+def _count_bytes(logs: list[FunctionLog]) -> int:
+    return sum(len(row.output) for row in logs)
 
 
 LOGS = LogWriter()

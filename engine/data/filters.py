@@ -44,6 +44,9 @@ _TOKEN = re.compile(
 _LIST_TESTS = {"in", "nin", "subsetof", "anyof", "noneof", "size", "empty"}
 _WORDS = {"true": True, "false": False, "null": None}
 _MAX_DEPTH = 50
+# Else RE2 itself writes a wrong pattern, whatever is in it, to the server's stderr.
+_QUIET = re2.Options()
+_QUIET.log_errors = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +70,13 @@ class _Operand:
 
 @dataclass(frozen=True, slots=True)
 class _Exists:
+    """There is a value: a null counts as none, while false, 0 and "" are there [measured]."""
+
     operand: _Operand
 
     def holds(self, node: Json, root: Json, budget: Budget) -> bool:
         found = self.operand.value(node, root, budget)
-        return found is not ABSENT and not (self.operand.rest and found == [])
+        return found is not ABSENT and found is not None and not (self.operand.rest and found == [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +259,7 @@ class _FilterReader:
         body, _, flags = self.token[1][1:].rpartition("/")
         self.next()
         try:
-            return re2.compile((f"(?{flags})" if flags else "") + body)
+            return re2.compile((f"(?{flags})" if flags else "") + body, _QUIET)
         except re2.error as error:
             raise PathSyntaxError(f"filter '{self.text}': {error}") from None
 

@@ -37,7 +37,7 @@ MAX_SELECTORS = 500
 FUNCTIONS = "length|min|max|avg|sum|stddev|keys|size|first|last"
 
 
-_NAME = re.compile(r"\.\.?([^\s.\[\]'\"()*?,$]+)")
+_NAME = re.compile(r"\.\.?([^\s.\[\]'\"()*?,]+)")
 _SCRIPT = re.compile(r"\[\s*\(\s*@\.length\s*-\s*(\d+)\s*\)\s*\]")
 _PATTERN = re.compile(r"=~\s*/(?:[^/\\]|\\.)*/", re.DOTALL)
 _FUNCTION = re.compile(rf"\.({FUNCTIONS})\(\)$")

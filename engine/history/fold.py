@@ -415,7 +415,14 @@ class Trace(VisitTable):
         if last.effect is _EXITED:
             self._transitions_taken.setdefault("end", {})[last.node] = number
 
-    def _failed(self, number: int, _: int, line: ControlLine, __: EventKind) -> None:
+    def _failed(self, number: int, previous: int, line: ControlLine, __: EventKind) -> None:
+        """End the execution: by the state it arose in, where no event of a group tells that."""
+        inner = self.lines[previous]
+        while inner is not line and inner.attempt is not None:
+            if inner.open and inner.attempt.culprit is None:
+                inner.attempt.culprit = inner.deepest_failure()
+            self._close(inner, FAILED, number)
+            inner = inner.attempt.home
         self._close(line, FAILED, number)
 
     def _aborted(self, number: int, _: int, line: ControlLine, __: EventKind) -> None:

@@ -8,11 +8,11 @@ workflow state" and recorded executions.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.data.expression import ABSENT, EvaluationScope, Json
 from engine.data.result_types import unexpected_type_error
+from engine.data.timestamps import parse_timestamp
 from engine.errors import InterpreterError
 
 if TYPE_CHECKING:
@@ -130,22 +130,6 @@ def _as_number(value: Json) -> float | None:
     return None if isinstance(value, bool) or not isinstance(value, int | float) else value
 
 
-def parse_rfc3339(value: Json) -> datetime | None:
-    """Return the moment of an RFC 3339 text with upper-case T and Z or offset.
-
-    None for all else.
-    """
-    if not isinstance(value, str) or "T" not in value or not value[-1:].isascii():
-        return None
-    text = value[:-1] + "+00:00" if value.endswith("Z") else value
-    if text[-6:-5] not in ("+", "-") or text[-3:-2] != ":":
-        return None
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return None
-
-
 def _as_boolean(value: Json) -> bool | None:
     return value if isinstance(value, bool) else None
 
@@ -169,7 +153,7 @@ _ORDERS: dict[str, Callable[[Any, Any], bool]] = {
     "LessThanEquals": lambda a, b: a <= b,
     "GreaterThanEquals": lambda a, b: a >= b,
 }
-_FAMILIES = {"String": _java_order, "Numeric": _as_number, "Timestamp": parse_rfc3339}
+_FAMILIES = {"String": _java_order, "Numeric": _as_number, "Timestamp": parse_timestamp}
 
 
 def matches_glob(value: Json, pattern: Json) -> bool:
@@ -228,7 +212,7 @@ TYPE_TESTS: dict[str, Callable[[Json, Json], bool]] = {
     "IsNumeric": lambda value, wanted: (_as_number(value) is not None) is wanted,
     "IsString": lambda value, wanted: isinstance(value, str) is wanted,
     "IsBoolean": lambda value, wanted: isinstance(value, bool) is wanted,
-    "IsTimestamp": lambda value, wanted: (parse_rfc3339(value) is not None) is wanted,
+    "IsTimestamp": lambda value, wanted: (parse_timestamp(value) is not None) is wanted,
 }
 PRESENCE = "IsPresent"
 LOGIC = ("And", "Or", "Not")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.data.expression import Literal
 from engine.data.paths import PathSyntaxError, compile_path
+from engine.data.timestamps import parse_timestamp
 from engine.language.choice import (
     COMPARISONS,
     LOGIC,
@@ -19,7 +20,6 @@ from engine.language.choice import (
     Not,
     Or,
     Presence,
-    parse_rfc3339,
 )
 from engine.language.model import ChoiceRule
 from engine.language.wording import one_missing, only_one_of, wrong_language
@@ -150,14 +150,23 @@ def _read_path(rule: DefinitionNode, name: str) -> Expression | None:
         return None
 
 
+def check_timestamp(node: DefinitionNode, name: str) -> None:
+    """Note a field that is no RFC 3339 timestamp; earlier releases took other texts, too."""
+    value = node.get(name)
+    if parse_timestamp(value) is None:
+        note = node.newer_error if isinstance(value, str) else node.error
+        note(name, "String does not match RFC3339 timestamp")
+
+
 def _check_constant(rule: DefinitionNode, name: str, value: Any) -> None:
+    if name.startswith("Timestamp"):
+        check_timestamp(rule, name)
+        return
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if name.startswith("Numeric"):
         good, problem = number, "Expected value of type Number"
     elif name.startswith("Boolean"):
         good, problem = isinstance(value, bool), "Expected value of type Boolean"
-    elif name.startswith("Timestamp"):
-        good, problem = parse_rfc3339(value) is not None, "String does not match RFC3339 timestamp"
     else:
         good, problem = isinstance(value, str), "Expected value of type String"
     if not good:

@@ -18,13 +18,12 @@ from engine.data.templates import (
     find_collision,
 )
 from engine.language import fields, model
-from engine.language.choice import parse_rfc3339
 from engine.language.diagnostics import DiagnosticCode
 from engine.language.maps import read_map
 from engine.language.platform import current_platform
 from engine.language.recovery import read_recovery
 from engine.language.resources import is_arn, is_own, parse_resource
-from engine.language.rules import read_choice_rules
+from engine.language.rules import check_timestamp, read_choice_rules
 from engine.language.wording import one_missing
 
 if TYPE_CHECKING:
@@ -212,8 +211,7 @@ def _read_until(node: DefinitionNode, which: str) -> Expression | None:
     value = node.get(which)
     if node.jsonata and is_jsonata(value):
         return node.expression(which)
-    if parse_rfc3339(value) is None:
-        node.error(which, "String does not match RFC3339 timestamp")
+    check_timestamp(node, which)
     return Literal(value)
 
 

@@ -185,7 +185,9 @@ def _child_outputs(turn: Turn, group: Group) -> list[str]:
 
 def _line_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
     """Take the error of a line of control, which nothing in it took, to the group's owner."""
-    if not frame.group:
+    # No Retrier or Catcher further out takes a States.Runtime of the interpreter. AWS ends the
+    # execution where it arose: no state around it fails, and none beside it is aborted [measured].
+    if not frame.group or error.fatal:
         fail_execution(turn, frame.cursor, error)
         return
     group = turn.groups[frame.group]
@@ -213,7 +215,8 @@ def selector_failed(turn: Turn, frame: Frame, owner: Frame, error: StatesError) 
     group = turn.groups[frame.group]
     failing = frame.cursor
     turn.remove(frame)
-    _abort_group(turn, group, failing)
+    if not error.fatal:
+        _abort_group(turn, group, failing)
     owner = turn.keep(owner, cursor=failing, phase=FramePhase.READY, waits_for=0)
     recovery.state_failed(turn, owner, error)
 

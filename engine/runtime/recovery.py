@@ -39,7 +39,7 @@ def state_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
     recovery: Recovery = getattr(state, "recovery", NO_RECOVERY)
     if _retry(turn, frame, recovery.retry, error):
         return
-    if isinstance(state, Parallel | Map) and _was_open(frame, error):
+    if isinstance(state, Parallel | Map) and not error.fatal and _was_open(frame, error):
         frame = turn.emit(frame, type(state).__name__ + "StateFailed")
     for index, catcher in enumerate(recovery.catch):
         if matches(catcher.error_equals, error.name, of_result=error.of_result):
@@ -76,9 +76,9 @@ def _explain(
         return frame, error
     place = f"'{frame.state}' (entered at the event id #{frame.entered_event})"
     cause = f"An error occurred while executing the state {place}. {error.cause}"
-    explained = StatesError(error.name, cause)
+    explained = StatesError(error.name, cause, fatal=error.fatal)
     if isinstance(error, QueryEvaluationError):
-        details = {"error": error.name, "cause": cause, "state": frame.state}
+        details = {"error": error.name, "cause": explained.cause, "state": frame.state}
         if error.location:
             details["location"] = error.location
         previous = _event_before_evaluation(turn, frame, state)

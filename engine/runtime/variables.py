@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from engine.language.model import Assign
     from engine.runtime.run import Frame, Group
 
-_MAX_ALL = 10 * 1024 * 1024  # AWS: all variables of an execution together
+_MAX_ALL = 10 * 1024 * 1024  # bytes; AWS: all variables of an execution together
 
 
 class FrameStore(Protocol):
@@ -77,9 +77,9 @@ class Variables:
         texts = {name: jsontext.dumps(value) for name, value in values.items()}
         _check_size(frame.state, texts)
         own = {**self.own(frame), **values}
-        self._own[frame.id] = own
         text = jsontext.dumps(own)
         self._check_all(frame, text)
+        self._own[frame.id] = own  # not before: what was refused must not be seen in this step
         return self._store.keep(frame, variables=text), texts
 
     def _check_all(self, frame: Frame, text: str) -> None:
@@ -88,14 +88,15 @@ class Variables:
         # frame. Lines that end are not taken off it, so it can be too high, but never too low. It
         # is added up anew before anything is refused.
         size = self._total() if self._size is None else self._size
-        self._size = size + len(text) - len(frame.variables)
+        grown = jsontext.byte_size(text) - jsontext.byte_size(frame.variables)
+        self._size = size + grown
         if self._size > _MAX_ALL:
-            self._size = self._total() + len(text) - len(frame.variables)
+            self._size = self._total() + grown
         if self._size > _MAX_ALL:
             raise _too_large_error(frame.state)
 
     def _total(self) -> int:
-        return sum(len(frame.variables) for frame in self._store.frames.values())
+        return sum(jsontext.byte_size(frame.variables) for frame in self._store.frames.values())
 
 
 def _check_size(state: str, texts: Mapping[str, str]) -> None:

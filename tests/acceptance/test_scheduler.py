@@ -244,6 +244,8 @@ def test_the_same_token_makes_one_schedule(scheduler: Any, target: dict[str, Any
         ({"StartDate": datetime(2020, 1, 1, tzinfo=UTC)}, "cannot be earlier than 5 minutes ago"),
         ({"Name": "a b"}, "'Name' failed to satisfy constraint"),
         ({"Input": "no JSON"}, "Input: must be well-formed JSON"),
+        ({"Input": '{"a": NaN}'}, "Input: must be well-formed JSON"),
+        ({"Input": '{"a": 1e999}'}, "Input: must be well-formed JSON"),
         ({"Arn": "arn:aws:states:us-east-1:123456789012:stateMachine:no"}, "Does Not Exist"),
         ({"Arn": "arn:aws:scheduler:::aws-sdk:sqs:sendMessage"}, "got 'arn:aws:scheduler:::"),
         ({"Arn": "https://example.com/"}, "wanted an ARN"),

@@ -450,3 +450,29 @@ def test_an_event_of_an_unknown_state_changes_nothing() -> None:
     definition = machine({"One": PASS})
     alien = engine.Event(1, 0, 0, "PassStateEntered", {}, "Elsewhere")
     assert colours(definition, [alien]) == {}
+
+
+def test_an_error_that_nothing_takes_is_red_inside_of_a_group() -> None:
+    """The service writes no event of the Parallels and Maps around it; its siblings are aborted."""
+    wrong = {"Type": "Pass", "Parameters": {"x.$": "$.none"}, "End": True}
+    nap = {"Type": "Wait", "Seconds": 9, "End": True}
+    each = {"Type": "Map", "ItemProcessor": {"StartAt": "W", "States": {"W": wrong}}, "End": True}
+    branches = [
+        {"StartAt": "Nap", "States": {"Nap": nap}},
+        {"StartAt": "Each", "States": {"Each": each}},
+    ]
+    definition = machine({"All": {"Type": "Parallel", "Branches": branches, "End": True}})
+    events = engine.run(definition, [1]).events
+    assert [event.type for event in events][-2:] == ["PassStateEntered", "ExecutionFailed"]
+    assert colours(definition, events) == {
+        "All": "failed",
+        "Nap": "aborted",
+        "Each": "failed",
+        "W": "failed",
+    }
+    trace = engine.Trace(drawn(definition))
+    trace.feed(events)
+    assert trace.culprit is not None
+    assert trace.culprit.node == next(
+        node.id for node in drawn(definition).nodes if node.name == "W"
+    )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 
+import engine
 from console import access, arns, clock
 from console.awsapi import paging
 from console.awsapi.operations.call import present
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _BUS = "default"
 _PAGE = 100
 _MOST_BYTES = 256 * 1024
+_DEEPEST = 499
 INJECT = "events:InjectAwsEvents"
 """The right, beside PutEvents, to put events in the name of a service of AWS."""
 _EVENT = ("id", "account", "source", "time", "region", "resources", "detail-type")
@@ -109,8 +111,9 @@ def _answer(call: Call, entry: dict[str, Any]) -> dict[str, Any]:
     if _is_injected(entry) and not _may_inject(call, entry["Source"]):
         return _refused("NotAuthorizedForSourceException", "Not authorized for the source.")
     try:
-        detail = json.loads(entry["Detail"])
-    except (ValueError, RecursionError):
+        # no deeper than an execution's input may be that holds the whole event
+        detail = engine.loads(entry["Detail"], max_depth=_DEEPEST)
+    except engine.JsonTextError:
         detail = None
     if not isinstance(detail, dict):
         return _refused("MalformedDetail", "Detail is malformed.")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import Q
 
+import engine
 from console import arns, clock, execution_rights
 from console.errors import ConflictException, ErrorCode, ServiceError, ValidationException
 from console.events import addresses, schedules
@@ -318,8 +319,8 @@ _NO_JSON = object()
 
 def _as_json(text: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return engine.loads(text)
+    except engine.JsonTextError:
         return _NO_JSON
 
 

@@ -51,7 +51,6 @@ _FAMILY = {
     _ACTIVITY: Family.ACTIVITY,
     _SERVICE: Family.TASK,
 }
-_MAX_ERROR, _MAX_CAUSE = 256, 32_768
 _MOST_SHOWN = 24_000  # characters of unusable parameters, so that a cause holds them and why
 
 
@@ -105,7 +104,7 @@ def resume(turn: Turn, frame: Frame, state: Task, message: Message) -> None:
             _succeed(turn, frame, state, Payload(text))
         case messages.TaskFailed(error=error, cause=cause, refused=refused):
             ending = "SubmitFailed" if refused and family is Family.TASK else "Failed"
-            raise _record_failure(turn, frame, state, ending, _truncated_error(error, cause))
+            raise _record_failure(turn, frame, state, ending, StatesError(error, cause))
 
 
 # -- outcomes --------------------------------------------------------------------------------------
@@ -128,11 +127,6 @@ def _succeed(turn: Turn, frame: Frame, state: Task, result: Payload) -> None:
     frame = turn.keep(frame, phase=FramePhase.READY, waits_for=0)
     turn.note("result", result)
     flow.complete(turn, frame, state, state.data, result)
-
-
-def _truncated_error(error: str | None, cause: str | None) -> StatesError:
-    """Return the error, its texts cut to the lengths that SendTaskFailure takes."""
-    return StatesError(error and error[:_MAX_ERROR], cause and cause[:_MAX_CAUSE])
 
 
 def time_out(turn: Turn, frame: Frame, *, heartbeat: bool) -> StatesError:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from engine import jsontext
 from engine.data.expression import ABSENT, Json
 from engine.data.result_types import unexpected_type_error
+from engine.data.timestamps import parse_timestamp
 from engine.errors import InterpreterError, QueryEvaluationError
 from engine.language.model import QueryLanguage
 from engine.runtime import flow
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 _MAX_MS = (2**31 - 1) * 1000
 """AWS: a wait is 24,855 days long at most, the seconds that 32 bits count [recorded]. A longer one
 is refused when the state is entered; the execution itself ends after a year."""
-_RFC3339 = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 def enter(turn: Turn, frame: Frame, state: Wait) -> None:
@@ -54,10 +53,11 @@ def _go_on(turn: Turn, frame: Frame, state: Wait) -> None:
 def _due_ms(turn: Turn, frame: Frame, state: Wait) -> int:
     value = _evaluate_value(turn, frame, state)
     if state.field in ("Timestamp", "TimestampPath"):
-        moment = parse_wait_timestamp(value)
+        moment = parse_timestamp(value)
         if moment is None:
             raise _timestamp_error(state, value)
-        return moment
+        # AWS ignores the part below a second: 12:00:00.9 is due at 12:00:00.
+        return int(moment.second.timestamp()) * 1000
     return turn.now_ms + _check_seconds(state, value) * 1000
 
 
@@ -91,21 +91,6 @@ def _check_seconds(state: Wait, value: Json) -> int:
         return value
     msg = f"The {state.field} parameter {problem}: {state.path} == {shown}"
     raise InterpreterError(msg)
-
-
-def parse_wait_timestamp(text: Json) -> int | None:
-    """Return epoch milliseconds of an RFC 3339 text with upper-case T and an offset, else None.
-
-    AWS ignores the part below a second: 12:00:00.9 is due at 12:00:00.
-    """
-    match = _RFC3339.fullmatch(text) if isinstance(text, str) else None
-    if match is None:
-        return None
-    offset = "+00:00" if match[3] == "Z" else match[3]
-    try:
-        return int(datetime.fromisoformat(match[1] + offset).timestamp()) * 1000
-    except (ValueError, OverflowError):
-        return None
 
 
 def _timestamp_error(state: Wait, value: Json) -> InterpreterError:

@@ -77,6 +77,27 @@ def test_a_viewer_reads_and_an_operator_puts_events(project: Project) -> None:
     assert OutboxEvent.objects.count() == 1
 
 
+@pytest.mark.parametrize(
+    "detail",
+    [
+        '{"a": NaN}',
+        '{"a": -Infinity}',
+        '{"a": 1e999}',
+        f"{'[' * 600}{']' * 600}",
+        '{"a": "\\ud800"}',
+    ],
+    ids=["nan", "infinity", "1e999", "deep", "surrogate"],
+)
+def test_a_detail_that_no_execution_takes_is_refused(project: Project, detail: str) -> None:
+    """It was accepted, and no target could have it: each delivery became a dead letter."""
+    ask(project, "PutRule", **CHANGES["PutRule"])
+    if detail.startswith("["):
+        detail = f'{{"a": {detail}}}'
+    answer = ask(project, "PutEvents", "operator", Entries=[ENTRY | {"Detail": detail}])
+    assert answer["Entries"][0]["ErrorCode"] == "MalformedDetail"
+    assert OutboxEvent.objects.count() == 0
+
+
 def test_events_are_as_they_were_put(project: Project) -> None:
     """With their time and resources; without a rule they are taken and forgotten."""
     ask(project, "PutEvents", "operator", Entries=[ENTRY])

@@ -56,6 +56,8 @@ def test_a_target_gets(settings: dict[str, Any], wanted: str) -> None:
     ("settings", "words"),
     [
         ({"Input": "no json"}, "Input: wanted JSON"),
+        ({"Input": '{"a": NaN}'}, "Input: wanted JSON"),
+        ({"Input": '{"a": 1e999}'}, "Input: wanted JSON"),
         ({"InputPath": "detail"}, "wanted a path"),
         ({"InputPath": "$.a[*]"}, "wanted a path"),
         ({"Input": "1", "InputPath": "$"}, "Only one of"),

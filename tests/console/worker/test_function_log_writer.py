@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console.functions.pool import CallRecord
+from console.models import FunctionLog
 from console.store.executions import function_logs as stored_logs
 from console.worker import function_logs
 from tests.console.integrations.function_calls import until
+from tests.console.store.helpers import WAIT, create, start
 
 if TYPE_CHECKING:
     import pytest
+
+    from console.models import Project
 
 
 def test_a_log_does_not_cut_the_pause_short(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,3 +37,14 @@ def test_a_log_does_not_cut_the_pause_short(monkeypatch: pytest.MonkeyPatch) -> 
         logs.add(1, task, "echo", CallRecord())
     logs.flush(60)
     assert [task for batch in batches for task in batch] == [*range(30)]
+
+
+def test_a_log_that_the_database_refuses_holds_up_no_other(project: Project) -> None:
+    """Kept, it would be tried again for ever, and no log of any function would be stored."""
+    execution = start(create(project, WAIT))
+    logs = function_logs.LogWriter()
+    for task, duration_ms in enumerate((1.0, float("nan"), 2.0)):
+        logs.add(execution.pk, task, "echo", CallRecord(duration_ms=duration_ms))
+    logs.flush(60)
+    stored = FunctionLog.objects.filter(execution=execution).order_by("task")
+    assert [row.task for row in stored] in ([0, 2], [0, 1, 2])  # PostgreSQL stores a NaN

@@ -27,6 +27,8 @@ DATA = {
     "title": "T",
     "sum": 7,
     "null": None,
+    "$metadata": {"a$b": 8},
+    "sessions": [{"id": 1, "x": None}, {"id": 2, "x": {}}, {"id": 3}, {"id": 4, "x": False}],
     "list": [{"s": "failed", "n": 1, "t": ["x"]}, {"s": "ok", "n": 5, "t": []}],
 }
 
@@ -54,6 +56,7 @@ def scope(value: Any = DATA) -> EvaluationScope:
         ("$$.Execution.Id", "arn"),
         ("$v.a[1]", 2),
         ("$.a.length()", 4),
+        ("$.$metadata.a$b", 8),
     ],
 )
 def test_definite_paths_yield_the_value(path: str, value: Any) -> None:
@@ -74,6 +77,9 @@ def test_definite_paths_yield_the_value(path: str, value: Any) -> None:
         ("$..nothing", []),
         ("$.list[?(@.s == 'failed')].n", [1]),
         ("$.list[?(@.n > 2 && @.s == 'ok')].n", [5]),
+        ("$.sessions[?(!@.x)].id", [1, 3]),
+        ("$.sessions[?(@.x)].id", [2, 4]),
+        ("$.sessions[?(@.x == null)].id", [1]),
         ("$.list[?(@.n < 2 || @.n >= 5)].n", [1, 5]),
         ("$.list[?(@.s =~ /F.*/i)].n", [1]),
         ("$.list[?(@.s in ['ok','x'])].n", [5]),
@@ -197,3 +203,10 @@ def test_deep_documents_do_not_recurse() -> None:
     for _ in range(500):
         value = {"a": value}
     assert len(compile_path("$..a").evaluate(scope(value))) == 500
+
+
+def test_a_wrong_pattern_is_not_written_to_the_log(capfd: pytest.CaptureFixture[str]) -> None:
+    """RE2 would write it to stderr as it is, with lines that nobody could tell from the log's."""
+    with pytest.raises(PathSyntaxError):
+        compile_path("$.a[?(@.s =~ /(?=x)\nforged line/)]")
+    assert capfd.readouterr().err == ""

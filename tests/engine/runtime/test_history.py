@@ -179,6 +179,35 @@ def test_failing_branch_stops_its_siblings() -> None:
     assert sim.send(engine.TaskSucceeded(late, "1")).events == ()
 
 
+def test_a_runtime_error_inside_of_a_group_ends_the_execution_at_once() -> None:
+    """Nothing takes it, so neither the Parallel fails nor are its branches aborted [measured]."""
+    wrong = {"Type": "Pass", "Parameters": {"m.$": "$.nope"}, "End": True}
+    branches = [
+        {"StartAt": "Nap", "States": {"Nap": {"Type": "Wait", "Seconds": 9, "End": True}}},
+        {"StartAt": "Wrong", "States": {"Wrong": wrong}},
+    ]
+    caught = [{"ErrorEquals": ["States.ALL"], "Next": "Rescue"}]
+    parallel = {"Type": "Parallel", "Branches": branches, "Catch": caught, "Next": "Rescue"}
+    sim = Sim(machine("P", P=parallel, Rescue={"Type": "Pass", "End": True}))
+    assert sim.story[3:] == [
+        "4<3 WaitStateEntered Nap",
+        "5<3 PassStateEntered Wrong",
+        "6<5 ExecutionFailed",
+    ]
+    assert sim.finish is not None
+    assert (sim.finish.error, sim.timers) == ("States.Runtime", {})
+
+
+def test_an_item_selector_without_its_path_ends_the_execution_at_once() -> None:
+    """The iterations beside it have no event, either."""
+    selector = {"v.$": "$$.Map.Item.Value.v"}
+    processor = machine("X", X=activity())
+    state = {"Type": "Map", "ItemSelector": selector, "ItemProcessor": processor}
+    sim = Sim(machine("M", M=state), [{"v": 1}, {}])
+    assert sim.story[-1].endswith("ExecutionFailed")
+    assert not [line for line in sim.story if "Abort" in line or "StateFailed" in line]
+
+
 def test_failing_iteration_aborts_the_others() -> None:
     """One iteration fails, the open ones are aborted, the Map fails with that error."""
     state = {"Type": "Map", "ItemProcessor": machine("P", P=task())}

@@ -289,6 +289,29 @@ def test_variables_of_all_lines_together_are_limited() -> None:
     assert sim.finish.error == "States.DataLimitExceeded"
 
 
+def test_a_refused_assign_is_seen_by_nobody() -> None:
+    """Not by the state that catches it in the same step; and the limit counts bytes."""
+    states: dict[str, Any] = {
+        f"V{number}": {"Type": "Pass", "Assign": {f"v{number}.$": "$"}, "Next": f"V{number + 1}"}
+        for number in range(42)
+    }
+    caught = {"ErrorEquals": ["States.DataLimitExceeded"], "Next": "C"}
+    empty = {"StartAt": "E", "States": {"E": {"Type": "Pass", "End": True}}}
+    states["V42"] = {
+        "Type": "Parallel",
+        "Branches": [empty],
+        "ResultSelector": {},
+        "Assign": {"last.$": "$[0]"},
+        "Catch": [caught],
+        "End": True,
+    }
+    seen = "{% [$exists($v41), $exists($last)] %}"
+    states["C"] = {"Type": "Pass", "QueryLanguage": "JSONata", "Output": seen, "End": True}
+    sim = Sim(machine("V0", **states), "é" * 124_500)
+    assert sim.finish is not None
+    assert sim.finish.output == "[true,false]"
+
+
 def test_outputs_too_large_to_join_fail_without_being_read() -> None:
     """The sizes are counted as the iterations end."""
     selected = {"Type": "Pass", "End": True}
@@ -330,6 +353,22 @@ def test_an_endless_cause_is_cut() -> None:
     sim.fail("X", "E" * 1000, "c" * 1_000_000)
     assert sim.finish is not None
     assert (len(sim.finish.error or ""), len(sim.finish.cause or "")) == (256, 32_768)
+
+
+def test_no_error_is_longer_than_the_answers_of_the_service() -> None:
+    """256 and 32,768 characters, also of a Fail state and of a cause that quotes the input."""
+    data = {"e": "e" * 300, "c": "c" * 40_000}
+    fail = {"Type": "Fail", "ErrorPath": "$.e", "CausePath": "$.c"}
+    missing = {"Type": "Pass", "Parameters": {"x.$": "$.none"}, "End": True}
+    wrong = {"Type": "Pass", "QueryLanguage": "JSONata", "Output": "{% $parse($states.input.c) %}"}
+    for state in (fail, missing, {**wrong, "End": True}):
+        sim = Sim(machine("X", X=state), data)
+        assert sim.finish is not None
+        assert len(sim.finish.error or "") <= 256
+        assert 100 < len(sim.finish.cause or "") <= 32_768
+        for event in sim.events:
+            assert len((event.details or {}).get("cause", "")) <= 32_768
+    assert len(Sim(machine("X", X=fail), data).finish.error) == 256  # type: ignore[arg-type]
 
 
 def test_a_start_without_budget_writes_event_one_only() -> None:
