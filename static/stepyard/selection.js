@@ -12,6 +12,14 @@
     const checked = all.filter((box) => box.checked).length;
     const words = checked === 1 ? "1 selected row" : `${checked} selected rows`;
     if (count.textContent !== words) count.textContent = words;
+    const allMatching = document.querySelector('#bulk input[name="all"]')?.checked;
+    for (const button of document.querySelectorAll("#bulk button[data-takes]")) {
+      const two = button.dataset.takes === "two";
+      const why = two && checked !== 2 ? "Select two executions" : "Select executions first";
+      const ready = two ? checked === 2 : checked > 0 || allMatching;
+      button.setAttribute("aria-disabled", String(!ready));
+      button.title = ready ? "" : why;
+    }
     const above = document.querySelector("[data-select-all]");
     if (!above) return;
     above.checked = checked > 0 && checked === all.length;
@@ -40,6 +48,12 @@
     if (!event.target.closest("[data-select-none]")) return;
     for (const box of boxes()) box.checked = false;
     showCount();
+  });
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("#bulk button[aria-disabled=true]");
+    if (!button) return;
+    event.preventDefault();
+    document.getElementById("announce").textContent = button.title;
   });
   document.addEventListener("htmx:afterSettle", showCount);
   document.addEventListener("DOMContentLoaded", showCount);

@@ -29,6 +29,8 @@ _FIRST_PAUSE_MS = 1_000
 _LONGEST_PAUSE_MS = 5 * 60 * 1000
 _KEPT_MS = 7 * 24 * 3600 * 1000
 _AT_ONCE = 100
+MOST_AGAIN = 500
+"""How many dead letters of a rule one press sends again."""
 _ERROR = 1_000
 
 
@@ -130,19 +132,40 @@ def send_again(project: Project, number: int, actor: audit.Actor = audit.NOBODY)
             raise ServiceError(
                 ErrorCode.ResourceNotFound, "This delivery is not among the dead letters any more"
             )
-        now_ms = clock.now_ms()
-        Delivery.objects.filter(pk=number).update(
-            status=DeliveryStatus.WAITING,
-            attempts=0,
-            next_ms=now_ms,
-            created_ms=now_ms,
-            ended_ms=None,
-        )
+        _wait_again([number])
         audit.record(project, actor, "events:SendAgain", row.target.rule.arn, row.target.target_id)
         signals.publish((Topic.EVENT,))
         return row
 
     return write(store)
+
+
+def send_all_again(project: Project, rule: EventRule, actor: audit.Actor = audit.NOBODY) -> int:
+    """Try the dead deliveries of a rule anew, the newest ``MOST_AGAIN``; return how many.
+
+    Each keeps its event id. The audit has one entry for all of them.
+    """
+
+    def store() -> int:
+        rows = Delivery.objects.select_for_update(of=("self",)).filter(
+            project=project, status=DeliveryStatus.DEAD, target__rule=rule
+        )
+        numbers = list(rows.order_by("-pk").values_list("pk", flat=True)[:MOST_AGAIN])
+        if numbers:
+            _wait_again(numbers)
+            reason = f"{len(numbers)} dead letters"
+            audit.record(project, actor, "events:SendAgain", rule.arn, reason)
+            signals.publish((Topic.EVENT,))
+        return len(numbers)
+
+    return write(store)
+
+
+def _wait_again(numbers: list[int]) -> None:
+    now_ms = clock.now_ms()
+    Delivery.objects.filter(pk__in=numbers).update(
+        status=DeliveryStatus.WAITING, attempts=0, next_ms=now_ms, created_ms=now_ms, ended_ms=None
+    )
 
 
 def remove_old_events() -> None:

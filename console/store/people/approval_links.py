@@ -34,8 +34,15 @@ _HOUR_MS = 3_600_000
 _ACTOR = 150
 
 
+_ASK = "Ask the person who sent it for a new one."
+
+
 class ApprovalClosed(Exception):
-    """The link opens nothing, and why."""
+    """The link opens nothing, and why. ``advice``: what its reader can do."""
+
+    def __init__(self, why: str, advice: str = _ASK) -> None:
+        super().__init__(why)
+        self.advice = advice
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +84,9 @@ def open_approval(token: str) -> Approval:
     try:
         number, start_ms, task, until, maker, note, with_input = signing.loads(token, salt=_SALT)
     except (signing.BadSignature, ValueError):
-        raise ApprovalClosed("This link is not one of ours.") from None
+        raise ApprovalClosed(
+            "This link is not one of ours.", f"It may have been cut when it was copied. {_ASK}"
+        ) from None
     if clock.now_ms() > until:
         raise ApprovalClosed("This link has expired.")
     rows = Execution.objects.select_related("definition", "project", "runrow")
@@ -86,7 +95,9 @@ def open_approval(token: str) -> Approval:
         raise ApprovalClosed("This link opens nothing any more.")
     row = manual.find_task(execution, task)
     if row is None or not manual.is_answerable(row):
-        raise ApprovalClosed("This task has been answered, or has ended otherwise.")
+        raise ApprovalClosed(
+            "This task has been answered, or has ended otherwise.", "There is nothing left to do."
+        )
     return Approval(execution, row, maker, note, with_input, until)
 
 

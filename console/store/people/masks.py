@@ -24,6 +24,7 @@ LONGEST = 256
 FOR_MS = 10 * 60 * 1000
 """How long a look at masked values lasts on a page, and how long one audit row tells of reads."""
 _REVEAL = "RevealPayloads"
+_PUT = "PutMaskedPaths"
 
 
 def revision_of(masked: str) -> str:
@@ -51,11 +52,17 @@ def put_paths(
         if revision and revision != revision_of(now):
             raise ConflictException("The masked paths were changed since")
         Project.objects.filter(pk=project.pk).update(masked="\n".join(kept))
-        audit.record(project, actor, "PutMaskedPaths", project.name, ", ".join(kept) or "none")
+        audit.record(project, actor, _PUT, project.name, ", ".join(kept) or "none")
         signals.publish(people.RIGHTS)  # what is kept of an access key has its project in it
 
     write(store)
     return kept
+
+
+def last_change(project: Project) -> AuditEntry | None:
+    """Return who changed the masked paths last, None if nobody did."""
+    rows = AuditEntry.objects.exclude(action="StartExecution")  # as the index of targets has them
+    return rows.filter(target=project.name, project=project, action=_PUT).order_by("-pk").first()
 
 
 def _check(place: int, path: str) -> None:

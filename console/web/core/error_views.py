@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.template import loader
 
 from console import logging_setup
+from console.models import Membership, Role, StateMachine
 from console.store.db import refusals
-from console.web.core.scope import ActionNotAllowed, actor_of, render
+from console.web.core.scope import ActionNotAllowed, actor_of, render, scope_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
+
+    from console.web.core.scope import Scope
+
+_OWNERS = 5
 
 
 @login_not_required
@@ -29,6 +35,8 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
         scope = exception.scope
         refusals.record_refused(scope.project, actor_of(scope), exception.action, request.path)
     context = {"code": 403, "title": "Not allowed", "reason": str(exception)}
+    if isinstance(exception, ActionNotAllowed):
+        context |= _who_may(exception.scope)
     return render(request, "core/error.html", context, status=403)
 
 
@@ -49,13 +57,48 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
         "title": "There is nothing here",
         "reason": reason if isinstance(reason, str) else "",
     }
+    if request.user.is_authenticated and request.resolver_match is not None:
+        context |= _meant_page(request, request.resolver_match.kwargs)
     return render(request, "core/error.html", context, status=404)
+
+
+def _who_may(scope: Scope) -> dict[str, Any]:
+    """Return the role of the reader, and who can change it."""
+    owners = Membership.objects.filter(project=scope.project, role=Role.OWNER)
+    names = owners.order_by("user__username").values_list("user__username", flat=True)
+    return {"role": scope.principal.role, "owners": ", ".join(names[:_OWNERS])}
+
+
+def _meant_page(request: HttpRequest, names: dict[str, Any]) -> dict[str, Any]:
+    """Return what a reader of an address without a page may have meant.
+
+    That is its last name, to search for; its state machine, if there is one here; and the reader's
+    other projects that have one of this name: addresses do not say which project they are of.
+    """
+    texts = [name for name in names.values() if isinstance(name, str)]
+    machine = names.get("machine_name", "").partition("~")[0]
+    try:
+        scope = scope_of(request)
+    except PermissionDenied:
+        return {}
+    rows = StateMachine.objects.filter(
+        name=machine, region=scope.region, project__name__in=scope.principal.projects
+    )
+    projects = set(rows.values_list("project__name", flat=True)) if machine else set()
+    return {
+        "meant": texts[-1] if texts else "",
+        "machine_name": machine if scope.project.name in projects else "",
+        "elsewhere": sorted(projects - {scope.project.name}),
+    }
 
 
 @login_not_required
 def server_error(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
     """500: ours. Nothing that could fail again is used to say so."""
-    where = f"The server's log has the details, under {logging_setup.request_id()}."
+    where = (
+        "Nothing that was accepted is lost. Load the page again. If that fails, too, tell who "
+        f"runs the server: its log has the details, under {logging_setup.request_id()}."
+    )
     return _plain_page("500", "Something went wrong on the server", where)
 
 

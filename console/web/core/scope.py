@@ -225,6 +225,7 @@ _FILES = (
     "graph.css",
     "editor.css",
     "lists.css",
+    "stacked.css",
     "tasks.css",
     "overview.css",
     "charts.css",

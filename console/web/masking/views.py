@@ -11,8 +11,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from console import clock
 from console.errors import ConflictException, ServiceError
+from console.masking import path_matches
 from console.store.people import masks as store
-from console.web.core import conflicts
+from console.web.core import conflicts, formatting
 from console.web.core.preference_views import local_address
 from console.web.core.scope import REVEALED, actor_of, render, require, scope_of
 from console.web.masking.forms import PathsForm, RevealForm
@@ -48,6 +49,10 @@ def masking_page(request: HttpRequest) -> HttpResponse:
         "revision": revision,
         "conflict": conflict,
         "may_change": scope.may("PutMaskedPaths"),
+        "matches": path_matches.path_matches(scope.project),
+        "looked_at": path_matches.LOOKED_AT,
+        "nothing": formatting.StatusLabel("caught", "Nothing found"),
+        "change": store.last_change(scope.project),
     }
     return render(request, "masking/project_settings.html", context, status=status)
 

@@ -18,13 +18,16 @@ from console.web.core.scope import Scope, render, scope_of
 from console.web.machines import sample_views
 from console.web.map_runs import map_run_display
 from console.web.metrics import charts
-from console.web.overview import failure_kinds
+from console.web.overview import failure_kinds, machine_trends
 from console.web.search import lists
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
 MOST = 8
+_HELLO = (
+    '{"StartAt": "Hello", "States": {"Hello": {"Type": "Pass", "Result": "Hello!", "End": true}}}'
+)
 
 
 @require_safe
@@ -33,8 +36,11 @@ def overview_page(request: HttpRequest) -> HttpResponse:
     scope = scope_of(request)
     context = _page_context(scope) | _failure_context(scope)
     context |= charts.charts_context(scope, request.GET, None)
+    context["trends"] = machine_trends.machine_trends(scope, context["machines"])
     context["first_sample"] = sample_views.first_sample()
-    context["first_calls"] = () if context["machines"].rows else _first_calls(request, scope)
+    if not context["machines"].rows:
+        context["first_calls"] = _first_calls(request, scope)
+        context["first_program"] = _first_program(request, scope)
     return render(request, "overview/page.html", context)
 
 
@@ -61,6 +67,7 @@ def _page_context(scope: Scope) -> dict[str, Any]:
     ]
     return {
         "section": "overview",
+        "day": "started > 24 h ago",
         "machines": machines,
         "running": running,
         "alarmed": alarmed,
@@ -84,7 +91,7 @@ def _first_calls(request: HttpRequest, scope: Scope) -> list[CliCommand]:
         "aws stepfunctions create-state-machine",
         "--name HelloWorld",
         f"--role-arn {role}",
-        "--definition file://definition.asl.json",
+        f"--definition '{_HELLO}'",
     ]
     start = [
         "aws stepfunctions start-execution",
@@ -101,6 +108,28 @@ def _first_calls(request: HttpRequest, scope: Scope) -> list[CliCommand]:
         CliCommand("Create a state machine", " \\\n  ".join(create)),
         CliCommand("Start it", " \\\n  ".join(start)),
     ]
+
+
+def _first_program(request: HttpRequest, scope: Scope) -> CliCommand:
+    """Return the same as a Python program, with the same profile."""
+    lines = [
+        "import boto3",
+        "",
+        'session = boto3.Session(profile_name="stepyard")',
+        "sfn = session.client(",
+        '    "stepfunctions",',
+        f'    endpoint_url="{request.scheme}://{request.get_host()}",',
+        f'    region_name="{scope.region}",',
+        ")",
+        "machine = sfn.create_state_machine(",
+        '    name="HelloPython",',
+        f'    roleArn="arn:aws:iam::{scope.project.account_id}:role/stepyard",',
+        f"    definition='{_HELLO}',",
+        ")",
+        'arn = machine["stateMachineArn"]',
+        "print(sfn.start_execution(stateMachineArn=arn))",
+    ]
+    return CliCommand("Or with boto3", "\n".join(lines))
 
 
 def _failure_context(scope: Scope) -> dict[str, Any]:

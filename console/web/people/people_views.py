@@ -1,4 +1,4 @@
-"""Answer the members of a project, its access keys and its audit trail."""
+"""Answer the members of a project and its access keys."""
 
 from __future__ import annotations
 
@@ -8,20 +8,17 @@ from django.contrib import messages
 from django.db.models import Count, Max, Q
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST
 
 from console.errors import ServiceError
-from console.models import AccessKey, AuditEntry, Membership, Role
+from console.models import AccessKey, Membership, Role
 from console.store.people import invitations
 from console.store.people import people as store
-from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.people.forms import HOURS, InvitationForm, KeyForm, MemberForm, RemoveMemberForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
-
-_ROWS = 50
 
 
 @require_http_methods(["GET", "POST"])
@@ -160,31 +157,3 @@ def change_key(request: HttpRequest, key: str) -> HttpResponse:
     except ServiceError as refused:
         messages.error(request, refused.message)
     return redirect("keys")
-
-
-@require_safe
-def audit_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/audit/``: who did what to what, newest first."""
-    scope = scope_of(request)
-    filters = {name: request.GET.get(name, "").strip()[:200] for name in ("who", "act", "what")}
-    entries = AuditEntry.objects.filter(project=scope.project)
-    if filters["who"]:
-        entries = entries.filter(actor=filters["who"])
-    if filters["act"]:
-        entries = entries.filter(action=filters["act"])
-    if filters["what"]:
-        entries = entries.filter(target__contains=filters["what"])
-    if after := whole_number(request.GET.get("after", "")):
-        entries = entries.filter(pk__lt=after)
-    rows = list(entries.order_by("-pk")[: _ROWS + 1])
-    everything = AuditEntry.objects.filter(project=scope.project).order_by()
-    context = {
-        "section": "audit",
-        "entries": rows[:_ROWS],
-        "asked": filters,
-        "older": rows[_ROWS - 1].pk if len(rows) > _ROWS else None,
-        "newer": "after" in request.GET,
-        "actions": everything.values_list("action", flat=True).distinct(),
-        "actors": everything.values_list("actor", flat=True).distinct(),
-    }
-    return render(request, "people/audit.html", context)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from django.urls import path
 
-from console.web.people import invitation_views, login_views, password_views, people_views
+from console.web.people import (
+    audit_views,
+    invitation_views,
+    login_views,
+    password_views,
+    people_views,
+)
 
 urlpatterns = [
     path("team/", people_views.team_page, name="team"),
@@ -17,7 +23,7 @@ urlpatterns = [
     ),
     path("keys/", people_views.keys_page, name="keys"),
     path("keys/<str:key>/", people_views.change_key, name="key"),
-    path("audit/", people_views.audit_page, name="audit"),
+    path("audit/", audit_views.audit_page, name="audit"),
     path("login/", login_views.login_page, name="login"),
     path("login/<str:token>/", login_views.login_link_page, name="login-link"),
     path("invitation/<str:token>/", invitation_views.invitation_page, name="invitation"),

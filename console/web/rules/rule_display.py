@@ -15,6 +15,8 @@ from console.statuses import DeliveryStatus, ExecutionStatus, MachineStatus, Rul
 from console.web.core.formatting import StatusLabel
 
 if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
     from console.models import EventTarget
     from console.web.core.scope import Scope
 
@@ -187,11 +189,33 @@ def _sent_target(target: EventTarget) -> str:
     return without_secrets(address).removeprefix("mailto:")
 
 
-def dead_letters(scope: Scope, before: int | None = None) -> tuple[list[Delivery], int | None]:
-    """Return a page of dead letters, newest first, and the key of the next page."""
-    deliveries = Delivery.objects.filter(
+def dead_letter_counts(scope: Scope) -> list[tuple[EventRule, int]]:
+    """Return the rules that have dead letters, and how many: the most first."""
+    counted = _dead_deliveries(scope).order_by().values_list("target__rule").annotate(Count("pk"))
+    counts = dict(counted)
+    rules = EventRule.objects.in_bulk(list(counts))
+    return sorted(
+        ((rules[number], count) for number, count in counts.items() if number in rules),
+        key=lambda pair: (-pair[1], pair[0].name),
+    )
+
+
+def _dead_deliveries(scope: Scope) -> QuerySet[Delivery]:
+    return Delivery.objects.filter(
         project=scope.project, status=DeliveryStatus.DEAD, target__rule__region=scope.region
     )
+
+
+def dead_letters(
+    scope: Scope, rule: EventRule | None = None, before: int | None = None
+) -> tuple[list[Delivery], int | None]:
+    """Return a page of dead letters, newest first, and the key of the next page.
+
+    ``rule``: whose they are, None for all.
+    """
+    deliveries = _dead_deliveries(scope)
+    if rule is not None:
+        deliveries = deliveries.filter(target__rule=rule)
     if before is not None:
         deliveries = deliveries.filter(pk__lt=before)
     letters = (

@@ -7,12 +7,13 @@ from urllib.parse import urlencode
 from zoneinfo import available_timezones
 
 from django.contrib import messages
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from console import arns
 from console.errors import ServiceError
+from console.models import EventRule
 from console.statuses import UNSUCCESSFUL
 from console.store.events import deliveries, scheduler
 from console.store.events import rules as store
@@ -44,7 +45,10 @@ def notifications_page(request: HttpRequest) -> HttpResponse:
 def _render_notifications(request: HttpRequest, scope: Scope, problem: str = "") -> HttpResponse:
     before = whole_number(request.GET.get("before", ""))
     rows, after = rule_display.rule_rows(scope, scheduled=False, after=request.GET.get("after", ""))
-    letters, older = rule_display.dead_letters(scope, before)
+    counts = rule_display.dead_letter_counts(scope)
+    chosen = whole_number(request.GET.get("rule", ""))
+    dead_rule = next((rule for rule, _ in counts if rule.pk == chosen), None)
+    letters, older = rule_display.dead_letters(scope, dead_rule, before)
     form = NotificationForm(request.POST)
     context = _form_context(scope, problem) | {
         "section": "notifications",
@@ -52,6 +56,11 @@ def _render_notifications(request: HttpRequest, scope: Scope, problem: str = "")
         "after": after,
         "letters": letters,
         "older": older,
+        "newer": before is not None,
+        "dead_counts": counts,
+        "dead_rule": dead_rule,
+        "dead_total": sum(count for _, count in counts),
+        "most_again": deliveries.MOST_AGAIN,
         "may_send": scope.may("events:SendAgain"),
         "statuses_to_tell": rule_display.STATUSES,
         "typed": form.data,
@@ -163,4 +172,16 @@ def send_delivery_again(request: HttpRequest, number: int) -> HttpResponse:
         messages.error(request, refused.message)
     else:
         messages.success(request, "The event is sent again, with the same event id.")
+    return _redirect_to(scope, "notifications")
+
+
+@require_POST
+def send_all_again(request: HttpRequest, number: int) -> HttpResponse:
+    """Try the dead letters of a rule anew."""
+    scope = scope_of(request)
+    require(scope, "events:SendAgain")
+    rule = get_object_or_404(EventRule, pk=number, project=scope.project, region=scope.region)
+    count = deliveries.send_all_again(scope.project, rule, actor_of(scope))
+    events = "1 event is" if count == 1 else f"{count} events are"
+    messages.success(request, f"{events} sent again, with the same event ids.")
     return _redirect_to(scope, "notifications")

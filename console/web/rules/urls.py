@@ -23,6 +23,11 @@ urlpatterns = [
         rule_list_views.send_delivery_again,
         name="send-again",
     ),
+    path(
+        "notifications/rules/<number:number>/again/",
+        rule_list_views.send_all_again,
+        name="send-all-again",
+    ),
     path("schedules/", rule_list_views.schedules_page, name="schedules"),
     path("schedules/times/", schedule_views.schedule_times, name="schedule-times"),
     path(f"{_SCHEDULE}", schedule_views.schedule_page, name="schedule"),

@@ -44,7 +44,7 @@ _NOISE = tuple(
 class Failure:
     """How one execution failed. ``cause``: without what is different each time.
 
-    ``machine``: its number, None if the machine was deleted.
+    ``machine``: its number, None if the machine was deleted; ``name``: of the execution.
     """
 
     number: int
@@ -55,6 +55,12 @@ class Failure:
     state: str
     error: str
     cause: str
+    name: str = ""
+
+    @property
+    def machine_name(self) -> str:
+        """Return the name of the machine as addresses have it: ``machine~label`` of a child."""
+        return self.machine_arn.rpartition(":")[2].replace("/", "~")
 
     @property
     def key(self) -> str:
@@ -101,6 +107,7 @@ def list_failures(project: Project, numbers: Sequence[int]) -> list[Failure]:
         "state_machine_id",
         "error",
         "cause",
+        "name",
     )
     states = failed_states(numbers)
     masks = masked_execution.masks_of(project, numbers)
@@ -114,8 +121,9 @@ def list_failures(project: Project, numbers: Sequence[int]) -> list[Failure]:
             states.get(number, ""),
             masks[number].words(error or ""),
             normalized_text(cause and masks[number].payload(cause)),
+            name,
         )
-        for number, start, stop, arn, machine, error, cause in rows.values_list(*fields)
+        for number, start, stop, arn, machine, error, cause, name in rows.values_list(*fields)
     ]
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
 
 from django.views.decorators.http import require_safe
 
 from console import clock
 from console.models import Execution
 from console.statuses import ExecutionStatus
-from console.web.core.formatting import DAY, iso_text
+from console.web.core.formatting import DAY
 from console.web.core.scope import render, scope_of
 from console.web.execution.root_cause import root_cause_of
 from console.web.search import failure_groups as store
-from console.web.search import scan
+from console.web.search import failure_trends, scan
 from console.web.search.filters import ExecutionFilters
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 MOST_ROOTS = 20
 """Of how many groups, the largest ones, the history of the newest failure is read."""
+MOST_SHOWN = 200
 SPANS = {"24h": ("24 hours", DAY), "7d": ("7 days", 7 * DAY)}
 
 
@@ -36,8 +36,8 @@ def failures_page(request: HttpRequest) -> HttpResponse:
     machine = scope.machine(name) if name else None
     chosen = request.GET.get("span", "")
     chosen = chosen if chosen in SPANS else "24h"
-    since = clock.now_ms() - SPANS[chosen][1]
-    filters = ExecutionFilters(statuses=store.STATUSES, since=since)
+    now, span = clock.now_ms(), SPANS[chosen][1]
+    filters = ExecutionFilters(statuses=store.STATUSES, since=now - span)
     part = scan.find_keys(scope, machine, filters, None, store.MOST + 1)
     failures = store.list_failures(scope.project, [number for _, number in part.keys[: store.MOST]])
     groups = store.group_failures(failures)
@@ -48,7 +48,8 @@ def failures_page(request: HttpRequest) -> HttpResponse:
         "chosen": chosen,
         "total": len(failures),
         "cut": part.keys[store.MOST - 1][0] if len(part.keys) > store.MOST else None,
-        "groups": [(group, group_address(group)) for group in groups],
+        "groups": failure_trends.trending_failures(groups[:MOST_SHOWN], span, now),
+        "kinds": len(groups),
         "roots": _root_causes(scope, groups),
     }
     return render(request, "search/failure_groups.html", context)
@@ -62,13 +63,3 @@ def _root_causes(scope: Scope, groups: list[store.FailureGroup]) -> dict[str, Ro
     )
     roots = {newest[row.pk]: root_cause_of(scope.shown(row)) for row in rows}
     return {key: root for key, root in roots.items() if root is not None}
-
-
-def group_address(group: store.FailureGroup) -> str:
-    """Return the query string of exactly the failures of a group."""
-    first, last = group.started
-    pairs = [("status", status) for status in store.STATUSES]
-    if group.like.machine is not None:  # its index makes the list faster
-        pairs.append(("machine", group.like.machine_arn.rpartition(":")[2]))
-    times = [("from", iso_text(first)), ("to", iso_text(last))]
-    return urlencode([*pairs, ("failure", group.like.key), *times])

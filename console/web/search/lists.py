@@ -9,7 +9,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from django.db import connection
 from django.db.models import Count, F, OuterRef, Q, Subquery, Value, Window
 
 from console import clock
@@ -20,6 +19,7 @@ from console.statuses import ExecutionStatus, MachineStatus
 from console.web.core.formatting import DAY, EXECUTION
 from console.web.execution import waiting
 from console.web.execution.note_stamp import note_stamp
+from console.web.search.newest_rows import newest_rows
 from console.web.search.scan import BARE, PAGE
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def list_machines(
 
 def _machine_rows(rows: Sequence[Any], *, recent: bool) -> tuple[MachineRow, ...]:
     running, failed = _running_and_failed([row.pk for row in rows])
-    statuses = _recent_statuses([row.pk for row in rows]) if recent else {}
+    newest = newest_rows([row.pk for row in rows], ("status",), RECENT) if recent else {}
     return tuple(
         MachineRow(
             row,
@@ -132,32 +132,10 @@ def _machine_rows(rows: Sequence[Any], *, recent: bool) -> tuple[MachineRow, ...
             failed.get(row.pk, 0),
             row.last,
             row.last_ms,
-            tuple(reversed(statuses.get(row.pk, ()))),
+            tuple(status for _, status in reversed(newest.get(row.pk, ()))),
         )
         for row in rows
     )
-
-
-def _recent_statuses(machines: Sequence[int]) -> dict[int, list[str]]:
-    """Return machine number -> the statuses of its newest executions, the newest first."""
-    parts: list[str] = []
-    values: list[Any] = []
-    for place, machine in enumerate(machines):
-        rows = Execution.objects.filter(state_machine=machine, map_run=None)
-        rows = rows.order_by("-start_ms", "-id")
-        sql, params = rows.values_list("start_ms", "id", "status")[:RECENT].query.sql_with_params()
-        parts.append(f"SELECT {int(machine)}, part{place}.* FROM ({sql}) AS part{place}")
-        values += params
-    statuses: dict[int, list[tuple[int, int, str]]] = {}
-    if parts:
-        with connection.cursor() as cursor:
-            cursor.execute(" UNION ALL ".join(parts), values)
-            for machine, start, number, status in cursor.fetchall():
-                statuses.setdefault(machine, []).append((start, number, status))
-    return {
-        machine: [status for _, _, status in sorted(rows, reverse=True)]
-        for machine, rows in statuses.items()
-    }
 
 
 def machine_names(scope: Scope) -> list[str]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 20_000
 _WORDS = {"approve": "You approved it.", "reject": "You rejected it."}
+_TONES = {"approve": "succeeded", "reject": "failed"}
 
 
 @login_not_required  # the link is the right, to answer this one task and nothing else
@@ -33,20 +34,21 @@ def approval_page(request: HttpRequest, token: str) -> HttpResponse:
     sent = form.values
     try:
         if request.method == "POST" and sent["act"] in _WORDS:
+            approval = approval_links.open_approval(token)
             approval_links.answer_by_link(
                 token, approve=sent["act"] == "approve", name=sent["name"], comment=sent["comment"]
             )
-            return _closed(request, _WORDS[sent["act"]], 200)
+            return _answered(request, approval, sent)
         approval = approval_links.open_approval(token)
         problem = "Choose Approve or Reject." if request.method == "POST" else ""
     except approval_links.ApprovalClosed as why:
-        return _closed(request, str(why), 410)
+        return _closed(request, why)
     except ServiceError as refused:
         problem = refused.message
         try:
             approval = approval_links.open_approval(token)
         except approval_links.ApprovalClosed as why:
-            return _closed(request, str(why), 410)
+            return _closed(request, why)
     return _opened(request, approval, problem, sent)
 
 
@@ -77,7 +79,19 @@ def _readable(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def _closed(request: HttpRequest, words: str, status: int) -> HttpResponse:
-    response = render(request, "tasks/approval_closed.html", {"words": words}, status=status)
+def _answered(
+    request: HttpRequest, approval: approval_links.Approval, sent: dict[str, Any]
+) -> HttpResponse:
+    """Confirm to the reader what was recorded."""
+    act = sent["act"]
+    context = {"words": _WORDS[act], "answered": _TONES[act], "approval": approval, "sent": sent}
+    response = render(request, "tasks/approval_closed.html", context)
+    response["X-Robots-Tag"] = "noindex"
+    return response
+
+
+def _closed(request: HttpRequest, why: approval_links.ApprovalClosed) -> HttpResponse:
+    context = {"words": str(why), "advice": why.advice}
+    response = render(request, "tasks/approval_closed.html", context, status=410)
     response["X-Robots-Tag"] = "noindex"
     return response

@@ -53,6 +53,12 @@ class ActivityWork:
         """Return how many workers hold a GetActivityTask open here, now."""
         return signals.subscribers((Topic.ACTIVITY, self.activity.arn))
 
+    @property
+    def polled(self) -> formatting.StatusLabel:
+        """Return how many workers poll, where some do."""
+        count = self.pollers
+        return formatting.StatusLabel("succeeded", f"{count} polling")
+
     alarm = formatting.StatusLabel("caught", "Nobody polls")
     own_status = formatting.StatusLabel("running", "This server")
     samples_status = formatting.StatusLabel("running", "This server, for samples")

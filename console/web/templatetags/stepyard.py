@@ -195,13 +195,18 @@ def name_html(text: str) -> SafeString:
     return format_html("<bdi>{}</bdi>", formatting.visible_text(text))
 
 
+_SHORT_NAME = 24
 _WORD_ENDS = re.compile(r"(?<=[._:/])(?=\w)|(?<=[a-z0-9])(?=[A-Z])")
 
 
 @register.filter(name="breakable")
 def breakable_name_html(text: str) -> SafeString:
-    """Show a name that breaks between its words: ``Orders.<wbr>Too<wbr>Late``."""
-    words = _WORD_ENDS.split(formatting.visible_text(text))
+    """Show a name that breaks between its words: ``Orders.<wbr>Too<wbr>Late``.
+
+    A short one stays whole: a column gets the room for it.
+    """
+    shown = formatting.visible_text(text)
+    words = _WORD_ENDS.split(shown) if len(shown) > _SHORT_NAME else [shown]
     return format_html(
         "<bdi>{}</bdi>", format_html_join(mark_safe("<wbr>"), "{}", ([w] for w in words))
     )
@@ -230,6 +235,13 @@ def resource_name(arn: str) -> SafeString:
 def last_name(arn: str) -> str:
     """Return the name of an execution's ARN."""
     return arn.split(":")[7] if arn.count(":") > 6 else arn  # noqa: PLR2004 - express ARNs go on
+
+
+@register.filter
+def machine_of_arn(arn: str) -> str:
+    """Return the name of the state machine in an execution's ARN, "" of any other."""
+    parts = arn.split(":")
+    return parts[6] if len(parts) > 7 and parts[5] in {"execution", "express"} else ""  # noqa: PLR2004
 
 
 @register.filter

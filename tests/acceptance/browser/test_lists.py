@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING
 
@@ -326,3 +327,46 @@ def test_rows_are_selected_one_by_one_as_a_range_and_all_at_once(
     page.get_by_role("button", name="Select none").click()
     expect(count).to_have_text("0 selected rows")
     expect(every).not_to_be_checked()
+
+
+def test_no_column_is_cut_on_a_narrow_screen(page: Page, server: Server) -> None:
+    """Each row of a list is a small card there, so its table never scrolls sideways."""
+    machine = orders(server, [500] * 2)
+    name = "a-rule-with-a-name-that-is-long-enough-to-be-squeezed-by-columns"
+    events = server.client("events")
+    pattern = {"source": ["aws.states"], "detail": {"status": ["FAILED"]}}
+    events.put_rule(Name=name, EventPattern=json.dumps(pattern))
+    address = "https://hooks.example.com/a/long/path/of/a/web/address?token=x"
+    events.put_targets(Rule=name, Targets=[{"Id": "1", "Arn": address}])
+    page.set_viewport_size({"width": 390, "height": 844})
+    for path in (
+        *("/", "/notifications/", "/audit/", "/activities/", "/targets/", "/executions/"),
+        *(f"/failures/?machine={machine}", f"/machines/{machine}/"),
+    ):
+        page.goto(path)
+        cut = page.evaluate(
+            "[...document.querySelectorAll('.scroll:has(> .stacked)')]"
+            ".map((part) => part.scrollWidth - part.clientWidth)"
+        )
+        assert cut, path
+        assert max(cut) <= 1, path
+
+
+def test_comparing_takes_two_rows(page: Page, server: Server) -> None:
+    """The buttons of the selection say what they need instead of leading to an error."""
+    machine = orders(server, [500] * 3)
+    page.goto(f"/machines/{machine}/")
+    compare = page.get_by_role("button", name="Compare two")
+    redrive = page.locator("#bulk").get_by_role("button", name="Redrive")
+    marks = page.locator("#executions tbody input[type=checkbox]")
+    expect(compare).to_have_attribute("aria-disabled", "true")
+    expect(redrive).to_have_attribute("aria-disabled", "true")
+    marks.nth(0).check()
+    expect(redrive).to_have_attribute("aria-disabled", "false")
+    compare.dispatch_event("click")
+    expect(page.locator("#announce")).to_have_text("Select two executions")
+    assert page.url.endswith(f"/machines/{machine}/")
+    marks.nth(1).check()
+    expect(compare).to_have_attribute("aria-disabled", "false")
+    compare.click()
+    page.wait_for_url("**/compare/**")

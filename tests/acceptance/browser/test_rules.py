@@ -43,7 +43,7 @@ def test_a_rule_tells_and_its_dead_letter_is_sent_again(page: Page, server: Serv
     expect(letter).to_contain_text("not among the endpoints of targets.json")
     event = letter.locator("code").inner_text()
     letter.get_by_role("button", name="Send again").click()
-    expect(page.locator(".banner")).to_contain_text("The event is sent again")
+    expect(page.locator(".banner[role=status]")).to_contain_text("The event is sent again")
     page.get_by_role("link", name=name).first.click()
     expect(page.locator("main")).to_contain_text(event)
     page.click("text=Signing secret")
@@ -51,7 +51,7 @@ def test_a_rule_tells_and_its_dead_letter_is_sent_again(page: Page, server: Serv
     expect(page.locator("h1")).to_contain_text("Disabled")
     page.click("text=Delete")
     page.click("button.danger")
-    expect(page.locator(".banner")).to_contain_text("was deleted")
+    expect(page.locator(".banner[role=status]")).to_contain_text("was deleted")
 
 
 def test_a_schedule_is_made_and_says_when_it_is_due(page: Page, server: Server) -> None:

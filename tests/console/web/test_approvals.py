@@ -145,7 +145,9 @@ def test_a_link_lets_somebody_without_an_account_answer(project: Project, client
     sent["csrfmiddlewaretoken"] = shown.split('name="csrfmiddlewaretoken" value="')[1].split('"')[0]
     assert "Your name: wanted" in text(guest.post(link, {**sent, "name": " "}), 422)
     assert "Choose Approve" in text(guest.post(link, {**sent, "act": "x"}), 422)
-    assert "You approved it." in text(guest.post(link, sent))
+    answered = text(guest.post(link, sent))
+    for words in ("You approved it.", "Grace", "yes", execution.name):
+        assert words in answered
     assert json.loads(ended(execution).output or "") == {
         "approved": True,
         "by": "Grace, by a link of editor",
@@ -178,6 +180,7 @@ def test_a_link_ends(project: Project, client: Client, monkeypatch: pytest.Monke
     sent = {"act": "approve", "name": "Grace"}
     bent = link[:-3] + ("AA/" if not link.endswith("AA/") else "BB/")
     assert "is not one of ours" in text(Client().post(bent, sent), 410)
+    assert "Ask the person who sent it" in text(Client().get(bent), 410)
     later = clock.now_ms() + 2 * HOUR
     with monkeypatch.context() as patch:
         patch.setattr(clock, "now_ms", lambda: later)
@@ -216,3 +219,13 @@ def test_values_of_odd_inputs_are_empty() -> None:
     cases: list[Any] = [("4", ("a",)), ("[]", (0,)), ("{", ("a",)), ('{"a": 1}', ("a", "b"))]
     for payload, path in cases:
         assert input_columns._value_text(payload, path) == ""
+
+
+@pytest.mark.parametrize("address", ["link", "/tasks/"])
+def test_the_enter_key_approves_nothing(project: Project, client: Client, address: str) -> None:
+    """Enter in a field presses a form's first button; one that is disabled keeps the form here."""
+    execution = waiting(project)
+    link = make_link(client, execution, hours="1")
+    shown = text(client.get(link if address == "link" else address))
+    form_of_answer = next(part for part in shown.split("<form")[1:] if 'value="approve"' in part)
+    assert form_of_answer.split("<button")[1].startswith(" disabled hidden>")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from typing import TYPE_CHECKING
 
+import engine
 from console.models import Execution
 from tests.console.store.helpers import PASS, create
 from tests.console.web.helpers import text
@@ -51,6 +54,12 @@ def test_an_empty_yard_has_the_lines_to_copy(client: Client) -> None:
     shown = text(client.get("/"))
     assert "export AWS_ENDPOINT_URL=http://testserver" in shown
     assert "aws stepfunctions create-state-machine" in shown
-    assert shown.count("data-copy-text=") == 3
+    assert shown.count("data-copy-text=") == 4
+    copied = re.search(
+        r'data-copy-text="(aws stepfunctions create-[^"]*"[^>]*)" data-script', shown
+    )
+    assert copied is not None
+    words = shlex.split(copied[1])
+    engine.parse(words[words.index("--definition") + 1])
     assert "Create access key" in shown
     assert 'href="/import/"' in shown

@@ -13,7 +13,7 @@ from console.models import Execution
 from console.store.executions.stop import stop_execution
 from console.web.core.formatting import DAY
 from console.web.search.failure_groups import normalized_text
-from console.web.search.failure_views import group_address
+from console.web.search.failure_trends import group_address
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import MARKUP, text
 
@@ -45,7 +45,7 @@ def fail(machine: StateMachine, count: int, *, late: bool, why: str = "order {} 
 
 def groups(client: Client, query: str = "") -> list[FailureGroup]:
     """Return the groups that the page shows."""
-    return [one for one, _ in client.get(f"/failures/?{query}").context["groups"]]
+    return [kind.group for kind in client.get(f"/failures/?{query}").context["groups"]]
 
 
 def test_x8_forty_failures_of_two_kinds_are_two_groups(project: Project, client: Client) -> None:

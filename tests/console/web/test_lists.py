@@ -87,7 +87,7 @@ def test_the_overview_groups_failures_by_kind_with_their_trend(
     assert (kind.count, sum(kind.bars), len(kind.bars)) == (4, 4, 12)
     assert kind.trend == "Rising"
     assert "Declined" in text(response)
-    assert kind.newest.name in text(response)
+    assert kind.group.like.name in text(response)
     assert client.get(f"/executions/?{kind.address}").status_code == 200
 
 

@@ -1,0 +1,89 @@
+"""Say of each kind of failure how it spreads over the time that is looked at."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from console.web.core.formatting import iso_text, rough_duration
+from console.web.search import failure_groups
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from console.web.search.failure_groups import FailureGroup
+
+BARS = 12
+_LATE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class TrendingFailure:
+    """Failures of one kind. ``bars``: how many in each twelfth of the time, oldest first.
+
+    ``span``: that time in milliseconds; ``address``: the query string of the list of them.
+    """
+
+    group: FailureGroup
+    address: str
+    bars: tuple[int, ...]
+    span: int
+
+    @property
+    def count(self) -> int:
+        """Return how many there are."""
+        return len(self.group.failures)
+
+    @property
+    def rectangles(self) -> list[tuple[int, int, int]]:
+        """Return x, y and height of each bar of a picture 60 wide and 20 high."""
+        most = max(self.bars) or 1
+        heights = [max(round(18 * bar / most), 2) if bar else 1 for bar in self.bars]
+        return [(5 * place, 20 - height, height) for place, height in enumerate(heights)]
+
+    @property
+    def trend(self) -> str:
+        """Say how the last quarter of the time compares with a quarter before it."""
+        late = sum(self.bars[-_LATE:])
+        before = sum(self.bars[:-_LATE]) * _LATE / (BARS - _LATE)
+        quarter = rough_duration(self.span * _LATE // BARS)
+        if late == self.count:
+            return f"New in {quarter}"
+        if not late:
+            return f"None in {quarter}"
+        if late > 1.5 * before:
+            return "Rising"
+        return "Falling" if late < before / 1.5 else "Steady"
+
+
+def trending_failures(
+    groups: Sequence[FailureGroup], span: int, now_ms: int
+) -> list[TrendingFailure]:
+    """Return the kinds of failures with their trends over a span of time that ends now."""
+    return [
+        TrendingFailure(
+            group,
+            group_address(group),
+            _bars(group, span, now_ms),
+            span,
+        )
+        for group in groups
+    ]
+
+
+def _bars(group: FailureGroup, span: int, now_ms: int) -> tuple[int, ...]:
+    ages = [now_ms - failure.start_ms for failure in group.failures]
+    counts = Counter(min(max(age, 0) * BARS // span, BARS - 1) for age in ages)
+    return tuple(counts[place] for place in reversed(range(BARS)))
+
+
+def group_address(group: FailureGroup) -> str:
+    """Return the query string of exactly the failures of a group."""
+    first, last = group.started
+    pairs = [("status", status) for status in failure_groups.STATUSES]
+    if group.like.machine is not None:  # its index makes the list faster
+        pairs.append(("machine", group.like.machine_arn.rpartition(":")[2]))
+    times = [("from", iso_text(first)), ("to", iso_text(last))]
+    return urlencode([*pairs, ("failure", group.like.key), *times])

@@ -1,0 +1,153 @@
+"""What a picky reader found wrong in lists, errors, sign-in and approvals stays mended."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from django.test import Client
+
+from console.models import AuditEntry, Execution, Membership, Project
+from console.store.db import audit
+from console.store.people import masks
+from console.web.core.formatting import DAY
+from console.web.people import audit_views
+from console.web.templatetags.stepyard import breakable_name_html
+from tests.console.store.helpers import PASS, WAIT, create, drain, start
+from tests.console.web.helpers import markup, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+
+    SignIn = Callable[[str], Client]
+
+
+def test_a_short_name_does_not_break() -> None:
+    """``OrderRejected`` stays whole in a narrow column; a long name breaks between its words."""
+    assert "<wbr>" not in breakable_name_html("OrderRejected")
+    assert "<wbr>" not in breakable_name_html("States.DataLimitExceeded")
+    assert "Orders.<wbr>" in breakable_name_html("Orders.TooLateForTheWarehouse")
+
+
+def test_a_tile_counts_what_its_list_shows(project: Project, client: Client) -> None:
+    """Failures of a day are those that failed or timed out and started in it."""
+    machine = create(project, PASS)
+    for name, status, age in (
+        ("failed", "FAILED", 0),
+        ("late", "TIMED_OUT", 0),
+        ("old", "FAILED", 2 * DAY),
+        ("fine", "SUCCEEDED", 0),
+        ("oldfine", "SUCCEEDED", 2 * DAY),
+    ):
+        execution = drain(start(machine, name=name))
+        rows = Execution.objects.filter(pk=execution.pk)
+        rows.update(status=status, start_ms=execution.start_ms - age)
+    shown = markup(client.get("/"))
+    for word in ("Succeeded", "Failed"):
+        tile = re.search(rf'href="([^"]*)">(?:(?!</a>).)*{word} in 24 h.*?<b>(\d+)</b>', shown)
+        assert tile is not None
+        listed = client.get(tile[1]).context["executions"].rows
+        assert len(listed) == int(tile[2]), tile[1]
+
+
+def test_the_audit_leaves_out_starts_and_knows_times(project: Project, client: Client) -> None:
+    """Starts are most entries: they can be left out. From and to are minutes, both whole."""
+    machine = create(project, WAIT)
+    start(machine)
+    first, minute = 1_700_000_000_000 // 60_000 * 60_000, 60_000
+    for number in range(3):
+        entry = AuditEntry.objects.create(
+            at_ms=first + number * minute, project=project, actor="ada", action=f"Act{number}"
+        )
+        assert entry.pk
+    answer = client.get("/audit/", {"act": audit_views.BUT_STARTS})
+    actions = {entry.action for entry in answer.context["entries"]}
+    assert {"Act0", "Act1", "Act2"} <= actions
+    assert "StartExecution" not in actions
+    begins = "2023-11-14T22:14"
+    answer = client.get("/audit/", {"from": begins, "to": begins})
+    assert [entry.action for entry in answer.context["entries"]] == ["Act1"]
+    assert "wanted a time" in text(client.get("/audit/", {"from": "yesterday"}), 422)
+
+
+def test_the_choices_of_the_audit_do_not_read_all_of_it(
+    project: Project, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """People and actions come from the newest entries; what is chosen stays a choice."""
+    monkeypatch.setattr(audit_views, "OFFERED", 5)
+    for number in range(20):
+        AuditEntry.objects.create(at_ms=number, project=project, actor="a", action=f"Act{number}")
+    answer = client.get("/audit/", {"act": "Act3"})
+    assert answer.context["actions"] == ["Act15", "Act16", "Act17", "Act18", "Act19", "Act3"]
+
+
+def test_a_link_of_another_project_leads_there(
+    project: Project, client: Client, django_user_model: type
+) -> None:
+    """Addresses do not name their project, so a colleague's link may be of another one."""
+    create(project, PASS, "Orders")
+    other = Project.objects.create(name="other", account_id="210987654321")
+    user = django_user_model.objects.get(username="editor")  # type: ignore[attr-defined]
+    Membership.objects.create(project=other, user=user, role="viewer")
+    client.cookies["project"] = "other"
+    address = "/machines/Orders/executions/x/"
+    shown = markup(client.get(address), 404)
+    assert "Look in the project" in shown
+    assert f'name="next" value="{address}"' in shown
+    answer = client.post("/preferences/", {"project": project.name, "next": address})
+    assert answer["Location"] == address
+    assert "Look in the project" not in text(client.get(address), 404)
+    shown = markup(client.get(address), 404)
+    assert 'name="q" value="x"' in shown
+    assert 'href="/machines/Orders/"' in shown
+
+
+def test_a_refusal_names_who_can_help(project: Project, signed_in: SignIn) -> None:
+    """A viewer reads their role, and which owners can give another one."""
+    signed_in("owner")
+    shown = text(signed_in("viewer").get("/machines/new/"), 403)
+    assert "You are viewer" in re.sub(r"\s+", " ", shown)
+    assert "owner." in shown
+    assert project.name in shown
+
+
+def test_a_stranger_comes_back_after_signing_in(project: Project) -> None:
+    """The page of an unknown address leads to the sign-in and from there to the address."""
+    del project
+    shown = text(Client().get("/nothing/here/?x=1"), 404)
+    link = re.search(r'href="/login/\?next=([^"]+)"', shown)
+    assert link is not None
+    assert unquote(link[1]) == "/nothing/here/?x=1"
+
+
+def test_a_wrong_password_is_typed_again_at_once(project: Project) -> None:
+    """The name is kept, and the focus is where the next key goes."""
+    del project
+    form = {"username": "ada", "password": "wrong"}
+    shown = markup(Client().post("/login/", form), 422)
+    field = re.search(r'<input[^>]*id="password"[^>]*>', shown)
+    assert field is not None
+    assert "autofocus" in field[0]
+    assert 'aria-invalid="true"' in field[0]
+    assert shown.count("autofocus") == 1
+    fresh = re.search(r'<input[^>]*id="username"[^>]*>', markup(Client().get("/login/")))
+    assert fresh is not None
+    assert "autofocus" in fresh[0]
+
+
+def test_the_settings_say_which_paths_find_nothing(project: Project, client: Client) -> None:
+    """A misspelt path hides nothing, and nobody would know; the values themselves stay hidden."""
+    machine = create(project, PASS)
+    drain(start(machine, {"card": {"number": "4711471147114711"}}))
+    drain(start(machine, {"card": {}}))
+    masks.put_paths(project, ["$.card.number", "$.card.numbers"], audit.Actor("ada"))
+    answer = client.get("/settings/")
+    matches = [(match.path, match.matching, match.of) for match in answer.context["matches"]]
+    assert matches == [("$.card.number", 1, 2), ("$.card.numbers", 0, 2)]
+    shown = text(answer)
+    assert "Nothing found" in shown
+    assert "by <bdi>ada</bdi>" in shown
+    assert "4711471147114711" not in shown
