@@ -113,7 +113,8 @@ PAGE = {
     ("viewer", "operator"): "bulk bulk-job import map-run task tasks",
     ("operator", "operator"): "start replay stop redrive share test",
     (None, "operator"): """
-        reveal note remark import-delete views send-again rule-run schedule-run
+        reveal note remark import-delete views send-again send-all-again rule-run
+        schedule-run
     """,
     ("viewer", "editor"): """
         machine-settings calls versions triggers activities activity notifications schedules rule

@@ -30,8 +30,13 @@ class StateLines:
     last: int
 
 
+MOST_PLACES = 2000
+"""Of more states only those that are drawn have a place: each takes a hundred bytes to send."""
+
+
 def state_places(text: str, graph: Graph, drawn: Collection[str]) -> list[StateLines]:
-    """Return the lines of every state. ``drawn``: the ids of those that the picture has."""
+    """Return the lines of the states. ``drawn``: the ids of those that the picture has."""
+    few = len(graph.nodes) <= MOST_PLACES
     blocks = {group.id: f"{group.owner}.{group.index}" for group in graph.groups}
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
     return [
@@ -44,4 +49,5 @@ def state_places(text: str, graph: Graph, drawn: Collection[str]) -> list[StateL
         )
         for name, start, end in definition_text.state_places(text)
         if (node := graph.by_id.get(graph.by_name.get(name, ""))) is not None
+        and (few or node.id in drawn)
     ]
