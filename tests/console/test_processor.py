@@ -40,7 +40,7 @@ def test_its_threads_share_one_of_those_it_may_use(said: str) -> None:
 
 
 CALL = """
-import os, sys
+import os, sys, uuid
 before = os.sched_getaffinity(0)
 from console.fast_path.cpu_affinity import stay_on_one
 stay_on_one()
@@ -51,8 +51,9 @@ options = FunctionOptions(folder=sys.argv[1])
 key = FunctionKey("count", "counting:count", options, ())
 process = FunctionProcess(key, clean_environment(options))
 try:
-    process.set_up("1", lambda_runtime.function_fields("count", 128))
-    print(process.call("1", "arn", "count", 0, "", "{}").text)
+    request = str(uuid.uuid4())
+    process.set_up(request, lambda_runtime.function_fields("count", 128))
+    print(process.call(request, "arn", "count", 0, "", "{}").text)
     print(sorted(before))
 finally:
     process.close()
