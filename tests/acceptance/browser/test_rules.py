@@ -188,3 +188,11 @@ def test_no_page_scrolls_sideways(page: Page, paths: list[str], width: int) -> N
     for path in paths:
         page.goto(path)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+
+
+@pytest.mark.parametrize("path", ["/activities/", "/notifications/"])
+def test_what_creates_leads_into_the_form(page: Page, path: str) -> None:
+    """What is typed next goes into the name, not to the shortcuts of single letters."""
+    page.goto(path)
+    page.locator("main a.main[href='#name']").first.click()
+    expect(page.locator("#name")).to_be_focused()
