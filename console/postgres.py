@@ -15,11 +15,6 @@ wakes up ten times a second anyway:
 4. Whatever made one connection silent has done the same to others. Those that are idle in the pool
    are replaced, and who waits on one of which nothing was heard since then asks at once.
 
-Before the pool hands a connection out it asks the server whether it works, which takes as long as
-a short statement. The question is left out where something was heard within ``TRUST_S`` and the
-socket has neither an end nor a last word of the server. All that can be wrong then is silence, and
-the first statement finds that as the question would.
-
 A connection that the server ended (a restart, a failover, a reset of all sessions) says so at once,
 and the idle ones of the pool are replaced then, too. The pool by itself finds one dead connection
 after the other, and pauses for 1, 2, 4, ... seconds between them: with two idle ones a thread got a
@@ -36,7 +31,6 @@ import itertools
 import os
 import re
 import secrets
-import selectors
 import socket
 import threading
 from time import monotonic
@@ -57,8 +51,6 @@ QUIET_S = 4.0
 SUSPECT_S = 0.5
 """As ``QUIET_S``, where another connection has fallen silent since something was heard on this."""
 GRACE_S = 0.5
-TRUST_S = 1.0
-"""So long after a byte a connection needs no check."""
 STATEMENT_S = 20.0
 """The longest statement of a process that serves, but for those of ``patient`` threads."""
 CONNECT_S = 5
@@ -170,20 +162,6 @@ class WatchedConnection(psycopg.Connection[Any]):
         if given.get("autocommit"):  # else it would begin a transaction
             found.execute(_SET, [text for pair in SERVER_TIMEOUTS.items() for text in pair])
         return found
-
-    def execute(self, query: Any, *values: Any, **options: Any) -> psycopg.Cursor[Any]:
-        """Execute a statement; an empty one is a check, which is left out where it says nothing."""
-        if query == "" and self._is_trusted():
-            return self.cursor()
-        return super().execute(query, *values, **options)
-
-    def _is_trusted(self) -> bool:
-        """Tell whether the connection has just been heard of, and nothing unread stands in it."""
-        if self.closed or monotonic() - self.heard_at > TRUST_S or self.heard_at < _cut_at:
-            return False
-        with selectors.DefaultSelector() as selector:
-            selector.register(self, selectors.EVENT_READ)
-            return not selector.select(0)
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
         """Wait for the server; raise ``Silent`` when it is clear that it will not answer.

@@ -112,31 +112,6 @@ def test_a_busy_process_is_told_from_one_that_stands_still(server: Postgres) -> 
         assert wait_until(lambda: postgres.given_back() == before + 1, 10)
 
 
-def test_a_connection_is_not_asked_again_at_once(server: Postgres) -> None:
-    """What was just heard of is handed out without a question, unless the server has ended it."""
-    pool: dict[str, Any] = {**settings._POOL, "min_size": 1, "max_size": 1}
-    pool["check"] = ConnectionPool.check_connection  # as Django has it
-    address = {"host": str(server.folder), "user": "postgres", "dbname": "postgres"}
-    with ConnectionPool(kwargs={**address, "autocommit": True}, **pool) as connections:
-        first = connections.getconn(timeout=10)
-        first.execute("SELECT 1")
-        heard_at = first.heard_at
-        connections.putconn(first)
-        again = connections.getconn()
-        assert again is first
-        assert time.monotonic() - heard_at > postgres.TRUST_S or again.heard_at == heard_at
-        again.heard_at -= postgres.TRUST_S  # it has been idle for longer
-        connections.putconn(again)
-        assert connections.getconn() is first
-        assert first.heard_at > heard_at  # by the answer to a check
-        server.ask(f"SELECT pg_terminate_backend({first.info.backend_pid}, 10000)")
-        connections.putconn(first)
-        other = connections.getconn(timeout=10)
-        assert other is not first
-        assert other.execute("SELECT 1").fetchall() == [(1,)]
-        connections.putconn(other)
-
-
 def test_a_dead_connection_is_cut_and_its_locks_are_released(
     server: Postgres, proxy: SilentProxy
 ) -> None:
