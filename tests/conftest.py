@@ -57,9 +57,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Return two processes more than processors: each waits for servers half of its time."""
+    """Return three processes for two processors: each waits for servers part of its time."""
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
-    return processors + 2
+    return processors + processors // 2
 
 
 class _ByFile(LoadScopeScheduling):
