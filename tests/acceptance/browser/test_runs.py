@@ -228,7 +228,7 @@ def test_X20_a_new_execution_begins_in_a_state_with_edited_input(
     path = ended(server, start(server, machine))
     page.goto(path)
     page.locator("[data-node]").filter(has_text="Check").click()
-    expect(page.locator("#panel h2")).to_contain_text("Check")  # it showed the failed state
+    expect(page.locator("#panel-title")).to_contain_text("Check")  # it showed the failed state
     page.get_by_role("link", name="Replay from here").click()
     expect(page.locator("main")).to_contain_text("Not an AWS operation.")
     assert page.input_value("#input") == '{"sum":-1}'
