@@ -60,6 +60,23 @@ def dead_letter(project: Project) -> Delivery:
     return last
 
 
+def more_dead_letters(letter: Delivery, count: int) -> None:
+    """Store so many more for the target of a dead letter."""
+    for number in range(count):
+        event = OutboxEvent.objects.create(
+            event_id=f"more-{number}", project=letter.project, region=REGION, about="x", at_ms=1
+        )
+        Delivery.objects.create(
+            event=event,
+            target=letter.target,
+            project=letter.project,
+            status="dead",
+            next_ms=1,
+            created_ms=1,
+            ended_ms=1,
+        )
+
+
 # -- notifications ---------------------------------------------------------------------------------
 
 
@@ -147,19 +164,7 @@ def test_the_dead_letters_of_a_rule_are_sent_again_at_once(
 
     letter = dead_letter(project)
     rule = letter.target.rule
-    for number in range(2):
-        event = OutboxEvent.objects.create(
-            event_id=f"more-{number}", project=project, region=REGION, about="x", at_ms=1
-        )
-        Delivery.objects.create(
-            event=event,
-            target=letter.target,
-            project=project,
-            status="dead",
-            next_ms=1,
-            created_ms=1,
-            ended_ms=1,
-        )
+    more_dead_letters(letter, 2)
     dead = Delivery.objects.filter(status="dead", target__rule=rule)
     viewer, operator = signed_in("viewer"), signed_in("operator")
     path = f"/notifications/rules/{rule.pk}/again/"
@@ -185,19 +190,7 @@ def test_dead_letters_come_by_the_page(project: Project, client: Client) -> None
     """Fifty at a time, none twice and none missing."""
     letter = dead_letter(project)
     Delivery.objects.exclude(pk=letter.pk).delete()
-    for number in range(59):
-        event = OutboxEvent.objects.create(
-            event_id=f"event-{number}", project=project, region=REGION, about="x", at_ms=1
-        )
-        Delivery.objects.create(
-            event=event,
-            target=letter.target,
-            project=project,
-            status="dead",
-            next_ms=1,
-            created_ms=1,
-            ended_ms=1,
-        )
+    more_dead_letters(letter, 59)
     first = text(client.get(NOTIFICATIONS))
     older = re.search(r"before=(\d+)", first)
     assert older is not None
