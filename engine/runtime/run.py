@@ -198,7 +198,7 @@ class Run(Struct, frozen=True):
 
         Raise ``NewerFormat`` if a later version wrote it, ``ValueError`` if it is none at all.
         """
-        raw = msgspec.json.decode(text, type=dict[str, Any])
+        raw = _decode(text)
         _check_format(raw.pop("format", None))
         _restore_inputs([raw["about"], *raw["frames"]], values)
         stored = msgspec.convert(raw, _Snapshot, str_keys=True)
@@ -248,6 +248,12 @@ class _Snapshot(Struct, forbid_unknown_fields=True):
     last_ms: int
     status: ExecutionStatus
     held: dict[int, RunTask] = {}
+
+
+# msgspec reads the types of a record when they are first asked for. If two threads ask at once, it
+# crashes the process (0.22). So they are asked for here, where the import lets one thread pass.
+msgspec.json.Decoder(_Snapshot)
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def _exact_text(value: object) -> str:

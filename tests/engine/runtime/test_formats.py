@@ -9,6 +9,8 @@ redrives and bad ends, with odd characters and numbers in their data. Format 2 h
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ import engine
 from engine.runtime.run import FORMAT, Frame, Group
 from tests.engine.runtime.harness import Sim, activity, machine
 
+ROOT = Path(__file__).parents[3]
 FORMATS = sorted((Path(__file__).parent / "formats").glob("*.json"))
 HELD = [path for path in FORMATS if "held" in json.loads(path.read_text())["snapshot"]]
 RUNNING = [path for path in FORMATS if json.loads(path.read_text())["tasks"]]
@@ -168,3 +171,28 @@ def test_unknown_formats_are_refused(number: Any, error: type[Exception]) -> Non
     with pytest.raises(ValueError, match=rf"snapshot format: got {number}, wanted") as caught:
         engine.Run.loads(json.dumps(raw), engine.DictValues())
     assert type(caught.value) is error
+
+
+_FIRST_READS = """
+import sys, threading
+from engine.runtime.run import NEW_RUN, DictValues, Run
+
+sys.setswitchinterval(1e-6)
+together = threading.Barrier(8)
+
+def read():
+    together.wait()
+    Run.loads(NEW_RUN.dumps(), DictValues())
+
+threads = [threading.Thread(target=read) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_the_first_reads_of_a_process_may_be_at_once() -> None:
+    """Else msgspec ends the process by a signal, if threads let it read types at the same time."""
+    for _ in range(5):
+        subprocess.run([sys.executable, "-c", _FIRST_READS], cwd=ROOT, check=True)
