@@ -53,5 +53,6 @@ def close(yard: TeamServer, load: Load | None, report: Report) -> Report:
             load.end()
         invariants(yard, report)
     finally:
+        report.violations += yard.crashes()
         yard.stop()
     return report

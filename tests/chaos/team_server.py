@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -22,6 +23,8 @@ from tests.acceptance.server import ROOT, START_S, free_port
 from tests.chaos.shapes import ACTIVITY, CALLBACK, CHILD, DEADLY, FUNCTIONS, SHAPES, TIMER
 
 _ACCOUNT = "123456789012"
+_CRASHES = [-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGILL, -signal.SIGFPE]
+"""What a process ends with that was not asked to and was not killed."""
 _PREFIX = f"arn:aws:states:us-east-1:{_ACCOUNT}:"
 
 
@@ -147,6 +150,18 @@ class TeamServer:
         assert self.web is not None
         self.web.kill()
         self.web.wait()
+
+    def crashes(self) -> list[str]:
+        """Return what says that a process crashed, which nobody here had ended that way."""
+        found = []
+        if self.web is not None and self.web.poll() in _CRASHES:
+            found.append(f"what serves the API ended with {self.web.poll()}")
+        workers = self.folder / "workers.log"
+        if workers.exists():
+            ends = re.findall(r"a worker died and is replaced.*?status=(\d+)", workers.read_text())
+            signals = [-(int(status) & 0x7F) for status in ends]
+            found += [f"a worker ended with {one}" for one in signals if one in _CRASHES]
+        return found
 
     def stop(self) -> None:
         """End everything."""
