@@ -1,4 +1,4 @@
-"""A graph that is larger than its frame: a map beside it, shades at its edges, the state in sight."""
+"""A graph that is larger than its frame: a map beside it, and shades at its edges."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def test_a_phone_has_shades_and_no_map(page: Page, server: Server) -> None:
     """The graph keeps the whole width."""
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{ended(server, start(server, create(server, wide(9, fails=False))))}definition/")
-    expect(page.locator("[data-picture]")).to_have_attribute("data-beyond", re.compile("left right"))
+    picture = page.locator("[data-picture]")
+    expect(picture).to_have_attribute("data-beyond", re.compile("left right"))
     expect(page.locator(".mini-map")).to_be_hidden()
 
 
