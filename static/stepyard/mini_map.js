@@ -6,7 +6,8 @@
   const WIDEST = 96; // of a map beside the graph
   const HIGHEST = 64; // of a map below the graph
   const LEAST = 24;
-  const TOLERATED = 1.04; // a graph that is cut by less needs no map
+  const MUCH = 2; // a graph so many times as high as its frame
+  const TOLERATED = 1.2; // of a graph that is cut by less, a map would hide more than it shows
   const narrow = matchMedia("(max-width: 767px)");
   const frame = () => document.querySelector("[data-picture] [data-graph]");
   const flow = () => frame()?.querySelector("svg.flow");
@@ -46,7 +47,8 @@
     if (narrow.matches || !room.width) return null;
     const [wide, high] = [graph.width / room.width, graph.height / room.height];
     if (Math.max(wide, high) < TOLERATED) return null;
-    if (high >= wide) {
+    // a map beside a graph that has just the room for its width would cut it: that map goes below
+    if (high >= wide && (graph.width <= room.width - LEAST - 2 * PAD || high > MUCH)) {
       // where the graph alone fits beside it, a narrower map leaves it room
       const free = room.width - graph.width - 2 * PAD;
       const widest = Math.min(WIDEST, free > LEAST ? free : WIDEST);
@@ -91,7 +93,7 @@
     drawWindow();
   }
 
-  let boxes = []; // of the states that hold no others: left, top, right, bottom in the graph
+  let boxes = []; // of the states: left, top, right, bottom in the graph, and whether it holds others
 
   // The states are drawn once, on a canvas of their own: a graph that is moved draws the window only.
   function drawStates(room, svg) {
@@ -110,11 +112,11 @@
       const place = ["x", "y", "width", "height"].map((name) => Number(box.getAttribute(name)) * scale);
       const rectangle = [(place[0] + shift) * x, place[1] * y, Math.max(2, place[2] * x), Math.max(2, place[3] * y)];
       pen.fillStyle = pen.strokeStyle = tone;
-      if (node.classList.contains("container")) pen.strokeRect(...rectangle);
+      const holds = node.classList.contains("container");
+      if (holds) pen.strokeRect(...rectangle);
       else pen.fillRect(...rectangle);
-      if (node.classList.contains("container")) continue;
       const [left, top] = [place[0] + shift, place[1]];
-      boxes.push([left, top, left + place[2], top + place[3]]);
+      boxes.push([left, top, left + place[2], top + place[3], holds]);
     }
   }
 
@@ -130,7 +132,8 @@
     });
     if (!map || map.hidden) return;
     const [toX, toY] = [scrollLeft + clientWidth + 1, scrollTop + clientHeight + 1];
-    const seen = boxes.filter(([left, top, right, bottom]) => {
+    const seen = boxes.filter(([left, top, right, bottom, holds]) => {
+      if (holds) return left < toX && right > scrollLeft && top < toY && bottom > scrollTop; // its name is in sight
       return left >= scrollLeft - 1 && right <= toX && top >= scrollTop - 1 && bottom <= toY;
     });
     count.textContent = `${seen.length} of ${boxes.length} states in view`;

@@ -237,6 +237,7 @@ _FILES = (
     "live.js",
     "graph.js",
     "graph_tools.js",
+    "mini_map.js",
     "panel.js",
     "history.js",
     "picture.js",

@@ -46,7 +46,7 @@ def test_the_map_stands_over_no_state(page: Page, server: Server, address: str) 
     graph = page.locator("[data-graph]")
     graph.evaluate("graph => graph.scrollTo(graph.scrollWidth, 0)")
     expect(page.locator("[data-picture]")).to_have_attribute("data-beyond", re.compile("left"))
-    expect(page.locator(".in-view")).to_have_text(re.compile(r"\d+ of 19 states in view"))
+    expect(page.locator(".in-view")).to_have_text(re.compile(r"\d+ of 20 states in view"))
     assert_graph_is_free(page)
     assert Axe().run(page).response["violations"] == []
 
@@ -62,6 +62,18 @@ def test_the_map_goes_when_the_graph_fits(page: Page, server: Server) -> None:
     width = "element => element.getBoundingClientRect().width"
     assert frame.evaluate(width) == picture.evaluate(width)
     assert set(in_frame(page, ".box")) == {True}
+
+
+@pytest.mark.parametrize("width", [1272, 1240])
+def test_the_map_cuts_no_graph_that_has_just_the_room(
+    page: Page, server: Server, width: int
+) -> None:
+    """A graph about as wide as its frame is not cut for the sake of a map beside it."""
+    page.set_viewport_size({"width": width, "height": 560})
+    page.goto(ended(server, start(server, create(server, wide(3, fails=False)))))
+    assert_graph_is_free(page)
+    cut = "graph => graph.scrollWidth - graph.clientWidth"
+    assert page.locator("[data-graph]").evaluate(cut) <= 1
 
 
 def test_a_phone_has_shades_and_no_map(page: Page, server: Server) -> None:
