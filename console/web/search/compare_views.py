@@ -74,8 +74,9 @@ def _render_choice(
     """Answer the list to choose from, with what is chosen: of the machine of A if that is known."""
     a = chosen["a"]
     query = QueryDict(mutable=True) if request.GET.get("clear") else request.GET.copy()
-    if "machine" not in request.GET and a is not None and a.state_machine is not None:
-        query["machine"] = a.state_machine.name
+    machine = a.state_machine if a is not None else None
+    if "machine" not in request.GET and machine is not None and machine.region == scope.region:
+        query["machine"] = machine.name
     page = scan.find_executions(scope, None, ExecutionFilters.of(query))
     context = {
         "section": "executions",

@@ -87,7 +87,8 @@ class Failure:
     @property
     def key(self) -> str:
         """Return the same text for the same kind of failure: 16 hexadecimal digits."""
-        parts = (self.owner_arn, self.state, self.error, self.cause)
+        whose = f"{self.owner_arn}/" if self.is_child else self.owner_arn
+        parts = (whose, self.state, self.error, self.cause)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
