@@ -226,6 +226,7 @@
       showChosenNode(); // the execution went on, or the time machine
     }
   });
+  document.addEventListener("turned", () => fit(READABLE));
   document.addEventListener("redrawn", () => (fitted ? setScale(scale) : fit(READABLE)));
   document.addEventListener("DOMContentLoaded", () => {
     fit(READABLE);

@@ -21,11 +21,16 @@
       const name = /^"((?:[^"\\]|\\.)*)"/.exec(state.textContent)?.[0] ?? '""';
       names.push({ name: JSON.parse(name), place: state.id });
     }
+    for (const { dataset } of document.querySelectorAll("#state-list > li")) names.push({ name: dataset.name, edited: true });
     return names.filter(({ name }) => name.toLowerCase().includes(wanted));
   }
 
   // The server unfolds what holds a state of an execution; the text of a definition has them all.
   function openFolded() {
+    if (folded[0].edited) {
+      document.dispatchEvent(new CustomEvent("unfold-state", { detail: folded[0].name }));
+      return;
+    }
     if (folded[0].place) {
       location.hash = folded[0].place;
       return;
@@ -84,7 +89,7 @@
   document.addEventListener("click", async (event) => {
     if (!event.target.closest("[data-full-screen]")) return;
     if (document.fullscreenElement) await document.exitFullscreen();
-    else await event.target.closest(".card").requestFullscreen();
+    else await (event.target.closest("[data-whole]") ?? event.target.closest(".card")).requestFullscreen();
   });
   document.addEventListener("fullscreenchange", () => {
     const button = document.querySelector("[data-full-screen]");
@@ -137,7 +142,7 @@
   function drawMap() {
     const [room, svg] = [graph(), flow()];
     if (!room || !svg) return;
-    if (!map) createMap();
+    if (!map?.isConnected) createMap();
     const larger = room.scrollWidth > room.clientWidth + 4 || room.scrollHeight > room.clientHeight + 4;
     map.hidden = !larger;
     if (!larger) return;
@@ -191,14 +196,21 @@
     waiting = requestAnimationFrame(drawMap);
   };
 
-  document.addEventListener("DOMContentLoaded", () => {
+  const sizes = new ResizeObserver(drawSoon);
+
+  /** Follow a graph: the one of the page, or one that was drawn anew in its place. */
+  function followGraph() {
     const room = graph();
     if (!room || !document.querySelector("[data-picture]")) return;
     drawSoon();
     room.addEventListener("scroll", moveSoon, { passive: true });
-    new ResizeObserver(drawSoon).observe(room);
-    new ResizeObserver(drawSoon).observe(flow());
-    document.addEventListener("paint", drawSoon);
-    document.addEventListener("theme", drawSoon);
-  });
+    sizes.disconnect();
+    sizes.observe(room);
+    sizes.observe(flow());
+  }
+
+  document.addEventListener("DOMContentLoaded", followGraph);
+  document.addEventListener("redrawn", followGraph);
+  document.addEventListener("paint", drawSoon);
+  document.addEventListener("theme", drawSoon);
 })();
