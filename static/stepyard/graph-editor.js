@@ -329,6 +329,25 @@
     else if (history) goThroughHistory(history);
   });
 
+  /** Show the pieces of the palette that have every typed word. */
+  function filterPieces(text) {
+    const words = text.toLowerCase().split(/\s+/);
+    for (const list of panel().querySelectorAll("[data-pieces]")) {
+      for (const item of list.children) item.hidden = !words.every((word) => item.textContent.toLowerCase().includes(word));
+      const none = [...list.children].every((item) => item.hidden);
+      list.hidden = list.previousElementSibling.hidden = none;
+    }
+  }
+
+  document.addEventListener("input", (event) => {
+    if (event.target.matches("[data-find-piece]")) filterPieces(event.target.value);
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !event.target.matches?.("[data-find-piece]")) return;
+    event.preventDefault();
+    panel().querySelector("[data-pieces] li:not([hidden]) button")?.click();
+  });
+
   document.addEventListener("submit", (event) => {
     if (event.target.matches("[data-reconnect]")) {
       event.preventDefault();

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect
@@ -232,7 +233,7 @@ def test_nothing_breaks_the_security_policy(page: Page, server: Server) -> None:
     page.keyboard.press("Control+f")
     page.keyboard.type("Pass")
     page.keyboard.press("Escape")
-    type_definition(page, "{")
+    type_definition(page, '{"StartAt": ')
     expect(page.locator("#problems-title")).to_have_text("1 problem")
     page.locator(".ace_gutter-cell").first.hover()
     expect(page.locator(".ace_tooltip")).to_be_visible()
@@ -263,3 +264,31 @@ def test_a_name_that_exists_keeps_what_was_typed(page: Page, server: Server) -> 
     page.fill("#name", unique("other"))
     page.click("[data-save]")
     page.wait_for_url("**/machines/other-*/")
+
+
+def test_a_definition_pasted_in_one_line_is_formatted(page: Page) -> None:
+    """Two hundred states, whole; a part of a line stays as it is."""
+    page.goto("/machines/new/?fresh=1")
+    names = [f"Step {number}" for number in range(200)]
+    following = itertools.pairwise(names)
+    states: dict[str, Any] = {name: {"Type": "Pass", "Next": after} for name, after in following}
+    definition = {"StartAt": "Step 0", "States": {**states, names[-1]: {"Type": "Succeed"}}}
+    type_definition(page, json.dumps(definition))
+    page.locator(".ace_text-input").focus()
+    for key in ("Control+a", "Control+x", "Control+v"):
+        page.keyboard.press(key)
+    wait_for_text(page, '{\n  "StartAt"')
+    assert page.evaluate(SHOWN) == json.dumps(definition, indent=2)
+    wait_for_state(page, "Step 199")
+    expect(page.locator("#problems-title")).to_have_text("No problems")
+
+
+def test_what_to_insert_is_found_by_typing(page: Page, server: Server) -> None:
+    """By a part of its name or its service; Enter inserts the first."""
+    _, hand = opened(page, server)
+    hand.press("Insert a state between Before and Nap")
+    hand.fill("Find what to insert", "batch")
+    expect(page.locator("#state-panel .piece:visible")).to_have_count(1)
+    page.keyboard.press("Enter")
+    shows(page, "Run a batch job")
+    expect(page.locator("#problems-title")).to_have_text("No problems")
