@@ -169,12 +169,12 @@ class DefinitionTree:
                 return block
         raise EditRefused(f"“{owner}” has no branch {index + 1} any more.")
 
-    def free_name(self, wish: str, given: Iterable[str] = ()) -> str:
+    def free_name(self, wish: str, reserved: Iterable[str] = ()) -> str:
         """Return a name that no state has: the wish itself, or with a number.
 
-        ``given``: names that are given away already.
+        ``reserved``: names that something else gets.
         """
-        taken = {place.name for place in self.places()} | set(given)
+        taken = {place.name for place in self.places()} | set(reserved)
         names = (f"{wish[: LONGEST_NAME - 4]} {number}" for number in range(2, len(taken) + 3))
         return wish if wish not in taken else next(name for name in names if name not in taken)
 
