@@ -189,6 +189,12 @@ def duration_so_far(context: Context, milliseconds: int) -> SafeString:
     return format_html('<span data-since="{}">{}</span>', milliseconds, time_ago(milliseconds))
 
 
+@register.filter
+def one_line(text: str) -> str:
+    """Return a text with its control characters visible and one space where lines end."""
+    return formatting.visible_text(" ".join(text.split()))
+
+
 @register.filter(name="name")
 def name_html(text: str) -> SafeString:
     """Show a name as it was typed: isolated, control characters made visible."""
