@@ -6,8 +6,6 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from django.db.models import Count
-
 from console.models import Delivery, EventRule, EventTarget
 from console.statuses import DeliveryStatus
 from console.web.search.failure_groups import normalized_text
@@ -48,12 +46,6 @@ class DeadLetterGroup:
 def dead_letter_count(scope: Scope) -> int:
     """Return how many dead letters there are."""
     return _dead_deliveries(scope).count()
-
-
-def rule_delivery_counts(rule: EventRule) -> dict[str, int]:
-    """Return how many deliveries of a rule there are in each status."""
-    counted = Delivery.objects.filter(target__rule=rule).order_by().values_list("status")
-    return dict(counted.annotate(Count("pk")))
 
 
 def _dead_deliveries(scope: Scope) -> QuerySet[Delivery]:

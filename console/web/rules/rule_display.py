@@ -154,6 +154,13 @@ def rule_rows(scope: Scope, *, scheduled: bool, after: str = "") -> tuple[list[R
     return list(made.values()), _page_key(page[PAGE - 1]) if len(page) > PAGE else ""
 
 
+def counted_row(rule: EventRule) -> RuleRow:
+    """Return a rule with the number of its deliveries by status."""
+    counted = Delivery.objects.filter(target__rule=rule).order_by().values_list("status")
+    counts = dict(counted.annotate(Count("pk")))
+    return RuleRow(rule, pattern_meaning(rule.pattern), [], counts)
+
+
 def _page_key(rule: EventRule) -> str:
     group = rule.schedule_group
     return f"{group}/{rule.schedule_name}" if group else rule.name
