@@ -111,4 +111,3 @@ def list_dead_letters(
     )
     page = list(letters[: PAGE + 1])
     return page[:PAGE], page[PAGE - 1].pk if len(page) > PAGE else None
-

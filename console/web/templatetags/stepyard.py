@@ -158,6 +158,20 @@ def time_html(milliseconds: int | None, *, precise: bool = False, bare: bool = F
     )
 
 
+@register.simple_tag
+def time_of_day(milliseconds: int, day: str) -> SafeString:
+    """Return a moment below the heading of its day in UTC, which is not repeated.
+
+    The page's script shows another day where the reader's own time is on another one.
+    """
+    return format_html(
+        '<time datetime="{}" data-bare data-day="{}">{}</time>',
+        formatting.iso_text(milliseconds),
+        day,
+        formatting.clock_text(milliseconds)[11:],
+    )
+
+
 @register.filter(name="duration")
 def duration_text(milliseconds: int | None) -> str:
     """Write a span of time."""

@@ -42,7 +42,9 @@ def test_a_rule_is_changed_switched_and_deleted(project: Project, client: Client
 
 def test_a_pattern_is_laid_out_for_its_reader(project: Project, signed_in: SignIn) -> None:
     """One entry a line, for a viewer, too; one that somebody has laid out stays as it is."""
-    rule(project, pattern='{"source": ["aws.states"], "detail": {"status": ["FAILED"], "n": [1.50]}}')
+    rule(
+        project, pattern='{"source": ["aws.states"], "detail": {"status": ["FAILED"], "n": [1.50]}}'
+    )
     shown = text(signed_in("viewer").get("/rules/ends/"))
     lines = ["{", '  "source": ["aws.states"],', '  "detail": {', '    "status": ["FAILED"],']
     laid_out = "\n".join([*lines, '    "n": [1.50]', "  }", "}"])
