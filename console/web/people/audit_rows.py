@@ -26,7 +26,6 @@ _KINDS = {
     "log-group": "Log group",
     "alarm": "Alarm",
 }
-_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _ARN_PARTS = 6
 _BULK = "bulk/"
 
@@ -53,13 +52,9 @@ def audit_row(entry: AuditEntry) -> AuditRow:
     """Return the words for an entry."""
     kind, name, owner = _object_of(entry.target)
     origin, detail, job = _origin_of(entry)
-    return AuditRow(entry, act_words(entry.action), kind, name, owner, origin, detail, job)
-
-
-def act_words(action: str) -> str:
-    """Return an action in words: ``events:PutRule`` is "Put rule"."""
-    words = _WORDS.sub(" ", action.rpartition(":")[2]).split(" ")
-    return " ".join([words[0], *(word.lower() for word in words[1:])])
+    return AuditRow(
+        entry, formatting.action_words(entry.action), kind, name, owner, origin, detail, job
+    )
 
 
 def _object_of(target: str) -> tuple[str, str, str]:

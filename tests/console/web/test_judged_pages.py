@@ -169,6 +169,28 @@ def test_a_refusal_names_who_can_help(project: Project, signed_in: SignIn) -> No
     assert project.name in shown
 
 
+def test_a_refusal_says_which_right_is_missing_and_leads_back(
+    project: Project, signed_in: SignIn
+) -> None:
+    """The act in words, the role that has it, the name of the right, and the page before."""
+    assert project.name
+    signed_in("owner")
+    viewer = signed_in("viewer")
+    shown = markup(viewer.get("/machines/new/", headers={"referer": "http://testserver/?a=1"}), 403)
+    words = " ".join(re.sub(r"<[^>]+>", " ", shown).split())
+    assert "Create state machine takes the role editor or a higher one" in words
+    assert "ask an owner of the project: owner. Owners change roles under" in words
+    assert "The missing right is CreateStateMachine" in words
+    assert '<a class="button main" href="/?a=1">' in shown
+    for other in ("https://evil.example/x", "http://testserver/machines/new/", "javascript:x", ""):
+        shown = markup(viewer.get("/machines/new/", headers={"referer": other}), 403)
+        assert ">Back</a>" not in shown
+    form = "http://testserver/notifications/"
+    assert 'href="/notifications/">' in markup(
+        viewer.post("/notifications/", headers={"referer": form}), 403
+    )
+
+
 def test_a_stranger_comes_back_after_signing_in(project: Project) -> None:
     """The page of an unknown address leads to the sign-in and from there to the address."""
     del project
