@@ -75,7 +75,7 @@ def _object_of(target: str) -> tuple[str, str, str]:
 def _origin_of(entry: AuditEntry) -> tuple[str, str, int | None]:
     """Return where an act came from, which one that is, and the number of its bulk job."""
     if entry.execution:
-        return "Execution", entry.execution, None
+        return "Execution", "", None
     if entry.key_id:
         return "API", entry.key_id, None
     if entry.request_id.startswith(_BULK):

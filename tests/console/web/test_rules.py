@@ -202,10 +202,10 @@ def test_dead_letters_of_one_cause_are_one_row(project: Project, client: Client)
     groups = re.findall(r"<tr.*?</tr>", card[: card.index("</section>")], re.DOTALL)[1:]
     words = [" ".join(re.sub(r"<[^>]+>", " ", group).split()) for group in groups]
     assert len(words) == 3
-    assert words[0].startswith("3 × ConnectionError: port 4002 ends https://example.com/hook")
+    assert words[0].startswith("3 \u00d7 ConnectionError: port 4002 ends https://example.com/hook")
     assert "2023-11-14 22:13:20 2023-11-15 00:13:20" in words[0]
     assert "Send all 3 again…" in words[0]
-    assert [word[:8] for word in words[1:]] == ["1 × gone", "1 × gone"]
+    assert [word[:8] for word in words[1:]] == ["1 \u00d7 gone", "1 \u00d7 gone"]
     assert 'id="letters"' not in shown
 
 
