@@ -221,6 +221,7 @@ def _common_context(request: HttpRequest) -> dict[str, Any]:
 
 _FILES = (
     "console.css",
+    "inputs.css",
     "palette.css",
     "graph.css",
     "editor.css",
@@ -245,6 +246,7 @@ _FILES = (
     "keys.js",
     "palette.js",
     "selection.js",
+    "compare.js",
     "editor.js",
     "draft.js",
     "graph-editor.js",
