@@ -35,6 +35,25 @@ def check_input(settings: dict[str, Any]) -> None:
         paths["InputPath"] = settings["InputPath"]
     for name, path in paths.items():
         _steps(path, name)
+    _check_template(str((settings.get("InputTransformer") or {}).get("InputTemplate") or ""))
+
+
+def _check_template(template: str) -> None:
+    """Refuse a placeholder as a key of a template that is a JSON object, as InputTransformer says.
+
+    A placeholder that InputPathsMap does not define is taken: AWS documents no refusal of it.
+    """
+    if not template.lstrip().startswith("{"):
+        return
+    quoted = _quoted(template)
+    for match in _VARIABLE.finditer(template):
+        inside, end = quoted[match.start()], match.end()
+        if inside:
+            end = next((at for at in range(end, len(template)) if not quoted[at]), end) + 1
+        if template[end:].lstrip().startswith(":"):
+            raise InputError(
+                f"InputTemplate: got {match[0]} as a key of a JSON object, wanted it in values only"
+            )
 
 
 def build_input(event: str, settings: dict[str, Any], rule_arn: str, rule_name: str) -> str:

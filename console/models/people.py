@@ -141,11 +141,12 @@ class AuditEntry(models.Model):
     execution = models.CharField(max_length=512, null=True)  # noqa: DJ001 - whose Task did it
 
     class Meta:
-        # most rows are starts, which the execution itself tells of: they stay out
+        # most rows are starts, which the execution itself tells of: they stay out of the first one
         indexes: ClassVar = [
             models.Index(
                 fields=["target"], condition=~models.Q(action="StartExecution"), name="audit_target"
-            )
+            ),
+            models.Index(fields=["project", "actor", "id"], name="audit_by_person"),
         ]
 
     @property

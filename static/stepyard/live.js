@@ -51,7 +51,8 @@
     const name = zone();
     for (const element of within.querySelectorAll?.("time[datetime]") ?? []) {
       const text = clock(new Date(element.dateTime), "precise" in element.dataset);
-      element.textContent = "bare" in element.dataset ? text : `${text} ${name}`;
+      const shown = text.startsWith(`${element.dataset.day} `) ? text.slice(11) : text;
+      element.textContent = "bare" in element.dataset ? shown : `${text} ${name}`;
     }
     for (const element of within.querySelectorAll?.("[data-axis]") ?? []) {
       const text = clock(new Date(Number(element.dataset.ms)));

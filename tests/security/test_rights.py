@@ -111,10 +111,9 @@ PAGE = {
     ("viewer", "viewer"): "keys password",
     (None, "viewer"): "key columns",
     ("viewer", "operator"): "bulk bulk-job import map-run task tasks",
-    ("operator", "operator"): "start replay stop redrive share test",
+    ("operator", "operator"): "start replay stop redrive share test send-all-again",
     (None, "operator"): """
-        reveal note remark import-delete views send-again send-all-again rule-run
-        schedule-run
+        reveal note remark import-delete views send-again rule-run schedule-run
     """,
     ("viewer", "editor"): """
         machine-settings calls versions triggers activities activity notifications schedules rule

@@ -85,6 +85,5 @@ def update(call: Call) -> dict[str, Any]:
         for name, (column, convert) in _SETTINGS.items()
         if call.params.get(name) is not None
     }
-    if changed:
-        map_runs.update_map_run(run, call.actor, **changed)
+    map_runs.update_map_run(run, call.actor, **changed)
     return {}

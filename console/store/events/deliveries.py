@@ -21,6 +21,8 @@ from console.store.db.writer import write
 from console.store.events import outbox, rules
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from console.models import Project
 
 MOST_ATTEMPTS = 185
@@ -140,20 +142,28 @@ def send_again(project: Project, number: int, actor: audit.Actor = audit.NOBODY)
     return write(store)
 
 
-def send_all_again(project: Project, rule: EventRule, actor: audit.Actor = audit.NOBODY) -> int:
+def send_all_again(
+    project: Project,
+    rule: EventRule,
+    actor: audit.Actor = audit.NOBODY,
+    errors: Collection[str] | None = None,
+) -> int:
     """Try the dead deliveries of a rule anew, the newest ``MOST_AGAIN``; return how many.
 
-    Each keeps its event id. The audit has one entry for all of them.
+    ``errors``: only those that failed with one of these, None for all. Each keeps its event id.
+    The audit has one entry for all of them.
     """
 
     def store() -> int:
         rows = Delivery.objects.select_for_update(of=("self",)).filter(
             project=project, status=DeliveryStatus.DEAD, target__rule=rule
         )
+        if errors is not None:
+            rows = rows.filter(last_error__in=errors)
         numbers = list(rows.order_by("-pk").values_list("pk", flat=True)[:MOST_AGAIN])
         if numbers:
             _wait_again(numbers)
-            reason = f"{len(numbers)} dead letters"
+            reason = f"{len(numbers)} dead letter{'' if len(numbers) == 1 else 's'}"
             audit.record(project, actor, "events:SendAgain", rule.arn, reason)
             signals.publish((Topic.EVENT,))
         return len(numbers)

@@ -296,13 +296,19 @@ def get_map_run(project: Project, arn: str) -> MapRun:
 
 
 def update_map_run(run: MapRun, actor: audit.Actor = audit.NOBODY, /, **changes: Any) -> None:
-    """Change the settings of a run that goes on; raise ValidationException if it ended."""
+    """Change the settings of a run that goes on; raise ValidationException if it ended.
+
+    That it ended is refused without changes, too; without changes nothing else happens.
+    """
 
     def store() -> None:
-        if not MapRun.objects.filter(pk=run.pk, status=MapRunStatus.RUNNING).update(**changes):
+        going_on = MapRun.objects.filter(pk=run.pk, status=MapRunStatus.RUNNING)
+        if not (going_on.update(**changes) if changes else going_on.exists()):
             raise ValidationException(
                 "The Map Run has ended", reason="CANNOT_UPDATE_COMPLETED_MAP_RUN"
             )
+        if not changes:
+            return
         reason = ", ".join(f"{name} {value:g}" for name, value in changes.items())
         audit.record(run.parent.project, actor, "UpdateMapRun", run.arn, reason)
         signals.publish((Topic.MAP_RUN,), run.pk)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
 
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.template import loader
+from django.utils.http import url_has_allowed_host_and_scheme
 
-from console import logging_setup
+from console import access, logging_setup
 from console.models import Membership, Role, StateMachine
 from console.store.db import refusals
+from console.web.core.formatting import action_words
 from console.web.core.scope import ActionNotAllowed, actor_of, render, scope_of
 
 if TYPE_CHECKING:
@@ -36,7 +39,8 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
         refusals.record_refused(scope.project, actor_of(scope), exception.action, request.path)
     context = {"code": 403, "title": "Not allowed", "reason": str(exception)}
     if isinstance(exception, ActionNotAllowed):
-        context |= _who_may(exception.scope)
+        context |= _who_may(exception.scope, exception.action)
+    context["back"] = _page_before(request)
     return render(request, "core/error.html", context, status=403)
 
 
@@ -62,11 +66,31 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     return render(request, "core/error.html", context, status=404)
 
 
-def _who_may(scope: Scope) -> dict[str, Any]:
-    """Return the role of the reader, and who can change it."""
+def _who_may(scope: Scope, action: str) -> dict[str, Any]:
+    """Return the reader's role, which right is missing, what has it, and who can give it."""
     owners = Membership.objects.filter(project=scope.project, role=Role.OWNER)
     names = owners.order_by("user__username").values_list("user__username", flat=True)
-    return {"role": scope.principal.role, "owners": ", ".join(names[:_OWNERS])}
+    return {
+        "reason": "",
+        "role": scope.principal.role,
+        "needed": access.least_role(action),
+        "action": action,
+        "act": action_words(action),
+        "owners": ", ".join(names[:_OWNERS]),
+        "reader_owns": scope.principal.role == Role.OWNER,
+    }
+
+
+def _page_before(request: HttpRequest) -> str:
+    """Return the address of the page that led here, "" if that is not known or this one."""
+    referrer = request.headers.get("Referer", "")
+    own = url_has_allowed_host_and_scheme(
+        referrer, {request.get_host()}, require_https=request.is_secure()
+    )
+    parts = urlsplit(referrer)
+    address = urlunsplit(("", "", parts.path, parts.query, ""))
+    again = request.method == "GET" and address == request.get_full_path()
+    return address if own and not again else ""
 
 
 def _meant_page(request: HttpRequest, names: dict[str, Any]) -> dict[str, Any]:

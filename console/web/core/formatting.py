@@ -5,6 +5,7 @@ A status is always three things: a colour (CSS class), a sign (icon) and a word.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -88,6 +89,15 @@ def clock_text(milliseconds: int, *, precise: bool = False) -> str:
 def size_text(count: int) -> str:
     """Write a number of bytes."""
     return f"{count} B" if count < KIB else f"{count / KIB:.1f} KiB"
+
+
+_WORD_STARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def action_words(action: str) -> str:
+    """Return an action of the API in words: ``events:PutRule`` is "Put rule"."""
+    words = _WORD_STARTS.sub(" ", action.rpartition(":")[2]).split(" ")
+    return " ".join([words[0], *(word.lower() for word in words[1:])])
 
 
 def visible_text(text: str) -> str:

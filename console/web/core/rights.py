@@ -155,7 +155,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     # -- event rules
     "notifications": {"GET": (VIEW,), "POST": (_RULE,)},
     "send-again": {"POST": ("events:SendAgain",)},
-    "send-all-again": {"POST": ("events:SendAgain",)},
+    "send-all-again": {"GET": ("events:SendAgain",), "POST": ("events:SendAgain",)},
     "schedules": {"GET": (VIEW,), "POST": (_RULE,)},
     "rule": {"GET": (VIEW,), "POST": (_RULE,)},
     "schedule": {"GET": (VIEW,)},

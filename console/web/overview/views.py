@@ -37,6 +37,8 @@ def overview_page(request: HttpRequest) -> HttpResponse:
     context = _page_context(scope) | _failure_context(scope)
     context |= charts.charts_context(scope, request.GET, None)
     context["trends"] = machine_trends.machine_trends(scope, context["machines"])
+    # below the shorter list, and there as long as the page is open
+    context["trends_left"] = len(context["running"]) < len(context["kinds"])
     context["first_sample"] = sample_views.first_sample()
     if not context["machines"].rows:
         context["first_calls"] = _first_calls(request, scope)

@@ -11,6 +11,7 @@ from console.models import AuditEntry
 from console.web.core.formatting import SECOND
 from console.web.core.numbers import whole_number
 from console.web.core.scope import render, scope_of
+from console.web.people.audit_rows import group_days
 from console.web.search.moments import parse_moment
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def audit_page(request: HttpRequest) -> HttpResponse:
     context = {
         "section": "audit",
         "entries": rows[:_ROWS],
+        "days": group_days(rows[:_ROWS]),
         "asked": asked,
         "filtered": any(asked.values()),
         "problem": problem,

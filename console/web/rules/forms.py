@@ -70,6 +70,12 @@ class TargetIdForm(PageForm):
     id = TextField(strip=False)
 
 
+class SendAgainForm(PageForm):
+    """``cause``: the key of a group of dead letters, "" for all of a rule."""
+
+    cause = TextField()
+
+
 class StartLinkForm(PageForm):
     """The name of a new start link."""
 

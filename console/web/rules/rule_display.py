@@ -15,8 +15,6 @@ from console.statuses import DeliveryStatus, ExecutionStatus, MachineStatus, Rul
 from console.web.core.formatting import StatusLabel
 
 if TYPE_CHECKING:
-    from django.db.models import QuerySet
-
     from console.models import EventTarget
     from console.web.core.scope import Scope
 
@@ -156,6 +154,13 @@ def rule_rows(scope: Scope, *, scheduled: bool, after: str = "") -> tuple[list[R
     return list(made.values()), _page_key(page[PAGE - 1]) if len(page) > PAGE else ""
 
 
+def counted_row(rule: EventRule) -> RuleRow:
+    """Return a rule with the number of its deliveries by status."""
+    counted = Delivery.objects.filter(target__rule=rule).order_by().values_list("status")
+    counts = dict(counted.annotate(Count("pk")))
+    return RuleRow(rule, pattern_meaning(rule.pattern), [], counts)
+
+
 def _page_key(rule: EventRule) -> str:
     group = rule.schedule_group
     return f"{group}/{rule.schedule_name}" if group else rule.name
@@ -187,42 +192,6 @@ def _sent_target(target: EventTarget) -> str:
     if address.startswith("arn:"):
         return address.split(":", 5)[5].removeprefix("stateMachine:").removeprefix("function:")
     return without_secrets(address).removeprefix("mailto:")
-
-
-def dead_letter_counts(scope: Scope) -> list[tuple[EventRule, int]]:
-    """Return the rules that have dead letters, and how many: the most first."""
-    counted = _dead_deliveries(scope).order_by().values_list("target__rule").annotate(Count("pk"))
-    counts = dict(counted)
-    rules = EventRule.objects.in_bulk(list(counts))
-    return sorted(
-        ((rules[number], count) for number, count in counts.items() if number in rules),
-        key=lambda pair: (-pair[1], pair[0].name),
-    )
-
-
-def _dead_deliveries(scope: Scope) -> QuerySet[Delivery]:
-    return Delivery.objects.filter(
-        project=scope.project, status=DeliveryStatus.DEAD, target__rule__region=scope.region
-    )
-
-
-def dead_letters(
-    scope: Scope, rule: EventRule | None = None, before: int | None = None
-) -> tuple[list[Delivery], int | None]:
-    """Return a page of dead letters, newest first, and the key of the next page.
-
-    ``rule``: whose they are, None for all.
-    """
-    deliveries = _dead_deliveries(scope)
-    if rule is not None:
-        deliveries = deliveries.filter(target__rule=rule)
-    if before is not None:
-        deliveries = deliveries.filter(pk__lt=before)
-    letters = (
-        deliveries.select_related("target__rule", "event").defer("event__body").order_by("-pk")
-    )
-    page = list(letters[: PAGE + 1])
-    return page[:PAGE], page[PAGE - 1].pk if len(page) > PAGE else None
 
 
 def machine_names(scope: Scope) -> list[StateMachine]:

@@ -19,8 +19,8 @@ from console.store.events import deliveries, scheduler
 from console.store.events import rules as store
 from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
-from console.web.rules import rule_display
-from console.web.rules.forms import NotificationForm, ScheduleForm
+from console.web.rules import dead_letters, rule_display
+from console.web.rules.forms import NotificationForm, ScheduleForm, SendAgainForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -43,30 +43,47 @@ def notifications_page(request: HttpRequest) -> HttpResponse:
 
 
 def _render_notifications(request: HttpRequest, scope: Scope, problem: str = "") -> HttpResponse:
-    before = whole_number(request.GET.get("before", ""))
     rows, after = rule_display.rule_rows(scope, scheduled=False, after=request.GET.get("after", ""))
-    counts = rule_display.dead_letter_counts(scope)
-    chosen = whole_number(request.GET.get("rule", ""))
-    dead_rule = next((rule for rule, _ in counts if rule.pk == chosen), None)
-    letters, older = rule_display.dead_letters(scope, dead_rule, before)
     form = NotificationForm(request.POST)
-    context = _form_context(scope, problem) | {
+    context = _form_context(scope, problem) | _dead_letter_context(request, scope)
+    context |= {
         "section": "notifications",
         "rows": rows,
         "after": after,
-        "letters": letters,
-        "older": older,
-        "newer": before is not None,
-        "dead_counts": counts,
-        "dead_rule": dead_rule,
-        "dead_total": sum(count for _, count in counts),
-        "most_again": deliveries.MOST_AGAIN,
-        "may_send": scope.may("events:SendAgain"),
         "statuses_to_tell": rule_display.STATUSES,
         "typed": form.data,
         "chosen": form.texts["status"] if form.data else UNSUCCESSFUL,
     }
     return render(request, "rules/notifications.html", context, status=422 if problem else 200)
+
+
+def _dead_letter_context(request: HttpRequest, scope: Scope) -> dict[str, Any]:
+    """Return the groups of dead letters, and a page of those that were asked for.
+
+    These are of the group ``?cause=``, or all of them for ``?letters=all``. One group needs no
+    choice.
+    """
+    total = dead_letters.dead_letter_count(scope)
+    groups = dead_letters.group_dead_letters(scope) if total else []
+    group = dead_letters.find_group(groups, request.GET.get("cause", ""))
+    if len(groups) == 1:
+        group = groups[0]
+    every = request.GET.get("letters") == "all"
+    before = whole_number(request.GET.get("before", ""))
+    letters, older = (
+        dead_letters.list_dead_letters(scope, group, before) if group or every else ([], None)
+    )
+    return {
+        "groups": groups,
+        "group": group,
+        "every": every,
+        "grouped_of": dead_letters.MOST if total > dead_letters.MOST else None,
+        "letters": letters,
+        "older": older,
+        "newer": before is not None,
+        "dead_total": total,
+        "may_send": scope.may("events:SendAgain"),
+    }
 
 
 @require_http_methods(["GET", "POST"])
@@ -175,13 +192,43 @@ def send_delivery_again(request: HttpRequest, number: int) -> HttpResponse:
     return _redirect_to(scope, "notifications")
 
 
-@require_POST
+@require_http_methods(["GET", "POST"])
 def send_all_again(request: HttpRequest, number: int) -> HttpResponse:
-    """Try the dead letters of a rule anew."""
+    """Ask once, then try the dead letters of a rule anew: of ``cause``, a group, or all of them."""
     scope = scope_of(request)
     require(scope, "events:SendAgain")
     rule = get_object_or_404(EventRule, pk=number, project=scope.project, region=scope.region)
-    count = deliveries.send_all_again(scope.project, rule, actor_of(scope))
-    events = "1 event is" if count == 1 else f"{count} events are"
-    messages.success(request, f"{events} sent again, with the same event ids.")
+    groups = dead_letters.group_dead_letters(scope, rule)
+    asked = request.GET if request.method == "GET" else SendAgainForm(request.POST).values
+    key = asked.get("cause", "")
+    if key:
+        groups = [group for group in groups if group.key == key]
+    if request.method == "GET":
+        return _ask_to_send(request, rule, groups, key)
+    errors = {error for group in groups for error in group.errors} if key else None
+    count = deliveries.send_all_again(scope.project, rule, actor_of(scope), errors)
+    if count:
+        events = "1 event is" if count == 1 else f"{count} events are"
+        messages.success(request, f"{events} sent again, with the same event ids.")
+    else:
+        messages.error(request, "These deliveries are not among the dead letters any more.")
     return _redirect_to(scope, "notifications")
+
+
+def _ask_to_send(
+    request: HttpRequest,
+    rule: EventRule,
+    groups: list[dead_letters.DeadLetterGroup],
+    key: str,
+) -> HttpResponse:
+    count = sum(group.count for group in groups)
+    context = {
+        "section": "notifications",
+        "rule": rule,
+        "groups": groups,
+        "key": key,
+        "count": min(count, deliveries.MOST_AGAIN),
+        "more": count > deliveries.MOST_AGAIN,
+        "addresses": sorted({address for group in groups for address in group.addresses}),
+    }
+    return render(request, "rules/send_again.html", context)

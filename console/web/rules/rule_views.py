@@ -21,6 +21,7 @@ from console.store.events import manual_events
 from console.store.events import rules as store
 from console.web.core import conflicts
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
+from console.web.editor.edits.json_tree import format_text
 from console.web.rules import rule_display
 from console.web.rules.forms import RuleForm, SwitchForm, TargetForm, TargetIdForm
 from console.web.rules.rule_list_views import page_address
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest, HttpResponse
 
-_DELIVERIES = 25
+_DELIVERIES = 10
 _MOMENTS = 5
 _FRESH = 5
 """Attempts after which a delivery waits so long that the page does not wait with it."""
@@ -96,6 +97,8 @@ def _rule_context(scope: Scope, rule: EventRule) -> dict[str, Any]:
         "rule": rule,
         "state": rule_display.rule_state(rule),
         "meaning": rule_display.pattern_meaning(rule.pattern),
+        "pattern": _readable_pattern(rule.pattern),
+        "counted": rule_display.counted_row(rule),
         "targets": [target_context(each, secret=may) for each in rule_display.sent_targets(rule)],
         "full": rule.targets.count() >= store.MOST_TARGETS,
         "moments": due_moments(rule),
@@ -105,6 +108,11 @@ def _rule_context(scope: Scope, rule: EventRule) -> dict[str, Any]:
         "may_test": scope.may(manual_events.TEST),
         "may_run": bool(rule.schedule) and scope.may(manual_events.RUN),
     }
+
+
+def _readable_pattern(pattern: str) -> str:
+    """Return a pattern for people: one entry a line, unless somebody has laid it out."""
+    return pattern if "\n" in pattern or not pattern else format_text(pattern)
 
 
 def deliveries_context(rule: EventRule) -> dict[str, Any]:

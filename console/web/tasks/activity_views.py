@@ -16,6 +16,7 @@ from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import waiting
 from console.web.tasks import open_work
 from console.web.tasks.forms import ActivityForm, TimeoutsForm
+from console.web.tasks.worker_program import worker_program
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -44,10 +45,15 @@ def activity_list(request: HttpRequest) -> HttpResponse:
             messages.success(request, f"The activity {name} was created.")
             return redirect(request.get_full_path())
     search, after = request.GET.get("q", "")[:80], request.GET.get("after", "")[:80]
+    activities = open_work.list_activities(scope, search=search, after=after)
+    first = activities.rows[0].activity.name if activities.rows else "ACTIVITY"
     context = {
         "section": "tasks",
         "tab": "activities",
-        "activities": open_work.list_activities(scope, search=search, after=after),
+        "activities": activities,
+        "unpolled": [work for work in activities.rows if work.unpolled],
+        "program": worker_program(request, scope, first),
+        "first_name": first,
         "search": search,
         "after": after,
         "name": name,
@@ -85,6 +91,7 @@ def activity_page(request: HttpRequest, activity_name: str) -> HttpResponse:
         "section": "tasks",
         "work": work,
         "tasks": waiting.list_open_tasks(scope, filters),
+        "program": worker_program(request, scope, work.activity.name),
         "limits": [(key, _LABELS[key], value) for key, value in limits.items()],
         "problem": problem,
     }

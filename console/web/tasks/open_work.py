@@ -54,6 +54,11 @@ class ActivityWork:
         return signals.subscribers((Topic.ACTIVITY, self.activity.arn))
 
     @property
+    def unpolled(self) -> bool:
+        """Tell whether tasks wait, and neither a worker nor a callable is there to take them."""
+        return bool(self.queued) and not self.pollers and not self.builtin
+
+    @property
     def polled(self) -> formatting.StatusLabel:
         """Return how many workers poll, where some do."""
         count = self.pollers

@@ -158,6 +158,20 @@ def time_html(milliseconds: int | None, *, precise: bool = False, bare: bool = F
     )
 
 
+@register.simple_tag
+def time_of_day(milliseconds: int, day: str) -> SafeString:
+    """Return a moment below the heading of its day in UTC, which is not repeated.
+
+    The page's script shows another day where the reader's own time is on another one.
+    """
+    return format_html(
+        '<time datetime="{}" data-bare data-day="{}">{}</time>',
+        formatting.iso_text(milliseconds),
+        day,
+        formatting.clock_text(milliseconds)[11:],
+    )
+
+
 @register.filter(name="duration")
 def duration_text(milliseconds: int | None) -> str:
     """Write a span of time."""
@@ -187,6 +201,12 @@ def duration_so_far(context: Context, milliseconds: int) -> SafeString:
     if past is not None:
         return format_html("{} so far", formatting.duration_text(past - milliseconds))
     return format_html('<span data-since="{}">{}</span>', milliseconds, time_ago(milliseconds))
+
+
+@register.filter
+def one_line(text: str) -> str:
+    """Return a text with its control characters visible and one space where lines end."""
+    return formatting.visible_text(" ".join(text.split()))
 
 
 @register.filter(name="name")

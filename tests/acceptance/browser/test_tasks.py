@@ -78,7 +78,7 @@ def test_x2_activities_and_open_tasks_are_pages(page: Page, server: Server) -> N
     page.keyboard.press("Enter")
     expect(page.locator("tbody tr")).to_have_count(1)
     expect(page.locator("tbody tr")).to_contain_text("Nobody polls")
-    page.get_by_role("link", name=name).click()
+    page.get_by_role("table").get_by_role("link", name=name).click()
     expect(page.locator(".banner")).to_contain_text("No worker polls")
     page.get_by_role("link", name="Approve").click()
     expect(page).to_have_url(f"{server.url}{path}tasks/3/")

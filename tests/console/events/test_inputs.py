@@ -41,6 +41,7 @@ def template(text: str, **paths: str) -> dict[str, Any]:
         (template('{"state": "now <state>"}'), '{"state": "now say \\"RUNNING\\""}'),
         (template('{"tags": <tags>}'), '{"tags": [{"k":1}]}'),
         (template('{"x": "<none>", "y": <none>}'), '{"x": "", "y": ""}'),
+        (template('{"at": "<instance>: up", "n": <tags>}'), '{"at": "i-0123: up", "n": [{"k":1}]}'),
         (template('{"rule": <aws.events.rule-name>}'), '{"rule": "r"}'),
     ],
 )
@@ -62,6 +63,9 @@ def test_a_target_gets(settings: dict[str, Any], wanted: str) -> None:
         ({"InputPath": "$.a[*]"}, "wanted a path"),
         ({"Input": "1", "InputPath": "$"}, "Only one of"),
         (template("x", bad="$..a"), "bad: got"),
+        (template('{"<state>": 1}'), "got <state> as a key"),
+        (template('{"a": {"is <state> now" : 1}}'), "got <state> as a key"),
+        (template("{<state> : 1}"), "got <state> as a key"),
     ],
 )
 def test_wrong_settings_are_refused(settings: dict[str, Any], words: str) -> None:

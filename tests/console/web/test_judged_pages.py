@@ -6,7 +6,9 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from console.models import AuditEntry, Execution, Membership, Project
 from console.store.db import audit
@@ -73,6 +75,59 @@ def test_the_audit_leaves_out_starts_and_knows_times(project: Project, client: C
     assert "wanted a time" in text(client.get("/audit/", {"from": "yesterday"}), 422)
 
 
+def test_the_audit_is_worded_and_grouped_by_day(project: Project, client: Client) -> None:
+    """What was done to which object, with a link to it, and from where; a day is named once."""
+    first = 1_700_000_000_000
+    arns = {
+        "events:PutRule": f"arn:aws:events:us-east-1:{project.account_id}:rule/ends",
+        "StopExecution": f"arn:aws:states:us-east-1:{project.account_id}:execution:Orders:x",
+    }
+    for number, (action, arn) in enumerate(arns.items()):
+        AuditEntry.objects.create(
+            at_ms=first + number * DAY,
+            project=project,
+            actor="ada",
+            action=action,
+            target=arn,
+            key_id="" if number else "AKIA1",
+            request_id="r",
+        )
+    AuditEntry.objects.create(at_ms=first + DAY, project=project, action="LockLogin", target="x")
+    shown = markup(client.get("/audit/"))
+    rows = shown.split("<tbody>")[1:]
+    words = [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in rows]
+    assert words[0].startswith("2023-11-15 UTC 22:13:20 the server Lock login x Server 22:13:20")
+    assert "ada Stop execution Execution x of Orders Console" in words[0]
+    assert words[1].startswith("2023-11-14 UTC 22:13:20 ada Put rule Rule ends API AKIA1")
+    for arn in arns.values():
+        assert f'href="/arn/{arn}"' in shown
+
+
+def test_the_audit_of_a_person_uses_an_index(project: Project, client: Client) -> None:
+    """It did not: whose last act was long ago had the whole audit read backwards."""
+    AuditEntry.objects.bulk_create(
+        AuditEntry(
+            at_ms=number,
+            project=project,
+            actor="often" if number % 100 else "seldom",
+            action="StartExecution",
+            target=f"t{number}",
+        )
+        for number in range(20_000)
+    )
+    with connection.cursor() as cursor, CaptureQueriesContext(connection) as queries:
+        cursor.execute("ANALYZE console_auditentry")
+        answer = client.get("/audit/", {"who": "seldom"})
+        assert {entry.actor for entry in answer.context["entries"]} == {"seldom"}
+        listing = next(q["sql"] for q in queries if "ORDER BY" in q["sql"] and "seldom" in q["sql"])
+        explain = "EXPLAIN QUERY PLAN" if connection.vendor == "sqlite" else "EXPLAIN"
+        cursor.execute(f"{explain} {listing}")
+        plan = " ".join(str(row[-1]) for row in cursor.fetchall())
+    assert "audit_by_person" in plan
+    assert "TEMP B-TREE" not in plan  # of SQLite: nothing is sorted
+    assert "Sort" not in plan
+
+
 def test_the_choices_of_the_audit_do_not_read_all_of_it(
     project: Project, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,6 +167,28 @@ def test_a_refusal_names_who_can_help(project: Project, signed_in: SignIn) -> No
     assert "You are viewer" in re.sub(r"\s+", " ", shown)
     assert "owner." in shown
     assert project.name in shown
+
+
+def test_a_refusal_says_which_right_is_missing_and_leads_back(
+    project: Project, signed_in: SignIn
+) -> None:
+    """The act in words, the role that has it, the name of the right, and the page before."""
+    assert project.name
+    signed_in("owner")
+    viewer = signed_in("viewer")
+    shown = markup(viewer.get("/machines/new/", headers={"referer": "http://testserver/?a=1"}), 403)
+    words = " ".join(re.sub(r"<[^>]+>", " ", shown).split())
+    assert "Create state machine takes the role editor or a higher one" in words
+    assert "ask an owner of the project: owner. Owners change roles under" in words
+    assert "The missing right is CreateStateMachine" in words
+    assert '<a class="button main" href="/?a=1">' in shown
+    for other in ("https://evil.example/x", "http://testserver/machines/new/", "javascript:x", ""):
+        shown = markup(viewer.get("/machines/new/", headers={"referer": other}), 403)
+        assert ">Back</a>" not in shown
+    form = "http://testserver/notifications/"
+    assert 'href="/notifications/">' in markup(
+        viewer.post("/notifications/", headers={"referer": form}), 403
+    )
 
 
 def test_a_stranger_comes_back_after_signing_in(project: Project) -> None:

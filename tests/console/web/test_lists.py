@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from console.models import Execution
 from console.store.executions.stop import stop_execution
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
-from tests.console.web.helpers import text
+from tests.console.web.helpers import markup, text
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -89,6 +89,26 @@ def test_the_overview_groups_failures_by_kind_with_their_trend(
     assert "Declined" in text(response)
     assert kind.group.like.name in text(response)
     assert client.get(f"/executions/?{kind.address}").status_code == 200
+
+
+def test_the_overview_has_no_empty_area_beside_its_longer_list(
+    project: Project, client: Client
+) -> None:
+    """What drifts and what has not run stand below the shorter list: here below the failures."""
+    machine = create(project, WAIT)
+    running = [start(machine, name=f"r{number}") for number in range(2)]
+    shown = markup(client.get("/"))
+    order = ["running-title", "failed-title", "drift-title", "silent-title", "machines-title"]
+    places = [shown.index(f'id="{name}"') for name in order]
+    assert places == sorted(places)
+    assert shown[places[1] : places[2]].count('<div class="stack">') == 0
+    for execution in running:
+        stop_execution(execution)
+    fails = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "Oops"}}}
+    drain(start(create(project, fails, "fails"), name="failed"))
+    shown = markup(client.get("/"))
+    places = [shown.index(f'id="{name}"') for name in order]
+    assert places[0] < places[2] < places[3] < places[1]
 
 
 def test_the_overviews_poll_is_silent_until_something_changes(

@@ -14,7 +14,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from console.models import AuditEntry, Execution, MapRun
+from console.access import Principal
+from console.awsapi import services
+from console.awsapi.operations.call import Call
+from console.errors import ValidationException
+from console.models import AuditEntry, Execution, MapRun, Role
+from console.store.db.audit import Actor
 from console.store.executions.stop import stop_execution
 from console.store.map_runs import map_counts
 from tests.console.store.helpers import create, drain, ended, one, start
@@ -84,6 +89,20 @@ def napping(project: Project, worker: Embedded) -> MapRun:
     del worker
     execution = start(create(project, over(NAPS, MaxConcurrency=2)), list(range(6)), "x")
     return begun(execution, 2)
+
+
+@pytest.fixture
+def update_by_nothing(project: Project, django_user_model: Any) -> Callable[[str], Any]:
+    """Call UpdateMapRun without settings, as an owner."""
+    user = django_user_model.objects.create_user("caller")
+    principal = Principal(user, project, Role.OWNER, "AKIATEST")
+
+    def update(arn: str) -> Any:
+        action, params = "UpdateMapRun", {"mapRunArn": arn}
+        call = Call(action, params, principal, "us-east-1", Actor("caller", "AKIATEST"))
+        return services.STATES.handler(action)(call)
+
+    return update
 
 
 def counted(answer: Any) -> dict[str, tuple[int | None, int]]:
@@ -293,6 +312,24 @@ def test_e18_who_may_not_or_comes_too_late_changes_nothing(
     answer = client.post(address(tolerant), {"max_concurrency": "4"}, follow=True)
     assert "The Map Run has ended" in text(answer)
     assert not AuditEntry.objects.filter(action="UpdateMapRun").exclude(actor="viewer").exists()
+
+
+def test_an_ended_map_run_is_not_updated_by_nothing_either(
+    tolerant: MapRun, update_by_nothing: Callable[[str], Any]
+) -> None:
+    """UpdateMapRun without settings refuses what has ended, as with settings."""
+    with pytest.raises(ValidationException) as refused:
+        update_by_nothing(tolerant.arn)
+    assert refused.value.reason == "CANNOT_UPDATE_COMPLETED_MAP_RUN"
+    assert not AuditEntry.objects.filter(action="UpdateMapRun").exists()
+
+
+def test_a_running_map_run_takes_an_update_by_nothing(
+    napping: MapRun, update_by_nothing: Callable[[str], Any]
+) -> None:
+    """It changes nothing, and nothing is recorded."""
+    assert update_by_nothing(napping.arn) == {}
+    assert not AuditEntry.objects.filter(action="UpdateMapRun").exists()
 
 
 def test_e18_a_viewer_reads_it_without_the_form(napping: MapRun, signed_in: SignIn) -> None:

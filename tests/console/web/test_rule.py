@@ -40,6 +40,31 @@ def test_a_rule_is_changed_switched_and_deleted(project: Project, client: Client
     assert actions == ["events:DisableRule", "events:PutRule", "events:DeleteRule"]
 
 
+def test_a_pattern_is_laid_out_for_its_reader(project: Project, signed_in: SignIn) -> None:
+    """One entry a line, for a viewer, too; one that somebody has laid out stays as it is."""
+    rule(
+        project, pattern='{"source": ["aws.states"], "detail": {"status": ["FAILED"], "n": [1.50]}}'
+    )
+    shown = text(signed_in("viewer").get("/rules/ends/"))
+    lines = ["{", '  "source": ["aws.states"],', '  "detail": {', '    "status": ["FAILED"],']
+    laid_out = "\n".join([*lines, '    "n": [1.50]', "  }", "}"])
+    assert f">{laid_out}</pre>" in shown
+    editor = signed_in("editor")
+    assert f"\n{laid_out}</textarea>" in text(editor.get("/rules/ends/"))
+    own = '{"source":\n ["aws.states"]}'
+    editor.post("/rules/ends/", {"pattern": own})
+    assert f"\n{own}</textarea>" in text(editor.get("/rules/ends/"))
+
+
+def test_delete_stands_last_and_apart(project: Project, client: Client) -> None:
+    """After what can be undone, as a dangerous button; the schedule's page has the same order."""
+    rule(project, "nightly", schedule="cron(0 2 * * ? *)")
+    shown = markup(client.get("/rules/nightly/"))
+    places = [shown.index(word) for word in ("Run now", ">Edit<", ">Disable<", ">Delete<")]
+    assert places == sorted(places)
+    assert '<a class="button danger apart" href="/rules/nightly/delete/">' in shown
+
+
 def test_targets_are_added_and_removed(project: Project, client: Client) -> None:
     """Up to five; a wrong one says why."""
     rule(project)

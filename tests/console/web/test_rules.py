@@ -168,12 +168,11 @@ def test_the_dead_letters_of_a_rule_are_sent_again_at_once(
     dead = Delivery.objects.filter(status="dead", target__rule=rule)
     viewer, operator = signed_in("viewer"), signed_in("operator")
     path = f"/notifications/rules/{rule.pk}/again/"
-    listed = f"{NOTIFICATIONS}?rule={rule.pk}"
     overview = re.sub(r"\s+", " ", text(viewer.get(NOTIFICATIONS)))
     assert f"<p> {dead.count()} deliveries failed" in overview  # links of paragraphs are underlined
-    assert path not in text(viewer.get(listed))
-    assert viewer.post(path).status_code == 403
-    assert path in text(operator.get(listed))
+    assert path not in text(viewer.get(NOTIFICATIONS))
+    assert viewer.post(path).status_code == viewer.get(path).status_code == 403
+    assert path in text(operator.get(NOTIFICATIONS))
     assert operator.post("/notifications/rules/99999/again/").status_code == 404
     monkeypatch.setattr(deliveries, "MOST_AGAIN", 2)
     count = dead.count()
@@ -186,15 +185,80 @@ def test_the_dead_letters_of_a_rule_are_sent_again_at_once(
     assert not Delivery.objects.filter(pk=letter.pk, status="dead").exists()
 
 
+def test_dead_letters_of_one_cause_are_one_row(project: Project, client: Client) -> None:
+    """Grouped by rule and cause, whose numbers and ids differ: how many, the first and the last."""
+    letter = dead_letter(project)
+    Delivery.objects.exclude(pk=letter.pk).delete()
+    more_dead_letters(letter, 4)
+    rows = list(Delivery.objects.order_by("pk"))
+    for number, row in enumerate(rows):
+        row.last_error = f"ConnectionError: port {4000 + number}" if number < 3 else "gone"
+        row.ended_ms = 1_700_000_000_000 + number * 3_600_000
+        row.save()
+    other = rule(project, "other")
+    Delivery.objects.filter(pk=rows[4].pk).update(target=other.targets.get())
+    shown = text(client.get(NOTIFICATIONS))
+    card = shown[shown.index('id="dead"') :]
+    groups = re.findall(r"<tr.*?</tr>", card[: card.index("</section>")], re.DOTALL)[1:]
+    words = [" ".join(re.sub(r"<[^>]+>", " ", group).split()) for group in groups]
+    assert len(words) == 3
+    assert words[0].startswith("3 \u00d7 ConnectionError: port 4002 ends https://example.com/hook")
+    assert "2023-11-14 22:13:20 2023-11-15 00:13:20" in words[0]
+    assert "Send all 3 again…" in words[0]
+    assert [word[:8] for word in words[1:]] == ["1 \u00d7 gone", "1 \u00d7 gone"]
+    assert 'id="letters"' not in shown
+
+
+def test_a_group_of_dead_letters_is_sent_again_after_one_question(
+    project: Project, signed_in: SignIn
+) -> None:
+    """The question says how many go where and why they failed; those of other causes stay."""
+    letter = dead_letter(project)
+    Delivery.objects.exclude(pk=letter.pk).delete()
+    more_dead_letters(letter, 2)
+    Delivery.objects.exclude(pk=letter.pk).update(last_error="HTTP 503")
+    operator = signed_in("operator")
+    address = re.search(r'href="(/notifications/rules/[^"]+)"', text(operator.get(NOTIFICATIONS)))
+    assert address is not None
+    question = text(operator.get(address[1]))
+    assert "Send 2 events again?" in question
+    assert "HTTP 503" in question
+    assert "https://example.com/hook" in question
+    assert "refused" not in question
+    assert Delivery.objects.filter(status="dead").count() == 3
+    path, cause = address[1].split("?cause=")
+    answer = text(operator.post(path, {"cause": cause}, follow=True))
+    assert "2 events are sent again" in answer
+    assert list(Delivery.objects.filter(status="dead")) == [letter]
+    assert "Nothing to send again" in text(operator.get(address[1]))
+    late = text(operator.post(path, {"cause": cause}, follow=True))
+    assert "not among the dead letters any more" in late
+    assert list(Delivery.objects.filter(status="dead")) == [letter]
+
+
+def test_the_events_of_a_group_are_listed(project: Project, client: Client) -> None:
+    """Only those, behind *Show*; all of them behind *Show each event*."""
+    letter = dead_letter(project)
+    Delivery.objects.exclude(pk=letter.pk).delete()
+    more_dead_letters(letter, 2)
+    group = re.search(r"\?cause=\w+#letters", text(client.get(NOTIFICATIONS)))
+    assert group is not None
+    shown = text(client.get(NOTIFICATIONS + group[0].removesuffix("#letters")))
+    assert "more-0" in shown
+    assert "more-1" in shown
+    assert letter.event.event_id not in shown
+    assert letter.event.event_id in text(client.get(NOTIFICATIONS, {"letters": "all"}))
+
+
 def test_dead_letters_come_by_the_page(project: Project, client: Client) -> None:
     """Fifty at a time, none twice and none missing."""
     letter = dead_letter(project)
     Delivery.objects.exclude(pk=letter.pk).delete()
     more_dead_letters(letter, 59)
-    first = text(client.get(NOTIFICATIONS))
+    first = text(client.get(NOTIFICATIONS, {"letters": "all"}))
     older = re.search(r"before=(\d+)", first)
     assert older is not None
-    second = text(client.get(NOTIFICATIONS, {"before": older[1]}))
+    second = text(client.get(NOTIFICATIONS, {"letters": "all", "before": older[1]}))
     ids = re.findall(r'class="muted long">([\w-]+)</code>', first + second)
     assert len(ids) == len(set(ids)) == 60
 
@@ -315,7 +379,8 @@ def test_pages_cost_the_same_for_many_rows(project: Project, client: Client) -> 
     rule(project)
     rule(project, "at-0", schedule="rate(1 day)")
     dead_letter(project)
-    paths = (NOTIFICATIONS, SCHEDULES, "/rules/ends/", f"/machines/{machine.name}/triggers/")
+    every_letter = f"{NOTIFICATIONS}?letters=all"
+    paths = (every_letter, SCHEDULES, "/rules/ends/", f"/machines/{machine.name}/triggers/")
     before = {path: queries(client, path) for path in paths}
     for number in range(1, 30):
         rule(project, f"ends-{number}")

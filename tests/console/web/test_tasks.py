@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -195,6 +196,34 @@ def test_the_page_says_when_nobody_polls(project: Project, client: Client) -> No
     assert "Nobody polls" not in text(client.get("/activities/"))
     assert "No worker polls" not in text(client.get(PAGE))
     end()
+
+
+def test_the_page_of_an_activity_counts_and_says_how_to_work_it(
+    project: Project, client: Client
+) -> None:
+    """What waits, since when, and a program that polls just this activity; the list leads there."""
+    waiting(project)
+    shown = markup(client.get(PAGE))
+    tiles = re.findall(r'<div class="card tile">(.*?)</div>', shown)
+    words = [" ".join(re.sub(r"<[^>]+>", " ", tile).split()) for tile in tiles]
+    assert words[:3] == ["Waiting for a worker 1", "In progress 0", "Workers polling now 0"]
+    assert words[3].startswith("Oldest waits for ")
+    assert words[4] == "Last picked up - not in the last 24 hours"
+    assert '<a href="#worker">Start a worker</a>' in shown
+    program = client.get(PAGE).context["program"]
+    compile(program, "worker.py", "exec")
+    assert f'activityArn="{ACTIVITY}"' in program
+    listed = markup(client.get("/activities/"))
+    assert f'Tasks wait and no worker polls:<a href="{PAGE}#worker">' in listed
+
+
+def test_the_answer_stands_after_what_is_asked(project: Project, signed_in: SignIn) -> None:
+    """A person reads what a task waits for before the buttons that answer it."""
+    waiting(project)
+    shown = markup(signed_in("operator").get("/tasks/"))
+    heads = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', shown)
+    assert heads[0] == "State"
+    assert heads.index("Answer") == heads.index("Waits for") + 1
 
 
 # -- answering by hand -----------------------------------------------------------------------------

@@ -1,0 +1,97 @@
+"""Word the entries of the audit for people: what was done to what, and from where."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from console.web.core import formatting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from console.models import AuditEntry
+
+_KINDS = {
+    "stateMachine": "State machine",
+    "execution": "Execution",
+    "express": "Execution",
+    "activity": "Activity",
+    "mapRun": "Map Run",
+    "rule": "Rule",
+    "schedule": "Schedule",
+    "schedule-group": "Schedule group",
+    "log-group": "Log group",
+    "alarm": "Alarm",
+}
+_ARN_PARTS = 6
+_BULK = "bulk/"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """An entry as the page shows it.
+
+    ``kind`` and ``name``: of the object; ``owner``: whose it is, as the machine of an execution.
+    ``origin``: where the act came from; ``detail``: which one; ``job``: the number of a bulk job.
+    """
+
+    entry: AuditEntry
+    act: str
+    kind: str
+    name: str
+    owner: str
+    origin: str
+    detail: str = ""
+    job: int | None = None
+
+
+def audit_row(entry: AuditEntry) -> AuditRow:
+    """Return the words for an entry."""
+    kind, name, owner = _object_of(entry.target)
+    origin, detail, job = _origin_of(entry)
+    return AuditRow(
+        entry, formatting.action_words(entry.action), kind, name, owner, origin, detail, job
+    )
+
+
+def _object_of(target: str) -> tuple[str, str, str]:
+    """Return kind, name and owner of what a target names."""
+    parts = target.split(":", _ARN_PARTS - 1)
+    if not target.startswith("arn:") or len(parts) < _ARN_PARTS:
+        return "", target, ""
+    kind, names = re.split("[:/]", parts[-1] + ":", maxsplit=1)
+    if kind not in _KINDS:
+        return "", parts[-1], ""
+    names = names.removesuffix(":")
+    if kind in {"execution", "express"} and ":" in names:
+        machine, _, name = names.partition(":")
+        return _KINDS[kind], name.partition(":")[0], machine
+    return _KINDS[kind], names, ""
+
+
+def _origin_of(entry: AuditEntry) -> tuple[str, str, int | None]:
+    """Return where an act came from, which one that is, and the number of its bulk job."""
+    if entry.execution:
+        return "Execution", "", None
+    if entry.key_id:
+        return "API", entry.key_id, None
+    if entry.request_id.startswith(_BULK):
+        return "Bulk job", "", int(entry.request_id.removeprefix(_BULK))
+    return ("Console" if entry.request_id else "Server"), "", None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditDay:
+    """The rows of one day in UTC, newest first. ``day``: as ``2026-11-23``."""
+
+    day: str
+    rows: list[AuditRow]
+
+
+def group_days(entries: Iterable[AuditEntry]) -> list[AuditDay]:
+    """Return entries by the day of their moment; their order stays."""
+    days = groupby(entries, lambda entry: formatting.clock_text(entry.at_ms)[:10])
+    return [AuditDay(day, [audit_row(entry) for entry in of_day]) for day, of_day in days]

@@ -1,0 +1,113 @@
+"""Group dead letters by their rule and by why they were not delivered."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from console.models import Delivery, EventRule, EventTarget
+from console.statuses import DeliveryStatus
+from console.web.search.failure_groups import normalized_text
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
+    from console.web.core.scope import Scope
+
+MOST = 5_000
+"""How many of the newest dead letters are grouped."""
+PAGE = 50
+
+
+@dataclass(slots=True)
+class DeadLetterGroup:
+    """Dead letters of one rule with the same cause, newest first.
+
+    ``cause``: of the newest; ``errors``: the texts of all, which differ in numbers and ids.
+    """
+
+    rule: EventRule
+    key: str
+    cause: str
+    last_ms: int
+    first_ms: int
+    count: int = 0
+    errors: set[str] = field(default_factory=set)
+    targets: dict[int, EventTarget] = field(default_factory=dict)
+
+    @property
+    def addresses(self) -> list[str]:
+        """Return where its events were to go, by the ids of the targets."""
+        targets = sorted(self.targets.values(), key=lambda target: target.target_id)
+        return [target.address for target in targets]
+
+
+def dead_letter_count(scope: Scope) -> int:
+    """Return how many dead letters there are."""
+    return _dead_deliveries(scope).count()
+
+
+def _dead_deliveries(scope: Scope) -> QuerySet[Delivery]:
+    return Delivery.objects.filter(
+        project=scope.project, status=DeliveryStatus.DEAD, target__rule__region=scope.region
+    )
+
+
+def group_dead_letters(scope: Scope, rule: EventRule | None = None) -> list[DeadLetterGroup]:
+    """Return the newest dead letters in groups, the largest first.
+
+    ``rule``: whose they are, None for all.
+    """
+    deliveries = _dead_deliveries(scope)
+    if rule is not None:
+        deliveries = deliveries.filter(target__rule=rule)
+    newest = deliveries.order_by("-pk").values_list("target", "last_error", "ended_ms")
+    rows = list(newest[:MOST])
+    targets = EventTarget.objects.select_related("rule").in_bulk({row[0] for row in rows})
+    groups: dict[str, DeadLetterGroup] = {}
+    for number, error, ended_ms in rows:
+        if (target := targets.get(number)) is not None:
+            key = _group_key(target.rule, error)
+            at_ms = ended_ms or 0
+            new = DeadLetterGroup(target.rule, key, error, at_ms, at_ms)
+            group = groups.setdefault(key, new)
+            _count_letter(group, target, error, at_ms)
+    return sorted(groups.values(), key=lambda group: (-group.count, group.rule.name, group.key))
+
+
+def _count_letter(group: DeadLetterGroup, target: EventTarget, error: str, at_ms: int) -> None:
+    group.count += 1
+    group.first_ms = min(group.first_ms, at_ms)
+    group.last_ms = max(group.last_ms, at_ms)
+    group.errors.add(error)
+    group.targets[target.pk] = target
+
+
+def _group_key(rule: EventRule, error: str) -> str:
+    cause = f"{rule.pk}\0{normalized_text(error)}"
+    return hashlib.sha256(cause.encode()).hexdigest()[:16]
+
+
+def find_group(groups: list[DeadLetterGroup], key: str) -> DeadLetterGroup | None:
+    """Return the group of a key, None if its dead letters are gone."""
+    return next((group for group in groups if group.key == key), None)
+
+
+def list_dead_letters(
+    scope: Scope, group: DeadLetterGroup | None = None, before: int | None = None
+) -> tuple[list[Delivery], int | None]:
+    """Return a page of dead letters, newest first, and the key of the next page.
+
+    ``group``: those of one, None for all.
+    """
+    deliveries = _dead_deliveries(scope)
+    if group is not None:
+        deliveries = deliveries.filter(target__rule=group.rule, last_error__in=group.errors)
+    if before is not None:
+        deliveries = deliveries.filter(pk__lt=before)
+    letters = (
+        deliveries.select_related("target__rule", "event").defer("event__body").order_by("-pk")
+    )
+    page = list(letters[: PAGE + 1])
+    return page[:PAGE], page[PAGE - 1].pk if len(page) > PAGE else None
