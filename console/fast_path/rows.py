@@ -31,7 +31,7 @@ from django.db import connection, models
 from django.db.models.base import ModelState
 from django.db.transaction import TransactionManagementError
 
-from console.fast_path.cursors import fetch_row, open_cursor
+from console.fast_path import cursors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     Row = tuple[Any, ...]
     Key = tuple[Any, ...]
 
+open_cursor = cursors.open_cursor
 M = TypeVar("M", bound=models.Model)
 T = TypeVar("T")
 _WORTH_A_COPY = 8
@@ -94,7 +95,7 @@ def _table(model: type[models.Model]) -> _Table:
 def fetch_one(model: type[M], where: str, values: Sequence[Any]) -> M | None:
     """Return the one row for which the condition (SQL) holds, None if there is none."""
     table = _table(model)
-    row = fetch_row(f"{table.select} WHERE {where}", values)
+    row = cursors.fetch_row(f"{table.select} WHERE {where}", values)
     return None if row is None else _instance(model, table.names, row)
 
 
