@@ -18,7 +18,8 @@ text from the model's fields once, so the models stay the only description of th
 models with plain fields only and sends no signals. Pages and rare paths use the ORM.
 
 **Plain cursors** (``cursors``). On SQLite, Django's cursors check, wrap and translate each
-statement. These do that once a statement text and raise Django's errors. On PostgreSQL, and
+statement. These do that once a statement text and raise Django's errors. On PostgreSQL a row
+is read by a statement that the server parses once a connection. In all other cases there, and
 wherever somebody watches the queries, the cursor is Django's own.
 
 **Reads in the event loop** (``threads.run_in_loop``). A short call on SQLite reads its row in the

@@ -30,6 +30,7 @@ def fetch_row(sql: str, values: Sequence[Any]) -> Any:
             cursor.execute(sql, values)
             return cursor.fetchone()
     database.validate_thread_sharing()
+    database.close_if_health_check_failed()
     database.ensure_connection()
     if database.needs_rollback:
         database.validate_no_broken_transaction()

@@ -292,7 +292,7 @@ def _begin(
         try:
             with connection.wrap_database_errors, own.pipeline():
                 for text in _BEGIN:
-                    _run(text)
+                    _execute_prepared(text)
                 cursors = [(each, _execute(each, rows[each])) for each in needed]
             returned: dict[tuple[Statement, Key], Row] = {}
             for statement, cursor in cursors:
@@ -333,7 +333,7 @@ def _write_and_commit(
         for statement in left:
             _execute(statement, rows[statement])
         _send_signals(changes)
-        _run("COMMIT")
+        _execute_prepared("COMMIT")
 
 
 def _copy(statement: Statement, rows: Sequence[Row]) -> None:
@@ -355,10 +355,10 @@ def _roll_back() -> None:
 
 def _execute(statement: Statement, rows: Sequence[Row]) -> psycopg.Cursor[Any]:
     arrays = [_array(column) for column in zip(*rows, strict=True)]
-    return _run(statement.for_many, arrays)
+    return _execute_prepared(statement.for_many, arrays)
 
 
-def _run(text: str, values: Sequence[str] = ()) -> psycopg.Cursor[Any]:
+def _execute_prepared(text: str, values: Sequence[str] = ()) -> psycopg.Cursor[Any]:
     """Execute a statement that the server parses and plans once a connection.
 
     Not by Django's cursor, which puts the values into the text.
