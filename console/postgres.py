@@ -71,7 +71,13 @@ SERVER_TIMEOUTS = {
     "idle_in_transaction_session_timeout": "300000",
 }
 """What the server does in a session against a client that is gone."""
-_SET = "SELECT " + ", ".join("set_config(%s, %s, false)" for _ in SERVER_TIMEOUTS)
+SESSION = {**SERVER_TIMEOUTS, "plan_cache_mode": "force_custom_plan"}
+"""What a session begins with.
+
+A prepared statement is parsed once, but planned for its values and for tables as large as they are,
+each time. (``store.db.merged`` says otherwise for its own.)
+"""
+_SET = "SELECT " + ", ".join("set_config(%s, %s, false)" for _ in SESSION)
 _WORKS = "SELECT 1 FROM pg_stat_activity WHERE application_name = %s AND state = 'active'"
 _END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s"
 _SENT = re.compile(r": \w[\w ]*:  \S")
@@ -160,7 +166,7 @@ class WatchedConnection(psycopg.Connection[Any]):
         known = ("dbname", "user", "password", "host", "port")
         found.address = {key: given[key] for key in known if key in given}
         if given.get("autocommit"):  # else it would begin a transaction
-            found.execute(_SET, [text for pair in SERVER_TIMEOUTS.items() for text in pair])
+            found.execute(_SET, [text for pair in SESSION.items() for text in pair])
         return found
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:

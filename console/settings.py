@@ -124,6 +124,9 @@ def _sqlite() -> dict[str, Any]:
     }
 
 
+# So often a statement is executed before psycopg prepares it by itself. Django's default, None,
+# forbids psycopg to prepare even those statements that ask for it.
+_NEVER = 1_000_000
 _CONNECTIONS = environment.read_whole_number("STEPYARD_DATABASE_CONNECTIONS", 12, 1, 1000)
 _POOL = {
     "connection_class": postgres.WatchedConnection,
@@ -151,7 +154,7 @@ def _postgres(url: str) -> dict[str, Any]:
         "HOST": unquote(query.get("host", parts.hostname or "")),
         "PORT": str(parts.port or ""),
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": {**postgres.TIMEOUTS, "pool": _POOL},
+        "OPTIONS": {**postgres.TIMEOUTS, "pool": _POOL, "prepare_threshold": _NEVER},
     }
 
 

@@ -24,19 +24,22 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from django.apps import apps
-from django.db import DEFAULT_DB_ALIAS, connection, connections, models
+from django.db import connection, models
 from django.db.models.base import ModelState
 from django.db.transaction import TransactionManagementError
 
+from console.fast_path import cursors
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     Row = tuple[Any, ...]
     Key = tuple[Any, ...]
 
+open_cursor = cursors.open_cursor
 M = TypeVar("M", bound=models.Model)
 T = TypeVar("T")
 _WORTH_A_COPY = 8
@@ -92,9 +95,7 @@ def _table(model: type[models.Model]) -> _Table:
 def fetch_one(model: type[M], where: str, values: Sequence[Any]) -> M | None:
     """Return the one row for which the condition (SQL) holds, None if there is none."""
     table = _table(model)
-    with open_cursor() as cursor:
-        cursor.execute(f"{table.select} WHERE {where}", values)
-        row = cursor.fetchone()
+    row = cursors.fetch_row(f"{table.select} WHERE {where}", values)
     return None if row is None else _instance(model, table.names, row)
 
 
@@ -417,80 +418,3 @@ def column_types(table: str) -> dict[str, str]:
         for field in fields
         if field.column
     }
-
-
-# -- cursors ---------------------------------------------------------------------------------------
-
-
-def open_cursor() -> Any:
-    """Return a cursor for a ``with``, which does what Django's does and raises the same errors.
-
-    It is Django's where somebody watches the statements, and for other databases than the embedded.
-    """
-    database = connections[DEFAULT_DB_ALIAS]
-    watched = database.queries_logged or database.execute_wrappers
-    if database.vendor != "sqlite" or database.connection is None or watched:
-        return database.cursor()
-    return _Cursor(database)
-
-
-class _Cursor:
-    """A cursor of SQLite that takes Django's marks and raises its errors."""
-
-    __slots__ = ("_cursor", "_database")
-
-    def __init__(self, database: Any) -> None:
-        self._database = database
-        self._cursor = database.connection.cursor()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._cursor.close()
-
-    def execute(self, sql: str, values: Sequence[Any] | None = None) -> None:
-        """Execute a statement; its values in the order of its ``%s``."""
-        self._check()
-        with self._database.wrap_database_errors:
-            if values is None:
-                self._cursor.execute(sql)
-            else:
-                self._cursor.execute(_marked(sql), values)
-
-    def executemany(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Execute a statement once for each row of values."""
-        self._check()
-        with self._database.wrap_database_errors:
-            self._cursor.executemany(_marked(sql), rows)
-
-    def _check(self) -> None:
-        if self._database.needs_rollback:
-            self._database.validate_no_broken_transaction()
-
-    def fetchone(self) -> Any:
-        """Return the next row, None after the last."""
-        with self._database.wrap_database_errors:
-            return self._cursor.fetchone()
-
-    def fetchall(self) -> list[Any]:
-        """Return the rows that are left."""
-        with self._database.wrap_database_errors:
-            rows: list[Any] = self._cursor.fetchall()
-        return rows
-
-    def __iter__(self) -> Iterator[Any]:
-        """Yield the rows that are left."""
-        with self._database.wrap_database_errors:
-            yield from self._cursor
-
-    @property
-    def rowcount(self) -> int:
-        """Return how many rows the last statement changed."""
-        return int(self._cursor.rowcount)
-
-
-@lru_cache(maxsize=1024)
-def _marked(sql: str) -> str:
-    """Return a statement with SQLite's marks for values."""
-    return _SQLITE_MARK.sub("?", sql).replace("%%", "%")

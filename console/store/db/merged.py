@@ -95,13 +95,18 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 _WORTH_A_COPY = 400
 """So many rows take less time by COPY than the two round trips that it costs."""
-_BEGIN = (
-    "BEGIN",
-    (
-        "SELECT set_config('lock_timeout', '250ms', true),"
-        " set_config('idle_in_transaction_session_timeout', '5s', true)"
-    ),
-)
+_SETTINGS = {
+    "lock_timeout": "250ms",
+    "idle_in_transaction_session_timeout": "5s",
+    # A plan is made once a connection, maybe while the tables are empty. Then it would be cheapest
+    # to read a table whole, which it must not do when they have grown: rows are found by their keys
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+}
+_SET = [f"set_config('{name}', '{value}', true)" for name, value in _SETTINGS.items()]
+_BEGIN = ("BEGIN", f"SELECT {', '.join(_SET)}")
 
 
 class RunAlone(Exception):
@@ -287,7 +292,7 @@ def _begin(
         try:
             with connection.wrap_database_errors, own.pipeline():
                 for text in _BEGIN:
-                    own.execute(text, prepare=True)
+                    _execute_prepared(text)
                 cursors = [(each, _execute(each, rows[each])) for each in needed]
             returned: dict[tuple[Statement, Key], Row] = {}
             for statement, cursor in cursors:
@@ -328,7 +333,7 @@ def _write_and_commit(
         for statement in left:
             _execute(statement, rows[statement])
         _send_signals(changes)
-        own.execute("COMMIT")
+        _execute_prepared("COMMIT")
 
 
 def _copy(statement: Statement, rows: Sequence[Row]) -> None:
@@ -350,8 +355,15 @@ def _roll_back() -> None:
 
 def _execute(statement: Statement, rows: Sequence[Row]) -> psycopg.Cursor[Any]:
     arrays = [_array(column) for column in zip(*rows, strict=True)]
-    cursor: psycopg.Cursor[Any] = connection.connection.cursor()
-    return cursor.execute(statement.for_many, arrays, prepare=True)
+    return _execute_prepared(statement.for_many, arrays)
+
+
+def _execute_prepared(text: str, values: Sequence[str] = ()) -> psycopg.Cursor[Any]:
+    """Execute a statement that the server parses and plans once a connection.
+
+    Not by Django's cursor, which puts the values into the text.
+    """
+    return psycopg.Cursor(connection.connection).execute(text, values or None, prepare=True)
 
 
 def _array(values: Sequence[Any]) -> str:

@@ -23,7 +23,7 @@ import msgspec
 from django.db import connection
 
 import engine
-from console.fast_path import rows
+from console.fast_path.cursors import fetch_row
 from console.store.state import history_columns
 
 if TYPE_CHECKING:
@@ -85,11 +85,9 @@ def _read_texts(execution_id: int, after: int, limit: int, *, reverse: bool) -> 
         where = "< %s ORDER BY event_id DESC LIMIT %s) AS page"
         after = after or history_columns.LAST
     parameters = [execution_id, after, limit]
-    with rows.open_cursor() as cursor:
-        cursor.execute(f"{_JOINED[connection.vendor]}{_FROM} {where}", parameters)
-        joined = cursor.fetchone()
-        if joined[0] is None:
-            return []
+    joined = fetch_row(f"{_JOINED[connection.vendor]}{_FROM} {where}", parameters)
+    if joined[0] is None:
+        return []
     columns = [text.split(",") for text in joined[:4]]
     return [*zip(*columns, joined[4].split(_SEPARATOR), strict=True)]
 

@@ -47,15 +47,17 @@ def default_step(execution: Execution, trace: Trace) -> ChosenStep:
             ".".join(map(str, culprit.iteration)),
         )
     status = _LEFT_OPEN.get(ExecutionStatus(execution.status))
+    if status is None:  # else each visit would be looked at for nothing
+        return ChosenStep()
     newest = max((_newest(trace, node, status) for node in trace.visits), default=(0, "", 0))
-    if status is None or not newest[0]:
+    if not newest[0]:
         return ChosenStep()
     event, node, place = newest
     iteration = trace.visit(node, event).iteration
     return ChosenStep(trace.graph.by_id[node].name, place, ".".join(map(str, iteration)))
 
 
-def _newest(trace: Trace, node: str, status: str | None) -> tuple[int, str, int]:
+def _newest(trace: Trace, node: str, status: str) -> tuple[int, str, int]:
     """Return the newest visit of a state that has a status: its event, the state, its number.
 
     The event is 0 if there is none.

@@ -60,6 +60,22 @@ def test_one_that_is_fenced_leaves_the_others(project: Project) -> None:
     assert_nothing_wrong()
 
 
+def test_a_statement_is_parsed_and_planned_once(project: Project) -> None:
+    """A second commit finds its statements prepared; no plan reads a table whole."""
+    machine = create(project, PASS)
+    for _ in range(2):
+        assert not merged.commit([recorded_step(start(machine))])
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT statement, custom_plans FROM pg_prepared_statements WHERE generic_plans > 1"
+        )
+        prepared = dict(cursor.fetchall())
+        assert {text.split(" ")[0] for text in prepared} >= {"BEGIN", "UPDATE", "INSERT", "COMMIT"}
+        assert not any(prepared.values())
+        cursor.execute("SHOW enable_seqscan")
+        assert cursor.fetchone() == ("on",), "a setting outlived its transaction"
+
+
 def test_a_late_step_without_events_takes_nothing_back(project: Project) -> None:
     """Only the version refuses it: no event stands twice, and no execution ends a second time.
 

@@ -11,6 +11,7 @@ from itertools import chain, islice
 from operator import sub
 from typing import TYPE_CHECKING
 
+from django.utils.html import escape
 from django.utils.safestring import SafeString
 
 import engine
@@ -46,6 +47,8 @@ _KINDS = (
     | event_types.WORK_OUTCOMES
     | engine.event_names(event_types.GROUP_FAMILIES, engine.Stage.SUCCEEDED, engine.Stage.FAILED)
 )
+_TOP_AND_HEIGHT = {"wait": (5, 12), "failed": (6, 14)}
+_HIDDEN = 'height="3" aria-hidden="true"'
 _FAILED_BEFORE = {
     "MapStateStarted": "MapStateFailed",
     "ParallelStateStarted": "ParallelStateFailed",
@@ -68,14 +71,17 @@ class Segment:
     critical: bool = False
 
     @property
-    def top(self) -> int:
-        """Return where its lane begins."""
-        return self.lane * LANE
-
-    @property
-    def across(self) -> SafeString:
-        """Return where it begins and how long it is, as attributes of a rectangle."""
-        return SafeString(f'x="{self.x}" width="{self.width}"')
+    def drawing(self) -> SafeString:
+        """Return it as SVG, which no template makes: a page may have hundreds of segments."""
+        text, across = escape(self.text), f'x="{self.x}" width="{self.width}"'
+        top, height = _TOP_AND_HEIGHT.get(self.tone, (2, 18))
+        place = f' transform="translate(0 {self.lane * LANE})"' if self.lane else ""
+        more = f'<rect class="flag" {across} {_HIDDEN} y="0"/>' if self.tone == "failed" else ""
+        more += f'<rect class="critical" {across} {_HIDDEN} y="17"/>' if self.critical else ""
+        return SafeString(
+            f'<g{place}><rect class="{self.tone}" role="img" aria-label="{text}" {across}'
+            f' y="{top}" height="{height}"><title>{text}</title></rect>{more}</g>'
+        )
 
 
 @dataclass(frozen=True, slots=True)
