@@ -44,6 +44,7 @@ class Simulation(RuleBasedStateMachine):
         self.started: list[Execution] = []
         self.touched: set[int] = set()
         self.histories: dict[int, list[HistoryLine]] = {}
+        self.swept_ms = self.world.now_ms
 
     def act(self, action: Callable[[], Any]) -> Any:
         """Let something happen; if its process dies of it, another one takes over."""
@@ -170,10 +171,12 @@ class Simulation(RuleBasedStateMachine):
     def tick(self, ms: int, *, late: bool) -> None:
         """Time goes by, and somebody looks for what is late.
 
-        In a long time somebody sweeps, even if the first who does so dies of it.
+        Before it has been long, somebody sweeps, even if the first who does so dies of it.
         """
-        for _ in range(2 if ms > _LONG_MS else 0):
-            self.act(self.world.map_work)
+        if self.world.now_ms + ms - self.swept_ms >= _LONG_MS:
+            for _ in range(2):
+                self.act(self.world.map_work)
+            self.swept_ms = self.world.now_ms
         self.world.now_ms += ms
         if late:
             self.act(self.world.expire)
