@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 LONGEST_S = 30.0
 _FROZEN_S = 25.0  # a session
 _PAUSED_S = 8.0  # the whole server
+_SERVER_NOTICES_S = 25.0  # console.postgres.TIMEOUTS: 10 s, and three probes 5 s apart
 _COUNTS = (
     "SELECT count(*), count(*) FILTER (WHERE status = 'RUNNING') FROM console_execution"
     " WHERE map_run_id IS NULL"
@@ -86,7 +87,11 @@ class SilentProxy(Proxy):
         self._strike(client, server)
 
     def _strike(self, client: socket.socket, server: socket.socket) -> None:
-        """Do to a connection what the suite asked for, and hold on to what is left of it."""
+        """Do to a connection what the suite asked for, and hold on to what is left of it.
+
+        The server ends its side when its keepalives, for which we ask, have had no answer; without
+        that the sessions of a few strikes would be all that it has.
+        """
         self.struck += 1
         if self._how == "half-closed":
             if self.struck % 3 == 0:
@@ -95,6 +100,8 @@ class SilentProxy(Proxy):
                 server.shutdown(socket.SHUT_WR)
             else:
                 server.close()
+        time.sleep(_SERVER_NOTICES_S)
+        server.close()
         threading.Event().wait()
 
 
