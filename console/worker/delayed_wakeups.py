@@ -22,7 +22,11 @@ from console.worker.retrying import log_errors
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MOMENT_S = 0.1
+MOMENT_S = 0.3
+"""Even on a busy machine most workers that answer at once have answered by then.
+
+A process that is woken earlier steps the run in between; then the outcome is recorded by itself.
+"""
 
 
 class DelayedWakeups:
