@@ -40,6 +40,10 @@
       noteRevision();
       textarea.dispatchEvent(new Event("input", { bubbles: true }));
     });
+    editor.on("paste", (pasted) => {
+      const whole = editor.getSelectedText().trim() === editor.getValue().trim();
+      if (whole) pasted.text = readable(pasted.text);
+    });
     const label = document.querySelector(`label[for="${textarea.id}"]`);
     editor.textInput.getElement().setAttribute("aria-label", label?.textContent.trim() ?? "JSON");
     label?.addEventListener("click", () => editor.focus());

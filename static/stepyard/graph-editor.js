@@ -2,8 +2,6 @@
 // script shows its answer: the text goes into the editor as one step of its undo history.
 "use strict";
 (() => {
-  const GRIP_GAP = 16; // pixels
-  const SVG = "http://www.w3.org/2000/svg";
   const panel = () => document.getElementById("state-panel");
   const preview = () => document.getElementById("preview");
   const textarea = () => document.getElementById("text");
@@ -27,24 +25,80 @@
   // -- asking the server ------------------------------------------------------------------------
 
   let asking = Promise.resolve();
+  let panelText = null; // the text that the panel was made from
+  let refreshing = false;
+
+  const NAMES = ["state", "source", "target", "owner", "leads_to"];
 
   /** Ask for an edit; one after the other, each with the text that the one before left. */
   function ask(act, values = {}, focus = true) {
     asking = asking.then(async () => {
-      const scroll = { x: scrollX, y: scrollY };
-      await htmx.ajax("POST", panel().dataset.edit, {
-        source: panel(),
-        target: panel(),
-        swap: "innerHTML",
-        values: { text: textarea().value, act, state: selected, ...values },
-      });
-      takeAnswer(act, focus);
-      if (matchMedia("(min-width: 1100px)").matches) scrollTo(scroll.x, scroll.y);
+      const before = selected;
+      if (!(await applyForm())) return;
+      // the form may have given the state another name
+      const names = Object.entries(values).map(([key, value]) => [key, NAMES.includes(key) && value === before ? selected : value]);
+      await send(act, Object.fromEntries(names), focus);
     });
     return asking;
   }
 
-  function takeAnswer(act, focus) {
+  async function send(act, values, focus) {
+    const scroll = { x: scrollX, y: scrollY };
+    const opener = act === "show" || act === "palette" ? document.activeElement : null;
+    await htmx.ajax("POST", panel().dataset.edit, {
+      source: panel(),
+      target: panel(),
+      swap: "innerHTML",
+      values: { text: textarea().value, act, state: selected, ...values },
+    });
+    takeAnswer(act, focus, opener);
+    if (matchMedia("(min-width: 1100px)").matches) scrollTo(scroll.x, scroll.y);
+  }
+
+  const refusal = () => panel().querySelector('[role="alert"]');
+
+  /** Apply what was typed into the form. Return false if it was refused: the form has it still, and the reason. */
+  async function applyForm() {
+    const values = stateForm.changes();
+    if (!Object.keys(values).length) return true;
+    const form = [...panel().children].filter((part) => !part.matches("template, [role=alert]"));
+    await send("save", values, false);
+    if (!refusal()) return true;
+    if (panel().querySelector("[data-state-form]")) stateForm.fill(values);
+    else panel().append(...form); // the text is no JSON at present
+    refusal().focus();
+    return false;
+  }
+
+  /** Show the form as the text is now, if something else changed the text and nothing is typed into the form. */
+  function refreshForm() {
+    const form = panel().querySelector("[data-state-form]");
+    const broken = document.getElementById("problems").dataset.broken === "true";
+    if (!form || broken || textarea().value === panelText || stateForm.hasChanges()) return;
+    const gone = !places.some((place) => place.name === selected);
+    asking = asking.then(async () => {
+      if (stateForm.hasChanges() || textarea().value === panelText) return;
+      const focused = panel().contains(document.activeElement) ? document.activeElement : null;
+      refreshing = true;
+      await send("show", gone ? { state: "" } : {}, false);
+      refreshing = false;
+      if (!focused || panel().contains(document.activeElement)) return;
+      const again = focused.id && panel().querySelector(`#${CSS.escape(focused.id)}`);
+      if (again) again.focus({ preventScroll: true });
+      else focusTitle();
+    });
+  }
+
+  // The reader began to type while the answer was on its way.
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (refreshing && event.detail.target === panel() && stateForm.hasChanges()) event.detail.shouldSwap = false;
+  });
+
+  let pressed = ""; // what opened the panel: it gets the focus back
+
+  function takeAnswer(act, focus, opener) {
+    const link = opener?.closest?.("#preview a");
+    if (link) pressed = link.getAttribute("aria-label");
     const text = panel().querySelector("template[data-new-text]")?.content.textContent;
     if (text !== undefined) {
       document.getElementById("chosen").value = panel().querySelector("[data-selected]")?.dataset.selected ?? "";
@@ -52,15 +106,21 @@
     }
     const message = panel().querySelector("template[data-message]")?.content.textContent;
     if (message) document.getElementById("announce").textContent = message;
-    const refused = panel().querySelector('[role="alert"]');
-    if (act !== "palette" && !refused) selected = panel().querySelector("[data-selected]")?.dataset.selected ?? "";
+    panelText = textarea().value;
+    if (act !== "palette" && !refusal()) selected = panel().querySelector("[data-selected]")?.dataset.selected ?? "";
     const test = panel().querySelector("[data-test-state]");
     if (test && panel().dataset.test) {
       test.hidden = false;
       test.formAction = `${panel().dataset.test}?state=${encodeURIComponent(selected)}`;
     }
     markSelected(act !== "palette");
-    if (focus) document.getElementById("panel-title")?.focus({ preventScroll: matchMedia("(min-width: 1100px)").matches });
+    if (focus) focusTitle();
+  }
+
+  function focusTitle() {
+    const title = document.getElementById("panel-title");
+    const opened = title ?? preview().querySelector(`a[aria-label="${CSS.escape(pressed)}"]`);
+    (opened ?? room())?.focus({ preventScroll: matchMedia("(min-width: 1100px)").matches });
   }
 
   /** Replace the lines that differ, so that caret, folds and one step of undo are kept. */
@@ -88,122 +148,14 @@
 
   // -- the graph --------------------------------------------------------------------------------
 
-  // A block's start is drawn as a way from its Parallel or Map ("n1-n1"). If a loop leads back to the first
-  // state, that way ends at a point, and another one goes on from there ("start-n2").
-  function edgeOf(path, seen) {
-    const [source, target] = path.dataset.edge.split("-");
-    if (path.classList.contains("out") && source === target) return null; // a branch to its foot
-    const isStart = path.classList.contains("in");
-    if (isStart && source === "start") return { block: drawn.get(target)?.block };
-    const key = `${path.dataset.edge} ${isStart}`;
-    const occurrence = seen.get(key) ?? 0;
-    seen.set(key, occurrence + 1);
-    if (isStart) return { owner: nameOf(source), index: occurrence, block: `${source}.${occurrence}` };
-    if (source === "start") return { block: drawn.get(target)?.block };
-    const block = drawn.get(source)?.block;
-    if (target === "end") return ends(source) ? null : { source: nameOf(source), target: "", occurrence, block, end: true };
-    const end = path.classList.contains("next");
-    return { source: nameOf(source), target: nameOf(target), occurrence, block, end };
-  }
-
-  // What packs scripts takes the blanks out of a regular expression that stands behind an arrow.
-  function ends(id) {
-    const label = preview().querySelector(`a[href="#state-${id}"]`)?.getAttribute("aria-label");
-    return /, (Succeed|Fail)$/.test(label ?? "");
-  }
-
-  function labelOf(edge) {
-    if (edge.owner) return `Insert a state at the start of ${edge.owner}, part ${edge.index + 1}`;
-    if (!edge.source) return "Insert a state at the start";
-    if (!edge.target) return `Insert a state after ${edge.source}`;
-    const again = edge.occurrence ? `, edge ${edge.occurrence + 1}` : "";
-    return `Insert a state between ${edge.source} and ${edge.target}${again}`;
-  }
-
-  const EDGE = ["source", "target", "occurrence", "owner", "index"];
-
-  function setEdge(element, edge) {
-    for (const key of EDGE) if (key in edge) element.dataset[key] = edge[key];
-  }
-
-  function addPlus(layer, path, edge) {
-    // the label of an edge stands in its middle
-    const share = path.classList.contains("next") || path.classList.contains("out") || edge.owner ? 0.5 : 0.2;
-    const { x, y } = path.getPointAtLength(path.getTotalLength() * share);
-    const plus = document.createElementNS(SVG, "a");
-    plus.setAttribute("class", "insert");
-    plus.setAttribute("href", "#insert");
-    plus.setAttribute("role", "button");
-    plus.setAttribute("aria-label", labelOf(edge));
-    plus.setAttribute("transform", `translate(${x} ${y})`);
-    setEdge(plus, edge);
-    const circle = document.createElementNS(SVG, "circle");
-    circle.setAttribute("r", "9");
-    const cross = document.createElementNS(SVG, "path");
-    cross.setAttribute("d", "M-4 0H4M0-4V4");
-    plus.append(circle, cross);
-    layer.append(plus);
-  }
-
-  /** Add what takes the end of an edge to another state, at its tip; those of others keep a distance. */
-  function addGrip(layer, path, place, edge, taken) {
-    const length = path.getTotalLength();
-    let point = path.getPointAtLength(length);
-    for (let back = 0; back < length / 2; back += GRIP_GAP) {
-      point = path.getPointAtLength(length - back);
-      if (!taken.some(({ x, y }) => Math.hypot(x - point.x, y - point.y) < GRIP_GAP)) break;
-    }
-    taken.push(point);
-    const grip = document.createElementNS(SVG, "a");
-    grip.setAttribute("class", "grip");
-    grip.setAttribute("transform", `translate(${point.x} ${point.y})`);
-    setEdge(grip, edge);
-    Object.assign(grip.dataset, { block: edge.block, end: edge.end ? "1" : "", path: place });
-    const title = document.createElementNS(SVG, "title");
-    title.textContent = "Drag to another state";
-    for (const [kind, radius] of [["reach", 11], ["dot", 4.5]]) {
-      const circle = document.createElementNS(SVG, "circle");
-      circle.setAttribute("class", kind);
-      circle.setAttribute("r", radius);
-      grip.append(circle);
-    }
-    grip.append(title);
-    layer.append(grip);
-  }
-
-  const isJoint = (path) => path.matches('.in[data-edge^="start-"]');
-
   function decorate() {
     const svg = preview()?.querySelector("svg.flow");
     readPlaces();
     if (!svg) return;
-    for (const old of svg.querySelectorAll(".insert, .grip")) old.remove();
-    const seen = new Map();
-    const paths = [...svg.querySelectorAll("path[data-edge]")];
-    const joined = new Set(paths.filter(isJoint).map((path) => drawn.get(path.dataset.edge.slice("start-".length))?.block));
-    const [pluses, grips, taken] = [[], [], []];
-    for (const [place, path] of paths.entries()) {
-      const edge = edgeOf(path, seen);
-      if (!edge?.block) continue;
-      if (!isJoint(path)) pluses.push([path, edge]);
-      if (isJoint(path)) grips.push([path, place, startOf(edge)]);
-      else if (!edge.owner || !joined.has(edge.block)) grips.push([path, place, edge]);
-    }
-    // Everything is added at once: a place along a path is asked for, and each change before makes that slow.
-    const layer = document.createDocumentFragment();
-    for (const [path, place, edge] of grips) addGrip(layer, path, place, edge, taken);
-    for (const [path, edge] of pluses) addPlus(layer, path, edge); // above the grips
-    for (const [place, path] of paths.entries()) path.dataset.path = place;
-    svg.append(layer);
+    edgeButtons.put(svg, drawn);
     markSelected(false);
     if (refocus) preview().querySelector(refocus)?.focus({ preventScroll: true });
     refocus = "";
-  }
-
-  /** Return the edge to the first state of a block, for a line that says no more than the block. */
-  function startOf({ block }) {
-    const [owner, index] = block.split(".");
-    return { owner: nameOf(owner), index: Number(index), block };
   }
 
   function markSelected(scroll) {
@@ -221,6 +173,14 @@
     const [first, last] = [Number(place.first) - 1, Number(place.last) - 1];
     marker = ace.session.addMarker(new Range(first, 0, last, 1), "state-lines", "fullLine");
     if (scroll) ace.scrollToLine(first, false, true);
+  }
+
+  /** Draw the graph in another direction, without leaving the page: the text may not be saved yet. */
+  async function turnGraph(form, button) {
+    const values = { [button.name]: button.value };
+    await htmx.ajax("POST", form.action, { source: form, swap: "none", values });
+    htmx.trigger(textarea(), "recheck");
+    turned = true;
   }
 
   // -- groups of a large machine ------------------------------------------------------------------
@@ -330,6 +290,7 @@
     // the graph may be the one there was, but its states stand in other lines
     readPlaces();
     markSelected(false);
+    refreshForm();
     document.getElementById("opened").value = document.getElementById("state-list").dataset.opened;
     document.getElementById("chosen").value = "";
   });
@@ -358,15 +319,33 @@
     const plus = event.target.closest("#preview a.insert");
     const button = event.target.closest('#state-panel button[data-act][type="button"]');
     const history = event.target.closest("[data-history]")?.dataset.history;
-    if (node || plus || sign) event.preventDefault();
+    const convert = event.target.closest("button[name=convert]");
+    if (node || plus || sign || convert) event.preventDefault();
     if (sign) toggleFold(sign);
     else if (node) ask("show", { state: nameOf(node.getAttribute("href").slice("#state-".length)) });
     else if (plus) ask("palette", edgeValues(plus.dataset));
     else if (button) press(button);
-    else if (history) {
-      editor()?.[history]();
-      htmx.trigger(textarea(), "recheck");
+    else if (convert) ask("convert");
+    else if (history) goThroughHistory(history);
+  });
+
+  /** Show the pieces of the palette that have every typed word. */
+  function filterPieces(text) {
+    const words = text.toLowerCase().split(/\s+/);
+    for (const list of panel().querySelectorAll("[data-pieces]")) {
+      for (const item of list.children) item.hidden = !words.every((word) => item.textContent.toLowerCase().includes(word));
+      const none = [...list.children].every((item) => item.hidden);
+      list.hidden = list.previousElementSibling.hidden = none;
     }
+  }
+
+  document.addEventListener("input", (event) => {
+    if (event.target.matches("[data-find-piece]")) filterPieces(event.target.value);
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !event.target.matches?.("[data-find-piece]")) return;
+    event.preventDefault();
+    panel().querySelector("[data-pieces] li:not([hidden]) button")?.click();
   });
 
   document.addEventListener("submit", (event) => {
@@ -375,22 +354,51 @@
       const leadsTo = event.target.elements.leads_to.value;
       ask("reconnect", { ...edgeValues(event.target.closest(".palette").dataset), leads_to: leadsTo });
     }
+    if (event.target.matches(".direction")) {
+      event.preventDefault();
+      turnGraph(event.target, event.submitter);
+    }
     if (!event.target.matches("[data-state-form]")) return;
     event.preventDefault();
-    ask("save", Object.fromEntries(new FormData(event.target)));
+    if (stateForm.hasChanges()) asking = asking.then(async () => (await applyForm()) && focusTitle());
+    else document.getElementById("announce").textContent = "Nothing was changed.";
   });
+
+  // What is saved, tested or started has what was typed into the form of a state.
+  document.addEventListener(
+    "submit",
+    (event) => {
+      if (event.target.id !== "definition-form" || !stateForm.hasChanges()) return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      const { target, submitter } = event;
+      asking = asking.then(async () => (await applyForm()) && target.requestSubmit(submitter));
+    },
+    { capture: true },
+  );
+
+  async function goThroughHistory(way) {
+    await (asking = asking.then(applyForm));
+    editor()?.[way]();
+    htmx.trigger(textarea(), "recheck");
+  }
 
   document.addEventListener("keydown", (event) => {
     if (!event.target.closest?.("#state-panel, #preview")) return;
     if (event.key === "Escape") ask("show", { state: "" });
     if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z") return;
-    if (event.target.matches("input, textarea")) return;
+    if (event.target.matches("input, textarea, select")) return;
     event.preventDefault();
-    event.shiftKey ? editor()?.redo() : editor()?.undo();
+    goThroughHistory(event.shiftKey ? "redo" : "undo");
+  });
+
+  document.addEventListener("unfold-state", ({ detail }) => {
+    document.getElementById("chosen").value = detail;
     htmx.trigger(textarea(), "recheck");
   });
 
   let kept = null;
+  let turned = false; // the graph is drawn in another direction
 
   document.addEventListener("htmx:oobBeforeSwap", (event) => {
     if (event.detail.target?.id !== "preview") return;
@@ -405,12 +413,15 @@
   document.addEventListener("htmx:oobAfterSwap", (event) => {
     if (event.detail.target?.id !== "preview") return;
     document.dispatchEvent(new CustomEvent("redrawn")); // graph.js gives it the scale of the one before
+    if (turned) document.dispatchEvent(new CustomEvent("turned"));
+    turned = false;
     const before = new Set(places.map((place) => place.name));
     decorate();
     if (places.some((place) => before.has(place.name))) holdStill(kept);
     else showStart();
   });
   document.addEventListener("reconnect", ({ detail }) => ask("reconnect", detail, false));
+  document.addEventListener("paste-states", ({ detail }) => ask("paste", detail));
   document.addEventListener("edge-menu", ({ detail }) => ask("palette", edgeValues(detail)));
   document.addEventListener("DOMContentLoaded", () => {
     if (!panel()) return;

@@ -242,6 +242,7 @@
       showChosenNode(); // the execution went on, or the time machine
     }
   });
+  document.addEventListener("turned", () => fit(READABLE));
   document.addEventListener("redrawn", () => (fitted ? setScale(scale) : fit(READABLE)));
   // Beside the text of a definition: the state that the address names, in the text and in the graph.
   function markPlace() {

@@ -18,11 +18,16 @@
       const name = /^"((?:[^"\\]|\\.)*)"/.exec(state.textContent)?.[0] ?? '""';
       names.push({ name: JSON.parse(name), place: state.id });
     }
+    for (const { dataset } of document.querySelectorAll("#state-list > li")) names.push({ name: dataset.name, edited: true });
     return names.filter(({ name }) => name.toLowerCase().includes(wanted));
   }
 
   // The server unfolds what holds a state of an execution; the text of a definition has them all.
   function openFolded() {
+    if (folded[0].edited) {
+      document.dispatchEvent(new CustomEvent("unfold-state", { detail: folded[0].name }));
+      return;
+    }
     if (folded[0].place) {
       location.hash = folded[0].place;
       return;
@@ -81,7 +86,7 @@
   document.addEventListener("click", async (event) => {
     if (!event.target.closest("[data-full-screen]")) return;
     if (document.fullscreenElement) await document.exitFullscreen();
-    else await event.target.closest(".card").requestFullscreen();
+    else await (event.target.closest("[data-whole]") ?? event.target.closest(".card")).requestFullscreen();
   });
   document.addEventListener("fullscreenchange", () => {
     const button = document.querySelector("[data-full-screen]");

@@ -72,7 +72,7 @@
   function fitMap() {
     const [room, svg] = [frame(), flow()];
     if (!room?.clientWidth) return;
-    if (!map) createMap();
+    if (!map?.isConnected) createMap();
     picture().style.setProperty("--frame-top", `${room.offsetTop}px`);
     const graph = { width: svg.width.baseVal.value, height: svg.height.baseVal.value };
     const highest = parseFloat(getComputedStyle(room).maxHeight) || 0;
@@ -167,14 +167,22 @@
   // A graph to be fitted may have the whole frame; the new scale tells whether a map takes a part.
   document.addEventListener("fit-graph", () => frame() && reserve(null));
   document.addEventListener("scaled-graph", () => frame() && fitMap());
-  document.addEventListener("DOMContentLoaded", () => {
+  const sizes = new ResizeObserver(drawSoon);
+
+  /** Follow a graph: the one of the page, or one that was drawn anew in its place. */
+  function followGraph() {
     const room = frame();
     if (!room) return;
+    reserved = { beside: NaN, below: NaN }; // a new picture has reserved nothing
     drawSoon();
     room.addEventListener("scroll", moveSoon, { passive: true });
-    new ResizeObserver(drawSoon).observe(picture());
-    new ResizeObserver(drawSoon).observe(flow());
-    document.addEventListener("paint", drawSoon);
-    document.addEventListener("theme", drawSoon);
-  });
+    sizes.disconnect();
+    sizes.observe(picture());
+    sizes.observe(flow());
+  }
+
+  document.addEventListener("DOMContentLoaded", followGraph);
+  document.addEventListener("redrawn", followGraph);
+  document.addEventListener("paint", drawSoon);
+  document.addEventListener("theme", drawSoon);
 })();

@@ -77,7 +77,8 @@ class GraphEditForm(PageForm):
     """An edit of the graph: the text that the editor holds, the act, and what it is about.
 
     ``state``: whose menu or form it is; ``source`` to ``index``: the edge; ``leads_to``: its new
-    target, "" for the end. Every other field that is sent belongs to the form of the state.
+    target, "" for the end; ``pasted``: copied states. Every other field that is sent
+    belongs to the form of the state.
     """
 
     text = TextField(strip=False, lines=True)
@@ -91,3 +92,4 @@ class GraphEditForm(PageForm):
     owner = TextField(strip=False)
     index = TextField()
     leads_to = TextField(strip=False)
+    pasted = TextField(strip=False, lines=True)

@@ -13,11 +13,13 @@ from django.views.decorators.http import require_POST
 from console.web.core.numbers import whole_number
 from console.web.core.scope import render, require, scope_of
 from console.web.editor.edits import operations
+from console.web.editor.edits.copying import edge_behind, paste_states
 from console.web.editor.edits.definition_tree import DefinitionTree, EditRefused
 from console.web.editor.edits.edges import EditDone, GraphEdge, edge_targets, reconnect_edge
 from console.web.editor.edits.palette import PIECES, PieceGroup
 from console.web.editor.forms import GraphEditForm
 from console.web.editor.state_form import read_fields, state_form
+from console.web.editor.yaml_text import json_of_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -48,9 +50,16 @@ def _save_form(tree: DefinitionTree, sent: Mapping[str, str]) -> EditDone:
     return EditDone(renamed.selected, renamed.message or f"Changed {state}.")
 
 
+def _paste(tree: DefinitionTree, sent: Mapping[str, str]) -> EditDone:
+    edge = _edge(sent)
+    behind = sent["state"] and not (edge.source or edge.owner)
+    return paste_states(tree, edge_behind(tree, sent["state"]) if behind else edge, sent["pasted"])
+
+
 _ACTS: dict[str, Act] = {
     "show": lambda _, sent: EditDone(sent["state"], ""),
     "insert": lambda tree, sent: operations.insert_piece(tree, _edge(sent), sent["piece"]),
+    "paste": _paste,
     "reconnect": lambda tree, sent: reconnect_edge(tree, _edge(sent), sent["leads_to"]),
     "save": _save_form,
     "delete": lambda tree, sent: operations.delete_state(tree, sent["state"]),
@@ -72,6 +81,8 @@ def edit_graph(request: HttpRequest) -> HttpResponse:
     sent = {**request.POST.dict(), **GraphEditForm(request.POST).values}
     if sent["act"] == "palette":
         return _render_palette(request, sent)
+    if sent["act"] == "convert":
+        return _convert_yaml(request, sent["text"])
     try:
         done, tree = _edited(sent)
     except EditRefused as refused:
@@ -94,6 +105,14 @@ def _render_palette(request: HttpRequest, sent: Mapping[str, str]) -> HttpRespon
         targets = None
     context = {"groups": groups, "edge": edge, "targets": targets}
     return render(request, "editor/_palette.html", context)
+
+
+def _convert_yaml(request: HttpRequest, text: str) -> HttpResponse:
+    """Make JSON of YAML, as one edit of the text, which the editor can undo."""
+    converted = json_of_yaml(text)
+    if converted is None:
+        return _render_panel(request, text, "", refused="The text is not a definition in YAML.")
+    return _render_panel(request, converted, "", message="Converted to JSON.", new_text=converted)
 
 
 def _edited(sent: Mapping[str, str]) -> tuple[EditDone, DefinitionTree]:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, assert_never
 
 import engine
-from console.web.editor.edits.definition_tree import EditRefused, one_line, transitions_of
+from console.web.editor.edits.copying import copied_text
+from console.web.editor.edits.definition_tree import one_line, transitions_of
+from console.web.editor.edits.operations import JSON_NULL
 from console.web.editor.state_rules import (
     StateRuleRow,
+    json_value,
+    path_value,
     read_catchers,
     read_retriers,
     read_rules,
     rule_rows,
     same_text,
+    value_text,
 )
 
 if TYPE_CHECKING:
@@ -27,7 +31,9 @@ if TYPE_CHECKING:
 END_OPTION = ""
 """No state has this name."""
 _OWN = {"Type", "End", "Branches", "ItemProcessor", "Iterator", "Choices", "Retry", "Catch"}
-_TEXT = {"Comment", "InputPath", "OutputPath", "ResultPath", "ItemsPath", "Label", "Resource"} | {
+_PATHS = {"InputPath", "OutputPath", "ResultPath"}
+"""Paths that may be JSON's null, which discards the data."""
+_TEXT = {"Comment", "ItemsPath", "Label", "Resource"} | {
     *("SecondsPath", "Timestamp", "TimestampPath", "TimeoutSecondsPath", "HeartbeatSecondsPath"),
     *("Error", "ErrorPath", "Cause", "CausePath", "MaxConcurrencyPath"),
     *("ToleratedFailureCountPath", "ToleratedFailurePercentagePath"),
@@ -56,6 +62,7 @@ class FieldKind(StrEnum):
     TEXT = "text"  # one line
     NUMBER = "number"  # one line: a number, or a JSONata expression
     JSON = "json"  # several lines of JSON, or a JSONata expression
+    PATH = "path"  # one line: a path, or null
     STATE = "state"  # a choice of states
     CHOICE = "choice"  # a choice of fixed values
 
@@ -100,7 +107,10 @@ class EdgeChoice:
 
 @dataclass(frozen=True, slots=True)
 class StateForm:
-    """What the panel shows of a state. ``siblings``: the names of the states beside it."""
+    """What the panel shows of a state. ``siblings``: the names of the states beside it.
+
+    ``copied``: what the clipboard gets of it.
+    """
 
     name: str
     type: str
@@ -110,6 +120,7 @@ class StateForm:
     siblings: tuple[str, ...] = ()
     edges: tuple[EdgeChoice, ...] = ()
     branches: tuple[int, ...] = ()
+    copied: str = ""
 
     @property
     def recovers(self) -> bool:
@@ -151,6 +162,7 @@ def state_form(tree: DefinitionTree, name: str) -> StateForm:
         siblings=siblings,
         edges=_edges(place),
         branches=tuple(range(len(branches.entries))) if branches else (),
+        copied=copied_text(tree, name),
     )
 
 
@@ -175,6 +187,10 @@ def _form_field(place: StatePlace, name: str, siblings: tuple[str, ...]) -> Form
     if name == "QueryLanguage":
         options = (("", "As the state machine"), ("JSONPath", "JSONPath"), ("JSONata", "JSONata"))
         return FormField(name, name, FieldKind.CHOICE, value or "", options, shown=shown)
+    if name in _PATHS:
+        is_null = value is None and place.node.find(name) is not None
+        text = "null" if is_null else _shown_value(value)
+        return FormField(name, name, FieldKind.PATH, text, shown=shown)
     kind = FieldKind.JSON
     if name in _TEXT or name in _NUMBER:
         kind = FieldKind.TEXT if name in _TEXT else FieldKind.NUMBER
@@ -183,11 +199,7 @@ def _form_field(place: StatePlace, name: str, siblings: tuple[str, ...]) -> Form
 
 
 def _shown_value(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, indent=2, ensure_ascii=False)
+    return "" if value is None else value_text(value)
 
 
 def _special_fields(place: StatePlace) -> list[FormField]:
@@ -234,7 +246,7 @@ def _edges(place: StatePlace) -> tuple[EdgeChoice, ...]:
 
 
 def read_fields(tree: DefinitionTree, name: str, sent: Mapping[str, str]) -> dict[str, Any]:
-    """Return field -> value of those that the form changed, None for one to take out.
+    """Return field -> value of those that the form changed, see ``put_fields``.
 
     Raise ``EditRefused`` for a text that is no JSON where JSON is wanted.
     """
@@ -250,7 +262,8 @@ def read_fields(tree: DefinitionTree, name: str, sent: Mapping[str, str]) -> dic
             changed |= _special_value(node, each.name[1:], text)
         else:
             changed[each.name] = _value(each, text)
-    changed |= read_retriers(node, sent) | read_catchers(node, sent)
+    changed |= read_retriers(node, sent)
+    changed |= read_catchers(node, form.language, sent)
     return changed | read_rules(node, form.language, sent)
 
 
@@ -262,23 +275,14 @@ def _value(shown: FormField, text: str) -> Any:
     match shown.kind:
         case FieldKind.NUMBER:
             return int(text) if text.strip().isdecimal() else text.strip()
+        case FieldKind.PATH:
+            return JSON_NULL if path_value(text) is None else text.strip()
         case FieldKind.JSON:
             return json_value(shown.label, text)
         case FieldKind.TEXT | FieldKind.STATE | FieldKind.CHOICE:
             return text
         case _:
             assert_never(shown.kind)
-
-
-def json_value(label: str, text: str) -> Any:
-    """Return the value of a JSON text, or a JSONata expression as it is; raise ``EditRefused``."""
-    if text.strip().startswith("{%"):
-        return text.strip()
-    try:
-        return engine.loads(text)
-    except engine.JsonTextError as error:
-        place = f" at line {error.line}, column {error.column}" if error.line else ""
-        raise EditRefused(f"{label}: this is not JSON{place}.") from None
 
 
 def _special_value(node: JsonContainer, key: str, text: str) -> dict[str, Any]:

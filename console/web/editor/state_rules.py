@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import engine
@@ -14,24 +14,40 @@ if TYPE_CHECKING:
 
     from console.web.editor.edits.json_tree import JsonContainer
 
+_ORDERINGS = ("Equals", "LessThan", "LessThanEquals", "GreaterThan", "GreaterThanEquals")
+_CONSTANTS = (
+    *("StringEquals", "StringMatches"),
+    *(f"String{ordering}" for ordering in _ORDERINGS[1:]),
+    *(f"Numeric{ordering}" for ordering in _ORDERINGS),
+    "BooleanEquals",
+    *(f"Timestamp{ordering}" for ordering in _ORDERINGS),
+)
 OPERATORS = (
-    *("StringEquals", "StringMatches", "NumericEquals", "NumericLessThan"),
-    *("NumericLessThanEquals", "NumericGreaterThan", "NumericGreaterThanEquals", "BooleanEquals"),
-    *("TimestampEquals", "TimestampLessThan", "TimestampGreaterThan"),
+    *_CONSTANTS,
     *("IsPresent", "IsNull", "IsString", "IsNumeric", "IsBoolean", "IsTimestamp"),
+    *(f"{name}Path" for name in _CONSTANTS if name != "StringMatches"),
 )
 _NUMBERS = {
     "IntervalSeconds": "interval",
     "MaxAttempts": "attempts",
     "BackoffRate": "backoff",
+    "MaxDelaySeconds": "delay",
 }
+_MORE_FIELDS = {
+    ("rule", "JSONPath"): ("Assign",),
+    ("rule", "JSONata"): ("Output", "Assign"),
+    ("catch", "JSONPath"): ("ResultPath", "Assign"),
+    ("catch", "JSONata"): ("Output", "Assign"),
+}
+"""What a rule or a catcher may have besides its condition and its target."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateRuleRow:
     """A row: ``kind`` is ``rule``, ``retry`` or ``catch``; ``values``: input -> what it shows.
 
-    ``operators``: of a rule of one comparison; ``raw``: a condition that only JSON can show.
+    ``operators``: of a rule of one comparison; ``raw``: a condition that only JSON can show;
+    ``more``: field -> text of what it may have besides.
     """
 
     kind: str
@@ -39,11 +55,17 @@ class StateRuleRow:
     values: Mapping[str, str]
     operators: tuple[str, ...] = ()
     raw: bool = False
+    more: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def prefix(self) -> str:
         """Return what the names of its inputs begin with."""
         return f"{self.kind}-{self.index}"
+
+    @property
+    def has_more(self) -> bool:
+        """Tell whether it has a further field."""
+        return any(self.more.values())
 
     @property
     def rows(self) -> int:
@@ -61,11 +83,34 @@ def rule_rows(state: JsonContainer, language: str) -> list[StateRuleRow]:
     for index, retrier in enumerate(_list(state, "Retry")):
         values = {"errors": _errors(retrier)}
         values |= {name: _shown(retrier.get(key)) for key, name in _NUMBERS.items()}
+        values["jitter"] = _shown(retrier.get("JitterStrategy"))
         rows.append(StateRuleRow("retry", index, values))
     for index, catcher in enumerate(_list(state, "Catch")):
         values = {"errors": _errors(catcher), "next": str(catcher.get("Next", ""))}
-        rows.append(StateRuleRow("catch", index, values))
+        more = _more_fields("catch", catcher, language)
+        rows.append(StateRuleRow("catch", index, values, more=more))
     return rows
+
+
+def _more_fields(kind: str, rule: Mapping[str, Any], language: str) -> dict[str, str]:
+    names = _MORE_FIELDS[kind, language]
+    return {name: value_text(rule[name]) if name in rule else "" for name in names}
+
+
+def value_text(value: Any) -> str:
+    """Return a value as an input shows it: texts as they are, everything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def json_value(label: str, text: str) -> Any:
+    """Return the value of a JSON text, or a JSONata expression as it is; raise ``EditRefused``."""
+    if text.strip().startswith("{%"):
+        return text.strip()
+    try:
+        return engine.loads(text)
+    except engine.JsonTextError as error:
+        place = f" at line {error.line}, column {error.column}" if error.line else ""
+        raise EditRefused(f"{label}: this is not JSON{place}.") from None
 
 
 def _list(state: JsonContainer, key: str) -> list[Any]:
@@ -85,8 +130,10 @@ def _shown(value: Any) -> str:
 def _choice_row(index: int, rule: dict[str, Any], language: str) -> StateRuleRow:
     values = {"next": str(rule.get("Next", ""))}
     condition = {key: value for key, value in rule.items() if key != "Next"}
+    more = _more_fields("rule", rule, language)
     if language == "JSONata":
-        return StateRuleRow("rule", index, values | {"condition": str(rule.get("Condition", ""))})
+        values["condition"] = value_text(rule.get("Condition", ""))
+        return StateRuleRow("rule", index, values, more=more)
     operators = [key for key in condition if key not in ("Variable", "Comment", "Assign")]
     if len(operators) != 1 or "Variable" not in condition:
         text = json.dumps(condition, indent=2, ensure_ascii=False)
@@ -96,7 +143,7 @@ def _choice_row(index: int, rule: dict[str, Any], language: str) -> StateRuleRow
     literal = condition[operator]
     text = literal if isinstance(literal, str) else json.dumps(literal)
     values |= {"variable": str(condition["Variable"]), "operator": operator, "value": text}
-    return StateRuleRow("rule", index, values, operators=known)
+    return StateRuleRow("rule", index, values, operators=known, more=more)
 
 
 def same_text(sent: str, shown: str, *, lines: bool = False) -> bool:
@@ -138,12 +185,13 @@ def _read_rule(row: StateRuleRow, rule: dict[str, Any], sent: Mapping[str, str])
         for name, shown in row.values.items()
     }
     if values == row.values:
-        return rule
+        return _with_more(rule, row, sent)
     made: dict[str, Any]
     if row.raw:
         made = _condition(values["condition"])
     elif "condition" in values:
-        made = {**rule, "Condition": values["condition"].strip()}
+        typed = values["condition"].strip()
+        made = {**rule, "Condition": typed == "true" if typed in ("true", "false") else typed}
     else:
         old = row.values["operator"]
         literal = _literal(values["operator"], values["value"].strip())
@@ -154,7 +202,30 @@ def _read_rule(row: StateRuleRow, rule: dict[str, Any], sent: Mapping[str, str])
             for key, kept in rule.items()
         }
     made.pop("Next", None)
-    return {**made, "Next": values["next"]}
+    return _with_more({**made, "Next": values["next"]}, row, sent)
+
+
+def _with_more(rule: dict[str, Any], row: StateRuleRow, sent: Mapping[str, str]) -> dict[str, Any]:
+    """Return a rule or catcher with what was typed into its further fields."""
+    made = dict(rule)
+    for name, shown in row.more.items():
+        text = sent.get(f"{row.prefix}-more-{name}", shown)
+        if same_text(text, shown, lines=True):
+            continue
+        if not text.strip():
+            made.pop(name, None)
+        elif name == "ResultPath":
+            made[name] = path_value(text)
+        else:
+            made[name] = json_value(name, text)
+    # Next stands last, as a person writes it
+    following = {"Next": made.pop("Next")} if "Next" in made and made != rule else {}
+    return made | following
+
+
+def path_value(text: str) -> str | None:
+    """Return a path, or None for JSON's null, which discards the data."""
+    return None if text.strip() == "null" else text.strip()
 
 
 def _condition(text: str) -> dict[str, Any]:
@@ -200,18 +271,25 @@ def read_retriers(state: JsonContainer, sent: Mapping[str, str]) -> dict[str, An
                 continue
             made.pop(key, None)
             made |= {key: number_value(key, text)} if text else {}
+        jitter = sent.get(f"retry-{index}-jitter", _shown(retrier.get("JitterStrategy")))
+        if jitter != _shown(retrier.get("JitterStrategy")):
+            made.pop("JitterStrategy", None)
+            made |= {"JitterStrategy": jitter} if jitter else {}
         return made
 
     return _read_list(state, "Retry", "retry", sent, read)
 
 
-def read_catchers(state: JsonContainer, sent: Mapping[str, str]) -> dict[str, Any]:
+def read_catchers(state: JsonContainer, language: str, sent: Mapping[str, str]) -> dict[str, Any]:
     """Return ``Catch`` if the form changed it, None for none; raise ``EditRefused``."""
+    rows = {row.index: row for row in rule_rows(state, language) if row.kind == "catch"}
 
     def read(index: int, catcher: dict[str, Any]) -> dict[str, Any]:
         made = _with_errors(catcher, sent, f"catch-{index}")
         target = sent.get(f"catch-{index}-next", str(catcher.get("Next", "")))
-        return {**made, "Next": target} if target != catcher.get("Next") else made
+        if target != catcher.get("Next"):
+            made = {**made, "Next": target}
+        return _with_more(made, rows[index], sent)
 
     return _read_list(state, "Catch", "catch", sent, read)
 

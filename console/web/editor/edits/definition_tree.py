@@ -15,7 +15,7 @@ from console.web.editor.edits.json_tree import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 LONGEST_NAME = 80
 FIELD_ORDER = (
@@ -169,9 +169,12 @@ class DefinitionTree:
                 return block
         raise EditRefused(f"“{owner}” has no branch {index + 1} any more.")
 
-    def free_name(self, wish: str) -> str:
-        """Return a name that no state has: the wish itself, or with a number."""
-        taken = {place.name for place in self.places()}
+    def free_name(self, wish: str, reserved: Iterable[str] = ()) -> str:
+        """Return a name that no state has: the wish itself, or with a number.
+
+        ``reserved``: names that something else gets.
+        """
+        taken = {place.name for place in self.places()} | set(reserved)
         names = (f"{wish[: LONGEST_NAME - 4]} {number}" for number in range(2, len(taken) + 3))
         return wish if wish not in taken else next(name for name in names if name not in taken)
 

@@ -41,7 +41,6 @@ from console.web.editor.edits.json_tree import (
 from console.web.editor.edits.palette import (
     EXIT,
     PIECES,
-    Piece,
     States,
     branch,
     catcher,
@@ -54,6 +53,8 @@ if TYPE_CHECKING:
 
     from console.web.editor.edits.definition_tree import DefinitionTree
 
+JSON_NULL = object()
+"""The value of a field that is to be JSON's null: None takes a field out."""
 _RECOVERING = ("Task", "Parallel", "Map")
 
 
@@ -65,27 +66,48 @@ def insert_piece(tree: DefinitionTree, edge: GraphEdge, key: str) -> EditDone:
     piece = PIECES.get(key)
     if piece is None:
         raise EditRefused(f"The palette has no “{key}”.")
-    block = edge_block(tree, edge)
-    target = edge.target or (block.start if not edge.source else END)
-    position = tree.place(edge.source).position + 1 if edge.source else 0
-    states = _named_states(tree, piece)
-    first = next(iter(states))
-    _check_still_reached(block, edge, target, piece)
-    lead_edge(block, edge, target, first)
-    exit_to = target
-    if target == END and _needs_a_state(states):
-        exit_to = tree.free_name("Done")
-        states[exit_to] = {"Type": "Succeed"}
-    _insert_states(block, states, position, exit_to)
+    first = insert_states(tree, edge, piece.make(tree.language("")), piece.label)
     return EditDone(first, f"Inserted {first}.")
 
 
-def _named_states(tree: DefinitionTree, piece: Piece) -> States:
-    """Return the states of a piece under names that are free, also in their branches."""
-    states = piece.make(tree.language(""))
-    names = {name: tree.free_name(name) for name in _all_names(states)}
+def insert_states(tree: DefinitionTree, edge: GraphEdge, states: States, label: str) -> str:
+    """Insert states in an edge under names that are free, and return the name of the first.
+
+    ``states``: the first one begins; what leads to ``EXIT`` goes on where the edge led.
+    """
+    block = edge_block(tree, edge)
+    target = edge.target or (block.start if not edge.source else END)
+    position = tree.place(edge.source).position + 1 if edge.source else 0
+    if not any(_exits(state) for state in states.values()):
+        _check_still_reached(block, edge, target, label)
+    names = _free_names(tree, _all_names(states))
     renamed: States = renamed_states(states, names)
-    return renamed
+    first = next(iter(renamed))
+    lead_edge(block, edge, target, first)
+    exit_to = target
+    if target == END and _needs_a_state(renamed):
+        exit_to = tree.free_name("Done")
+        renamed[exit_to] = {"Type": "Succeed"}
+    _insert_states(block, renamed, position, exit_to)
+    return first
+
+
+def _free_names(tree: DefinitionTree, names: Iterable[str]) -> dict[str, str]:
+    """Return name -> a name that no state has, and none of the others gets."""
+    free: dict[str, str] = {}
+    for name in names:
+        free[name] = tree.free_name(name, free.values())
+    return free
+
+
+def _exits(state: Mapping[str, Any]) -> bool:
+    """Tell whether a state leads to ``EXIT``."""
+    return EXIT in (state.get("Next"), state.get("Default"), *_rule_targets(state))
+
+
+def _rule_targets(state: Mapping[str, Any]) -> list[Any]:
+    rules = [*state.get("Choices", ()), *state.get("Catch", ())]
+    return [rule.get("Next") for rule in rules if isinstance(rule, dict)]
 
 
 def _all_names(states: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
@@ -131,24 +153,20 @@ def _renamed_field(key: str, value: Any, names: Mapping[str, str]) -> Any:
     return value
 
 
-def _check_still_reached(block: StateBlock, edge: GraphEdge, target: str, piece: Piece) -> None:
-    if piece.goes_on or target == END:
+def _check_still_reached(block: StateBlock, edge: GraphEdge, target: str, label: str) -> None:
+    if target == END:
         return
     others = [each for each in transitions_to(block, target) if each.key != "StartAt"]
     if len(others) <= (1 if edge.source else 0):
         raise EditRefused(
-            f"After {piece.label} nothing would lead to “{target}” any more. Insert it in the edge "
+            f"After {label} nothing would lead to “{target}” any more. Insert it in the edge "
             "to End, or where a Choice branches."
         )
 
 
 def _needs_a_state(states: States) -> bool:
-    """Tell whether a Choice leads to the exit: it cannot end a block by itself."""
-    return any(
-        EXIT in [state.get("Default"), *(rule["Next"] for rule in state["Choices"])]
-        for state in states.values()
-        if state["Type"] == "Choice"
-    )
+    """Tell whether a Choice or a Catch leads to the exit: neither can end a block by itself."""
+    return any(EXIT in (state.get("Default"), *_rule_targets(state)) for state in states.values())
 
 
 def _insert_states(block: StateBlock, states: States, position: int, exit_to: str) -> None:
@@ -277,7 +295,7 @@ def duplicate_state(tree: DefinitionTree, name: str) -> EditDone:
     if place.type in ("Succeed", "Fail"):
         raise EditRefused(f"Nothing follows “{name}”, so nothing would lead to its copy.")
     value = place.block.states.value(name)
-    names = {each: tree.free_name(each) for each in _all_names({name: value})}
+    names = _free_names(tree, _all_names({name: value}))
     copy = names[name]
     made = dict(renamed_states({name: value}, names)[copy])
     kept = {"Next": value.get("Next"), "Default": value.get("Default")}
@@ -414,7 +432,7 @@ def add_rule(tree: DefinitionTree, name: str) -> EditDone:
 
 
 def put_fields(tree: DefinitionTree, name: str, fields: Mapping[str, Any]) -> EditDone:
-    """Set fields of a state; None takes one out. ``Next``: "" ends the block."""
+    """Set fields of a state; None takes one out, ``JSON_NULL`` is null. ``Next``: "" ends it."""
     place = tree.place(name)
     for key, value in fields.items():
         if key == "Next":
@@ -422,5 +440,5 @@ def put_fields(tree: DefinitionTree, name: str, fields: Mapping[str, Any]) -> Ed
         elif value is None:
             place.node.drop(key)
         else:
-            put_field(place.node, key, value)
+            put_field(place.node, key, None if value is JSON_NULL else value)
     return EditDone(name, f"Changed {name}.")

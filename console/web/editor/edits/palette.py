@@ -32,11 +32,6 @@ class Piece:
     group: PieceGroup
     make: Callable[[str], States]
 
-    @property
-    def goes_on(self) -> bool:
-        """Tell whether something can follow it."""
-        return self.key not in ("succeed", "fail")
-
 
 def _jsonata(language: str) -> bool:
     return language == "JSONata"
@@ -144,6 +139,31 @@ _start_execution = _task(
     {"StateMachineArn": _MACHINE, "Input.$": "$"},
     {"StateMachineArn": _MACHINE, "Input": INPUT},
 )
+
+_get_object = _task(
+    "Get object",
+    "aws-sdk:s3:getObject",
+    {"Bucket": "my-bucket", "Key.$": "$.key"},
+    {"Bucket": "my-bucket", "Key": "{% $states.input.key %}"},
+)
+_JOB = {"JobName": "my-job", "JobDefinition": "my-definition", "JobQueue": "my-queue"}
+_submit_job = _task("Run a batch job", "batch:submitJob.sync", _JOB, _JOB)
+_CONTAINER = {"LaunchType": "FARGATE", "Cluster": "my-cluster", "TaskDefinition": "my-task"}
+_run_task = _task("Run a container", "ecs:runTask.sync", _CONTAINER, _CONTAINER)
+_GLUE_JOB = {"JobName": "my-job"}
+_start_job_run = _task("Run a Glue job", "glue:startJobRun.sync", _GLUE_JOB, _GLUE_JOB)
+_CONNECTION = "arn:aws:events:us-east-1:123456789012:connection/my-connection/0"
+_ENDPOINT = {
+    "ApiEndpoint": "https://api.example.com/",
+    "Method": "GET",
+    "InvocationConfig": {"ConnectionArn": _CONNECTION},
+}
+_call_http = _task("Call an API", "http:invoke", _ENDPOINT, _ENDPOINT)
+
+
+def _activity(_: str) -> States:
+    resource = "arn:aws:states:us-east-1:123456789012:activity:MyActivity"
+    return {"Wait for a worker": {"Type": "Task", "Resource": resource, "Next": EXIT}}
 
 
 def default_retrier() -> dict[str, Any]:
@@ -253,6 +273,12 @@ PIECES: dict[str, Piece] = {
         Piece("sqs", "SQS message", "sqs:sendMessage", _SERVICE, _send_message),
         Piece("sns", "SNS message", "sns:publish", _SERVICE, _publish),
         Piece("events", "EventBridge event", "events:putEvents", _SERVICE, _put_events),
+        Piece("s3", "S3 object", "aws-sdk:s3:getObject", _SERVICE, _get_object),
+        Piece("http", "HTTP endpoint", "http:invoke", _SERVICE, _call_http),
+        Piece("activity", "Activity", "work of your own workers", _SERVICE, _activity),
+        Piece("batch", "Batch job", "batch:submitJob", _SERVICE, _submit_job),
+        Piece("ecs", "ECS task", "ecs:runTask", _SERVICE, _run_task),
+        Piece("glue", "Glue job", "glue:startJobRun", _SERVICE, _start_job_run),
         Piece("retry", "Retry with backoff", "call, retry, fail", _PATTERN, _retry_with_backoff),
         Piece("approval", "Wait for approval", "task token, timeout", _PATTERN, _wait_for_approval),
         Piece("poll", "Poll until done", "ask, wait, ask again", _PATTERN, _poll_until_done),

@@ -1,0 +1,107 @@
+"""Copy a state of a definition as text, and insert copied states in an edge of another one."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import engine
+from console.web.editor.edits.definition_tree import EditRefused
+from console.web.editor.edits.edges import EditDone, GraphEdge, edge_block
+from console.web.editor.edits.operations import insert_states
+from console.web.editor.edits.palette import EXIT
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from console.web.editor.edits.definition_tree import DefinitionTree
+    from console.web.editor.edits.palette import States
+
+_WANTED = 'No state was copied. Wanted: JSON such as {"Name": {"Type": "Pass", "End": true}}.'
+
+
+def copied_text(tree: DefinitionTree, name: str) -> str:
+    """Return a state as a JSON object with its name; it says its query language, if it is JSONata.
+
+    Its machine may be of another language than the one that it is inserted in.
+    """
+    state = tree.place(name).block.states.value(name)
+    if tree.language(name) == "JSONata" and "QueryLanguage" not in state:
+        state = {"Type": state.get("Type"), "QueryLanguage": "JSONata", **state}
+    return json.dumps({name: state}, indent=2, ensure_ascii=False)
+
+
+def paste_states(tree: DefinitionTree, edge: GraphEdge, text: str) -> EditDone:
+    """Insert copied states in an edge, under names that are free.
+
+    ``text``: an object of states, its members without the braces, or a definition. What led out of
+    the states leads to a state of that name if there is one beside the edge, else where the edge
+    led.
+    """
+    states = _read_states(text)
+    beside = {entry.key for entry in edge_block(tree, edge).states.entries}
+    default = tree.language("")
+    ready = {name: _opened(state, states, beside, default) for name, state in states.items()}
+    first = insert_states(tree, edge, ready, f"“{next(iter(ready))}”")
+    return EditDone(first, f"Inserted {first}.")
+
+
+def edge_behind(tree: DefinitionTree, name: str) -> GraphEdge:
+    """Return the edge in which something is inserted behind a state."""
+    place = tree.place(name)
+    target = place.node.text("Default" if place.type == "Choice" else "Next")
+    return GraphEdge(source=name, target=target)
+
+
+def _read_states(text: str) -> States:
+    bare = text.strip().strip(",").strip()
+    value = _loaded(bare) if bare.startswith("{") else _loaded(f"{{{bare}}}")
+    if isinstance(value, dict) and isinstance(value.get("States"), dict):
+        start = value.get("StartAt")
+        value = {name: value["States"][name] for name in _start_first(value["States"], start)}
+    is_states = isinstance(value, dict) and all(
+        name and isinstance(state, dict) and isinstance(state.get("Type"), str)
+        for name, state in value.items()
+    )
+    if not value or not is_states:
+        raise EditRefused(_WANTED)
+    states: States = value
+    return states
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return engine.loads(text)
+    except engine.JsonTextError:
+        raise EditRefused(_WANTED) from None
+
+
+def _start_first(names: Collection[str], start: Any) -> list[str]:
+    return sorted(names, key=lambda name: name != start)
+
+
+def _opened(
+    state: Mapping[str, Any], copied: Collection[str], beside: Collection[str], default: str
+) -> dict[str, Any]:
+    """Return a copied state whose ways out lead to ``EXIT``.
+
+    ``beside``: the states of the block; ``default``: the query language of the machine.
+    """
+
+    def goal(target: Any, *, goes_on: bool = False) -> Any:
+        return target if target in copied or (target in beside and not goes_on) else EXIT
+
+    made = {
+        key: value
+        for key, value in state.items()
+        if key != "End" and (key, value) != ("QueryLanguage", default)
+    }
+    if state["Type"] not in ("Choice", "Fail", "Succeed"):
+        made["Next"] = goal(state.get("Next"), goes_on=True)
+    if "Default" in state:
+        made["Default"] = goal(state["Default"], goes_on=True)
+    for key in ("Choices", "Catch"):
+        if isinstance(state.get(key), list):
+            rules = [rule for rule in state[key] if isinstance(rule, dict)]
+            made[key] = [{**rule, "Next": goal(rule.get("Next"))} for rule in rules]
+    return made
