@@ -196,6 +196,8 @@ class Topic(StrEnum):
     """An execution can go on: its id."""
     CREATED = "created"
     """A new execution can go on, and no process has it in memory: its id."""
+    SOON = "soon"
+    """A message came from which nothing follows; a step a moment later is soon enough: its id."""
     EXECUTION = "execution"
     """With an execution's id in the topic: a step of it was committed. Nothing."""
     ENDED = "ended"

@@ -124,7 +124,7 @@ PUBLIC = {
             "function_logs",
             "imports",
         ),
-        "max_duration",
+        *("max_duration", "outcome_steps"),
         *("read_steps", "redrive", "replay", "retention", "start", "step", "stop"),
         "waiting_starts",
     ),

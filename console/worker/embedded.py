@@ -48,8 +48,9 @@ TASK_THREADS = 64
 SWEEP_EVERY_S = 1.0
 HUNG_AFTER_S = 5.0  # a call that lasts longer than this and longer than its task hangs
 SLOW_S = 1.0
+_SOON_MS = 50
 _ALL = workers.Share()
-_AT_ONCE = 10_000  # a sweep takes at most so many of a kind; the next one takes more
+AT_ONCE = 10_000  # a sweep takes at most so many of a kind; the next one takes more
 
 
 class Embedded:
@@ -94,6 +95,7 @@ class Embedded:
             signals.subscribe((Topic.TASK,), self._offer),
             signals.subscribe((Topic.OFFERED,), self._activity_offered),
             signals.subscribe((Topic.DUE,), self._near),
+            signals.subscribe((Topic.SOON,), self._wake_soon),
             signals.subscribe((Topic.CANCEL,), self._cancel),
             signals.subscribe((Topic.MAP,), self._maintenance.map_scheduled),
             signals.subscribe((Topic.MAP_RUN,), self._maintenance.map_run_changed),
@@ -250,6 +252,10 @@ class Embedded:
         """Note a time at which something of an execution or task will be due."""
         self._timers.add(due_ms, kind, execution_id, task)
 
+    def _wake_soon(self, execution_id: int) -> None:
+        """Queue an execution in a moment: what comes meanwhile is taken with it."""
+        self._timers.add(clock.now_ms() + _SOON_MS, DueKind.TIMER, execution_id)
+
     def _due(self, kind: str, execution_id: int, task: int) -> None:
         due_kind = DueKind(kind)
         match due_kind:
@@ -313,7 +319,7 @@ class Embedded:
         worked = Q(kind__in=schedule.CALLED) | Q(kind=TaskKind.ACTIVITY, resource__in=arns)
         for condition in (worked, self._of_samples()):
             scheduled = share.part(TaskRow.objects.filter(condition, status=TaskStatus.SCHEDULED))
-            for execution_id, task in scheduled.values_list("execution_id", "task")[:_AT_ONCE]:
+            for execution_id, task in scheduled.values_list("execution_id", "task")[:AT_ONCE]:
                 self._offer(execution_id, task)
 
     def _of_samples(self) -> Q:
@@ -347,7 +353,7 @@ def runnable_executions(share: workers.Share, age_ms: int = 0) -> list[int]:
         ready.filter(execution__start_ms__lte=before) if age_ms else ready,
         Timer.objects.filter(due_ms__lte=before),
     ):
-        execution_ids += share.part(rows).values_list("execution_id", flat=True)[:_AT_ONCE]
+        execution_ids += share.part(rows).values_list("execution_id", flat=True)[:AT_ONCE]
     return execution_ids
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -44,7 +45,11 @@ _MOMENT_MS = 100
 _RETRY_S = 0.5
 _QUIET_S = 2.0  # a line that says nothing for so long may be dead: it is asked
 
+_notified_at: dict[int, float] = {}
+"""When sessions of this process notified something last, by their numbers in the server.
 
+What comes back from them has been delivered here after the commit.
+"""
 _QueueJob = tuple[str, bytes, "timedelta | None"]
 
 
@@ -118,6 +123,7 @@ class PgTransport:
             entrypoints, payloads, after = map(list, zip(*jobs, strict=True))
             self._queries.enqueue(entrypoints, payloads, [0] * len(jobs), after)
         if notices:
+            _notified_at[connection.connection.info.backend_pid] = time.monotonic()
             with connection.cursor() as cursor:
                 cursor.execute(
                     "SELECT pg_notify(%s, notice) FROM unnest(%s::text[]) AS notice",
@@ -195,6 +201,7 @@ class NotifyListener:
             received = False
             for notice in own_connection.notifies(timeout=_QUIET_S):
                 received = True
-                signals.deliver(tuple(json.loads(notice.payload)))
+                if time.monotonic() - _notified_at.get(notice.pid, -_QUIET_S) >= _QUIET_S:
+                    signals.deliver(tuple(json.loads(notice.payload)))
             if not received:
                 own_connection.execute("SELECT 1")

@@ -21,7 +21,7 @@ from pgqueuer.queries import Queries
 
 from console import postgres
 from console.store.db import outages, signals
-from console.worker.pg_signals import SIGNAL, SIGNALS, STEP
+from console.worker.pg_signals import CHANNEL, SIGNAL, SIGNALS, STEP
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -177,9 +177,18 @@ async def _close(own_connection: asyncpg.Connection[Any]) -> None:
 class Consumer:
     """Takes jobs while it runs: ``start``, then ``stop``."""
 
-    def __init__(self, wake: Callable[[int], None], backlog: Callable[[], int]) -> None:
-        """``wake``: lets an execution be stepped; ``backlog``: how many wait for that here."""
+    def __init__(
+        self,
+        wake: Callable[[int], None],
+        backlog: Callable[[], int],
+        notified: Callable[[signals.Channel], None],
+    ) -> None:
+        """``wake``: lets an execution be stepped; ``backlog``: how many wait for that here.
+
+        ``notified``: called with what is notified to all processes; it must be quick.
+        """
         self._wake = wake
+        self._notified = notified
         self._backlog = backlog
         self._ended = threading.Event()
         self._manager: QueueManager | None = None
@@ -250,6 +259,10 @@ class Consumer:
                 signals.deliver(tuple(topic), *values)
             await self._leave_to_others()
 
+        def notice(*received: object) -> None:
+            self._notified(tuple(json.loads(str(received[-1]))))
+
+        await own_connection.add_listener(CHANNEL, notice)
         self._manager = manager
         if self._ended.is_set():
             return

@@ -173,6 +173,11 @@ def sample_activities() -> frozenset[str]:
     return _activities(settings.STEPYARD_SAMPLE_FUNCTIONS)
 
 
+def all_activities() -> frozenset[str]:
+    """Return the names of the activities that callables work for any machines."""
+    return registered_activities() | sample_activities()
+
+
 def _activities(functions: Iterable[str]) -> frozenset[str]:
     split = (name.partition(":") for name in functions)
     return frozenset(

@@ -15,13 +15,16 @@ import structlog
 from django.conf import settings
 
 from console import clock
-from console.statuses import Topic
+from console.models import TaskRow
+from console.statuses import TaskKind, TaskStatus, Topic
 from console.store.db import epoch, signals
 from console.store.executions import engine_failures
 from console.store.executions.waiting_starts import WAITING_STARTS
 from console.store.tasks import claim, workers
+from console.worker import task_delivery
 from console.worker.crash_journal import JOURNAL
 from console.worker.embedded import (
+    AT_ONCE,
     Embedded,
     closing_connections,
     runnable_executions,
@@ -44,7 +47,6 @@ FROM_OUTSIDE = (
     Topic.MAP,
     Topic.MAP_RUN,
     Topic.CANCEL,
-    Topic.OFFERED,
     Topic.DUE,
 )
 """Topics that a process without a worker hands to the workers."""
@@ -65,7 +67,7 @@ class Team(Embedded):
         self._renewed_at = 0.0
         self._reported = (0, 0)  # steps and fenced ones that the row has heard of
         self._part = workers.Share()
-        self._consumer = Consumer(self._steps.wake, self._steps.backlog)
+        self._consumer = Consumer(self._steps.wake, self._steps.backlog, self._notified)
 
     @property
     def name(self) -> str:
@@ -161,6 +163,24 @@ class Team(Embedded):
         if dead:
             self._take_over_from(dead)
         return self._part
+
+    def _notified(self, channel: signals.Channel) -> None:
+        """Hear that an activity has a task: offer those of it that are to be worked here."""
+        topic, *about = channel
+        if topic != Topic.ACTIVITY:
+            return
+        arn = str(about[0])
+        if task_delivery.activity_name(arn) in task_delivery.all_activities():
+            job = partial(self._offer_tasks_of, arn)
+            self._calls.submit(partial(log_errors, "offering tasks failed", job, None))
+
+    def _offer_tasks_of(self, arn: str) -> None:
+        """Offer the tasks of an activity that lie in the share of this worker."""
+        rows = TaskRow.objects.filter(
+            kind=TaskKind.ACTIVITY, resource=arn, status=TaskStatus.SCHEDULED
+        )
+        for key in self._part.part(rows).values_list("execution_id", "task")[:AT_ONCE]:
+            self._activity_offered(*key, arn)
 
     def _events(self) -> None:
         """Leave them to the one who leads: two would deliver them twice."""

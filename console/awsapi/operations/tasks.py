@@ -9,6 +9,7 @@ from console.awsapi.operations.call import Call, Later
 from console.errors import ErrorCode, ServiceError
 from console.statuses import Topic
 from console.store.db import signals
+from console.store.executions import outcome_steps
 from console.store.tasks import activities, claim, complete, handover
 
 if TYPE_CHECKING:
@@ -48,15 +49,24 @@ def get_activity_task(call: Call) -> Later:
 def succeed(call: Call) -> Pending[dict[str, Any]]:
     """SendTaskSuccess."""
     given = call.params
-    return complete.pending_success(given["taskToken"], given["output"], call.project).then(_empty)
+    token, output = given["taskToken"], given["output"]
+    return complete.pending_success(token, output, call.project, _ahead(call)).then(_empty)
 
 
 def fail(call: Call) -> Pending[dict[str, Any]]:
     """SendTaskFailure."""
     error, cause = call.params.get("error"), call.params.get("cause")
-    return complete.pending_failure(call.params["taskToken"], error, cause, call.project).then(
-        _empty
-    )
+    token = call.params["taskToken"]
+    ending = complete.pending_failure(token, error, cause, call.project, _ahead(call))
+    return ending.then(_empty)
+
+
+def _ahead(call: Call) -> complete.Ahead | None:
+    """Return what steps the execution at once; None for a call that is a part of a worker's step.
+
+    The worker commits such a call together with what is its own.
+    """
+    return outcome_steps.step_ahead if call.parent is None and not call.trusted else None
 
 
 def heartbeat(call: Call) -> Pending[dict[str, Any]]:

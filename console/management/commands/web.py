@@ -40,6 +40,7 @@ class Command(BaseCommand):
         stay_on_one()  # before there are threads
         prepare()
         postgres.limit_statements()
+        from console.worker.delayed_wakeups import DelayedWakeups
         from console.worker.pg_signals import (  # its packages are checked for above
             NotifyListener,
             PgTransport,
@@ -53,6 +54,8 @@ class Command(BaseCommand):
         signals.use_transport(PgTransport(*FROM_OUTSIDE))
         signal_listener = NotifyListener()
         signal_listener.start()
+        delayed_wakeups = DelayedWakeups()
+        delayed_wakeups.start()
         Pulse().start()
         port = server_socket.getsockname()[1]
         self.stdout.write(f"Stepyard serves at http://{options['host']}:{port}")
@@ -60,6 +63,7 @@ class Command(BaseCommand):
         try:
             serve(server_socket)
         finally:
+            delayed_wakeups.stop()
             signal_listener.stop()
         self.stdout.write("stopped")
         self.stdout.flush()

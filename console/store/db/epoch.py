@@ -6,6 +6,8 @@ begins a new epoch (``manage.py bump_epoch``); steps of a process of an older ep
 
 from __future__ import annotations
 
+import time
+
 from console import clock
 from console.fast_path import rows
 from console.models import ServerFact
@@ -15,6 +17,8 @@ NAME = "epoch"
 GUARD = "COALESCE((SELECT value FROM console_serverfact WHERE name = 'epoch'), '0') = %s"
 """A condition of every step's commit; its parameter is ``mine()``."""
 _mine: str | None = None
+_recent: tuple[str, float] | None = None  # and when it was read, by the monotonic clock
+_RECENT_S = 1.0
 
 
 def process_epoch() -> str:
@@ -31,6 +35,19 @@ def current_epoch() -> str:
         cursor.execute("SELECT value FROM console_serverfact WHERE name = %s", [NAME])
         row = cursor.fetchone()
     return "0" if row is None else str(row[0])
+
+
+def recent_epoch() -> str:
+    """Return the epoch of the database as it was read a second ago, or later.
+
+    For a process that outlives a restore. The epoch may be older than rows that are read next, and
+    is never newer; so a commit that asks for it writes nothing that was computed from other rows.
+    """
+    global _recent  # noqa: PLW0603 - one a process
+    known = _recent
+    if known is None or time.monotonic() - known[1] > _RECENT_S:
+        known = _recent = (current_epoch(), time.monotonic())
+    return known[0]
 
 
 def is_over() -> bool:
@@ -55,5 +72,5 @@ def begin_epoch() -> str:
 
 def forget_epoch() -> None:
     """Read the epoch anew: the process begins to work on a database."""
-    global _mine  # noqa: PLW0603
-    _mine = None
+    global _mine, _recent  # noqa: PLW0603
+    _mine = _recent = None

@@ -319,13 +319,23 @@ def prepare_start(
         variables=(replay.variables if replay else "") or None,
         origin=replay.origin if replay else None,
     )
-    if ahead and not any(word in machine.text for word in _LONG):
+    if ahead and may_run_ahead(machine):
         limits = limits_of(machine.activities)
         first_step = _advance_ahead(machine, message, limits, ahead_s)
         if first_step is not None:
             return PreparedStart((first_step,), limits)
     moment = engine.Moment(execution.start_ms, secrets.randbits(63))
     return PreparedStart((engine.advance(machine, engine.NEW_RUN, message, moment, budget=0),))
+
+
+def may_run_ahead(machine: engine.Machine) -> bool:
+    """Tell whether each state of a machine takes a moment only."""
+    return not any(word in machine.text for word in _LONG)
+
+
+def ahead_seconds() -> float:
+    """Return how long a step may take that is computed by whoever got its message."""
+    return _AHEAD_S if is_embedded() else _AHEAD_ON_THREAD_S
 
 
 def _advance_ahead(
@@ -335,10 +345,8 @@ def _advance_ahead(
     most_s: float,
 ) -> engine.Step | None:
     """Begin and go on for a moment; None if that raises: the worker then meets the error again."""
-    states, seconds = step.most_states(), _AHEAD_ON_THREAD_S
-    if is_embedded():
-        states, seconds = min(_AHEAD_STATES, states), _AHEAD_S
-    until = time.monotonic() + min(seconds, most_s)
+    states = min(_AHEAD_STATES, step.most_states()) if is_embedded() else step.most_states()
+    until = time.monotonic() + min(ahead_seconds(), most_s)
     try:
         return engine.advance(
             machine,

@@ -79,7 +79,8 @@ class Loaded:
     ``deleting``: its state machine is being deleted; ``belongs``: to what it does.
     ``closes``: the tasks whose outcomes the messages are, if no row has them; ``machine_arn``: of
     the state machine, then. ``row``: the execution's, if it ends and an event tells of that.
-    ``limits``: of the activities that it names, of those that exist.
+    ``limits``: of the activities that it names, of those that exist. ``epoch``: of the database
+    when the rows were read, if nothing that this process remembers stands beside them.
     """
 
     execution_id: int
@@ -101,6 +102,7 @@ class Loaded:
     row: Execution | None = None
     read_at: float = field(default_factory=time.monotonic)
     limits: dict[str, Limits] | None = None
+    epoch: str = ""
 
     def leave(self, count: int) -> None:
         """Leave the last ``count`` messages where they are: rows first, then timers."""
@@ -150,7 +152,7 @@ class CommittingStep:
         self.is_committed = False
         self._loaded = loaded
         self._more = full or len(steps) < len(loaded.messages)
-        _ask_ahead(loaded)
+        ask_ahead(loaded)
         self._committed = hand_in(Mergeable(lambda: commit_step(loaded, steps)))
 
     def __call__(self) -> bool:
@@ -196,7 +198,7 @@ class CommittingStep:
         return lambda: CommittingStep(loaded, steps)
 
 
-def _ask_ahead(loaded: Loaded) -> None:
+def ask_ahead(loaded: Loaded) -> None:
     """Ask for what a commit wants to know and this process remembers for a while.
 
     A change that has to ask the database is not merged with others.
@@ -228,7 +230,7 @@ def begin_outcomes(
             steps = advance_run(loaded)
         if len(steps) < len(outcomes):
             return None
-        _ask_ahead(loaded)
+        ask_ahead(loaded)
         committed = hand_in(Mergeable(lambda: commit_step(loaded, steps)))
 
     def end() -> bool:
@@ -279,8 +281,15 @@ def _loads(execution_id: int, snapshot: str, values: StoredValues) -> engine.Run
         return engine.Run.loads(snapshot, values)
 
 
-def load_step(execution_id: int, found: StepRows | None = None) -> Loaded | None:
-    """Load a run with its messages and due timers; None if there is nothing to do."""
+def load_step(
+    execution_id: int,
+    found: StepRows | None = None,
+    outcome: engine.TaskSucceeded | engine.TaskFailed | None = None,
+) -> Loaded | None:
+    """Load a run with its messages and due timers; None if there is nothing to do.
+
+    ``outcome``: of a task, which is in no row yet.
+    """
     found = read_step_rows([execution_id])[execution_id] if found is None else found
     row, inbox_rows, names = found.run, found.messages, found.timers
     if row is None:
@@ -290,7 +299,7 @@ def load_step(execution_id: int, found: StepRows | None = None) -> Loaded | None
     tokens = [name for name in names if transition_rate.is_token_timer(name)]
     due = [name for name in names if not transition_rate.is_token_timer(name)]
     ready = ready or bool(tokens)
-    if not (ready or due or inbox_rows):
+    if not (ready or due or inbox_rows or outcome):
         return None
     budget = transition_rate.budget_of(execution_id, arn, tokens)
     if budget is not None and not budget.allowed:
@@ -307,14 +316,8 @@ def load_step(execution_id: int, found: StepRows | None = None) -> Loaded | None
     values = StoredValues(execution_id)
     with _unless_overtaken(execution_id, version):
         run = kept_runs.get(execution_id, version, values) or _loads(execution_id, snapshot, values)
-    return Loaded(
-        execution_id,
-        arn,
-        version,
-        run,
-        values,
-        compiled_machines.get(definition),
-        messages,
+    loaded = Loaded(
+        *(execution_id, arn, version, run, values, compiled_machines.get(definition), messages),
         [number for number, *_ in inbox_rows],
         due,
         dict(enumerate((came_ms for *_, came_ms in inbox_rows), len(messages) - len(inbox_rows))),
@@ -323,6 +326,10 @@ def load_step(execution_id: int, found: StepRows | None = None) -> Loaded | None
         machine_status == MachineStatus.DELETING,
         facts.belongs,
     )
+    if outcome is not None:
+        messages.append(inbox.storable_message(outcome))
+        loaded.closes, loaded.machine_arn = [outcome.task], facts.machine_arn
+    return loaded
 
 
 @contextlib.contextmanager
@@ -379,9 +386,9 @@ def most_states() -> int:
     return engine.BUDGET if is_embedded() else 2 * engine.BUDGET
 
 
-def advance_run(loaded: Loaded) -> list[engine.Step]:
+def advance_run(loaded: Loaded, seconds: float = _STEP_S) -> list[engine.Step]:
     """Take the messages as far as one commit should go; what is not taken stays for the next."""
-    until = time.monotonic() + _STEP_S
+    until = time.monotonic() + seconds
     steps: list[engine.Step] = []
     left = most_states()
     if loaded.budget is not None:
@@ -463,7 +470,8 @@ def commit_step(loaded: Loaded, steps: Sequence[engine.Step]) -> None:
             and ready
         )
     snapshot = step_rows.snapshot_text(run)
-    guard = (snapshot, run.next_event, ready, number, version, epoch.process_epoch())
+    known = loaded.epoch or epoch.process_epoch()
+    guard = (snapshot, run.next_event, ready, number, version, known)
     guarded = (
         rows.change(_GUARD_KEPT, [(*guard, loaded.machine_arn)])
         if loaded.closes

@@ -13,7 +13,7 @@ from console import clock
 from console.fast_path import rows
 from console.fast_path.rows import storable
 from console.models import Execution, InboxMessage
-from console.statuses import DueKind, ExecutionStatus
+from console.statuses import ExecutionStatus, Topic
 from console.store.db import signals
 from console.store.db.writer import write
 
@@ -37,9 +37,6 @@ _KINDS = {
 }
 
 
-_SOON_MS = 50
-
-
 def post_message(
     execution_id: int, message: engine.Message, *, soon: bool = False, at_ms: int | None = None
 ) -> None:
@@ -53,7 +50,7 @@ def post_message(
     row = (execution_id, type(message).__name__, json.dumps(body), created_ms)
     rows.append("console_inboxmessage", "execution_id, kind, body, created_ms", [row])
     if soon:
-        signals.publish_due(clock.now_ms() + _SOON_MS, DueKind.TIMER, execution_id)
+        signals.publish((Topic.SOON,), execution_id)
     else:
         signals.publish_runnable(execution_id)
 

@@ -21,7 +21,16 @@ from console.store.state import inbox
 from console.store.tasks import schedule, timeouts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from console.models import Project
+
+    Ahead = Callable[[int, engine.TaskSucceeded | engine.TaskFailed], Callable[[], bool] | None]
+    """Computes the step of an outcome of an execution's task, if that can be done at once.
+
+    What it returns writes the step (inside a transaction), unless the outcome has to be recorded
+    by itself; it tells whether it did.
+    """
 
 _TOKEN_LENGTH = 44
 _OWNED = (
@@ -45,10 +54,12 @@ def complete_call(execution_id: int, message: engine.TaskSucceeded | engine.Task
     return write(Mergeable(record))
 
 
-def pending_success(token: str, output: str, project: Project | None = None) -> Pending[None]:
+def pending_success(
+    token: str, output: str, project: Project | None = None, ahead: Ahead | None = None
+) -> Pending[None]:
     """SendTaskSuccess. Raises InvalidToken, TaskDoesNotExist, TaskTimedOut or InvalidOutput.
 
-    The service judges the token first, then the output.
+    The service judges the token first, then the output. ``ahead``: computes what follows.
     """
     _check_token(token)
     if engine.is_too_long(output):
@@ -64,7 +75,7 @@ def pending_success(token: str, output: str, project: Project | None = None) -> 
             raise ServiceError(ErrorCode.InvalidOutput, f"Invalid Output: '{problem}'")
         return engine.TaskSucceeded(row.task, output)
 
-    return _ending(token, project, message)
+    return _ending(token, project, message, ahead)
 
 
 def _output_problem(output: str) -> str:
@@ -81,9 +92,13 @@ def pending_failure(
     error: str | None = None,
     cause: str | None = None,
     project: Project | None = None,
+    ahead: Ahead | None = None,
 ) -> Pending[None]:
-    """SendTaskFailure. Raises InvalidToken, TaskDoesNotExist or TaskTimedOut."""
-    return _ending(token, project, lambda row: engine.TaskFailed(row.task, error, cause))
+    """SendTaskFailure. Raises InvalidToken, TaskDoesNotExist or TaskTimedOut.
+
+    ``ahead``: computes what follows.
+    """
+    return _ending(token, project, lambda row: engine.TaskFailed(row.task, error, cause), ahead)
 
 
 def pending_heartbeat(token: str, project: Project | None = None) -> Pending[None]:
@@ -104,10 +119,15 @@ def pending_heartbeat(token: str, project: Project | None = None) -> Pending[Non
     return Pending(beat)
 
 
-def _ending(token: str, project: Project | None, message: Any) -> Pending[None]:
-    known = None if is_embedded() else _open(token, project)
+def _ending(
+    token: str, project: Project | None, message: Any, ahead: Ahead | None
+) -> Pending[None]:
+    known = None if is_embedded() and ahead is None else _open(token, project)
+    follow = ahead(known.execution_id, message(known)) if ahead and known else None
 
     def record() -> None:
+        if follow is not None and follow():
+            return
         # A change that asks the database is not merged. If the task was closed meanwhile, this is
         # run again without recording, and says so.
         row = _open(token, project) if known is None or rows.current_recording() is None else known

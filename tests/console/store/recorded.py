@@ -18,7 +18,7 @@ def recorded_step(execution: Execution) -> rows.Recorded:
     loaded = step.load_step(execution.pk)
     assert loaded is not None
     steps = step.advance_run(loaded)
-    step._ask_ahead(loaded)
+    step.ask_ahead(loaded)
     change = rows.record(lambda: step.commit_step(loaded, steps))
     assert change is not None
     return change
