@@ -38,10 +38,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
 from psycopg.pq import ConnStatus
+from psycopg.rows import tuple_row
 from psycopg_pool import ConnectionPool
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator, Iterator, Sequence
 
     from psycopg.abc import PQGen
 
@@ -80,6 +81,7 @@ _STARTS_OR_ENDS = "the database system is"
 _NO_SERVICE = "57P"
 """The class of SQLSTATE of a server that starts, ends or ends sessions."""
 _ASK_AGAIN_S = 2.0  # a server that did not answer is not asked by every thread at once
+_ASKED_FOR = 1_000_000  # executions after which psycopg prepares a statement by itself
 _RANDOM = secrets.token_hex(4)
 _names = itertools.count()
 _own = threading.local()
@@ -123,6 +125,24 @@ def new_name() -> str:
     Hosts may have the same name, and processes that were forked the same random part.
     """
     return f"stepyard {socket.gethostname()[:20]} {os.getpid()} {_RANDOM}-{next(_names)}"
+
+
+def execute_prepared(
+    own: psycopg.Connection[Any],
+    text: str,
+    values: Sequence[object] = (),
+    row_factory: Any = tuple_row,
+) -> psycopg.Cursor[Any]:
+    """Execute a statement, with ``$1``, ``$2``, ... for values, that the server parses once.
+
+    (Django switches preparing off, and its cursors write the values into the text.)
+    """
+    own.prepare_threshold = _ASKED_FOR
+    try:
+        cursor = psycopg.RawCursor(own, row_factory=row_factory)
+        return cursor.execute(text, values or None, prepare=True)
+    finally:
+        own.prepare_threshold = None
 
 
 class WatchedConnection(psycopg.Connection[Any]):
