@@ -35,6 +35,7 @@ def _migrated() -> Path:
     with folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not ready.exists():
+            folder.mkdir(mode=0o700, exist_ok=True)
             environment = {**os.environ, "STEPYARD_DATA": str(folder), "STEPYARD_DATABASE_URL": ""}
             command = [sys.executable, "manage.py", "migrate", "--verbosity=0"]
             subprocess.run(command, cwd=_ROOT, env=environment, check=True)
