@@ -20,7 +20,7 @@ COLUMNS = (
 )
 """Of a run ``r`` and its execution ``e``: those of ``read_steps.LOAD``, without the machine's."""
 COUNT = 13
-_MOST = 500
+_MOST = 200
 _FRESH_S = 1.0
 """After a long call the run has probably gone on: it is read anew then."""
 _kept: OrderedDict[int, tuple[float, Sequence[Any]]] = OrderedDict()
