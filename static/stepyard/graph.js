@@ -36,6 +36,7 @@
     svg.setAttribute("height", Math.round(height * scale));
     graph.scrollTo(x * scale - at.x + middle(width * scale, graph.clientWidth), y * scale - at.y);
     holdHeads();
+    document.dispatchEvent(new Event("scaled-graph"));
   }
 
   // The words in the head of a Parallel or Map that is wider than the frame stay in sight.
@@ -50,8 +51,11 @@
   function fit(minimum = MIN_SCALE) {
     const parts = graphParts();
     if (!parts?.graph.clientWidth) return;
+    document.dispatchEvent(new Event("fit-graph"));
     const { width, height } = parts.svg.viewBox.baseVal;
-    const wanted = Math.min(parts.graph.clientWidth / width, parts.graph.clientHeight / height, 1);
+    // a frame that is as high as its graph may grow
+    const room = Math.max(parts.graph.clientHeight, parseFloat(getComputedStyle(parts.graph).maxHeight) || 0);
+    const wanted = Math.min(parts.graph.clientWidth / width, room / height, 1);
     setScale(Math.max(wanted, minimum));
     const start = parts.svg.querySelector("[data-start]");
     if (start) {
@@ -65,7 +69,7 @@
   // Bring the chosen state into view; one that is in view stays where it is.
   function showChosenNode() {
     const parts = graphParts();
-    const box = parts?.svg.querySelector('[data-node][aria-current="true"] .box');
+    const box = parts?.svg.querySelector('a[aria-current="true"] .box');
     if (!box || !parts.graph.clientWidth) return;
     const { x, y, width, height } = box.getBBox();
     const { graph } = parts;
@@ -111,11 +115,23 @@
 
   // -- one selection ----------------------------------------------------------------------------
 
+  // The definition opens at the chosen state.
+  function leadToDefinition() {
+    const link = document.querySelector("a[data-definition-link]");
+    if (!link) return;
+    const place = document.querySelector('[data-node][aria-current="true"]')?.dataset.node;
+    const address = new URL(link.href);
+    if (place) address.searchParams.set("state", place);
+    else address.searchParams.delete("state");
+    link.href = address.href;
+  }
+
   function markStep(step) {
     for (const box of document.querySelectorAll("[data-node]")) {
       if (box.dataset.step === step) box.setAttribute("aria-current", "true");
       else box.removeAttribute("aria-current");
     }
+    leadToDefinition();
     for (const row of document.querySelectorAll("[data-row][aria-selected], [data-bar]")) {
       row.setAttribute("aria-selected", String((row.dataset.step ?? row.dataset.stateName) === step));
     }
@@ -227,8 +243,19 @@
     }
   });
   document.addEventListener("redrawn", () => (fitted ? setScale(scale) : fit(READABLE)));
+  // Beside the text of a definition: the state that the address names, in the text and in the graph.
+  function markPlace() {
+    const id = /^#src-(n\d+)$/.exec(location.hash)?.[1] ?? currentUrl().searchParams.get("state");
+    for (const link of document.querySelectorAll("a[data-place]")) {
+      if (link.dataset.place === id) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+    }
+  }
+  addEventListener("hashchange", markPlace);
+
   document.addEventListener("DOMContentLoaded", () => {
     fit(READABLE);
+    markPlace();
     showChosenNode();
   });
 })();

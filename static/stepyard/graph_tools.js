@@ -1,10 +1,7 @@
-// Tools of a large graph: find a state, full screen, keys, and a small map of the whole.
+// Tools of a large graph: find a state, full screen, keys. mini_map.js has the small map of the whole.
 "use strict";
 (() => {
-  const MAP_WIDTH = 180;
-  const MAP_HEIGHT = 140;
   const graph = () => document.querySelector("[data-graph]");
-  const flow = () => graph()?.querySelector("svg.flow");
 
   // -- find a state -----------------------------------------------------------------------------
 
@@ -89,7 +86,6 @@
   document.addEventListener("fullscreenchange", () => {
     const button = document.querySelector("[data-full-screen]");
     button?.setAttribute("aria-pressed", String(Boolean(document.fullscreenElement)));
-    drawMap();
   });
 
   // -- keys, while the graph or a state in it has the focus ---------------------------------------
@@ -107,98 +103,5 @@
     event.preventDefault();
     if (pan) room.scrollBy({ left: pan[0], top: pan[1] });
     else document.querySelector(`[data-zoom-by="${zoom}"]`)?.click();
-  });
-
-  // -- the small map ----------------------------------------------------------------------------
-
-  let map = null;
-  const whole = document.createElement("canvas");
-
-  function createMap() {
-    map = document.createElement("canvas");
-    map.className = "mini-map";
-    map.setAttribute("aria-hidden", "true"); // the same as the graph, which can be scrolled
-    graph().after(map);
-    map.addEventListener("pointerdown", (event) => {
-      event.preventDefault();
-      map.setPointerCapture(event.pointerId);
-      scrollTo(event);
-    });
-    map.addEventListener("pointermove", (event) => event.buttons === 1 && scrollTo(event));
-  }
-
-  function scrollTo(event) {
-    const { left, top, width, height } = map.getBoundingClientRect();
-    const room = graph();
-    room.scrollLeft = ((event.clientX - left) / width) * room.scrollWidth - room.clientWidth / 2;
-    room.scrollTop = ((event.clientY - top) / height) * room.scrollHeight - room.clientHeight / 2;
-  }
-
-  function drawMap() {
-    const [room, svg] = [graph(), flow()];
-    if (!room || !svg) return;
-    if (!map) createMap();
-    const larger = room.scrollWidth > room.clientWidth + 4 || room.scrollHeight > room.clientHeight + 4;
-    map.hidden = !larger;
-    if (!larger) return;
-    const ratio = Math.min(MAP_WIDTH / room.scrollWidth, MAP_HEIGHT / room.scrollHeight);
-    whole.width = Math.max(24, Math.round(room.scrollWidth * ratio));
-    whole.height = Math.max(24, Math.round(room.scrollHeight * ratio));
-    drawStates(room, svg);
-    drawWindow();
-  }
-
-  // The states are drawn once, on a canvas of their own: a graph that is moved draws the window only.
-  function drawStates(room, svg) {
-    const pen = whole.getContext("2d");
-    const scale = svg.clientWidth / svg.viewBox.baseVal.width;
-    const shift = Math.max(0, (room.scrollWidth - svg.clientWidth) / 2);
-    const [x, y] = [whole.width / room.scrollWidth, whole.height / room.scrollHeight];
-    const tones = new Map();
-    for (const node of svg.querySelectorAll(".node")) {
-      const box = node.querySelector(".box");
-      const kind = node.getAttribute("class");
-      if (!tones.has(kind)) tones.set(kind, getComputedStyle(box).stroke);
-      const tone = tones.get(kind);
-      const place = ["x", "y", "width", "height"].map((name) => box[name].baseVal.value * scale);
-      const rectangle = [(place[0] + shift) * x, place[1] * y, Math.max(2, place[2] * x), Math.max(2, place[3] * y)];
-      pen.fillStyle = pen.strokeStyle = tone;
-      if (node.classList.contains("container")) pen.strokeRect(...rectangle);
-      else pen.fillRect(...rectangle);
-    }
-  }
-
-  function drawWindow() {
-    const room = graph();
-    if (!room || !map || map.hidden) return;
-    [map.width, map.height] = [whole.width, whole.height];
-    const [x, y] = [map.width / room.scrollWidth, map.height / room.scrollHeight];
-    const pen = map.getContext("2d");
-    pen.drawImage(whole, 0, 0);
-    pen.strokeStyle = getComputedStyle(map).color;
-    pen.lineWidth = 2;
-    pen.strokeRect(room.scrollLeft * x + 1, room.scrollTop * y + 1, room.clientWidth * x - 2, room.clientHeight * y - 2);
-  }
-
-  let moved = 0;
-  const moveSoon = () => {
-    cancelAnimationFrame(moved);
-    moved = requestAnimationFrame(drawWindow);
-  };
-  let waiting = 0;
-  const drawSoon = () => {
-    cancelAnimationFrame(waiting);
-    waiting = requestAnimationFrame(drawMap);
-  };
-
-  document.addEventListener("DOMContentLoaded", () => {
-    const room = graph();
-    if (!room || !document.querySelector("[data-picture]")) return;
-    drawSoon();
-    room.addEventListener("scroll", moveSoon, { passive: true });
-    new ResizeObserver(drawSoon).observe(room);
-    new ResizeObserver(drawSoon).observe(flow());
-    document.addEventListener("paint", drawSoon);
-    document.addEventListener("theme", drawSoon);
   });
 })();

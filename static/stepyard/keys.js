@@ -74,6 +74,7 @@
   const KEYS = {
     "?": () => openDialog("help"),
     "/": () => document.querySelector("[data-filter]")?.focus(),
+    a: () => clickOn("[data-to-actions]"),
     s: () => clickOn('[data-shortcut="s"]'),
     c: () => clickOn('[data-shortcut="c"]'),
     f: () => clickOn('[data-shortcut="f"]'),
@@ -85,8 +86,9 @@
   };
 
   const keysDisabled = () => localStorage.getItem(SWITCH) === "off";
+  const TYPED_INTO = "input:not([type=checkbox], [type=radio], [type=button]), textarea, select";
   const isEditable = (element) =>
-    element.isContentEditable || element.matches("input, textarea, select") || element.closest(".ace_editor");
+    element.isContentEditable || element.matches(TYPED_INTO) || element.closest(".ace_editor");
 
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || isEditable(event.target)) return;

@@ -70,17 +70,44 @@
     element.querySelector("use")?.setAttribute("href", `#status-icon-${tone}`);
   }
 
-  function paintNode(id, node) {
-    const box = document.querySelector(`[data-node="${id}"]`);
-    if (box) {
-      const shown = "folded" in box.dataset ? { ...node, ...node.folded } : node;
-      setTone(box, shown.tone);
-      box.setAttribute("aria-label", shown.label);
-      paintWords(box, shown);
+  const painted = new WeakMap(); // element -> what it shows, as text: most do not change with a tick
+
+  /** Tell whether an element shows something else than what is to be painted now. */
+  function differs(element, node) {
+    if (!element) return false;
+    const text = JSON.stringify([node, inPast()]);
+    if (painted.get(element) === text) return false;
+    painted.set(element, text);
+    return true;
+  }
+
+  /** Find all boxes, bars and rows at once: to look for each in a page of 1,000 takes a second. */
+  function findParts() {
+    const by = (selector, name) => {
+      const elements = [...document.querySelectorAll(selector)];
+      return new Map(elements.reverse().map((element) => [element.dataset[name], element])); // the first counts
+    };
+    const [boxes, bars] = [by("[data-node]", "node"), by(".timeline [data-bar]", "bar")];
+    return { boxes, bars, rows: by(".step-table [data-row]", "row") };
+  }
+
+  function paintNodes(nodes) {
+    const { boxes, bars, rows } = findParts();
+    for (const [id, node] of Object.entries(nodes)) {
+      if (differs(boxes.get(id), node)) paintBox(boxes.get(id), node);
+      if (differs(bars.get(id), node)) paintSpent(bars.get(id), node);
+      if (differs(rows.get(id), node)) paintRow(rows.get(id), node);
     }
-    paintSpent(document.querySelector(`.timeline [data-bar="${id}"]`), node);
-    const row = document.querySelector(`.step-table [data-row="${id}"]`);
-    if (!row) return;
+  }
+
+  function paintBox(box, node) {
+    const shown = "folded" in box.dataset ? { ...node, ...node.folded } : node;
+    setTone(box, shown.tone);
+    box.setAttribute("aria-label", shown.label);
+    paintWords(box, shown);
+  }
+
+  function paintRow(row, node) {
     const cell = (name) => row.querySelector(`[data-cell="${name}"]`); // readers choose the columns
     const status = cell("status")?.firstElementChild;
     if (status) {
@@ -161,11 +188,13 @@
     const poll = document.getElementById("poll");
     if (!poll?.dataset.paint) return;
     const { nodes, taken, types } = JSON.parse(poll.dataset.paint);
-    for (const [id, node] of Object.entries(nodes)) paintNode(id, node);
+    paintNodes(nodes);
     offerTypes(types ?? []);
     extendSlider(poll.dataset.cursor);
+    const ways = new Set(taken);
     for (const edge of document.querySelectorAll("[data-edge]")) {
-      const isTaken = taken.includes(edge.dataset.edge);
+      const isTaken = ways.has(edge.dataset.edge);
+      if (isTaken === edge.classList.contains("taken")) continue;
       edge.classList.toggle("taken", isTaken);
       if (edge.hasAttribute("marker-end")) {
         edge.setAttribute("marker-end", isTaken ? "url(#tip-taken)" : "url(#tip)");
@@ -249,7 +278,7 @@
   document.addEventListener("htmx:afterSwap", (event) => {
     const told = event.detail.target?.id === "panel" && event.detail.target.querySelector("[data-repaint]");
     if (!told) return;
-    for (const [id, node] of Object.entries(JSON.parse(told.dataset.repaint))) paintNode(id, node);
+    paintNodes(JSON.parse(told.dataset.repaint));
     told.remove();
     tick();
   });

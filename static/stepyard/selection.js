@@ -1,4 +1,5 @@
-// Selected rows of a list: the checkbox above them all, ranges with Shift, and how many there are.
+// Selected rows of a list: the checkbox above them all, ranges with Shift, how many there are, and
+// the short way from a selected row to the actions and back.
 "use strict";
 (() => {
   let anchor = null; // the last row that was clicked on
@@ -11,7 +12,13 @@
     const all = boxes();
     const checked = all.filter((box) => box.checked).length;
     const words = checked === 1 ? "1 selected row" : `${checked} selected rows`;
-    if (count.textContent !== words) count.textContent = words;
+    if (count.textContent !== words) {
+      const rest = document.createElement("span");
+      rest.className = "wide-word";
+      rest.textContent = words.slice(String(checked).length);
+      count.replaceChildren(String(checked), rest);
+    }
+    placeShortcut(checked, words);
     const allMatching = document.querySelector('#bulk input[name="all"]')?.checked;
     for (const button of document.querySelectorAll("#bulk button[data-takes]")) {
       const two = button.dataset.takes === "two";
@@ -26,6 +33,41 @@
     above.indeterminate = checked > 0 && checked < all.length;
   }
 
+  // A button that only the keyboard sees, one Tab after the row that was selected last: there may be
+  // a hundred links between that row and the actions.
+  function placeShortcut(checked, words) {
+    const last = document.getElementById(anchor) ?? boxes().find((box) => box.checked);
+    const old = document.getElementById("to-actions");
+    if (!checked || !last) return old?.remove();
+    const button = old ?? document.createElement("button");
+    button.id = "to-actions";
+    button.type = "button";
+    button.className = "button small visually-hidden";
+    button.textContent = `Actions for ${words}`;
+    if (button.previousElementSibling !== last) last.after(button);
+    return undefined;
+  }
+
+  const announce = (words) => (document.getElementById("announce").textContent = words);
+
+  function announceCount() {
+    const words = document.getElementById("selected-count")?.textContent;
+    if (words) announce(`${words}. Tab and Enter lead to the actions, Escape leads back.`);
+  }
+
+  function goToActions() {
+    const all = [...document.querySelectorAll("#bulk .actions button")];
+    (all.find((button) => button.ariaDisabled !== "true") ?? all[0])?.focus();
+  }
+
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("#to-actions, [data-to-actions]")) goToActions();
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !event.target.closest?.("#bulk")) return;
+    (document.getElementById(anchor) ?? boxes()[0])?.focus();
+  });
+
   document.addEventListener("click", (event) => {
     const box = event.target;
     if (!box.matches?.('#executions tbody input[type="checkbox"]')) return;
@@ -36,11 +78,14 @@
     }
     anchor = box.id;
     showCount();
+    announceCount();
   });
 
   document.addEventListener("change", (event) => {
     if (event.target.matches?.("[data-select-all]")) {
       for (const box of boxes()) box.checked = event.target.checked;
+      showCount();
+      announceCount();
     }
     showCount();
   });
@@ -48,12 +93,13 @@
     if (!event.target.closest("[data-select-none]")) return;
     for (const box of boxes()) box.checked = false;
     showCount();
+    announceCount();
   });
   document.addEventListener("click", (event) => {
     const button = event.target.closest("#bulk button[aria-disabled=true]");
     if (!button) return;
     event.preventDefault();
-    document.getElementById("announce").textContent = button.title;
+    announce(button.title);
   });
   document.addEventListener("htmx:afterSettle", showCount);
   document.addEventListener("DOMContentLoaded", showCount);

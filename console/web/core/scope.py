@@ -221,6 +221,7 @@ def _common_context(request: HttpRequest) -> dict[str, Any]:
 
 _FILES = (
     "console.css",
+    "inputs.css",
     "palette.css",
     "graph.css",
     "editor.css",
@@ -237,6 +238,7 @@ _FILES = (
     "live.js",
     "graph.js",
     "graph_tools.js",
+    "mini_map.js",
     "panel.js",
     "history.js",
     "picture.js",
@@ -245,6 +247,7 @@ _FILES = (
     "keys.js",
     "palette.js",
     "selection.js",
+    "compare.js",
     "editor.js",
     "draft.js",
     "graph-editor.js",

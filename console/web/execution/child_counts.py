@@ -7,6 +7,7 @@ not counted: a page is not worth reading millions of events, and half a count wo
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -76,7 +77,7 @@ class ChildCounts:
 
 @dataclass(frozen=True, slots=True)
 class FailureKind:
-    """Children of a Map Run that failed alike; ``children``: the ``MOST_LISTED`` first by index."""
+    """Children of a Map Run that failed alike; ``children``: the listed ones, first by index."""
 
     error: str
     cause: str
@@ -87,6 +88,11 @@ class FailureKind:
     def first(self) -> Execution:
         """Return the child with the lowest index."""
         return self.children[0]
+
+    @property
+    def key(self) -> str:
+        """Return what an address names the kind by."""
+        return hashlib.sha256(f"{self.error}\0{self.cause}".encode()).hexdigest()[:12]
 
     @property
     def unlisted(self) -> int:
@@ -180,22 +186,40 @@ def group_failures(
     """Group failed children by what their reader may see of error and cause; None if none."""
     if not rows:
         return None
-    alike: dict[tuple[str, str], list[Execution]] = {}
-    for row in rows:
-        error = masks[row.pk].words(row.error or "")
-        cause = _short_cause(row.cause and masks[row.pk].payload(row.cause))
-        alike.setdefault((error, cause), []).append(row)
-    kinds = sorted(alike.items(), key=lambda kind: -len(kind[1]))  # stable: the first child decides
+    kinds = _kinds(rows, masks, MOST_LISTED)
     return ChildFailures(
         run.task,
         ExecutionStatus.FAILED if run.failed else ExecutionStatus.TIMED_OUT,
         run.failed + run.timed_out,
         run.total,
-        tuple(
-            FailureKind(error, cause, len(failed), tuple(failed[:MOST_LISTED]))
-            for (error, cause), failed in kinds[:MOST_KINDS]
-        ),
+        tuple(kinds[:MOST_KINDS]),
     )
+
+
+def failure_kind(project: Project, run: MapRun, key: str) -> FailureKind | None:
+    """Return a kind with all of its children that are read, None if no child failed like that.
+
+    ``key``: of what the reader may see of error and cause, so that it tells nothing masked.
+    """
+    rows = failed_children(run)
+    masks = masked_execution.masks_of(project, [row.pk for row in rows])
+    return next((kind for kind in _kinds(rows, masks, MOST_FAILED) if kind.key == key), None)
+
+
+def _kinds(
+    rows: Sequence[Execution], masks: Mapping[int, Mask], most_listed: int
+) -> list[FailureKind]:
+    """Return the kinds of failed children, the most frequent first."""
+    alike: dict[tuple[str, str], list[Execution]] = {}
+    for row in rows:
+        error = masks[row.pk].words(row.error or "")
+        cause = _short_cause(row.cause and masks[row.pk].payload(row.cause))
+        alike.setdefault((error, cause), []).append(row)
+    kinds = [
+        FailureKind(error, cause, len(failed), tuple(failed[:most_listed]))
+        for (error, cause), failed in alike.items()
+    ]
+    return sorted(kinds, key=lambda kind: -kind.count)  # stable: the first child decides
 
 
 def _short_cause(text: str | None) -> str:

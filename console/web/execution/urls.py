@@ -7,7 +7,6 @@ from django.urls import path
 from console.web.core.addresses import EXECUTION
 from console.web.core.old_addresses import moved_to
 from console.web.execution import (
-    compare_views,
     execution_views,
     export_views,
     family_views,
@@ -49,7 +48,6 @@ urlpatterns = [
     path(f"{EXECUTION}replay/", replay_views.replay_execution, name="replay"),
     path(f"{EXECUTION}note/", note_views.change_note, name="note"),
     path(f"{EXECUTION}remark/", moved_to("note"), name="remark"),
-    path("compare/", compare_views.compare_page, name="compare"),
     path("import/", import_views.import_page, name="import"),
     path("import/<number:number>/delete/", import_views.delete_import, name="import-delete"),
     path("shared/<str:token>/<str:kind>", share_views.shared_picture, name="shared"),

@@ -241,7 +241,7 @@ def _compose(states: _GroupStates, drawn: Drawn, view: GraphView) -> Picture:
             boxes += moved.boxes
             lines += moved.lines
     known = {f"e{place}": edge for place, edge in enumerate(states.edges)}
-    lines += [_edge_line(curve, known.get(curve.id), states) for curve in drawn.curves]
+    lines += [_edge_line(curve, known.get(curve.id), states, drawn) for curve in drawn.curves]
     # where lines into the group and out of it end: at points of their own, or at its outer boxes
     way = view.direction
     start = drawn.spots.get("start") or _edge_point(states, drawn, states.group.start, way, -1)
@@ -294,16 +294,21 @@ def _state_box(node: Node, middle: Point, size: Point, *, nested: bool) -> Box:
     return Box(node, x, y, size[0], size[1], tuple(wrap_text(node.name)), nested)
 
 
-def _edge_line(drawn: Curve, edge: Edge | None, states: _GroupStates) -> EdgeLine:
+def _edge_line(curve: Curve, edge: Edge | None, states: _GroupStates, drawn: Drawn) -> EdgeLine:
     if edge is None:  # from Start or to End
-        source, _, target = drawn.id.partition("-")
-        kind = "next" if states.outer else "in" if source == "start" else "out"
-        return EdgeLine(source, target, kind, drawn.path)
-    at = drawn.label_at
+        source, _, target = curve.id.partition("-")
+        if states.outer:
+            return EdgeLine(source, target, "next", curve.path)
+        if source == "start":
+            return EdgeLine(source, target, "in", curve.path)
+        # a curve ends beside the point where the ways out meet: without a gap, it leads to it
+        x, y = drawn.spots["end"]
+        return EdgeLine(source, target, "out", f"{curve.path} L{x:.1f},{y:.1f}")
+    at = curve.label_at
     label, full_label = (
         (cut_text(edge.label), edge.label[:_TOOLTIP]) if at is not None else ("", "")
     )
-    return EdgeLine(edge.source, edge.target, edge.kind, drawn.path, label, full_label, at)
+    return EdgeLine(edge.source, edge.target, edge.kind, curve.path, label, full_label, at)
 
 
 def _shift(part: Picture, x: float, y: float, grow: float = 0) -> Picture:

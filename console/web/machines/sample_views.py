@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 def start_sample(request: HttpRequest) -> HttpResponse:
     """Make a sample's state machine in the reader's project, start it, and lead to the execution.
 
-    A state machine of this name and definition is used again; another one of this name is left
-    alone, and the answer says so.
+    Without a name it is the one with most to see. A state machine of this name and definition is
+    used again; another one of this name is left alone, and the answer says so.
     """
     scope = scope_of(request)
     require(scope, "CreateStateMachine")
     require(scope, "StartExecution")
-    name = request.POST.get("sample", "")
+    name = request.POST.get("sample", "") or first_sample()
     sample = next((sample for sample in MACHINES if sample.name == name), None)
     if sample is None:
         raise Http404(f"There is no sample “{name}”.")

@@ -11,25 +11,18 @@ from django.core.exceptions import ValidationError
 from django.http import Http404
 from django.urls import reverse
 
-from console.masking import masked_execution
-from console.models import Execution, MapRun, TaskRow
+from console.models import MapRun, TaskRow
 from console.statuses import ExecutionStatus, MapRunStatus
 from console.store.executions import redrive
 from console.store.map_runs import map_counts, map_items
 from console.web.core import formatting
 from console.web.core.forms import PageForm, TextField
-from console.web.search.filters import BAD_ENDS, STATUSES
-from console.web.search.scan import BARE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from django.http import QueryDict
-
-    from console.masking.mask import Mask
     from console.web.core.scope import Scope
 
-PAGE = 50
 MOST_BATCHES = 1_000
 """Up to how many children their batches are read to count the items in them."""
 _UNREAD = ("input", "output", "cause", "error", "trace_header")
@@ -158,66 +151,6 @@ def tolerated_failures(run: MapRun) -> str:
     if run.tolerated_percentage is not None:
         parts.append(f"{run.tolerated_percentage:g} %")
     return " and ".join(parts) or "none"
-
-
-# -- children --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ChildPage:
-    """A page of children by their index. ``status``: the one asked for; ``after``: the next page.
-
-    ``rows``: (child, its status, its error as it may be read). ``masks``: of those with an error,
-    and of the executions that were asked for beside.
-    """
-
-    rows: tuple[tuple[Execution, formatting.StatusLabel, str], ...]
-    status: str
-    begun: bool
-    after: str
-    masks: Mapping[int, Mask]
-
-
-def list_children(
-    scope: Scope, run: MapRun, query: QueryDict, beside: Sequence[Execution] = ()
-) -> ChildPage:
-    """Return those the query string asks for: ``status``, and ``after`` which index.
-
-    ``beside``: other executions to return the masks of, in the same queries.
-    """
-    asked_status = query.get("status", "")
-    status = asked_status if asked_status in STATUSES else ""
-    executions = Execution.objects.filter(map_run=run)
-    if status:
-        executions = executions.filter(status=status)
-    begun = re.fullmatch(r"\d{1,9}", query.get("after", ""), re.ASCII)
-    if begun:
-        executions = executions.filter(item_index__gt=int(begun[0]))
-    unread = [name for name in BARE if name != "error"]
-    rows = list(executions.order_by("item_index").defer(*unread)[: PAGE + 1])
-    shown = rows[:PAGE]
-    masked = {row.pk for row in shown if row.error} | {row.pk for row in beside}
-    masks = masked_execution.masks_of(scope.project, masked) if masked else {}
-    return ChildPage(
-        tuple(
-            (
-                execution,
-                _child_status(run, execution),
-                masks[execution.pk].words(execution.error) if execution.error else "",
-            )
-            for execution in shown
-        ),
-        status,
-        bool(begun),
-        str(shown[-1].item_index) if len(rows) > PAGE else "",
-        masks,
-    )
-
-
-def _child_status(run: MapRun, child: Execution) -> formatting.StatusLabel:
-    waits = run.pending_redrive and (child.stop_ms or 0) <= (run.redrive_ms or 0)
-    key = ExecutionStatus.PENDING_REDRIVE if waits and child.status in BAD_ENDS else child.status
-    return formatting.EXECUTION[key]
 
 
 def page_stamp(context: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from console.store.map_runs import map_runs as store
 from console.web.core import formatting
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import child_counts
-from console.web.map_runs import map_run_display
+from console.web.map_runs import child_list, map_run_display
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,7 +100,7 @@ def _page_context(
         "base": reverse("execution", args=names),
         "own": reverse("map-run", args=[*names, run.task]),
         "tolerated": map_run_display.tolerated_failures(run),
-        "children": map_run_display.list_children(scope, run, request.GET, failed),
+        "children": child_list.list_children(scope, run, request.GET, failed),
         "may_update": scope.may("UpdateMapRun") and run.status == MapRunStatus.RUNNING,
         "redrivable": bad,
         "refusal": map_run_display.redrive_refusal(run) if bad else "",

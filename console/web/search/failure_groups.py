@@ -63,9 +63,32 @@ class Failure:
         return self.machine_arn.rpartition(":")[2].replace("/", "~")
 
     @property
+    def owner_arn(self) -> str:
+        """Return the ARN of the machine; of a child that one of its parent: labels are per run."""
+        return self.machine_arn.partition("/")[0]
+
+    @property
+    def is_child(self) -> bool:
+        """Tell whether it is of children of a Map Run: their machine's ARN ends in a label."""
+        return "/" in self.machine_arn
+
+    @property
+    def state_text(self) -> str:
+        """Return the state, "" where it has the name of the error."""
+        if self.error and self.state == self.error:
+            return ""
+        return self.state or "Before the first state"
+
+    @property
+    def cause_text(self) -> str:
+        """Return the cause without the name of the error before it."""
+        return self.cause.removeprefix(f"{self.error}: ")
+
+    @property
     def key(self) -> str:
         """Return the same text for the same kind of failure: 16 hexadecimal digits."""
-        parts = (self.machine_arn, self.state, self.error, self.cause)
+        whose = f"{self.owner_arn}/" if self.is_child else self.owner_arn
+        parts = (whose, self.state, self.error, self.cause)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 

@@ -84,6 +84,8 @@ def group_address(group: FailureGroup) -> str:
     first, last = group.started
     pairs = [("status", status) for status in failure_groups.STATUSES]
     if group.like.machine is not None:  # its index makes the list faster
-        pairs.append(("machine", group.like.machine_arn.rpartition(":")[2]))
+        pairs.append(("machine", group.like.owner_arn.rpartition(":")[2]))
+    if group.like.is_child:
+        pairs.append(("children", "only"))
     times = [("from", iso_text(first)), ("to", iso_text(last))]
     return urlencode([*pairs, ("failure", group.like.key), *times])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from django.views.decorators.http import require_safe
@@ -30,14 +31,22 @@ SPANS = {"24h": ("24 hours", DAY), "7d": ("7 days", 7 * DAY)}
 
 @require_safe
 def failures_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/failures/``: groups over a day or a week, of all machines or one."""
+    """Answer ``/failures/``: groups over a day or a week, of all machines or one.
+
+    Failed children of Map Runs are counted apart; with ``children=with`` they are grouped, too.
+    """
     scope = scope_of(request)
     name = request.GET.get("machine", "")[:80]
     machine = scope.machine(name) if name else None
     chosen = request.GET.get("span", "")
     chosen = chosen if chosen in SPANS else "24h"
     now, span = clock.now_ms(), SPANS[chosen][1]
+    with_children = request.GET.get("children") == "with"
     filters = ExecutionFilters(statuses=store.STATUSES, since=now - span)
+    only_children = replace(filters, children="only")
+    children = scan.find_keys(scope, machine, only_children, None, store.MOST + 1).keys
+    if with_children:
+        filters = replace(filters, children="with")
     part = scan.find_keys(scope, machine, filters, None, store.MOST + 1)
     failures = store.list_failures(scope.project, [number for _, number in part.keys[: store.MOST]])
     groups = store.group_failures(failures)
@@ -47,6 +56,9 @@ def failures_page(request: HttpRequest) -> HttpResponse:
         "spans": [(key, word) for key, (word, _) in SPANS.items()],
         "chosen": chosen,
         "total": len(failures),
+        "with_children": with_children,
+        "children": min(len(children), store.MOST),
+        "most_children": len(children) > store.MOST,
         "cut": part.keys[store.MOST - 1][0] if len(part.keys) > store.MOST else None,
         "groups": failure_trends.trending_failures(groups[:MOST_SHOWN], span, now),
         "kinds": len(groups),

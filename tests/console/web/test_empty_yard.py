@@ -49,6 +49,21 @@ def test_a_sample_leaves_a_state_machine_of_its_name_alone(
     assert not Execution.objects.exists()
 
 
+def test_the_executions_of_an_empty_yard_lead_to_the_first(
+    project: Project, signed_in: Callable[[str], Client]
+) -> None:
+    """A sample in one press, and not an empty list of state machines; later that list."""
+    editor, viewer = signed_in("editor"), signed_in("viewer")
+    shown = text(editor.get("/executions/"))
+    assert "Start a sample" in shown
+    assert "Choose state machine" not in shown
+    assert "/samples/start/" not in text(viewer.get("/executions/"))
+    response = editor.post("/samples/start/")
+    assert response["Location"].startswith("/machines/OrderProcessing/executions/")
+    Execution.objects.filter(project=project).delete()
+    assert "Choose state machine" in text(editor.get("/executions/"))
+
+
 def test_an_empty_yard_has_the_lines_to_copy(client: Client) -> None:
     """Address, key and commands stand on the first page, each with its button."""
     shown = text(client.get("/"))

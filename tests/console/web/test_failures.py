@@ -84,6 +84,22 @@ def test_the_innermost_state_is_told(project: Project, client: Client) -> None:
     assert group.like.state == "Leaf"
 
 
+def test_a_name_is_not_said_twice(project: Project, client: Client) -> None:
+    """A state named as its error, and a cause that begins with it, say it once; the kind stays."""
+    state = {"Type": "Fail", "Error": "OrderFailed", "Cause": "OrderFailed: too large"}
+    drain(start(create(project, {"StartAt": "OrderFailed", "States": {"OrderFailed": state}})))
+    (group,) = groups(client)
+    assert (group.like.state_text, group.like.cause_text) == ("", "too large")
+    assert group.like.cause == "OrderFailed: too large"
+    for path in ("/failures/", "/"):
+        shown = " ".join(text(client.get(path)).split())
+        assert "OrderFailed: OrderFailed" not in shown
+        assert "OrderFailed · machine" not in shown
+    assert "machine · too large" in " ".join(text(client.get("/failures/")).split()).replace(
+        "<bdi>", ""
+    ).replace("</bdi>", "")
+
+
 def test_a_time_out_and_a_stop(project: Project, client: Client) -> None:
     """A time-out is a failure where it happened; what somebody stopped is none."""
     nap = {"Type": "Wait", "Seconds": 9, "End": True}

@@ -131,6 +131,29 @@ def test_a_branch_is_not_crossed_by_the_way_out_of_its_neighbour(direction: Dire
     assert not any(find_flaws(picture, graph).counts.values())
 
 
+@pytest.mark.parametrize("direction", Direction)
+def test_the_ways_out_of_a_group_have_no_gap(direction: Direction) -> None:
+    """Where several lines end, they meet at the point that the way to the edge begins at."""
+    two: dict[str, Any] = {
+        "StartAt": "Which?",
+        "States": {
+            "Which?": {
+                "Type": "Choice",
+                "Choices": [{"Variable": "$", "IsNull": True, "Next": "A"}],
+                "Default": "B",
+            },
+            "A": {"Type": "Pass", "End": True},
+            "B": {"Type": "Pass", "End": True},
+        },
+    }
+    each = {"Type": "Map", "ItemProcessor": two, "End": True}
+    picture, _ = drawn(json.dumps({"StartAt": "M", "States": {"M": each}}), direction)
+    ways = [line for line in picture.lines if line.kind == "out"]
+    [thread] = [flattened(line.path) for line in ways if line.source == line.target]
+    ends = [flattened(line.path)[-1] for line in ways if line.target == "end"]
+    assert ends == [pytest.approx(thread[0], abs=0.2)] * 2
+
+
 def test_a_flaw_is_found() -> None:
     """Whoever moves a box, a label or a name sees it in the counts."""
     picture, graph = drawn(choices(6, 3), Direction.DOWN)

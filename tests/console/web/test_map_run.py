@@ -176,8 +176,10 @@ def test_e18_too_many_batches_are_not_read(
 
 
 def test_e18_children_are_listed_and_filtered(tolerant: MapRun, client: Client) -> None:
-    """By item; the failed one with its error; what is no status is no filter."""
+    """Failed first, or by item; the failed one with its error; what is no status is no filter."""
     answer: Any = client.get(address(tolerant))
+    assert [row[0].item_index for row in answer.context["children"].rows] == [2, 0, 1, 3, 4]
+    answer = client.get(address(tolerant, "?order=item"))
     assert [row[0].item_index for row in answer.context["children"].rows] == [0, 1, 2, 3, 4]
     failed: Any = client.get(address(tolerant, "?status=FAILED"))
     [(child, status, error)] = failed.context["children"].rows
@@ -187,17 +189,45 @@ def test_e18_children_are_listed_and_filtered(tolerant: MapRun, client: Client) 
     assert len(client.get(address(tolerant, f"?status={MARKUP}")).context["children"].rows) == 5
 
 
+@pytest.mark.parametrize(
+    ("order", "items"), [("failed", [2, 0, 1, 3, 4]), ("item", [0, 1, 2, 3, 4])]
+)
+@pytest.mark.parametrize("size", [1, 2, 5])
 def test_e18_children_come_in_pages(
-    tolerant: MapRun, client: Client, monkeypatch: pytest.MonkeyPatch
+    tolerant: MapRun,
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    order: str,
+    items: list[int],
+    size: int,
 ) -> None:
-    """By the index of the last one, so nothing repeats."""
-    monkeypatch.setattr("console.web.map_runs.map_run_display.PAGE", 2)
-    seen, after = [], ""
-    for _ in range(3):
-        answer: Any = client.get(address(tolerant, f"?after={after}"))
-        seen += [row[0].item_index for row in answer.context["children"].rows]
+    """By the last one, so nothing repeats; each page says which of how many it has."""
+    monkeypatch.setattr("console.web.map_runs.child_list.PAGE", size)
+    seen: list[int] = []
+    after = ""
+    for _ in range(-(-5 // size)):
+        answer: Any = client.get(address(tolerant, f"?order={order}&after={after}"))
+        rows = [row[0].item_index for row in answer.context["children"].rows]
+        assert f"<span>{len(seen) + 1} to {len(seen) + len(rows)} of 5</span>" in text(answer)
+        seen += rows
         after = answer.context["children"].after
-    assert (seen, after) == ([0, 1, 2, 3, 4], "")
+    assert (seen, after) == (items, "")
+
+
+def test_e18_children_that_failed_alike_are_listed(
+    project: Project, worker: Embedded, client: Client
+) -> None:
+    """All of a kind, though the card of failures names ten only; an unknown kind has none."""
+    del worker
+    machine = create(project, over(FAILS, ToleratedFailurePercentage=100))
+    ended(start(machine, [3] * 12 + [1], "x"))
+    run = MapRun.objects.select_related("parent").get()
+    [link] = re.findall(r'class="more-alike" href="\?([^"#]+)', text(client.get(address(run))))
+    answer: Any = client.get(address(run, f"?{link}"))
+    assert [row[0].item_index for row in answer.context["children"].rows] == list(range(12))
+    assert "1 to 12 of 12" in text(answer)
+    assert "Show all child executions" in text(answer)
+    assert "None." in text(client.get(address(run, "?kind=0123456789ab")))
 
 
 def test_e18_parent_step_and_child_lead_to_it(tolerant: MapRun, client: Client) -> None:

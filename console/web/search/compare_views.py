@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from django.http import QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
@@ -15,26 +16,32 @@ from console.statuses import ExecutionStatus
 from console.web.core.scope import Scope, render, scope_of
 from console.web.execution import compare as comparing
 from console.web.execution.root_cause import root_cause_of
+from console.web.search import scan
+from console.web.search.filters import ExecutionFilters
+from console.web.search.lists import machine_names
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 LAST_SUCCESS = "last-success"
 """In the address, in place of an ARN: the newest execution of the same machine that succeeded."""
-MOST_CHOICES = 25
-"""How many executions the form offers to choose from."""
-_UNREAD = ("input", "output", "cause", "error", "trace_header")
 
 
 @require_safe
 def compare_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/compare/?a=<arn>&b=<arn>``; marked rows and "last success" lead there."""
+    """Answer ``/compare/?a=<arn>&b=<arn>``; marked rows and "last success" lead there.
+
+    With ``choose`` the list to choose from, whatever was chosen already.
+    """
     scope = scope_of(request)
     arns = {name: _asked_arn(request, name) for name in ("a", "b")}
     marked = request.GET.getlist("x")
     if marked:
         return _from_rows(request, scope, marked)
     executions = {name: _execution(scope, arn) for name, arn in arns.items()}
+    if request.GET.get("choose"):
+        problems = _unknown(arns, executions)
+        return _render_choice(request, scope, arns, problems, executions)
     if executions["a"] is not None and arns["b"] == LAST_SUCCESS:
         executions["b"] = _last_success(executions["a"])
         if executions["b"] is not None:
@@ -45,7 +52,7 @@ def compare_page(request: HttpRequest) -> HttpResponse:
             problems[side] = wanted
     a, b = executions["a"], executions["b"]
     if problems or a is None or b is None:
-        return _render_choice(request, scope, arns, problems, a)
+        return _render_choice(request, scope, arns, problems, executions)
     differing = request.GET.get("only") == "differing"
     context = {"section": "executions", **_compared_context(a, b, differing=differing)}
     return render(request, "execution/compare.html", context)
@@ -62,29 +69,28 @@ def _render_choice(
     scope: Scope,
     arns: dict[str, str],
     problems: dict[str, str],
-    a: Execution | None = None,
+    chosen: dict[str, Execution | None],
 ) -> HttpResponse:
-    """Answer the form with the newest executions to choose from, of one machine if that is known.
-
-    ``a``: the one that was chosen already.
-    """
-    rows = Execution.objects.filter(project=scope.project, map_run=None)
-    machine = request.GET.get("machine", "")[:80]
-    if a is not None and a.state_machine_id is not None:
-        rows = rows.filter(state_machine=a.state_machine_id).exclude(pk=a.pk)
-    elif machine:
-        rows = rows.filter(state_machine__arn=scope.arn("stateMachine", machine))
+    """Answer the list to choose from, with what is chosen: of the machine of A if that is known."""
+    a = chosen["a"]
+    query = QueryDict(mutable=True) if request.GET.get("clear") else request.GET.copy()
+    machine = a.state_machine if a is not None else None
+    if "machine" not in request.GET and machine is not None and machine.region == scope.region:
+        query["machine"] = machine.name
+    page = scan.find_executions(scope, None, ExecutionFilters.of(query))
     context = {
         "section": "executions",
         "asked": arns,
         "problems": problems,
-        "chosen": a,
-        "machine_asked": machine,
-        "rows": list(rows.order_by("-start_ms", "-pk").defer(*_UNREAD)[:MOST_CHOICES]),
+        "chosen": chosen,
+        "filters": page.filters,
+        "page": page,
+        "rows": [row for row in page.rows if a is None or row.pk != a.pk],
+        "machine_names": machine_names(scope),
         "last_success": LAST_SUCCESS,
     }
-    status = 422 if problems else 200
-    return render(request, "execution/compare_form.html", context, status=status)
+    status = 422 if problems or page.filters.problems else 200
+    return render(request, "search/compare_form.html", context, status=status)
 
 
 def _compared_context(a: Execution, b: Execution, *, differing: bool) -> dict[str, Any]:
@@ -109,16 +115,20 @@ def _compared_context(a: Execution, b: Execution, *, differing: bool) -> dict[st
     }
 
 
-def _problems(arns: dict[str, str], executions: dict[str, Execution | None]) -> dict[str, str]:
-    problems = {
+def _unknown(arns: dict[str, str], executions: dict[str, Execution | None]) -> dict[str, str]:
+    return {
         name: "There is no execution with this ARN."
         for name, arn in arns.items()
-        if arn and executions[name] is None
+        if arn and arn != LAST_SUCCESS and executions[name] is None
     }
-    if arns["b"] == LAST_SUCCESS:
-        problems.pop("b", None)
-        if executions["a"] is not None:
-            problems["b"] = "No other execution of this state machine has succeeded."
+
+
+def _problems(arns: dict[str, str], executions: dict[str, Execution | None]) -> dict[str, str]:
+    problems = _unknown(arns, executions)
+    if arns["a"] == LAST_SUCCESS:
+        problems["a"] = "There is no execution with this ARN."
+    if arns["b"] == LAST_SUCCESS and executions["a"] is not None:
+        problems["b"] = "No other execution of this state machine has succeeded."
     if executions["a"] is not None and executions["a"] == executions["b"]:
         problems["b"] = "This is the same execution."
     return problems
@@ -132,7 +142,8 @@ def _from_rows(request: HttpRequest, scope: Scope, marked: list[str]) -> HttpRes
     problem = (
         f"Select two rows to compare. {len(marked)} {'is' if len(marked) == 1 else 'are'} selected."
     )
-    return _render_choice(request, scope, {}, {"a": problem})
+    nothing = {"a": "", "b": ""}
+    return _render_choice(request, scope, nothing, {"a": problem}, dict.fromkeys(nothing))
 
 
 def _address(a: Execution, b: Execution) -> str:

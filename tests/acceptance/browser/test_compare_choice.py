@@ -1,0 +1,121 @@
+"""Two executions are chosen from a list that is filtered, on a desk and on a phone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from tests.acceptance.browser.yard import create, start, waits
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page
+
+    from tests.acceptance.server import Server
+
+pytestmark = [pytest.mark.browser, pytest.mark.acceptance]
+FAILS = {"StartAt": "Bad", "States": {"Bad": {"Type": "Fail", "Error": "Bad"}}}
+
+
+@pytest.fixture(scope="module")
+def machines(server: Server) -> tuple[str, str]:
+    """Return two machines: one with sixty executions that wait, one with three that failed."""
+    many, few = create(server, waits(600)), create(server, FAILS)
+    for number in range(60):
+        start(server, many, {"order": number}, name=f"waits-{number:02}")
+    for number in range(3):
+        start(server, few, name=f"fails-{number}")
+    return many, few
+
+
+def test_what_is_chosen_stays_while_the_list_is_filtered(
+    page: Page, machines: tuple[str, str]
+) -> None:
+    """A from one machine, B from the second page of another; the bar says both."""
+    many, few = machines
+    page.goto("/compare/")
+    page.fill("#machine", few)
+    page.select_option("#status", "FAILED")
+    page.get_by_role("button", name="Find").click()
+    rows = page.locator(".compare-choices tbody tr:has(a)")
+    expect(rows).to_have_count(3)
+    page.get_by_role("radio", name="A: fails-1").check()
+    side = page.locator("[data-compare-side=a]")
+    expect(side).to_contain_text("fails-1")
+    expect(page.locator("#announce")).to_have_text("A: fails-1")
+    page.fill("#machine", many)
+    page.select_option("#status", "")
+    page.press("#machine", "Enter")
+    expect(rows).to_have_count(50)
+    expect(side).to_contain_text("fails-1")
+    page.get_by_role("button", name="Older").click()
+    expect(rows).to_have_count(10)
+    page.get_by_role("radio", name="B: waits-03").check()
+    expect(page.locator("[data-compare-side=b]")).to_contain_text("waits-03")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator("#side-A")).to_contain_text("fails-1")
+    expect(page.locator("#side-B")).to_contain_text("waits-03")
+
+
+def test_one_execution_is_not_both(page: Page, machines: tuple[str, str]) -> None:
+    """The last choice wins; a filter that is wrong keeps what is chosen, and says why."""
+    page.goto(f"/compare/?machine={machines[1]}")
+    page.get_by_role("radio", name="A: fails-2").check()
+    page.get_by_role("radio", name="B: fails-2").check()
+    expect(page.get_by_role("radio", name="A: fails-2")).not_to_be_checked()
+    expect(page.locator("[data-compare-side=a]")).to_contain_text("not chosen")
+    page.fill("#find", "input.order = 3 and")
+    page.fill("#machine", "no-such-machine")
+    page.get_by_role("button", name="Find").click()
+    expect(page.locator("#machine-problem")).to_contain_text("There is no state machine")
+    expect(page.locator("[data-compare-side=b]")).to_contain_text("fails-2")
+    page.get_by_role("button", name="Clear filters").click()
+    expect(page.locator("#machine")).to_have_value("")
+    expect(page.locator("[data-compare-side=b]")).to_contain_text("fails-2")
+
+
+@pytest.mark.parametrize("width", [1440, 390, 360])
+def test_the_button_stays_in_view(page: Page, machines: tuple[str, str], width: int) -> None:
+    """With what is chosen beside it, at the end of the list, too."""
+    page.set_viewport_size({"width": width, "height": 844})
+    page.goto(f"/compare/?machine={machines[0]}")
+    page.get_by_role("radio", name="A: waits-59").check()
+    page.get_by_role("radio", name="B: waits-12").check()
+    for place in ("0", "document.body.scrollHeight / 2"):
+        page.evaluate(f"window.scrollTo(0, {place})")
+        expect(page.get_by_role("button", name="Compare")).to_be_in_viewport(ratio=1)
+        expect(page.locator("[data-compare-side=a]")).to_be_in_viewport(ratio=1)
+        expect(page.locator("[data-compare-side=b]")).to_be_in_viewport(ratio=1)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+        violations = Axe().run(page).response["violations"]
+        assert [(rule["id"], rule["nodes"][0]["html"]) for rule in violations] == []
+
+
+def test_a_choice_without_a_script(
+    browser: Browser, server: Server, signed_in: Path, machines: tuple[str, str]
+) -> None:
+    """Both are chosen in one list by plain forms."""
+    context = browser.new_context(
+        base_url=server.url, storage_state=signed_in, java_script_enabled=False
+    )
+    page = context.new_page()
+    page.goto(f"/compare/?machine={machines[0]}")
+    page.get_by_role("radio", name="A: waits-59").check()
+    page.get_by_role("radio", name="B: waits-58").check()
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator("#side-A")).to_contain_text("waits-59")
+    page.get_by_role("link", name="Choose another B").click()
+    expect(page.locator("[data-compare-side=a]")).to_contain_text("waits-59")
+    page.fill("#find", "input.order = 7")
+    page.get_by_role("button", name="Find").click()
+    page.get_by_role("radio", name="B: waits-07").check()
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator("#side-B")).to_contain_text("waits-07")
+    expect(page.locator("#side-A")).to_contain_text("waits-59")
+    context.close()

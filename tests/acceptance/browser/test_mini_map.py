@@ -1,0 +1,99 @@
+"""A graph that is larger than its frame: a map beside it, and shades at its edges."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from tests.acceptance.browser.test_graph import chain, in_frame, wide
+from tests.acceptance.browser.yard import create, ended, start
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.acceptance.server import Server
+
+pytestmark = [pytest.mark.browser, pytest.mark.acceptance]
+
+COVERED = """() => {
+  const map = document.querySelector(".mini-map").getBoundingClientRect();
+  const graph = document.querySelector("[data-graph]").getBoundingClientRect();
+  return map.left < graph.right && map.right > graph.left
+      && map.top < graph.bottom && map.bottom > graph.top;
+}"""
+
+
+def assert_graph_is_free(page: Page) -> None:
+    """Check that the map is there and stands over nothing of the graph."""
+    expect(page.locator(".mini-map")).to_be_visible()
+    assert page.evaluate(COVERED) is False
+
+
+@pytest.mark.parametrize("address", ["", "definition/"])
+def test_the_map_stands_over_no_state(page: Page, server: Server, address: str) -> None:
+    """Beside a high graph, below a wide one; never on it, wherever the graph is moved to."""
+    high = ended(server, start(server, create(server, chain([f"S {n}" for n in range(40)]))))
+    page.goto(f"{high}{address}")
+    assert_graph_is_free(page)
+    expect(page.locator("[data-picture]")).to_have_attribute("data-beyond", "bottom")
+    broad = ended(server, start(server, create(server, wide(9, fails=True))))
+    page.goto(f"{broad}{address}")
+    assert_graph_is_free(page)
+    graph = page.locator("[data-graph]")
+    graph.evaluate("graph => graph.scrollTo(graph.scrollWidth, 0)")
+    expect(page.locator("[data-picture]")).to_have_attribute("data-beyond", re.compile("left"))
+    expect(page.locator(".in-view")).to_have_text(re.compile(r"\d+ of 20 states in view"))
+    assert_graph_is_free(page)
+    assert Axe().run(page).response["violations"] == []
+
+
+def test_the_map_goes_when_the_graph_fits(page: Page, server: Server) -> None:
+    """It leaves its place to the graph, and there are no shades; Fit uses the whole frame."""
+    page.goto(ended(server, start(server, create(server, wide(9, fails=False)))))
+    assert_graph_is_free(page)
+    page.click("[aria-label='Fit the graph']")
+    expect(page.locator(".mini-map")).to_be_hidden()
+    expect(page.locator("[data-picture]")).to_have_attribute("data-beyond", "")
+    picture, frame = page.locator("[data-picture]"), page.locator("[data-graph]")
+    width = "element => element.getBoundingClientRect().width"
+    assert frame.evaluate(width) == picture.evaluate(width)
+    assert set(in_frame(page, ".box")) == {True}
+
+
+@pytest.mark.parametrize("width", [1272, 1240])
+def test_the_map_cuts_no_graph_that_has_just_the_room(
+    page: Page, server: Server, width: int
+) -> None:
+    """A graph about as wide as its frame is not cut for the sake of a map beside it."""
+    page.set_viewport_size({"width": width, "height": 560})
+    page.goto(ended(server, start(server, create(server, wide(3, fails=False)))))
+    assert_graph_is_free(page)
+    cut = "graph => graph.scrollWidth - graph.clientWidth"
+    assert page.locator("[data-graph]").evaluate(cut) <= 1
+
+
+def test_a_phone_has_shades_and_no_map(page: Page, server: Server) -> None:
+    """The graph keeps the whole width."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{ended(server, start(server, create(server, wide(9, fails=False))))}definition/")
+    picture = page.locator("[data-picture]")
+    expect(picture).to_have_attribute("data-beyond", re.compile("left right"))
+    expect(page.locator(".mini-map")).to_be_hidden()
+
+
+def test_the_definition_opens_at_the_state_of_the_reader(page: Page, server: Server) -> None:
+    """The chosen step of the execution is marked in the graph and in the text, both in sight."""
+    page.goto(ended(server, start(server, create(server, wide(9, fails=True)))))
+    expect(page.locator("#panel-title")).to_contain_text("Then 8")
+    page.get_by_role("link", name="Definition", exact=True).first.click()
+    expect(page.locator("h1")).to_contain_text("Definition")
+    chosen = page.locator(".flow a[aria-current=true]")
+    expect(chosen).to_have_attribute("data-step", "Then 8")
+    assert in_frame(page, "a[aria-current=true] .box") == [True]
+    expect(page.locator(".src:has-text('Then 8')").last).to_be_in_viewport()
+    page.click("a[data-step='Then 7'] .box")
+    expect(chosen).to_have_attribute("data-step", "Then 7")
