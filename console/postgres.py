@@ -38,10 +38,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
 from psycopg.pq import ConnStatus
+from psycopg.rows import tuple_row
 from psycopg_pool import ConnectionPool
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator, Iterator, Sequence
 
     from psycopg.abc import PQGen
 
@@ -129,6 +130,20 @@ def new_name() -> str:
     Hosts may have the same name, and processes that were forked the same random part.
     """
     return f"stepyard {socket.gethostname()[:20]} {os.getpid()} {_RANDOM}-{next(_names)}"
+
+
+def execute_prepared(
+    own: psycopg.Connection[Any],
+    text: str,
+    values: Sequence[object] = (),
+    row_factory: Any = tuple_row,
+) -> psycopg.Cursor[Any]:
+    """Execute a statement, with ``$1``, ``$2``, ... for values, that the server parses once.
+
+    (Django's cursors write the values into the text.)
+    """
+    cursor = psycopg.RawCursor(own, row_factory=row_factory)
+    return cursor.execute(text, values or None, prepare=True)
 
 
 class WatchedConnection(psycopg.Connection[Any]):

@@ -32,6 +32,7 @@ from django.db.models.base import ModelState
 from django.db.transaction import TransactionManagementError
 
 from console.fast_path import cursors
+from console.postgres import execute_prepared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -50,6 +51,7 @@ _MARK = re.compile("%s")
 _SQLITE_MARK = re.compile(r"(?<!%)%s")
 KEYED_ORDER, INSERT_ORDER = 20, 60
 _KEYS, _KEYS_S = 20, 0.3
+_TAKE_KEYS = "SELECT nextval(pg_get_serial_sequence($1, $2)) FROM generate_series(1, $3::integer)"
 _keys_until: dict[str, float] = {}
 _keys: dict[str, deque[int]] = defaultdict(deque)
 _keys_lock = threading.Lock()
@@ -255,7 +257,7 @@ class Statement:
     @cached_property
     def for_many(self) -> str:
         """Return the statement that takes an array for each value."""
-        arrays = ", ".join(f"%s::{name}[]" for name in self.types)
+        arrays = ", ".join(f"${place}::{name}[]" for place, name in enumerate(self.types, 1))
         columns = ", ".join(f"c{place}" for place in range(len(self.types)))
         given = f"unnest({arrays}) AS g({columns})"
         if self.merged:
@@ -403,9 +405,8 @@ def next_key(table: str, key: str) -> int:
 
 def _take_keys(table: str, key: str) -> list[int]:
     connection.ensure_connection()
-    statement = "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)"
     with connection.wrap_database_errors:
-        rows = connection.connection.execute(statement, [table, key, _KEYS]).fetchall()
+        rows = execute_prepared(connection.connection, _TAKE_KEYS, [table, key, _KEYS]).fetchall()
     return [number for (number,) in rows]
 
 

@@ -48,6 +48,8 @@ async def written(pending: Pending[T], spare: Threads, since: float | None = Non
     except RunAlone:
         lone: T = await spare.run(_written_alone, pending)
         return lone
+    except WaitedTooLong:  # nothing to find out, and no thread to wait for once more
+        raise
     except Exception as error:
         if not pending.has_rescue:
             raise

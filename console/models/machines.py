@@ -40,6 +40,7 @@ class StateMachine(models.Model):
     next_version = models.IntegerField(default=1)  # numbers are never used again
     # JSON array of user names: whose rights bound what its definition does; "" if unknown
     edited_by = models.TextField(default="", db_default="")
+    as_read = ""  # no column: the mark of the row that ``kept_machine`` read
 
     def __str__(self) -> str:
         return self.name

@@ -59,13 +59,9 @@ class _DjangoDriver:
     def fetch(self, query: str, *args: object) -> list[dict[str, object]]:
         """Run a statement of PgQueuer's and return its rows."""
         connection.ensure_connection()
-        own_connection = connection.connection
-        with (
-            connection.wrap_database_errors,
-            psycopg.RawCursor(own_connection, row_factory=dict_row) as cursor,
-        ):
+        with connection.wrap_database_errors:
             # PgQueuer's statements take longer to plan than to execute
-            cursor.execute(query, args or None, prepare=True)
+            cursor = postgres.execute_prepared(connection.connection, query, args, dict_row)
             rows: list[dict[str, object]] = cursor.fetchall()
         return rows
 

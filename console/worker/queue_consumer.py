@@ -41,6 +41,11 @@ _SOCKET = {
     "TCP_KEEPCNT": postgres.TIMEOUTS["keepalives_count"],
     "TCP_USER_TIMEOUT": postgres.TIMEOUTS["tcp_user_timeout"],
 }
+_PLANS = {"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off"}
+"""To plan the queue's statements anew takes longer than to execute them.
+
+A plan that is kept must find jobs by an index: it is made when there are none.
+"""
 _LOST_AFTER = timedelta(seconds=6)
 """A job whose worker has not been heard of for so long is given to another."""
 _RETRY_S = 0.5
@@ -95,7 +100,7 @@ its history.
 
 async def connect() -> asyncpg.Connection[Any]:
     """Connect for PgQueuer, with the same measures against silence as libpq has."""
-    about = {"application_name": postgres.new_name(), **postgres.SERVER_TIMEOUTS}
+    about = {"application_name": postgres.new_name(), **postgres.SERVER_TIMEOUTS, **_PLANS}
     own_connection = await asyncpg.connect(
         **database_address(), timeout=postgres.CONNECT_S, server_settings=about
     )

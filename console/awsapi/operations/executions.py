@@ -19,6 +19,7 @@ from console.store.executions.start import pending_start
 from console.store.executions.stop import stop_execution
 from console.store.executions.waiting_starts import WAITING_STARTS
 from console.store.machines import versions
+from console.store.machines.machines import Outdated
 from console.store.map_runs import map_items, map_runs
 from console.store.state import history as events
 from console.store.state import history_pages
@@ -40,10 +41,16 @@ def start(call: Call) -> Pending[dict[str, Any]]:
             "The request has failed due to a temporary failure of the server: too many executions"
             " wait to begin",
         )
+    kept = call.parent is None and not is_embedded()
+    return _starting(call, kept=kept).then(_started)
+
+
+def _starting(call: Call, *, kept: bool) -> Pending[Execution]:
+    """Return the start that is asked for. ``kept``: of a machine that was read a moment ago."""
     params = call.params
     arn, _, case = params["stateMachineArn"].partition("#")
     arns.check_unlabelled(arn)
-    target = versions.resolve_target(call.project, arn)
+    target = versions.resolve_target(call.project, arn, kept=kept)
     if case and case not in mocks.test_cases(target.machine.name):
         raise ValidationException(f"The mock configuration has no test case '{case}' for '{arn}'")
     text = params.get("input")
@@ -59,7 +66,13 @@ def start(call: Call) -> Pending[dict[str, Any]]:
         parent=call.parent,
         actor=call.actor,
     )
-    return starting.then(_started)
+
+    def start_as_it_is_now(error: Exception) -> Execution:
+        if not isinstance(error, Outdated):
+            raise error
+        return _starting(call, kept=False).now()
+
+    return starting.rescued_by(start_as_it_is_now) if kept else starting
 
 
 def _started(execution: Execution) -> dict[str, Any]:

@@ -18,6 +18,14 @@ a table. A statement returns the keys of the rows that it changed. Rows by the h
 events of a loop, are sent by COPY instead, between two pipelines: that takes more round trips and
 half the processor time, and PostgreSQL works on the first rows while the last are on their way.
 
+**Plans.** To parse and plan a statement takes longer than to execute it, so that is done once for
+each connection. A plan that is kept must be right for any size of the tables:
+
+    1. A new server updates a run: the table has a few rows, and the plan reads all of them.
+    2. A minute later it has 30,000 rows, and nothing has told PostgreSQL to plan anew.
+
+So ``_SETTINGS`` leave only plans that find each row by an index.
+
 **One of them fails.** A change whose row was not there has failed, and the others have not:
 
     1. A, B and C are in one transaction. The first trip returns the keys of A and C only.
@@ -82,6 +90,7 @@ from console.fast_path.rows import (
     current_recording,
     record,
 )
+from console.postgres import execute_prepared
 from console.store.db import signals
 
 if TYPE_CHECKING:
@@ -98,15 +107,15 @@ _WORTH_A_COPY = 400
 _SETTINGS = {
     "lock_timeout": "250ms",
     "idle_in_transaction_session_timeout": "5s",
-    # A plan is made once a connection, maybe while the tables are empty. Then it would be cheapest
-    # to read a table whole, which it must not do when they have grown: rows are found by their keys
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
 }
-_SET = [f"set_config('{name}', '{value}', true)" for name, value in _SETTINGS.items()]
-_BEGIN = ("BEGIN", f"SELECT {', '.join(_SET)}")
+_BEGIN = (
+    "BEGIN",
+    "SELECT " + ", ".join(f"set_config('{name}', '{to}', true)" for name, to in _SETTINGS.items()),
+)
 
 
 class RunAlone(Exception):
@@ -159,6 +168,7 @@ def commit(group: Sequence[Recorded]) -> dict[int, BaseException]:
                 raise
             missing = dict.fromkeys(range(len(places)), error)
         except Exception as error:  # noqa: BLE001 - nobody knows whose row it was
+            _forget_plans(error)
             missing = dict.fromkeys(range(len(places)), error)
         if not missing:
             break
@@ -198,7 +208,9 @@ def write_together(fn: Callable[[], object]) -> None:
         return
     returned: set[tuple[Statement, Key]] = set()
     with connection.wrap_database_errors, connection.connection.pipeline():
-        cursors = [(each, _execute(each, recorded.rows[each])) for each in _ordered(recorded.rows)]
+        cursors = [
+            (each, _execute_once(each, recorded.rows[each])) for each in _ordered(recorded.rows)
+        ]
     for statement, cursor in cursors:
         if statement.key:
             size = len(statement.key)
@@ -224,6 +236,13 @@ def _settle(recorded: Recorded, future: Future[Any]) -> None:
         future.set_exception(error)
     else:
         future.set_result(result)
+
+
+def _forget_plans(error: Exception) -> None:
+    """Leave a connection whose prepared statements are of no use: a migration changed a table."""
+    if isinstance(error.__cause__, psycopg.errors.FeatureNotSupported):
+        connection.connection.close()
+        connection.close()
 
 
 def _is_broken() -> bool:
@@ -292,7 +311,7 @@ def _begin(
         try:
             with connection.wrap_database_errors, own.pipeline():
                 for text in _BEGIN:
-                    _execute_prepared(text)
+                    execute_prepared(own, text)
                 cursors = [(each, _execute(each, rows[each])) for each in needed]
             returned: dict[tuple[Statement, Key], Row] = {}
             for statement, cursor in cursors:
@@ -333,7 +352,7 @@ def _write_and_commit(
         for statement in left:
             _execute(statement, rows[statement])
         _send_signals(changes)
-        _execute_prepared("COMMIT")
+        execute_prepared(own, "COMMIT")
 
 
 def _copy(statement: Statement, rows: Sequence[Row]) -> None:
@@ -354,16 +373,16 @@ def _roll_back() -> None:
 
 
 def _execute(statement: Statement, rows: Sequence[Row]) -> psycopg.Cursor[Any]:
-    arrays = [_array(column) for column in zip(*rows, strict=True)]
-    return _execute_prepared(statement.for_many, arrays)
+    return execute_prepared(connection.connection, statement.for_many, _arrays(rows))
 
 
-def _execute_prepared(text: str, values: Sequence[str] = ()) -> psycopg.Cursor[Any]:
-    """Execute a statement that the server parses and plans once a connection.
+def _execute_once(statement: Statement, rows: Sequence[Row]) -> psycopg.Cursor[Any]:
+    """Execute a statement without keeping its plan: the transaction allows others, too."""
+    return psycopg.RawCursor(connection.connection).execute(statement.for_many, _arrays(rows))
 
-    Not by Django's cursor, which puts the values into the text.
-    """
-    return psycopg.Cursor(connection.connection).execute(text, values or None, prepare=True)
+
+def _arrays(rows: Sequence[Row]) -> list[str]:
+    return [_array(column) for column in zip(*rows, strict=True)]
 
 
 def _array(values: Sequence[Any]) -> str:

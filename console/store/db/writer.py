@@ -186,6 +186,10 @@ class Pending(Generic[T]):
             self._rescue,
         )
 
+    def rescued_by(self, rescue: Callable[[Exception], Any]) -> Pending[T]:
+        """Return the same change with a ``rescue``, as the constructor has it."""
+        return Pending(self._change, self._then, rescue)
+
     def inside(self, fn: Callable[[Callable[[], T]], S]) -> Pending[S]:
         """Return a change that is ``fn``: it makes this one by calling what it is given.
 

@@ -152,7 +152,7 @@ def pending_start(
     outbox.has_rules(machine.project_id)  # asked ahead, because a change that asks is not merged
 
     def store() -> Execution:
-        if not machines.is_active(machine.pk):
+        if not machines.is_active(machine.pk, machine.as_read):
             raise ServiceError(
                 ErrorCode.StateMachineDeleting, f"State Machine is being deleted: '{machine.arn}'"
             )

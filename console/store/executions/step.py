@@ -31,7 +31,7 @@ from console.store.executions.commands import Fenced, apply_commands
 from console.store.executions.read_steps import LOAD, MESSAGES, StepRows, read_step_rows
 from console.store.machines.activity_limits import limits_of
 from console.store.machines.machines import compiled_machines
-from console.store.state import crash_watch, inbox, step_rows, transition_rate
+from console.store.state import claimed_runs, crash_watch, inbox, step_rows, transition_rate
 from console.store.state.caches import Belongs, ExecutionFacts, find_facts, keep_facts, kept_runs
 from console.store.state.step_rows import StoredValues
 from console.store.tasks import schedule
@@ -250,9 +250,11 @@ def _load_for(
     if kept is not None and facts is not None:
         version, run = kept[0], kept[1].reading(values)
     else:
-        with rows.open_cursor() as cursor:
-            cursor.execute(LOAD, [execution_id])
-            row = cursor.fetchone()
+        row = claimed_runs.take(execution_id)
+        if row is None:
+            with rows.open_cursor() as cursor:
+                cursor.execute(LOAD, [execution_id])
+                row = cursor.fetchone()
         if row is None or row[4] != ExecutionStatus.RUNNING or row[3]:
             return None
         version, facts = row[0], _keep_facts(execution_id, row)

@@ -5,8 +5,10 @@ Create, update, delete and look up, with AWS's rules of idempotence.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import threading
+import time
 import uuid
 from collections import OrderedDict
 from functools import partial
@@ -37,16 +39,20 @@ if TYPE_CHECKING:
 
     from console.models import Project
 
-_STATUS = "SELECT status FROM console_statemachine "
 _ACTIVE = Statement(
     10,
     "",
-    ("bigint",),
-    key=(0,),
-    merged="SELECT m.id FROM console_statemachine m JOIN {given} ON m.id = g.c0"
-    f" WHERE m.status = '{MachineStatus.ACTIVE}' FOR KEY SHARE OF m",
+    ("bigint", "text"),
+    key=(0, 1),
+    merged="SELECT m.id, g.c1 FROM console_statemachine m JOIN {given} ON m.id = g.c0"
+    f" WHERE m.status = '{MachineStatus.ACTIVE}' AND (g.c1 = '' OR m.xmin::text = g.c1)"
+    " FOR KEY SHARE OF m",
 )
 """What ``is_active`` does, for the machines of many starts."""
+_AS_IT_IS = "SELECT xmin::text FROM console_statemachine WHERE arn = %s AND project_id = %s"
+_KEPT_S = 1.0
+_MOST_KEPT = 200
+_kept: OrderedDict[tuple[int, str], tuple[float, StateMachine]] = OrderedDict()
 _MISSING = (
     "Either the definition, the role ARN, the LoggingConfiguration, or the TracingConfiguration "
     "must be specified"
@@ -293,15 +299,48 @@ def get_machine(project: Project, arn: str) -> StateMachine:
     return machine
 
 
-def is_active(machine: int) -> bool:
-    """Tell whether a machine is there and not being deleted; it stays so as long as ours."""
+class Outdated(Exception):
+    """A machine has changed since it was read."""
+
+
+def kept_machine(project: Project, arn: str) -> StateMachine:
+    """Return a machine as ``get_machine``, or as it was a moment ago (PostgreSQL).
+
+    Whoever acts on it asks in the transaction whether that is still so: ``is_active``.
+    """
+    key = (project.pk, arn)
+    until, machine = _kept.get(key, (0.0, None))
+    if machine is not None and time.monotonic() < until:
+        return machine
+    with rows.open_cursor() as cursor:
+        cursor.execute(_AS_IT_IS, key[::-1])
+        row = cursor.fetchone()
+    machine = get_machine(project, arn)  # after its mark, so that the mark is no newer than it
+    if row is not None:
+        machine.as_read = row[0]
+        _kept[key] = (time.monotonic() + _KEPT_S, machine)
+        while len(_kept) > _MOST_KEPT:
+            with contextlib.suppress(KeyError):  # another thread was first
+                _kept.popitem(last=False)
+    return machine
+
+
+def is_active(machine: int, as_read: str = "") -> bool:
+    """Tell whether a machine is there and not being deleted; it stays so as long as ours.
+
+    ``as_read``: of a ``kept_machine``; raise ``Outdated`` if it has changed since.
+    """
     recorded = rows.current_recording()
     if recorded is not None:
-        recorded.add(_ACTIVE, [(machine,)])
+        recorded.add(_ACTIVE, [(machine, as_read)])
         return True
+    columns = "status, xmin::text" if as_read else "status, ''"
     with rows.open_cursor() as cursor:
-        cursor.execute(_STATUS + rows.kept("WHERE id = %s"), [machine])
+        text = f"SELECT {columns} FROM console_statemachine WHERE id = %s"
+        cursor.execute(rows.kept(text), [machine])
         row = cursor.fetchone()
+    if as_read and (row is None or row[1] != as_read):
+        raise Outdated
     return row is not None and row[0] == MachineStatus.ACTIVE
 
 

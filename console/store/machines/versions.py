@@ -48,15 +48,17 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
 
 
-def resolve_target(project: Project, arn: str) -> Target:
+def resolve_target(project: Project, arn: str, *, kept: bool = False) -> Target:
     """Return what a machine, version or alias ARN stands for; an alias picks by weight.
 
+    ``kept``: a machine may be one that was read a moment ago (``machines.kept_machine``).
     Raises InvalidArn or StateMachineDoesNotExist.
     """
     parsed = arns.parse_arn(arn, "stateMachine")
     _, mark, qualifier = parsed.rest.partition(":")
     if not mark:
-        return Target(machines.get_machine(project, arn))
+        find = machines.kept_machine if kept else machines.get_machine
+        return Target(find(project, arn))
     machine = machines.get_machine(project, arn.removesuffix(f":{qualifier}"))
     if _is_number(qualifier):
         return Target(machine, _version(machine, int(qualifier), arn))

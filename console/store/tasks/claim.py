@@ -18,7 +18,8 @@ from console.models import TaskRow
 from console.statuses import TaskClock, TaskKind, TaskStatus, Topic
 from console.store.db import signals
 from console.store.db.writer import Pending, is_embedded, write
-from console.store.state import inbox
+from console.store.state import claimed_runs, inbox
+from console.store.state.caches import find_facts, kept_runs
 from console.store.tasks import schedule, timeouts
 
 if TYPE_CHECKING:
@@ -61,16 +62,21 @@ _TAKEN = (
 _CLAIM = Statement(
     30,
     "",
-    ("bigint", "text", "bigint", "integer"),
+    ("bigint", "text", "bigint", "integer", "boolean"),
     key=(2, 3),
     merged=f"UPDATE console_taskrow t SET status = '{TaskStatus.STARTED}', started_ms = g.c0,"
-    " dispatches = t.dispatches + 1, worker = g.c1 FROM {given}, console_execution e"
-    " WHERE t.execution_id = g.c2 AND t.task = g.c3 AND e.id = g.c2"
+    " dispatches = t.dispatches + 1, worker = g.c1"
+    " FROM {given} JOIN console_execution e ON e.id = g.c2"
+    " LEFT JOIN console_runrow r ON r.execution_id = g.c2 AND g.c4"
+    " WHERE t.execution_id = g.c2 AND t.task = g.c3"
     f" AND t.status = '{TaskStatus.SCHEDULED}' AND t.kind <> '{TaskKind.ACTIVITY}'"
-    f" RETURNING t.execution_id, t.task, {_COLUMNS}",
+    f" RETURNING t.execution_id, t.task, {claimed_runs.COLUMNS}, {_COLUMNS}",
     joins=True,
 )
-"""What ``_take`` does with tasks whose clocks run since they were scheduled."""
+"""What ``_take`` does with tasks whose clocks run since they were scheduled.
+
+It returns the run, too, if this process does not have it: the call's outcome takes a step from it.
+"""
 _CLAIM_OLDEST = Statement(
     45,
     "",
@@ -147,12 +153,21 @@ def claim_call(execution_id: int, task: int) -> ClaimedTask | None:
         recorded = rows.current_recording()
         if recorded is None:
             return _take(execution_id, task, BUILTIN_WORKER, OWN + _me)
-        recorded.add(_CLAIM, [(clock.now_ms(), OWN + _me, execution_id, task)])
+        wants_run = kept_runs.latest(execution_id) is None or find_facts(execution_id) is None
+        recorded.add(_CLAIM, [(clock.now_ms(), OWN + _me, execution_id, task, wants_run)])
         key = (_CLAIM, (execution_id, task))
-        return rows.Late(lambda returned: _as_claimed(execution_id, task, returned[key])[0])
+        return rows.Late(lambda returned: _with_run(execution_id, task, returned[key]))
 
     work: ClaimedTask | None = write(Mergeable(take))
     return work
+
+
+def _with_run(execution_id: int, task: int, row: Sequence[Any]) -> ClaimedTask:
+    """Return a claimed task, and keep the run that was read with it."""
+    run, columns = row[: claimed_runs.COUNT], row[claimed_runs.COUNT :]
+    if run[0] is not None:
+        claimed_runs.keep(execution_id, run)
+    return _as_claimed(execution_id, task, columns)[0]
 
 
 def claim_map(execution_id: int, task: int) -> ClaimedTask | None:

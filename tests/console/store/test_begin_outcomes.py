@@ -25,6 +25,8 @@ from tests.console.store.helpers import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pytest_django import DjangoAssertNumQueries
+
     from console.models import Project
 
 CALL = one("T", **function("f"))
@@ -58,6 +60,43 @@ def test_the_outcome_ends_the_task_and_moves_the_execution(called: Execution, ke
     assert not InboxMessage.objects.exists()
     assert TaskRow.objects.get().status == "closed"
     assert_nothing_wrong()
+
+
+@pytest.mark.postgres_only
+def test_the_claim_reads_the_run_that_its_outcome_steps(
+    project: Project, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    """A worker that gets a call of an execution it never saw reads nothing more for its outcome."""
+    execution = start(create(project, CALL), 1)
+    drain(execution)
+    kept_runs.forget(execution.pk)
+    message = outcome()
+    assert claim.claim_call(execution.pk, message.task) is not None
+    with django_assert_num_queries(0):
+        end = step.begin_outcomes(execution.pk, [message])
+    assert end is not None
+    end()
+    assert Execution.objects.get().output == "7"
+    assert_nothing_wrong()
+
+
+@pytest.mark.postgres_only
+def test_a_run_that_went_on_since_the_claim_is_not_stepped(project: Project) -> None:
+    """What the claim read is out of date: nothing is written, and it is read anew."""
+    execution = start(create(project, CALL), 1)
+    drain(execution)
+    kept_runs.forget(execution.pk)
+    message = outcome()
+    assert claim.claim_call(execution.pk, message.task) is not None
+    stepped_elsewhere(execution)
+    end = step.begin_outcomes(execution.pk, [message])
+    assert end is not None
+    with pytest.raises(step.Fenced):
+        end()
+    again = step.begin_outcomes(execution.pk, [message])
+    assert again is not None
+    again()
+    assert Execution.objects.get().output == "7"
 
 
 def test_outcomes_of_several_tasks_are_one_step(project: Project) -> None:

@@ -1,0 +1,40 @@
+"""Keep what the claim of a call read of its execution, until the outcome of the call takes a step.
+
+It may be out of date by then. The step's commit asks for the version that was read, so a step from
+an old one writes nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+COLUMNS = (
+    "r.version, r.snapshot, r.ready, r.parked, e.status, e.arn, e.definition_id, NULL,"
+    " e.map_run_id, e.state_machine_arn, e.project_id, e.parent, e.parent_task"
+)
+"""Of a run ``r`` and its execution ``e``: those of ``read_steps.LOAD``, without the machine's."""
+COUNT = 13
+_MOST = 200
+_FRESH_S = 1.0
+"""After a long call the run has probably gone on: it is read anew then."""
+_kept: OrderedDict[int, tuple[float, Sequence[Any]]] = OrderedDict()
+
+
+def keep(execution_id: int, row: Sequence[Any]) -> None:
+    """Keep what a claim read, in place of the oldest."""
+    _kept[execution_id] = (time.monotonic(), row)
+    while len(_kept) > _MOST:
+        with contextlib.suppress(KeyError):  # another thread was first
+            _kept.popitem(last=False)
+
+
+def take(execution_id: int) -> Sequence[Any] | None:
+    """Return what was kept of an execution, once; None if that is nothing, or old."""
+    read_at, row = _kept.pop(execution_id, (0.0, None))
+    return row if time.monotonic() - read_at < _FRESH_S else None

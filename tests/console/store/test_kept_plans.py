@@ -1,0 +1,78 @@
+"""What PostgreSQL plans once a connection is right for tables of any size."""
+
+from __future__ import annotations
+
+import gc
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import connection, transaction
+
+from console.fast_path.rows import Statement
+from console.models import Execution
+from console.store.db import merged
+from tests.console.store.helpers import PASS, assert_nothing_wrong, create, start
+from tests.console.store.recorded import recorded_step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from console.models import Project
+
+pytestmark = [pytest.mark.postgres_only, pytest.mark.usefixtures("own_connection")]
+
+
+def statements() -> list[Statement]:
+    """Return all statements of the store that look for rows."""
+    found = [made for made in gc.get_objects() if isinstance(made, Statement)]
+    return [made for made in found if not made.for_many.startswith("INSERT")]
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield all parts of a plan."""
+    yield plan
+    for part in plan.get("Plans", ()):
+        yield from nodes(part)
+
+
+@pytest.mark.usefixtures("project")
+def test_rows_are_found_by_an_index() -> None:
+    """Planned while the tables are empty and never analyzed, as on a new server.
+
+    (PostgreSQL plans anew by itself what it planned for a table that it had analyzed as empty.)
+    """
+    assert len(statements()) > 10
+    tables = [name for name in connection.introspection.table_names() if name[:8] == "console_"]
+    with connection.cursor() as cursor, transaction.atomic():
+        connection.connection.execute(f"TRUNCATE {', '.join(tables)} CASCADE")
+        cursor.execute(merged._BEGIN[1])
+        for statement in statements():
+            text = f"EXPLAIN (GENERIC_PLAN, FORMAT JSON) {statement.for_many}"
+            [[answer]] = connection.connection.execute(text).fetchall()
+            plan = answer if isinstance(answer, list) else json.loads(answer)
+            for node in nodes(plan[0]["Plan"]):
+                reads = "Relation Name" in node and node["Node Type"] != "ModifyTable"
+                if reads and node["Relation Name"].startswith("console_"):
+                    assert node.get("Index Cond"), (statement.for_many, node)
+        transaction.set_rollback(True)
+
+
+def test_a_plan_of_a_table_that_changed_is_made_anew(project: Project) -> None:
+    """A release that changes a column's type does not end what an earlier one has prepared."""
+    machine = create(project, PASS)
+    executions = [start(machine) for _ in range(3)]
+    changes = [recorded_step(execution) for execution in executions]
+    assert merged.commit(changes[:1]) == {}
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE console_runrow ALTER execution_id TYPE numeric")
+        try:
+            merged.commit(changes[1:2])
+            assert merged.commit(changes[2:]) == {}
+        finally:
+            connection.ensure_connection()
+            connection.connection.execute(
+                "ALTER TABLE console_runrow ALTER execution_id TYPE bigint"
+            )
+    assert Execution.objects.get(pk=executions[2].pk).status == "SUCCEEDED"
+    assert_nothing_wrong()
