@@ -12,6 +12,7 @@ from console.integrations import targets
 from console.models import Activity, TaskRow
 from console.statuses import OPEN_TASKS, TaskKind, TaskStatus, Topic
 from console.store.db import signals
+from console.store.db.writer import is_embedded
 from console.web.core import formatting
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from console.web.core.scope import Scope
 
 PAGE = 50
+_TAKEN_AFTER_MS = 5_000
+"""A worker that polls any process has taken a task by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +52,31 @@ class ActivityWork:
         return targets.find_activity(self.activity.name, project, sample=True) is not None
 
     @property
+    def sees_all(self) -> bool:
+        """Tell whether all who poll do so at this process, as they do at ``up``."""
+        return is_embedded()
+
+    @property
     def pollers(self) -> int:
-        """Return how many workers hold a GetActivityTask open here, now."""
+        """Return how many workers hold a GetActivityTask open at this process, now."""
         return signals.subscribers((Topic.ACTIVITY, self.activity.arn))
 
     @property
     def unpolled(self) -> bool:
-        """Tell whether tasks wait, and neither a worker nor a callable is there to take them."""
-        return bool(self.queued) and not self.pollers and not self.builtin
+        """Tell whether tasks wait, and neither a worker nor a callable is there to take them.
+
+        Workers may poll other processes of the server; they would have taken a task at once.
+        """
+        if self.oldest_ms is None or self.pollers or self.builtin:
+            return False
+        return self.sees_all or clock.now_ms() - self.oldest_ms > _TAKEN_AFTER_MS
 
     @property
     def polled(self) -> formatting.StatusLabel:
         """Return how many workers poll, where some do."""
         count = self.pollers
-        return formatting.StatusLabel("succeeded", f"{count} polling")
+        where = "" if self.sees_all else " this process"
+        return formatting.StatusLabel("succeeded", f"{count} polling{where}")
 
     alarm = formatting.StatusLabel("caught", "Nobody polls")
     own_status = formatting.StatusLabel("running", "This server")
