@@ -50,7 +50,18 @@ _notified_at: dict[int, float] = {}
 
 What comes back from them has been delivered here after the commit.
 """
+_MANY_SESSIONS = 200
 _QueueJob = tuple[str, bytes, "timedelta | None"]
+
+
+def _note_own(session: int) -> None:
+    """Remember that a session of this process notifies something now; forget those long gone."""
+    now = time.monotonic()
+    _notified_at[session] = now
+    if len(_notified_at) > _MANY_SESSIONS:
+        for other, moment in list(_notified_at.items()):
+            if now - moment >= _QUIET_S:
+                _notified_at.pop(other, None)
 
 
 class _DjangoDriver:
@@ -119,7 +130,7 @@ class PgTransport:
             entrypoints, payloads, after = map(list, zip(*jobs, strict=True))
             self._queries.enqueue(entrypoints, payloads, [0] * len(jobs), after)
         if notices:
-            _notified_at[connection.connection.info.backend_pid] = time.monotonic()
+            _note_own(connection.connection.info.backend_pid)
             with connection.cursor() as cursor:
                 cursor.execute(
                     "SELECT pg_notify(%s, notice) FROM unnest(%s::text[]) AS notice",
