@@ -37,6 +37,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
+from django.apps import apps
 from psycopg.pq import ConnStatus
 from psycopg.rows import tuple_row
 from psycopg_pool import ConnectionPool
@@ -144,6 +145,31 @@ def execute_prepared(
     """
     cursor = psycopg.RawCursor(own, row_factory=row_factory)
     return cursor.execute(text, values or None, prepare=True)
+
+
+def fetch_prepared(database: Any, sql: str, values: Sequence[object]) -> Any:
+    """Return the first row of a statement that the server parses once; None if there is none.
+
+    ``database``: Django's connection, which is minded and whose errors are raised as by its cursor.
+    """
+    database.validate_thread_sharing()
+    database.close_if_health_check_failed()
+    database.ensure_connection()
+    if database.needs_rollback:
+        database.validate_no_broken_transaction()
+    with database.wrap_database_errors:
+        return psycopg.Cursor(database.connection).execute(sql, values, prepare=True).fetchone()
+
+
+def column_types(database: Any, table: str) -> dict[str, str]:
+    """Return column -> type, without lengths: a cast to a length would cut a text off."""
+    model = next(model for model in apps.get_models() if model._meta.db_table == table)  # noqa: SLF001
+    fields = model._meta.concrete_fields  # noqa: SLF001 - Django's documented API
+    return {
+        str(field.column): str(field.db_type(database)).partition("(")[0]
+        for field in fields
+        if field.column
+    }
 
 
 class WatchedConnection(psycopg.Connection[Any]):

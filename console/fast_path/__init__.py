@@ -17,7 +17,7 @@ in two round trips (``console.store.db.merged`` has the theory).
 text from the model's fields once, so the models stay the only description of the tables. It bears
 models with plain fields only and sends no signals. Pages and rare paths use the ORM.
 
-**Plain cursors** (``cursors``). On SQLite, Django's cursors check, wrap and translate each
+**Plain cursors** (``rows.open_cursor``). On SQLite, Django's cursors check, wrap and translate each
 statement. These do that once a statement text and raise Django's errors. On PostgreSQL a row
 is read by a statement that the server parses once a connection. In all other cases there, and
 wherever somebody watches the queries, the cursor is Django's own.

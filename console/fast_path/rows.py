@@ -6,6 +6,8 @@ only (numbers, texts, booleans, foreign keys), and with their stored values.
 
 **Plain cursors.** Django's cursors check, wrap and translate each statement anew. On an embedded
 database that takes longer than the statement itself, so ``open_cursor`` returns a plain one there.
+On PostgreSQL Django's puts the values into the text, so that the server parses each statement anew,
+which took longer than to find a row by its key: ``fetch_row`` lets it parse one once a connection.
 
 **Recorded changes.** A function that is given to ``write`` writes rows by this module and publishes
 signals. While ``record`` runs it nothing is written: its statements and signals are noted, so that
@@ -24,23 +26,20 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
-from django.apps import apps
-from django.db import connection, models
+from django.db import DEFAULT_DB_ALIAS, connection, connections, models
 from django.db.models.base import ModelState
 from django.db.transaction import TransactionManagementError
 
-from console.fast_path import cursors
-from console.postgres import execute_prepared
+from console.postgres import column_types, execute_prepared, fetch_prepared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     Row = tuple[Any, ...]
     Key = tuple[Any, ...]
 
-open_cursor = cursors.open_cursor
 M = TypeVar("M", bound=models.Model)
 T = TypeVar("T")
 _WORTH_A_COPY = 8
@@ -56,6 +55,96 @@ _keys_until: dict[str, float] = {}
 _keys: dict[str, deque[int]] = defaultdict(deque)
 _keys_lock = threading.Lock()
 _statements: dict[tuple[str, str], Statement] = {}
+
+
+# -- cursors ---------------------------------------------------------------------------------------
+
+
+def fetch_row(sql: str, values: Sequence[Any]) -> Any:
+    """Return the first row of a statement, None if there is none; raise Django's errors."""
+    database = connections[DEFAULT_DB_ALIAS]
+    if database.vendor == "postgresql" and not _is_watched(database):
+        return fetch_prepared(database, sql, values)
+    with open_cursor() as cursor:
+        cursor.execute(sql, values)
+        return cursor.fetchone()
+
+
+def _is_watched(database: Any) -> bool:
+    return bool(database.queries_logged or database.execute_wrappers)
+
+
+def open_cursor() -> Any:
+    """Return a cursor for a ``with``, which does what Django's does and raises the same errors.
+
+    It is Django's where somebody watches the statements, and for other databases than the embedded.
+    """
+    database = connections[DEFAULT_DB_ALIAS]
+    if database.vendor != "sqlite" or database.connection is None or _is_watched(database):
+        return database.cursor()
+    return _Cursor(database)
+
+
+class _Cursor:
+    """A cursor of SQLite that takes Django's marks and raises its errors."""
+
+    __slots__ = ("_cursor", "_database")
+
+    def __init__(self, database: Any) -> None:
+        self._database = database
+        self._cursor = database.connection.cursor()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._cursor.close()
+
+    def execute(self, sql: str, values: Sequence[Any] | None = None) -> None:
+        """Execute a statement; its values in the order of its ``%s``."""
+        self._check()
+        with self._database.wrap_database_errors:
+            if values is None:
+                self._cursor.execute(sql)
+            else:
+                self._cursor.execute(_marked(sql), values)
+
+    def executemany(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Execute a statement once for each row of values."""
+        self._check()
+        with self._database.wrap_database_errors:
+            self._cursor.executemany(_marked(sql), rows)
+
+    def _check(self) -> None:
+        if self._database.needs_rollback:
+            self._database.validate_no_broken_transaction()
+
+    def fetchone(self) -> Any:
+        """Return the next row, None after the last."""
+        with self._database.wrap_database_errors:
+            return self._cursor.fetchone()
+
+    def fetchall(self) -> list[Any]:
+        """Return the rows that are left."""
+        with self._database.wrap_database_errors:
+            rows: list[Any] = self._cursor.fetchall()
+        return rows
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the rows that are left."""
+        with self._database.wrap_database_errors:
+            yield from self._cursor
+
+    @property
+    def rowcount(self) -> int:
+        """Return how many rows the last statement changed."""
+        return int(self._cursor.rowcount)
+
+
+@lru_cache(maxsize=1024)
+def _marked(sql: str) -> str:
+    """Return a statement with SQLite's marks for values."""
+    return _SQLITE_MARK.sub("?", sql).replace("%%", "%")
 
 
 # -- rows ------------------------------------------------------------------------------------------
@@ -97,7 +186,7 @@ def _table(model: type[models.Model]) -> _Table:
 def fetch_one(model: type[M], where: str, values: Sequence[Any]) -> M | None:
     """Return the one row for which the condition (SQL) holds, None if there is none."""
     table = _table(model)
-    row = cursors.fetch_row(f"{table.select} WHERE {where}", values)
+    row = fetch_row(f"{table.select} WHERE {where}", values)
     return None if row is None else _instance(model, table.names, row)
 
 
@@ -358,7 +447,7 @@ def inserting(table: str, columns: str) -> Statement:
     """Return the statement that inserts rows of a table."""
     statement = _statements.get((table, columns))
     if statement is None:
-        types = column_types(table)
+        types = column_types(connection, table)
         text = f"INSERT INTO {table} ({columns}) SELECT * FROM {{given}}"
         own = tuple(types[name] for name in columns.split(", "))
         copy = copying(table, columns)
@@ -376,7 +465,7 @@ def inserting_keyed(table: str, columns: str, key: str) -> Statement:
     """Return the statement that inserts rows with their keys, if nothing unique is taken."""
     statement = _statements.get((table, key))
     if statement is None:
-        types = column_types(table)
+        types = column_types(connection, table)
         names = f"{key}, {columns}"
         text = f"INSERT INTO {table} ({names}) SELECT * FROM {{given}}"
         text += f" ON CONFLICT DO NOTHING RETURNING {key}"
@@ -408,14 +497,3 @@ def _take_keys(table: str, key: str) -> list[int]:
     with connection.wrap_database_errors:
         rows = execute_prepared(connection.connection, _TAKE_KEYS, [table, key, _KEYS]).fetchall()
     return [number for (number,) in rows]
-
-
-def column_types(table: str) -> dict[str, str]:
-    """Return column -> type, without lengths: a cast to a length would cut a text off."""
-    model = next(model for model in apps.get_models() if model._meta.db_table == table)  # noqa: SLF001
-    fields = model._meta.concrete_fields  # noqa: SLF001 - Django's documented API
-    return {
-        str(field.column): str(field.db_type(connection)).partition("(")[0]
-        for field in fields
-        if field.column
-    }

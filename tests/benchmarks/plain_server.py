@@ -32,14 +32,12 @@ def cursor() -> None:
     """Execute statements by Django's cursor."""
     from django.db import connection
 
-    from console.fast_path import cursors
     from console.fast_path import rows as fast
 
     def cursor_of_this_thread() -> Any:
         return connection.cursor()
 
-    for module in (cursors, fast):
-        replace(module, open_cursor=cursor_of_this_thread)
+    replace(fast, open_cursor=cursor_of_this_thread)
 
 
 def rows() -> None:

@@ -23,7 +23,7 @@ import msgspec
 from django.db import connection
 
 import engine
-from console.fast_path.cursors import fetch_row
+from console.fast_path.rows import fetch_row
 from console.store.state import history_columns
 
 if TYPE_CHECKING:

@@ -251,6 +251,9 @@ _FILES = (
     "editor.js",
     "draft.js",
     "graph-editor.js",
+    "edge-buttons.js",
+    "state-form.js",
+    "copy-states.js",
     "reconnect.js",
     "completion.js",
 )

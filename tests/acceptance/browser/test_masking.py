@@ -59,7 +59,7 @@ def test_x14_masked_values_are_revealed_for_a_while(page: Page, masked: str) -> 
     expect(page).to_have_url(f"{page.url.split('/machines')[0]}{masked}?step=End")
     expect(page.locator("#outcome")).to_contain_text(CANARY)
     page.goto("/audit/?act=RevealPayloads")
-    expect(page.locator("tbody tr").first).to_contain_text("ticket 12")
+    expect(page.locator("tbody tr:not(.day)").first).to_contain_text("ticket 12")
     page.goto(masked)
     page.get_by_role("button", name="Mask again").click()
     expect(page.locator("#outcome")).to_contain_text("(masked)")
