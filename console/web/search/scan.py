@@ -44,7 +44,11 @@ COUNTED, MOST_COUNTED = 2_000, 99
 MOST_NEW = 200
 """How many new executions a poll of a list counts, where payloads must be read for it."""
 _OWN = Q(imported_ms=None)
-BARE = ("input", "output", "cause", "error", "trace_header", "definition")
+BARE = (
+    *("input", "output", "cause", "error", "trace_header", "definition"),
+    *("state_machine__logging", "state_machine__tracing", "state_machine__encryption"),
+)
+"""What no list of executions, with their state machines, reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,7 @@ def find_executions(
     before = shown[-1] if full else part.floor
     looked = part.floor[0] if part.floor and not full else None
     executions = Execution.objects.filter(pk__in=[number for _, number in shown])
-    executions = executions.select_related("note").defer(*BARE)
+    executions = executions.select_related("note", "state_machine").defer(*BARE)
     rows = sorted(
         executions, key=lambda execution: (execution.start_ms, execution.pk), reverse=True
     )
@@ -268,7 +272,7 @@ def _conditions_beside_index(
     """Return what no index knows; a machine's executions are where it is."""
     if machine or filters.machine:
         return _conditions(filters)
-    return _conditions(filters) & Q(arn__startswith=scope.arn("execution", ""))
+    return _conditions(filters) & scope.own_executions
 
 
 def _conditions(filters: ExecutionFilters) -> Q:
