@@ -35,12 +35,14 @@
   }
 
   // "Redrive 1 of 3": how many of the selected rows an action would act on, as its dry run will
-  // say. Returns why it would act on none.
+  // say. A phone has the room for the number only where it is another than that of the rows.
+  // Returns why it would act on none.
   function countActedOn(button, selected) {
     const reasons = selected.map((box) => box.closest("tr").getAttribute(`data-no-${button.value}`)).filter(Boolean);
     const count = selected.length - reasons.length;
     if (!selected.length) showLabel(button, "", "…");
-    else showLabel(button, ` ${count}`, reasons.length ? ` of ${selected.length}` : "");
+    else if (reasons.length) showLabel(button, ` ${count}`, ` of ${selected.length}`);
+    else showLabel(button, "", ` ${count}`);
     if (count || !selected.length) return "";
     const subject = selected.length === 1 ? "It cannot" : `None of the ${selected.length} can`;
     return `${subject} be ${button.dataset.done}: ${[...new Set(reasons)].join("; ")}`;

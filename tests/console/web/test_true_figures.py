@@ -214,6 +214,33 @@ def test_rows_of_all_kinds_take_as_many_queries_for_many(project: Project, clien
     assert counts[0] == counts[1] <= 16
 
 
+# -- two to compare --------------------------------------------------------------------------------
+
+
+def test_the_list_to_compare_from_is_that_of_the_machine_of_a(
+    project: Project, client: Client
+) -> None:
+    """With error and state of each; a link shows those of all state machines."""
+    first = drain(start(create(project, FAILS), name="first"))
+    drain(start(first.state_machine, name="second"))
+    drain(start(create(project, WAIT, "other"), name="elsewhere"))
+    query = {"choose": "1", "a": first.arn}
+    for more in ({}, {"machine": ""}):
+        answer = client.get("/compare/", query | more)
+        assert [row.name for row in answer.context["rows"]] == ["second"]
+        assert ">Oops</td>" in plain(answer)
+        assert ">F</td>" in plain(answer)
+        assert answer.context["same_machine"] == first.state_machine
+    everything = re.search(r'<a href="([^"]*)">Show those of all', markup(answer))
+    assert everything is not None
+    answer = client.get(f"/compare/{everything[1]}")
+    assert {row.name for row in answer.context["rows"]} == {"second", "elsewhere"}
+    assert answer.context["chosen"]["a"] == first
+    answer = client.get("/compare/", {**query, "machine": "other"})
+    assert [row.name for row in answer.context["rows"]] == ["elsewhere"]
+    assert answer.context["same_machine"] is None
+
+
 # -- words -----------------------------------------------------------------------------------------
 
 
