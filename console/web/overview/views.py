@@ -57,7 +57,7 @@ def overview_changes(request: HttpRequest) -> HttpResponse:
 
 
 def _page_context(scope: Scope) -> dict[str, Any]:
-    machines = lists.list_machines(scope, most=MOST)
+    machines = lists.list_machines(scope, most=MOST, sort="-started")
     running = lists.latest_executions(scope, (ExecutionStatus.RUNNING,), MOST)
     tally = lists.status_counts(scope)
     alarmed, alarm_count = alarm_display.alarms_in_alarm(scope, MOST)

@@ -37,6 +37,8 @@ WINDOW = 20_000
 """How many executions (of each status asked for) one page looks through."""
 FIND_WINDOW = 10_000
 """The same where it looks into what they say."""
+MOST_EXACT = 10_000
+"""How many executions of a list are counted."""
 EVERY_S = 20.0
 """How long a bulk action looks for all that match."""
 COUNTED, MOST_COUNTED = 2_000, 99
@@ -135,6 +137,22 @@ def count_newer(
             verify.verify_matches(scope.project, filters, sorted(keys, reverse=True), MOST_NEW)[0]
         )
     return sum(stream.count() for stream in newer)
+
+
+def count_matching(
+    scope: Scope, machine: StateMachine | None, filters: ExecutionFilters
+) -> int | None:
+    """Count what a list has on all its pages, up to ``MOST_EXACT`` + 1.
+
+    None where more is asked than machine, status and start, which an index tells: each execution
+    would have to be read.
+    """
+    if filters.problems or filters.before or not filters.is_of_indexes:
+        return None
+    conditions = _OWN if machine or filters.machine else _OWN & scope.own_executions
+    streams = _streams(scope, machine, filters)
+    parts = [stream.filter(conditions).order_by()[: MOST_EXACT + 1] for stream in streams]
+    return min(sum(part.count() for part in parts), MOST_EXACT + 1)
 
 
 def find_keys(

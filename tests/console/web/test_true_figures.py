@@ -74,6 +74,8 @@ def test_tiles_lists_and_bars_count_express_too(project: Project, client: Client
     counts = [int(count) for _, count in tiles[:4]]
     assert counts == [0, 4, 4, 0]
     assert [listed(client, address) for address, _ in tiles[:4]] == counts
+    assert [client.get(address).context["match_count"] for address, _ in tiles[:4]] == counts
+    assert "4 executions" in plain(client.get(tiles[1][0]))
     kinds = {kind.group.like.machine_name: kind.count for kind in client.get("/").context["kinds"]}
     assert kinds == {"failing": 2, "broken": 2}
     for kind in client.get("/").context["kinds"]:
@@ -91,6 +93,29 @@ def test_tiles_lists_and_bars_count_express_too(project: Project, client: Client
     cells = re.findall(r'href="(/machines/[^"]*status=FAILED[^"]*)">(\d+)</a>', shown)
     assert [int(count) for _, count in cells] == [2, 2]
     assert [listed(client, address) for address, _ in cells] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [
+        ("status=FAILED", 3),
+        ("machine=quick&status=SUCCEEDED", 2),
+        ("from=2000-01-01", 5),
+        ("find=age < 1 h", 5),
+        ("find=error = Oops", None),
+        ("find=started > 1 h ago late", None),
+        ("q=x", None),
+        ("", None),
+    ],
+)
+def test_a_list_counts_all_its_pages_where_an_index_can(
+    project: Project, client: Client, query: str, count: int | None
+) -> None:
+    """By machine, status and start; else each execution would have to be read."""
+    moment = {"start_ms": clock.now_ms() - 60_000, "stop_ms": clock.now_ms()}
+    seed(project, create(project, PASS, "quick"), 2, **moment)
+    seed(project, create(project, FAILS, "fails"), 3, status="FAILED", **moment)
+    assert client.get(f"/executions/?{query}").context["match_count"] == count
 
 
 def test_the_tile_of_alarms_counts_them_all(project: Project, client: Client) -> None:
