@@ -123,10 +123,10 @@ def alarm_words(alarm: Alarm) -> str:
             return f"An execution has been {state}for more than {span}"
         case AlarmKind.METRIC:
             compared = _COMPARED[AlarmComparison(alarm.comparison)]
-            return (
-                f"{alarm.statistic} of {alarm.metric} is {compared} {alarm.threshold:g} in"
-                f" {alarm.datapoints} of {alarm.periods} periods of {span}"
-            )
+            words = f"{alarm.statistic} of {alarm.metric} is {compared} {alarm.threshold:g}"
+            if alarm.periods == 1:
+                return f"{words} within {span}"
+            return f"{words} in {alarm.datapoints} of {alarm.periods} periods of {span}"
 
 
 def alarm_forms(

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from console import arns
 from console.masking import masked_execution
 from console.models import Execution
 from console.statuses import ExecutionStatus
@@ -47,7 +48,7 @@ class Failure:
     """How one execution failed. ``cause``: without what is different each time.
 
     ``machine``: its number, None if the machine was deleted; ``name``: of the execution;
-    ``ending``: how it ended, where it has no error.
+    ``ending``: how it ended, where it has no error; ``is_express``: so that nobody redrives it.
     """
 
     number: int
@@ -60,6 +61,7 @@ class Failure:
     cause: str
     name: str = ""
     ending: str = ""
+    is_express: bool = False
 
     @property
     def error_text(self) -> str:
@@ -159,6 +161,7 @@ def _failure(row: Any, mask: Mask, state: str) -> Failure:
         cause=normalized_text(row.cause and mask.payload(row.cause)),
         name=row.name,
         ending="" if row.error else ending_without_error(row.status, row.arn, took_ms),
+        is_express=arns.is_express(row.arn),
     )
 
 

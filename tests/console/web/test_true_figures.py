@@ -78,6 +78,7 @@ def test_tiles_lists_and_bars_count_express_too(project: Project, client: Client
     assert "4 executions" in plain(client.get(tiles[1][0]))
     kinds = {kind.group.like.machine_name: kind.count for kind in client.get("/").context["kinds"]}
     assert kinds == {"failing": 2, "broken": 2}
+    assert markup(client.get("/failures/")).count("Redrive…") == 1, "no Express one is redriven"
     for kind in client.get("/").context["kinds"]:
         assert listed(client, f"/executions/?{kind.address}") == kind.count
     bars = [
