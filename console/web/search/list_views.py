@@ -55,7 +55,6 @@ def render_execution_list(
         "understood": filter_words.understood_words(filters),
         "hints": filter_words.search_hints(filters),
         "match_count": scan.count_matching(scope_of(request), context.get("machine"), filters),
-        "most_counted": scan.MOST_EXACT,
     }
     response = render(request, template, context, status=422 if filters.problems else 200)
     if request.headers.get("HX-Request"):

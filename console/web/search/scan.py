@@ -38,7 +38,7 @@ WINDOW = 20_000
 FIND_WINDOW = 10_000
 """The same where it looks into what they say."""
 MOST_EXACT = 10_000
-"""How many executions of a list are counted."""
+"""Among how many executions (of each status asked for) a list is counted."""
 EVERY_S = 20.0
 """How long a bulk action looks for all that match."""
 COUNTED, MOST_COUNTED = 2_000, 99
@@ -139,20 +139,32 @@ def count_newer(
     return sum(stream.count() for stream in newer)
 
 
+@dataclass(frozen=True, slots=True)
+class MatchCount:
+    """How many executions a list has on all its pages. ``more``: there may be more of them."""
+
+    count: int
+    more: bool
+
+
 def count_matching(
     scope: Scope, machine: StateMachine | None, filters: ExecutionFilters
-) -> int | None:
-    """Count what a list has on all its pages, up to ``MOST_EXACT`` + 1.
+) -> MatchCount | None:
+    """Count what a list has, among the newest ``MOST_EXACT`` of each status asked for.
 
     None where more is asked than machine, status and start, which an index tells: each execution
     would have to be read.
     """
-    if filters.problems or filters.before or not filters.is_of_indexes:
+    streams = _streams(scope, machine, filters) if filters.is_of_indexes else []
+    if filters.problems or filters.before or not streams:
         return None
+    floors = _keys([_newest_first(stream)[MOST_EXACT : MOST_EXACT + 1] for stream in streams])
+    floor = max(floors) if floors else None
     conditions = _OWN if machine or filters.machine else _OWN & scope.own_executions
-    streams = _streams(scope, machine, filters)
-    parts = [stream.filter(conditions).order_by()[: MOST_EXACT + 1] for stream in streams]
-    return min(sum(part.count() for part in parts), MOST_EXACT + 1)
+    first, *others = [
+        _down_to(stream, floor).filter(conditions).order_by().values("pk") for stream in streams
+    ]
+    return MatchCount(first.union(*others, all=True).count(), floor is not None)
 
 
 def find_keys(

@@ -17,6 +17,7 @@ from console.store.executions.open_states import open_states
 from console.store.executions.stop import stop_execution
 from console.store.machines import machines
 from console.store.tasks import activities
+from console.web.search import scan
 from console.worker.alarm_evaluation import evaluate_alarms
 from tests.console.store.helpers import PASS, REGION, ROLE, WAIT, WORK, create, drain, start
 from tests.console.store.transition_rates import Clock
@@ -74,7 +75,8 @@ def test_tiles_lists_and_bars_count_express_too(project: Project, client: Client
     counts = [int(count) for _, count in tiles[:4]]
     assert counts == [0, 4, 4, 0]
     assert [listed(client, address) for address, _ in tiles[:4]] == counts
-    assert [client.get(address).context["match_count"] for address, _ in tiles[:4]] == counts
+    shown_counts = [client.get(address).context["match_count"] for address, _ in tiles[:4]]
+    assert [shown.count for shown in shown_counts] == counts
     assert "4 executions" in plain(client.get(tiles[1][0]))
     kinds = {kind.group.like.machine_name: kind.count for kind in client.get("/").context["kinds"]}
     assert kinds == {"failing": 2, "broken": 2}
@@ -116,7 +118,24 @@ def test_a_list_counts_all_its_pages_where_an_index_can(
     moment = {"start_ms": clock.now_ms() - 60_000, "stop_ms": clock.now_ms()}
     seed(project, create(project, PASS, "quick"), 2, **moment)
     seed(project, create(project, FAILS, "fails"), 3, status="FAILED", **moment)
-    assert client.get(f"/executions/?{query}").context["match_count"] == count
+    shown = client.get(f"/executions/?{query}").context["match_count"]
+    assert (shown and (shown.count, shown.more)) == (count and (count, False))
+
+
+def test_a_list_is_counted_as_far_as_is_cheap(
+    project: Project, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where nothing of what an index gives is of the region."""
+    monkeypatch.setattr(scan, "MOST_EXACT", 5)
+    machine = create(project, PASS)
+    seed(project, machine, 4)
+    seed(project, machine, 9, status="FAILED")
+    query = "/executions/?status=SUCCEEDED&status=FAILED"
+    shown = client.get(query).context["match_count"]
+    assert (shown.count, shown.more) == (6, True)
+    assert "6 or more executions" in plain(client.get(query))
+    elsewhere = client.get(f"{query}&region=eu-west-1").context["match_count"]
+    assert (elsewhere.count, elsewhere.more) == (0, True)
 
 
 def test_the_tile_of_alarms_counts_them_all(project: Project, client: Client) -> None:
@@ -247,8 +266,9 @@ def test_the_list_to_compare_from_is_that_of_the_machine_of_a(
     project: Project, client: Client
 ) -> None:
     """With error and state of each; a link shows those of all state machines."""
-    first = drain(start(create(project, FAILS), name="first"))
-    drain(start(first.state_machine, name="second"))
+    machine = create(project, FAILS)
+    first = drain(start(machine, name="first"))
+    drain(start(machine, name="second"))
     drain(start(create(project, WAIT, "other"), name="elsewhere"))
     query = {"choose": "1", "a": first.arn}
     for more in ({}, {"machine": ""}):
@@ -256,7 +276,7 @@ def test_the_list_to_compare_from_is_that_of_the_machine_of_a(
         assert [row.name for row in answer.context["rows"]] == ["second"]
         assert ">Oops</td>" in plain(answer)
         assert ">F</td>" in plain(answer)
-        assert answer.context["same_machine"] == first.state_machine
+        assert answer.context["same_machine"] == machine
     everything = re.search(r'<a href="([^"]*)">Show those of all', markup(answer))
     assert everything is not None
     answer = client.get(f"/compare/{everything[1]}")
