@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 import engine
 from console.web.core import formatting
 from console.web.core.scope import render, scope_of
-from console.web.execution import audit_trail, time_machine, waiting
+from console.web.execution import audit_trail, parent_execution, time_machine, waiting
 from console.web.execution.page_parts import (
     base_context,
     facts_context,
@@ -38,6 +38,7 @@ def execution_page(request: HttpRequest, machine_name: str, execution_name: str)
         **history_context(execution, request.GET, drawn),
         **facts_context(execution),
         **waiting.waiting_context(execution),
+        "parent": parent_execution.parent_of(execution),
         "activity": None
         if time_machine.asked_event(request.GET)
         else audit_trail.audit_trail_of(execution),

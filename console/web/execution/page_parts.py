@@ -37,7 +37,7 @@ from console.web.execution.timeline.lanes import lane_bar
 from console.web.execution.timeline.timeline_part import TimelinePart
 from console.web.graph import folding, svg
 from console.web.graph.graph_view import WHOLE
-from console.web.history import event_table
+from console.web.history import child_executions, event_table, visit_events
 from console.web.history.event_filter import EventFilter
 from console.web.history.traces import open_trace
 
@@ -250,9 +250,22 @@ def ending_context(execution: Execution, trace: Trace) -> dict[str, Any]:
         "failed_at": trace.graph.by_id[culprit.node].name if culprit else "",
         "failed_visit": trace.visits[culprit.node].place(culprit) if culprit else 0,
         "failed_iteration": ".".join(map(str, culprit.iteration)) if culprit else "",
-        "root": root_cause.root_cause(execution, trace),
+        "root": (root := root_cause.root_cause(execution, trace)),
+        "failed_child": _failed_child(execution, trace, root),
         "timed_out": timed_out.explain_timeout(execution),
     }
+
+
+def _failed_child(
+    execution: Execution, trace: Trace, root: root_cause.RootCause | None
+) -> Execution | None:
+    """Return the execution whose failure ended this one: what a Task started and waited for."""
+    culprit, arn = trace.culprit, root.child if root else ""
+    if culprit is not None and "startExecution" in trace.graph.by_id[culprit.node].text:
+        arn = child_executions.arn_started_last(visit_events.events_of_visit(execution, culprit))
+    child = child_executions.children_by_arn(execution, [arn]).get(arn)
+    fine = (ExecutionStatus.RUNNING, ExecutionStatus.SUCCEEDED)
+    return child if child is not None and child.status not in fine else None
 
 
 def failed_children(
