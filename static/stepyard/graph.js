@@ -259,8 +259,26 @@
       if (link.dataset.place === id) link.setAttribute("aria-current", "true");
       else link.removeAttribute("aria-current");
     }
+    for (const lines of document.querySelectorAll(".definition .src")) lines.classList.toggle("chosen", lines.id === `src-${id}`);
   }
-  addEventListener("hashchange", markPlace);
+  addEventListener("hashchange", () => {
+    markPlace();
+    showChosenNode();
+  });
+
+  // A press on the lines of a state leads to its box, the innermost one that the graph shows.
+  document.addEventListener("click", (event) => {
+    let lines = event.target.closest?.(".definition .src");
+    const box = (state) => document.querySelector(`a[data-place="${state.id.slice("src-".length)}"]`);
+    while (lines && !box(lines)) lines = lines.parentElement.closest(".src");
+    if (!lines || !getSelection().isCollapsed) return;
+    const address = currentUrl();
+    address.searchParams.delete("state");
+    address.hash = lines.id;
+    history.replaceState(history.state, "", address);
+    markPlace();
+    showChosenNode();
+  });
 
   document.addEventListener("DOMContentLoaded", () => {
     markPlace();

@@ -42,11 +42,16 @@ from console.web.history.event_filter import EventFilter
 from console.web.history.traces import open_trace
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from django.http import QueryDict
 
     from console.models import Execution
+    from console.web.execution.folded_groups import FoldedGroup
     from console.web.execution.map_progress import MapRuns
+    from console.web.execution.steps import StepSummary
     from console.web.graph.graph_view import GraphView
+    from console.web.graph.shapes import Picture
     from engine import Trace
 
 MOST_ROWS = 1000
@@ -108,11 +113,34 @@ def _drawn_context(
         "picture": drawing,
         "graph_view": view,
         "fold_links": folding.fold_links(view, drawing),
-        "box_summaries": {
-            box.node.id: context["folded" if box.folded else "summaries"].get(box.node.id)
-            for box in drawing.boxes
-        },
+        "box_summaries": _box_summaries(drawing, context["summaries"], context["folded"]),
     }
+
+
+def _box_summaries(
+    drawing: Picture, summaries: Mapping[str, StepSummary], folded: Mapping[str, FoldedGroup]
+) -> dict[str, StepSummary | FoldedGroup | None]:
+    """Return what each box of a picture says of its state, or of all that is folded into it."""
+    return {
+        box.node.id: (folded if box.folded else summaries).get(box.node.id) for box in drawing.boxes
+    }
+
+
+def as_it_ran_context(execution: Execution, drawing: Picture) -> dict[str, Any]:
+    """Return the colours of a definition's picture: by all events there are."""
+    with open_trace(execution) as trace:
+        maps = map_progress.map_runs_of_execution(execution, trace)
+        summaries = steps.step_summaries(trace, maps=maps)
+        folded = folded_groups.folded_groups(trace.graph, summaries)
+        return {
+            "legend": formatting.LEGEND,
+            "box_summaries": _box_summaries(drawing, summaries, folded),
+            "taken": _taken_ways(trace),
+        }
+
+
+def _taken_ways(trace: Trace) -> set[str]:
+    return {f"{source}-{target}" for source, target in trace.taken}
 
 
 def past_context(execution: Execution, query: QueryDict, last: int) -> dict[str, Any]:
@@ -235,7 +263,7 @@ def painted_context(
             "keys": formatting.STEP,
         },
         "timeline": {"axis": axis, "bars": drawn, "lanes": lanes, "part": part},
-        "taken": {f"{source}-{target}" for source, target in trace.taken},
+        "taken": _taken_ways(trace),
         "map_stamp": maps.stamp if maps else "",
         **shown_panel,
     }

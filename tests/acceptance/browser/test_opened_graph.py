@@ -103,3 +103,27 @@ def test_the_cause_and_the_error_are_read_in_full(page: Page, server: Server, wi
     expect(banner.locator(".whole")).to_be_visible()
     assert banner.evaluate(cut) == 0
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_graph_and_the_text_of_a_definition_lead_to_each_other(
+    page: Page, server: Server
+) -> None:
+    """A box to its lines, and lines to their box; the innermost state that was pressed."""
+    inner = {"StartAt": "Inner", "States": {"Inner": {"Type": "Pass", "End": True}}}
+    states = {
+        "Outer": {"Type": "Parallel", "Branches": [inner], "Next": "Last"},
+        "Last": {"Type": "Succeed"},
+    }
+    machine = create(server, {"StartAt": "Outer", "States": states})
+    page.goto(f"{ended(server, start(server, machine))}definition/")
+    graph = page.locator("[data-graph]")
+    expect(graph.locator("a.node.succeeded")).to_have_count(3)
+    graph.locator("a[data-step='Last']").click()
+    lines = page.locator(".src.chosen")
+    expect(lines).to_have_count(1)
+    expect(lines).to_contain_text('"Last"')
+    page.locator(".src", has_text='"Inner"').last.get_by_text('"Pass"').click()
+    expect(lines).to_have_count(1)
+    expect(graph.locator("a[aria-current]")).to_have_attribute("data-step", "Inner")
+    page.reload()
+    expect(graph.locator("a[aria-current]")).to_have_attribute("data-step", "Inner")
