@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
-from django.db.models import Q
-
-import engine
 from console.models import Execution, TaskRow
 from console.store.tasks.schedule import NESTED
+from engine import IntegrationPattern
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable
 
-    from django.db.models import QuerySet
-
-_MOST_CALLS = 50
+_MOST_CALLS = 1_000
 """Among how many calls the one is looked for that started a child and did not wait for it."""
+
+
+class StartCall(NamedTuple):
+    """A Task that started an execution. ``closed_ms``: None while it is open."""
+
+    state: str
+    scheduled_ms: int
+    closed_ms: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,41 +47,38 @@ def parent_of(execution: Execution) -> ParentExecution | None:
 
 
 def _state_of_call(parent: Execution, child: Execution, task: int | None) -> str:
-    calls = TaskRow.objects.filter(execution_id=parent.pk)
     if task is not None:
-        return calls.filter(task=task).values_list("state", flat=True).first() or ""
-    return _state_that_did_not_wait(calls, child)
+        calls = TaskRow.objects.filter(execution_id=parent.pk, task=task)
+        return calls.values_list("state", flat=True).first() or ""
+    calls_by_parent = calls_that_did_not_wait([parent.pk])
+    return only_state_at(calls_by_parent.get(parent.pk, ()), child.start_ms)
 
 
-def _state_that_did_not_wait(calls: QuerySet[TaskRow], child: Execution) -> str:
-    """Return the state of the call that started a child, which does not name its task.
+def calls_that_did_not_wait(parents: Collection[int]) -> dict[int, list[StartCall]]:
+    """Return execution number -> its calls that started executions and did not wait for them.
 
-    A call begins before its child, and is over after that: mostly this leaves one state. Of
-    several at once, the one that names the machine and the name of the child, if that is one only.
+    One query, none for no executions. A child of such a call does not know its task.
     """
-    open_then = Q(closed_ms=None) | Q(closed_ms__gte=child.start_ms)
-    starts = calls.filter(
-        open_then,
-        service__in=NESTED,
-        action="startExecution",
-        scheduled_ms__lte=child.start_ms,
-    ).order_by("task")
-    states = set(starts.values_list("state", flat=True)[:_MOST_CALLS])
-    if len(states) > 1:
-        rows = starts.values_list("state", "input")[:_MOST_CALLS]
-        states = _states_that_name(child, list(rows))
+    calls: dict[int, list[StartCall]] = {}
+    if not parents:
+        return calls
+    rows = TaskRow.objects.filter(
+        execution_id__in=parents, service__in=NESTED, action="startExecution"
+    ).exclude(pattern__in=(IntegrationPattern.SYNC, IntegrationPattern.SYNC_2))
+    columns = rows.values_list("execution_id", "state", "scheduled_ms", "closed_ms")
+    for number, *call in columns.order_by("execution_id", "task")[:_MOST_CALLS]:
+        calls.setdefault(number, []).append(StartCall(*call))
+    return calls
+
+
+def only_state_at(calls: Iterable[StartCall], start_ms: int) -> str:
+    """Return the state whose call started an execution at a moment, "" if several may have.
+
+    A call begins before its child, and is over after that.
+    """
+    states = {
+        call.state
+        for call in calls
+        if call.scheduled_ms <= start_ms and (call.closed_ms is None or call.closed_ms >= start_ms)
+    }
     return states.pop() if len(states) == 1 else ""
-
-
-def _states_that_name(child: Execution, calls: Sequence[tuple[str, str]]) -> set[str]:
-    states = set()
-    for state, text in calls:
-        arguments: Any = engine.loads(text)
-        if not isinstance(arguments, dict):
-            continue
-        machine = str(arguments.get("StateMachineArn") or arguments.get("stateMachineArn"))
-        base = ":".join(machine.partition("#")[0].split(":")[:7])  # without version and alias
-        name = arguments.get("Name") or arguments.get("name") or child.name
-        if base == child.state_machine_arn and name == child.name:
-            states.add(state)
-    return states

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from console.models import Execution, HistoryEvent, Project, TaskRow
+from console.models import Execution, HistoryEvent, MapRun, Project, TaskRow
 from console.web.execution.parent_execution import parent_of
 from console.web.templatetags.stepyard import machine_name
 from tests.console.store.helpers import PASS, create, drain, ended, start
@@ -83,20 +83,18 @@ def test_a_child_names_its_parent_and_the_state(order: Execution, client: Client
     assert 'id="parent"' not in markup(client.get(page(order)))
 
 
-def test_two_calls_at_once_are_told_apart_or_not_named(order: Execution) -> None:
-    """By the machine they name; a guess would lead to the wrong state."""
+def test_two_calls_at_once_are_not_guessed_at(order: Execution) -> None:
+    """A wrong state would lead its reader astray."""
     child = children(order)["Notify"]
-    Execution.objects.filter(pk=child.pk).update(start_ms=order.start_ms + 10**9)
-    TaskRow.objects.filter(execution=order).update(closed_ms=None)
-    late = Execution.objects.get(pk=child.pk)
-    found = parent_of(late)
+    calls_of_order = TaskRow.objects.filter(execution=order)
+    calls_of_order.update(pattern="", closed_ms=None, scheduled_ms=order.start_ms)
+    found = parent_of(child)
     assert found is not None
-    assert found.execution == order
-    assert found.state == ""  # Pack and Notify start the same machine
-    TaskRow.objects.filter(execution=order, state="Pack").update(closed_ms=1)
-    found = parent_of(late)
+    assert (found.execution, found.state) == (order, "")
+    calls_of_order.exclude(state="Notify").update(closed_ms=1)
+    found = parent_of(child)
     assert found is not None
-    assert found.state == "Notify"  # Charge starts another one
+    assert found.state == "Notify"
 
 
 def test_a_child_of_a_deleted_parent_says_so(order: Execution, client: Client) -> None:
@@ -189,3 +187,34 @@ def test_one_that_nothing_started_needs_no_more_queries(
         return len(taken)
 
     assert count(children(order)["Pack"]) <= count(alone) + 2
+
+
+def test_the_tree_is_in_the_order_in_which_they_started(order: Execution, client: Client) -> None:
+    """What failed is not drawn to the front, and what succeeded is counted, too."""
+    answer = client.get(page(order, "tree/"))
+    shown = answer.context["family"]
+    assert [row.state for row in shown.rows] == ["", "Pack", "Notify", "Charge"]
+    assert shown.below.text == "1 failed below"
+    assert shown.below.succeeded_text == "2 succeeded"
+    words = markup(answer)
+    assert "3 executions below it:" in words
+    assert "2 succeeded" in words
+    assert "started by<bdi>Notify</bdi>" in words
+
+
+def test_map_runs_stand_among_the_others(order: Execution, client: Client) -> None:
+    """By when they started."""
+    first = children(order)["Pack"]
+    run = MapRun.objects.create(
+        parent=order,
+        task=99,
+        arn="arn:aws:states:us-east-1:123456789012:mapRun:order/Each:1",
+        definition_id=order.definition_id,
+        state_machine_arn=f"{order.state_machine_arn}/Each",
+        total=1,
+        start_ms=order.start_ms + 5_000,
+    )
+    Execution.objects.filter(pk=first.pk).update(start_ms=order.start_ms + 9_000)
+    rows = client.get(page(order, "tree/")).context["family"].rows
+    assert [row.run for row in rows].index(run) == 3
+    assert rows[4].execution == first
