@@ -277,6 +277,7 @@ def ending_context(execution: Execution, trace: Trace) -> dict[str, Any]:
         "cost": cost.cost_of_execution(execution, trace.transitions),
         "failed_at": trace.graph.by_id[culprit.node].name if culprit else "",
         "failed_visit": trace.visits[culprit.node].place(culprit) if culprit else 0,
+        "failed_attempts": culprit.attempts if culprit else 0,
         "failed_iteration": ".".join(map(str, culprit.iteration)) if culprit else "",
         "root": (root := root_cause.root_cause(execution, trace)),
         "failed_child": _failed_child(execution, trace, root),

@@ -31,7 +31,8 @@ class RootCause:
     """The error that was caught. ``visit``: of ``state``, from 1; ``iteration``: as in addresses.
 
     ``attempts``: how often the work of the state was started; ``entered_ms``: when the state was;
-    ``child``: the ARN of the execution that the state started, "" if none.
+    ``child``: the ARN of the execution that the state started, "" if none; ``can_begin``: a new
+    execution could begin at the state, which is in no Parallel or Map.
     """
 
     state: str
@@ -42,6 +43,7 @@ class RootCause:
     attempts: int
     entered_ms: int
     child: str = ""
+    can_begin: bool = False
 
     @property
     def text(self) -> str:
@@ -79,6 +81,7 @@ def root_cause(execution: Execution, trace: Trace) -> RootCause | None:
         attempts=visit.attempts,
         entered_ms=visit.entered_ms,
         child=child_executions.arn_started_last(events),
+        can_begin=trace.graph.by_id[visit.node].group == engine.TOP,
     )
 
 

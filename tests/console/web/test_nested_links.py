@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,7 +10,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from console.models import Execution, HistoryEvent, MapRun, Project, TaskRow
+from console.models import Execution, HistoryEvent, MapRun, Project, TaskRow, Timer
+from console.web.core.json_view import payload_view
 from console.web.execution.parent_execution import parent_of
 from console.web.templatetags.stepyard import machine_name
 from tests.console.store.helpers import PASS, create, drain, ended, start
@@ -149,6 +151,9 @@ def test_a_caught_child_is_named_at_the_end_it_led_to(project: Project, client: 
     child = Execution.objects.get(parent=order.pk)
     shown = markup(client.get(page(order)))
     assert f'href="{page(child)}"' in shown.partition('id="failed-child"')[2].partition("</p>")[0]
+    assert (
+        f'href="{page(order)}replay/?step=Child&visit=1"' in shown
+    )  # a redrive would fail at once
 
 
 def test_a_child_of_a_map_run_names_its_map(
@@ -218,3 +223,44 @@ def test_map_runs_stand_among_the_others(order: Execution, client: Client) -> No
     rows = client.get(page(order, "tree/")).context["family"].rows
     assert [row.run for row in rows].index(run) == 3
     assert rows[4].execution == first
+
+
+def test_a_failed_step_shows_its_error_before_its_input(order: Execution, client: Client) -> None:
+    """An input of many lines would hide why it failed; the banner says how often it was tried."""
+    shown = markup(client.get(page(order, "?step=Charge")))
+    panel = shown.partition('id="panel"')[2]
+    assert panel.index("States.TaskFailed") < panel.index(">Input<")
+    assert "All with this error" in shown
+    assert "error=States.TaskFailed" in shown
+
+
+def test_the_banner_says_after_how_many_attempts(project: Project, client: Client) -> None:
+    """Of the state that failed."""
+    members(project, ada="editor")
+    bad = machine_of(project, "ada", fails("Busy"), "bad")
+    definition = starting(bad, ".sync:2")
+    retry = {"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "MaxAttempts": 2}
+    definition["States"]["Child"] |= {"Retry": [retry]}
+    order = started(machine_of(project, "ada", definition, "order"), "ada")
+    for _ in range(3):
+        order = goes_on(order)
+        Timer.objects.filter(execution=order).update(due_ms=1)
+        drain(order)
+    shown = markup(client.get(page(order)))
+    banner = shown.partition('id="outcome"')[2].partition("</h2>")[0]
+    assert "after 3 attempts" in banner
+    assert shown.partition('id="step-status"')[2].count("<bdi>bad</bdi>") == 3  # each attempt's
+
+
+def test_json_in_a_string_is_shown_as_json() -> None:
+    """As the causes of nested executions and the bodies of messages are; other texts stay."""
+    cause = json.dumps(
+        {"Error": "Bad", "Cause": "a cause that is long enough to be a tree of its own"}
+    )
+    shown = payload_view(json.dumps({"Cause": cause})).html
+    assert "1 key" in shown
+    assert "2 keys, JSON in a string" in shown
+    assert "<bdi>&quot;Bad&quot;</bdi>" in shown
+    broken = payload_view(json.dumps({"Cause": cause[:-1]})).html
+    assert "JSON in a string" not in broken
+    assert "<script>" not in payload_view(json.dumps({"a": json.dumps(["<script>" * 20])})).html
