@@ -263,7 +263,7 @@
   }
   addEventListener("hashchange", () => {
     markPlace();
-    showChosenNode();
+    if (location.hash.startsWith("#src-")) showChosenNode();
   });
 
   // A press on the lines of a state leads to its box, the innermost one that the graph shows.

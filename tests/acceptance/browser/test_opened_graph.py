@@ -6,6 +6,7 @@ And the banner above it, which a telephone shows whole.
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -103,6 +104,42 @@ def test_the_cause_and_the_error_are_read_in_full(page: Page, server: Server, wi
     expect(banner.locator(".whole")).to_be_visible()
     assert banner.evaluate(cut) == 0
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_wait_counts_down_in_its_box_and_in_the_panel(page: Page, server: Server) -> None:
+    """Second by second, also when the state was entered while the page was open."""
+    states = {
+        "Soon": {"Type": "Wait", "Seconds": 2, "Next": "Late"},
+        "Late": {"Type": "Wait", "Seconds": 900, "End": True},
+    }
+    machine = create(server, {"StartAt": "Soon", "States": states})
+    page.goto(start(server, machine))
+    box = page.locator("[data-step='Late'] .node-detail")
+    expect(box).to_contain_text(re.compile(r"Waits · 1[45] min \d\d s left"))
+    shown = page.locator("#step-status .step-waits")
+    expect(shown).to_contain_text(re.compile(r"1[45] min \d\d s left, until"))
+    before = box.text_content() or ""
+    expect(box).not_to_have_text(before)
+    clipped = "text => text.getComputedTextLength() > text.ownerSVGElement.width.baseVal.value"
+    assert not box.evaluate(clipped)
+
+
+def test_a_telephone_shows_the_events_and_what_is_waited_for(page: Page, server: Server) -> None:
+    """No table of the page is wider than it."""
+    missing = "arn:aws:lambda:us-east-1:123456789012:function:nobody"
+    retry = {"ErrorEquals": ["States.ALL"], "IntervalSeconds": 900}
+    task = {"Type": "Task", "Resource": missing, "Retry": [retry], "End": True}
+    machine = create(server, {"StartAt": "Call", "States": {"Call": task}})
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(start(server, machine))
+    expect(page.locator("#step-status")).to_contain_text("Next attempt")
+    expect(page.locator("#step-status .failed-word")).to_contain_text("Lambda.")
+    for table in ("#waiting", "#events"):
+        fits = """each => {
+          const table = each.querySelector("table") ?? each.closest("table");
+          return table.scrollWidth <= table.parentElement.clientWidth + 1;
+        }"""
+        assert page.locator(table).evaluate(fits), table
 
 
 def test_the_graph_and_the_text_of_a_definition_lead_to_each_other(
