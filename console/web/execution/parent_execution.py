@@ -66,8 +66,8 @@ def calls_that_did_not_wait(parents: Collection[int]) -> dict[int, list[StartCal
         execution_id__in=parents, service__in=NESTED, action="startExecution"
     ).exclude(pattern__in=(IntegrationPattern.SYNC, IntegrationPattern.SYNC_2))
     columns = rows.values_list("execution_id", "state", "scheduled_ms", "closed_ms")
-    for number, *call in columns.order_by("execution_id", "task")[:_MOST_CALLS]:
-        calls.setdefault(number, []).append(StartCall(*call))
+    for number, state, begun, closed in columns.order_by("execution_id", "task")[:_MOST_CALLS]:
+        calls.setdefault(number, []).append(StartCall(state, begun, closed))
     return calls
 
 

@@ -20,7 +20,11 @@ _COLUMNS = ("arn", "name", "state_machine_arn", "status", "start_ms", "stop_ms",
 
 
 def arn_of_started_child(kind: str, details: Mapping[str, Any]) -> str:
-    """Return the ARN of the execution that an event says was started, "" if it says none."""
+    """Return the ARN of the execution that an event says was started, "" if it says none.
+
+    ``details``: as the reader may see them, which ``masked_execution`` made: what the project hides
+    is looked for in no output.
+    """
     if kind not in _TELLING or details.get("resourceType") not in NESTED:
         return ""
     if not str(details.get("resource", "")).startswith("startExecution"):

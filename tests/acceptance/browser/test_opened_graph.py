@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.acceptance.browser.yard import create, ended, start
+from tests.acceptance.browser.yard import create, ended, start, until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -76,7 +76,7 @@ def test_a_larger_graph_opens_around_what_failed(page: Page, server: Server) -> 
         assert page.evaluate(OFF_CENTRE) < 40
     expect(page.locator("canvas.mini-map")).to_be_visible()
     page.get_by_role("button", name="Full screen").click()
-    page.wait_for_function("document.fullscreenElement !== null")
+    until(page, "document.fullscreenElement !== null")
     expect(page.locator("[data-graph] [aria-current='true']")).to_be_in_viewport()
 
 
