@@ -6,7 +6,7 @@ state it failed in, one that timed out or was aborted the state it was in then.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from console.masking import masked_execution
@@ -28,13 +28,15 @@ if TYPE_CHECKING:
 class RowFacts:
     """``entered``: the number of the event by which a running execution entered its state, or 0.
 
-    ``error``: as its reader may see it; ``ending``: how it ended instead, where it has none.
+    ``error``: as its reader may see it; ``ending``: how it ended instead, where it has none;
+    ``parent``: the execution that started it, if one did.
     """
 
     error: str = ""
     state: str = ""
     entered: int = 0
     ending: str = ""
+    parent: Execution | None = None
 
     @property
     def line(self) -> str:
@@ -65,7 +67,24 @@ def read_row_facts(project: Project, executions: Sequence[Execution]) -> dict[in
         for number, execution in ended.items()
     }
     entered = open_states(running)
-    return facts | {number: RowFacts("", *entered[number]) for number in entered}
+    facts |= {number: RowFacts("", *entered[number]) for number in entered}
+    parents = _parents_of(project, executions)
+    return facts | {
+        number: replace(facts.get(number, RowFacts()), parent=parent)
+        for number, parent in parents.items()
+    }
+
+
+def _parents_of(project: Project, executions: Sequence[Execution]) -> dict[int, Execution]:
+    """Return execution number -> the execution that started it, without a query if none did."""
+    number_of_parent = {each.pk: each.parent for each in executions if each.parent is not None}
+    if not number_of_parent:
+        return {}
+    rows = Execution.objects.filter(project=project, pk__in=set(number_of_parent.values()))
+    parents = {row.pk: row for row in rows.only("arn", "name", "state_machine_arn", "imported_ms")}
+    return {
+        number: parents[parent] for number, parent in number_of_parent.items() if parent in parents
+    }
 
 
 def read_refusals(scope: Scope, executions: Sequence[Execution]) -> dict[int, dict[str, str]]:
