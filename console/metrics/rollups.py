@@ -8,10 +8,16 @@ try at the same time.
 A minute is summed two minutes after its end: a step writes its moment and commits it within
 seconds, and a minute that is summed is never looked at again. Executions that are deleted later
 stay counted.
+
+A step that comes late writes the moment at which it was due: after an hour without a server an
+execution times out in the middle of that hour. So a minute is not summed while a step of it, or of
+one before, is still to be taken, unless that does not change for ten minutes.
 """
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -31,12 +37,14 @@ from console.models import (
     StateMachine,
 )
 from console.store.db.writer import write
+from console.store.state.health import oldest_step_age_ms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
 MINUTE = 60_000
 _LAG_MS = 2 * MINUTE
+_PATIENCE_S = 600.0
 _CHUNK_MS = 30 * MINUTE
 _CURSOR = "metrics summed until"
 _GAUGES_KEPT_MS = 15 * 24 * 60 * MINUTE
@@ -47,9 +55,32 @@ Minutes = dict[tuple[Series, int], Tally]
 
 def sum_up() -> None:
     """Sum up every minute that is over, and note how things stand now."""
-    while _next_chunk():
+    end = _end_of_steps(clock.now_ms() - _LAG_MS)
+    while _next_chunk(end - end % MINUTE):
         pass
     _note_gauges()
+
+
+@dataclass
+class _LateStep:
+    """The oldest step that is late. ``due_ms``: its moment; ``seen_s``: when it was first seen."""
+
+    due_ms: int = 0
+    seen_s: float = 0.0
+
+
+_late = _LateStep()
+
+
+def _end_of_steps(end: int) -> int:
+    """Return the moment, ``end`` at the latest, before which all steps have been taken."""
+    now_ms = clock.now_ms()
+    oldest_ms = now_ms - oldest_step_age_ms(now_ms)
+    if oldest_ms >= end:
+        return end
+    if oldest_ms != _late.due_ms:
+        _late.due_ms, _late.seen_s = oldest_ms, time.monotonic()
+    return oldest_ms if time.monotonic() - _late.seen_s < _PATIENCE_S else end
 
 
 def summed_until() -> int:
@@ -68,10 +99,8 @@ def sum_samples(project: int, groups: Collection[str], since: int, until: int) -
     return minutes
 
 
-def _next_chunk() -> bool:
-    """Sum up one chunk; return whether there is more."""
-    end = clock.now_ms() - _LAG_MS
-    end -= end % MINUTE
+def _next_chunk(end: int) -> bool:
+    """Sum up one chunk of what is before ``end``; return whether there is more."""
     known = summed_until()
     since = known or _first_minute(end)
     until = min(since + _CHUNK_MS, end)

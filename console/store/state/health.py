@@ -71,7 +71,7 @@ def list_waiting_work(now_ms: int) -> list[WaitingWork]:
         calls = TaskRow.objects.filter(status=TaskStatus.SCHEDULED)
         events = Delivery.objects.filter(status=DeliveryStatus.WAITING)
         oldest = {
-            "Oldest step that waits": now_ms - _oldest(now_ms),
+            "Oldest step that waits": now_ms - oldest_step_age_ms(now_ms),
             "Oldest call that waits": calls.filter(
                 kind__in=[engine.TaskKind.LAMBDA, engine.TaskKind.SERVICE]
             ).aggregate(at=Min("scheduled_ms"))["at"],
@@ -149,7 +149,7 @@ def _with_database(free: int) -> Health:
     leases = list(Worker.objects.values_list("lease_until_ms", flat=True)) if team else []
     alive = sum(until > now_ms for until in leases)
     facts: dict[str, Any] = {
-        "oldest_runnable_ms": _oldest(now_ms),
+        "oldest_runnable_ms": oldest_step_age_ms(now_ms),
         "expired_leases": len(leases) - alive,
         "workers": alive if team else None,
         "clock_offset_ms": _clock_offset(),
@@ -173,7 +173,8 @@ def _reasons(facts: dict[str, Any]) -> list[str]:
     return reasons
 
 
-def _oldest(now_ms: int) -> int:
+def oldest_step_age_ms(now_ms: int) -> int:
+    """Return for how long the oldest step has been due that is not taken yet, 0 if none is."""
     messages, timers = InboxMessage.objects.all(), Timer.objects.all()
     if settings.STEPYARD_QUOTAS:  # what a limit holds back is not late
         held = Q(execution_id__in=transition_rate.held_back())

@@ -121,6 +121,39 @@ def test_a_slower_process_writes_nothing(project: Project, later: Any) -> None:
     assert ServerFact.objects.get(name="metrics summed until").value != "0"
 
 
+@pytest.fixture
+def timed_out_while_away(project: Project, later: Any) -> Execution:
+    """An execution whose time ended while no worker was there."""
+    execution = drain(start(create(project, {**WAIT, "TimeoutSeconds": 30})))
+    later()
+    return execution
+
+
+def test_what_timed_out_while_no_worker_was_there_is_counted(
+    project: Project, timed_out_while_away: Execution
+) -> None:
+    """Its end lies in a minute that was over before any worker could see it."""
+    rollups.sum_up()
+    execution = drain(timed_out_while_away)
+    assert execution.status == "TIMED_OUT"
+    rollups.sum_up()
+    assert rollups.summed_until() > (execution.stop_ms or 0)
+    assert sums(project, "ExecutionsTimedOut") == {"ExecutionsTimedOut": 1}
+
+
+def test_a_step_that_is_never_taken_does_not_end_the_metrics(
+    timed_out_while_away: Execution, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The minutes are summed after a while."""
+    rollups.sum_up()
+    held = rollups.summed_until()
+    monkeypatch.setattr(rollups, "_PATIENCE_S", 0)
+    rollups.sum_up()
+    assert rollups.summed_until() > held
+    timed_out_while_away.refresh_from_db()
+    assert timed_out_while_away.status == "RUNNING"
+
+
 def test_deleted_executions_stay_counted(project: Project, later: Any) -> None:
     """The sums outlive the rows they were made from."""
     some(project)
