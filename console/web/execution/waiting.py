@@ -283,7 +283,7 @@ _PAUSES = {"Wait": ("Waits · ", " left"), "Retry": ("Next try in ", "")}
 def waiting_context(execution: Execution) -> dict[str, Any]:
     """Return what a running execution waits for; nothing once it has ended."""
     if execution.status != ExecutionStatus.RUNNING:
-        return {"waiting": [], "waiting_more": False, "countdowns": {}, "alone": ()}
+        return {"waiting": [], "waiting_more": False, "countdowns": {}, "lone_states": ()}
     open_tasks = TaskRow.objects.filter(execution_id=execution.pk).exclude(status=TaskStatus.CLOSED)
     rows = list(open_tasks.defer("input", "credentials").order_by("task")[: MOST + 1])
     lines = [*_timer_lines(execution), *_task_lines(execution, rows)]
@@ -293,9 +293,11 @@ def waiting_context(execution: Execution) -> dict[str, Any]:
         "waiting": lines[:MOST],
         "waiting_more": len(lines) > MOST,
         # of a state that several iterations are in, none: each has its own time
-        "alone": (alone := {state for state, count in times.items() if count == 1}),
+        "lone_states": (lone_states := {state for state, count in times.items() if count == 1}),
         "countdowns": {
-            line.state: line.countdown for line in lines if line.countdown and line.state in alone
+            line.state: line.countdown
+            for line in lines
+            if line.countdown and line.state in lone_states
         },
     }
 

@@ -56,7 +56,7 @@ def test_the_time_of_a_running_state_goes_on(page: Page, server: Server) -> None
     """In its box, without a reload; what it was not before it was entered."""
     page.goto(start(server, create(server, waits(600))))
     detail = page.locator("a[data-step=Nap] .node-detail")
-    expect(detail).to_have_text(re.compile(r"In progress\s+· \d+ s"))
+    expect(detail).to_have_text(re.compile(r"Waits · \d+ min \d+ s left"))
     before = str(detail.text_content())
     expect(detail).not_to_have_text(before)
     expect(page.locator("a[data-step=After] .node-detail")).to_have_text("Not entered")

@@ -113,3 +113,9 @@ def test_iterations_in_one_wait_have_no_common_time(project: Project, client: Cl
     shown = markup(client.get(page(execution, "?step=Nap")))
     assert "In progress" in box_words(shown, "Nap")
     assert "data-until" not in step_status(shown)
+
+
+def test_the_page_of_one_that_waits_has_one_heading(project: Project, client: Client) -> None:
+    """The dialog that asks whether to stop it stands below it."""
+    execution = drain(start(create(project, WAIT)))
+    assert markup(client.get(page(execution))).count("<h1") == 1
