@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from console.models import Delivery, EventRule, EventTarget
 from console.statuses import DeliveryStatus
-from console.web.search.failure_groups import normalized_text
+from console.web.core.causes import normalized_text
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
