@@ -51,7 +51,7 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Match:
+class MatchedEvent:
     """One event of a rule. ``source``: the execution it tells of, if it is one."""
 
     event: OutboxEvent
@@ -66,7 +66,7 @@ class MatchPage:
     ``under_way``: a delivery is about to change, so the list looks again by itself.
     """
 
-    matches: list[Match]
+    matches: list[MatchedEvent]
     older: int | None
     under_way: bool
 
@@ -81,15 +81,17 @@ def list_matches(rule: EventRule, before: int | None = None) -> MatchPage:
     events = list(dict.fromkeys(row.event_id for row in deliveries))
     page = [row for row in deliveries if row.event_id in events[:PAGE]]
     known = _executions(rule.project, page)
-    matches: dict[int, Match] = {}
+    matches: dict[int, MatchedEvent] = {}
     above: dict[int, str] = {}  # target -> its error, of the event that stands above
     for row in page:
-        match = matches.setdefault(row.event_id, Match(row.event, known.get(row.event.about)))
+        matched = MatchedEvent(row.event, known.get(row.event.about))
         sent = rule_display.sent_target(row.target)
         status = rule_display.DELIVERY[row.status]
         error = "" if above.get(row.target_id) == row.last_error else row.last_error
         above[row.target_id] = row.last_error
-        match.outcomes.append(Outcome(row, status, sent, known.get(started_arn(row)), error))
+        matches.setdefault(row.event_id, matched).outcomes.append(
+            Outcome(row, status, sent, known.get(started_arn(row)), error)
+        )
     under_way = any(row.status in _PENDING and row.attempts < _FRESH for row in page)
     return MatchPage(list(matches.values()), _older(events), under_way)
 
