@@ -120,6 +120,7 @@ _LEAST_ROLE: dict[str, Role] = {
             "TestUnmockedTask",  # a Task that TestState really calls
             "events:InjectAwsEvents",  # PutEvents in the name of a service of AWS
             "events:PutRule",
+            "events:DeleteDeadLetters",
             "events:DeleteRule",
             "events:EnableRule",
             "events:DisableRule",

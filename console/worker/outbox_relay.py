@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from console.models import Delivery
 
 THREADS = 8
-_NAME = 80
 _ROUND = "This rule started the execution it tells of: it would go round. Narrow its pattern"
 _TWICE = "ExecutionAlreadyExists"
 _FAILED = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
@@ -193,15 +192,10 @@ def _failed_state(delivery: Delivery) -> str:
 # -- state machines --------------------------------------------------------------------------------
 
 
-def execution_name(delivery: Delivery) -> str:
-    """Return the name of the execution that a delivery starts: the same whenever it is tried."""
-    return f"{delivery.event.event_id}_{delivery.target_id}"[:_NAME]
-
-
 def _start(delivery: Delivery, text: str) -> None:
     """Start the target's execution, once: its name says whether it was."""
     rule = delivery.target.rule
-    name, address = execution_name(delivery), delivery.target.address
+    name, address = deliveries.execution_name(delivery), delivery.target.address
     if addresses.is_universal(address):
         params = json.loads(text)
         name, address = params.get("Name") or name, params["StateMachineArn"]

@@ -119,7 +119,7 @@ PAGE = {
         machine-settings calls versions triggers activities activity notifications schedules rule
         project-settings machine-alarms
     """,
-    ("editor", "editor"): "new edit delete rule-delete schedule-delete",
+    ("editor", "editor"): "new edit delete rule-delete schedule-delete dead-letters-delete",
     (None, "editor"): """
         approval-link check draft edit-graph new-draft sample-start start-link-revoke rule-switch
         schedule-switch target-add target-remove target-test

@@ -32,8 +32,15 @@ _LONGEST_PAUSE_MS = 5 * 60 * 1000
 _KEPT_MS = 7 * 24 * 3600 * 1000
 _AT_ONCE = 100
 MOST_AGAIN = 500
-"""How many dead letters of a rule one press sends again."""
+"""How many dead letters of a rule one press sends again, or deletes."""
+DELETE_LETTERS = "events:DeleteDeadLetters"
 _ERROR = 1_000
+_NAME = 80
+
+
+def execution_name(delivery: Delivery) -> str:
+    """Return the name of the execution that a delivery starts: the same whenever it is tried."""
+    return f"{delivery.event.event_id}_{delivery.target_id}"[:_NAME]
 
 
 def release_deliveries(carried: set[int]) -> int:
@@ -155,20 +162,50 @@ def send_all_again(
     """
 
     def store() -> int:
-        rows = Delivery.objects.select_for_update(of=("self",)).filter(
-            project=project, status=DeliveryStatus.DEAD, target__rule=rule
-        )
-        if errors is not None:
-            rows = rows.filter(last_error__in=errors)
-        numbers = list(rows.order_by("-pk").values_list("pk", flat=True)[:MOST_AGAIN])
+        numbers = _newest_dead(project, rule, errors)
         if numbers:
             _wait_again(numbers)
-            reason = f"{len(numbers)} dead letter{'' if len(numbers) == 1 else 's'}"
-            audit.record(project, actor, "events:SendAgain", rule.arn, reason)
+            audit.record(project, actor, "events:SendAgain", rule.arn, _letters(numbers))
             signals.publish((Topic.EVENT,))
         return len(numbers)
 
     return write(store)
+
+
+def delete_dead_letters(
+    project: Project,
+    rule: EventRule,
+    actor: audit.Actor = audit.NOBODY,
+    errors: Collection[str] | None = None,
+) -> int:
+    """Delete the dead deliveries of a rule, the newest ``MOST_AGAIN``; return how many.
+
+    ``errors``: as of ``send_all_again``. The audit has one entry for all of them.
+    """
+
+    def store() -> int:
+        numbers = _newest_dead(project, rule, errors)
+        if numbers:
+            Delivery.objects.filter(pk__in=numbers).delete()
+            _delete_completed(rule)
+            audit.record(project, actor, DELETE_LETTERS, rule.arn, _letters(numbers))
+        return len(numbers)
+
+    return write(store)
+
+
+def _newest_dead(project: Project, rule: EventRule, errors: Collection[str] | None) -> list[int]:
+    """Lock the newest dead deliveries of a rule and return them (inside a transaction)."""
+    rows = Delivery.objects.select_for_update(of=("self",)).filter(
+        project=project, status=DeliveryStatus.DEAD, target__rule=rule
+    )
+    if errors is not None:
+        rows = rows.filter(last_error__in=errors)
+    return list(rows.order_by("-pk").values_list("pk", flat=True)[:MOST_AGAIN])
+
+
+def _letters(numbers: list[int]) -> str:
+    return f"{len(numbers)} dead letter{'' if len(numbers) == 1 else 's'}"
 
 
 def _wait_again(numbers: list[int]) -> None:

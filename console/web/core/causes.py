@@ -1,14 +1,32 @@
-"""Take the cause of a failure apart: functions report their errors as JSON."""
+"""Take the cause of a failure apart, and take out of it what is different each time.
+
+Functions report their errors as JSON. Numbers, ids and times are taken out of what is compared:
+"order 4711 is too large" and "order 4712 is too large" are one failure that happened twice.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
 _MESSAGES = ("errorMessage", "message", "Message", "Cause")
 _KINDS = ("errorType", "Error", "name", "__type")
 _STACKS = ("stackTrace", "trace", "stack")
+_LONGEST = 300
+_NOISE = tuple(
+    (re.compile(pattern), word)
+    for pattern, word in (
+        (r"\barn:aws[\w-]*:\S+", "<arn>"),
+        (r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b", "<id>"),
+        (r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?", "<time>"),
+        (r"\b(?=[0-9a-fA-F]*\d)(?=[0-9a-fA-F]*[a-fA-F])[0-9a-fA-F]{8,}\b", "<id>"),
+        (r"(?<![\w.])-?\d+(?:\.\d+)?", "<n>"),
+        (r"\d{3,}", "<n>"),
+        (r"\s+", " "),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +71,18 @@ def cause_of(text: str | None, depth: int = 0) -> Cause | None:
     if inner is None or not inner.message:
         return outer
     return Cause(text, inner.message, inner.kind or outer.kind, inner.stack or outer.stack)
+
+
+def normalized_text(text: str | None) -> str:
+    """Return a cause without what is different each time."""
+    cause = cause_of(text)
+    if cause is None:
+        return ""
+    message = f"{cause.kind}: {cause.message}" if cause.message and cause.kind else cause.message
+    message = (message or cause.raw)[: 4 * _LONGEST]
+    for pattern, word in _NOISE:
+        message = pattern.sub(word, message)
+    return message.strip()[:_LONGEST]
 
 
 def _first_value(parts: dict[str, Any], names: tuple[str, ...]) -> Any:

@@ -156,6 +156,10 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "notifications": {"GET": (VIEW,), "POST": (_RULE,)},
     "send-again": {"POST": ("events:SendAgain",)},
     "send-all-again": {"GET": ("events:SendAgain",), "POST": ("events:SendAgain",)},
+    "dead-letters-delete": {
+        "GET": ("events:DeleteDeadLetters",),
+        "POST": ("events:DeleteDeadLetters",),
+    },
     "schedules": {"GET": (VIEW,), "POST": (_RULE,)},
     "rule": {"GET": (VIEW,), "POST": (_RULE,)},
     "schedule": {"GET": (VIEW,)},

@@ -17,7 +17,7 @@ from console.masking import masked_execution
 from console.models import Execution, HistoryEvent, RunRow
 from console.statuses import ExecutionStatus
 from console.web.core import formatting
-from console.web.core.causes import cause_of
+from console.web.core.causes import cause_of, normalized_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -30,10 +30,12 @@ MOST_CHILDREN, MOST_EVENTS = 1_000, 100_000
 MOST_FAILED = 1_000
 """How many failed children are grouped, the first ones."""
 MOST_KINDS = 5
-MOST_LISTED = 10
-"""How many children of one kind are listed."""
+FAILURES, OTHER_KINDS = "failures", "other"
+"""What a list of children is filtered by: ``status`` failed or timed out; ``kind`` none of the
+listed ones."""
 _LONGEST = 120
-_FAILED_COLUMNS = ("arn", "name", "state_machine_arn", "item_index", "error", "cause")
+FAILED_STATUSES = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
+_FAILED_COLUMNS = ("arn", "name", "state_machine_arn", "item_index", "status", "error", "cause")
 _KEPT = 64
 _ENDED: dict[tuple[tuple[int, str, str], ...], dict[str, ChildCounts]] = {}
 """Map Runs that have ended, and how often -> their counts; a page asks for them at every tick."""
@@ -77,12 +79,22 @@ class ChildCounts:
 
 @dataclass(frozen=True, slots=True)
 class FailureKind:
-    """Children of a Map Run that failed alike; ``children``: the listed ones, first by index."""
+    """Children of a Map Run that failed alike, first by index.
+
+    ``cause``: what their causes share; ``pattern``: what decides, without numbers and ids.
+    ``example``: the cause of the first one, "" if it is ``cause``.
+    """
 
     error: str
     cause: str
-    count: int
+    pattern: str
+    example: str
     children: tuple[Execution, ...]
+
+    @property
+    def count(self) -> int:
+        """Return how many there are."""
+        return len(self.children)
 
     @property
     def first(self) -> Execution:
@@ -92,12 +104,7 @@ class FailureKind:
     @property
     def key(self) -> str:
         """Return what an address names the kind by."""
-        return hashlib.sha256(f"{self.error}\0{self.cause}".encode()).hexdigest()[:12]
-
-    @property
-    def unlisted(self) -> int:
-        """Return how many more there are than those listed."""
-        return self.count - len(self.children)
+        return hashlib.sha256(f"{self.error}\0{self.pattern}".encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +116,7 @@ class ChildFailures:
     """
 
     task: int
-    status: ExecutionStatus
+    status: str
     failed: int
     total: int
     kinds: tuple[FailureKind, ...]
@@ -175,56 +182,72 @@ def failures_of_children(project: Project, run: MapRun) -> ChildFailures | None:
 
 def failed_children(run: MapRun) -> list[Execution]:
     """Return the children of a Map Run that failed, the first ``MOST_FAILED`` by index."""
-    bad = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
-    children = Execution.objects.filter(map_run=run.pk, status__in=bad).order_by("item_index")
-    return list(children.only(*_FAILED_COLUMNS)[:MOST_FAILED])
+    children = Execution.objects.filter(map_run=run.pk, status__in=FAILED_STATUSES)
+    return list(children.order_by("item_index").only(*_FAILED_COLUMNS)[:MOST_FAILED])
 
 
 def group_failures(
-    run: MapRun, rows: Sequence[Execution], masks: Mapping[int, Mask]
+    run: MapRun, rows: Sequence[Execution], masks: Mapping[int, Mask], most: int = MOST_KINDS
 ) -> ChildFailures | None:
-    """Group failed children by what their reader may see of error and cause; None if none."""
+    """Group failed children by what their reader may see of error and cause; None if none.
+
+    ``most``: how many kinds are listed. Those that wait for a redrive have failed, too.
+    """
     if not rows:
         return None
-    kinds = _kinds(rows, masks, MOST_LISTED)
+    statuses = {row.status for row in rows}
+    counted = run.failed + run.timed_out
     return ChildFailures(
         run.task,
-        ExecutionStatus.FAILED if run.failed else ExecutionStatus.TIMED_OUT,
-        run.failed + run.timed_out,
+        FAILURES if len(statuses) > 1 else statuses.pop(),
+        len(rows) if len(rows) < MOST_FAILED else max(counted, len(rows)),
         run.total,
-        tuple(kinds[:MOST_KINDS]),
+        tuple(_kinds(rows, masks)[:most]),
     )
 
 
-def failure_kind(project: Project, run: MapRun, key: str) -> FailureKind | None:
-    """Return a kind with all of its children that are read, None if no child failed like that.
+def failure_kinds(project: Project, run: MapRun) -> list[FailureKind]:
+    """Return the kinds of those failed children that are read, the most frequent first.
 
-    ``key``: of what the reader may see of error and cause, so that it tells nothing masked.
+    The reader may see what decides on a kind, so that its key tells nothing masked.
     """
     rows = failed_children(run)
-    masks = masked_execution.masks_of(project, [row.pk for row in rows])
-    return next((kind for kind in _kinds(rows, masks, MOST_FAILED) if kind.key == key), None)
+    return _kinds(rows, masked_execution.masks_of(project, [row.pk for row in rows]))
 
 
-def _kinds(
-    rows: Sequence[Execution], masks: Mapping[int, Mask], most_listed: int
-) -> list[FailureKind]:
+def _kinds(rows: Sequence[Execution], masks: Mapping[int, Mask]) -> list[FailureKind]:
     """Return the kinds of failed children, the most frequent first."""
     alike: dict[tuple[str, str], list[Execution]] = {}
+    causes: dict[int, str] = {}
     for row in rows:
         error = masks[row.pk].words(row.error or "")
-        cause = _short_cause(row.cause and masks[row.pk].payload(row.cause))
-        alike.setdefault((error, cause), []).append(row)
+        cause = (row.cause and masks[row.pk].payload(row.cause)) or ""
+        causes[row.pk] = cause
+        pattern = normalized_text(cause).removeprefix(f"{error}: ")
+        alike.setdefault((error, pattern), []).append(row)
     kinds = [
-        FailureKind(error, cause, len(failed), tuple(failed[:most_listed]))
-        for (error, cause), failed in alike.items()
+        _kind(error, pattern, failed, [causes[row.pk] for row in failed])
+        for (error, pattern), failed in alike.items()
     ]
     return sorted(kinds, key=lambda kind: -kind.count)  # stable: the first child decides
 
 
-def _short_cause(text: str | None) -> str:
+def _kind(
+    error: str, pattern: str, failed: Sequence[Execution], causes: Sequence[str]
+) -> FailureKind:
+    """Return a kind; what all causes say is its cause as it stands."""
+    example = _short_cause(causes[0])
+    if all(cause == causes[0] for cause in causes):
+        return FailureKind(error, example, pattern, "", tuple(failed))
+    return FailureKind(error, _shortened(pattern), pattern, example, tuple(failed))
+
+
+def _short_cause(text: str) -> str:
     """Return what a cause says, in one line."""
     cause = cause_of(text)
     words = (cause.message or cause.raw) if cause is not None else ""
-    words = " ".join(words.split())
+    return _shortened(" ".join(words.split()))
+
+
+def _shortened(words: str) -> str:
     return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"

@@ -49,7 +49,8 @@ class FunctionTarget:
     """A registered function or activity. ``where``: a URL, or a Python callable.
 
     ``shared``: the callable runs in the server's process; ``sample``: it serves sample machines
-    only. ``problem``: why a call would fail, "" if nothing is known against it.
+    only; ``own``: it is registered for this project. ``problem``: why a call would fail, "" if
+    nothing is known against it.
     """
 
     machine: str
@@ -61,6 +62,7 @@ class FunctionTarget:
     options: FunctionOptions = SHARED_PROCESS
     sample: bool = False
     problem: str = ""
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ def list_functions(project: Project) -> list[FunctionTarget]:
         if machine
     ]
     return [
-        _function(machine, name, targets.read_function(target, name, setting))
+        _function(machine, name, targets.read_function(target, name, setting), own=name in own)
         for machine, setting in every
         for name, target in sorted(setting.items())
         if is_function(name, target)
@@ -156,7 +158,9 @@ def _calls_sample(machine: targets.MachineKey, name: str, project: Project) -> b
     return activity is not None and activity.where.startswith("samples: ")
 
 
-def _function(machine: str, name: str, entry: FoundFunction) -> FunctionTarget:
+def _function(
+    machine: str, name: str, entry: FoundFunction, *, own: bool = False
+) -> FunctionTarget:
     kind = next((kind for kind in _KINDS if name.startswith(kind)), "")
     url = function.is_url(entry.target)
     return FunctionTarget(
@@ -169,6 +173,7 @@ def _function(machine: str, name: str, entry: FoundFunction) -> FunctionTarget:
         options=entry.options,
         sample=entry.where.startswith("samples: "),
         problem=function.find_problem(entry),
+        own=own,
     )
 
 

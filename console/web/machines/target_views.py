@@ -13,7 +13,7 @@ from console.errors import ServiceError
 from console.store.machines import machine_options, tags
 from console.web.core import formatting
 from console.web.core.scope import actor_of, render, require, scope_of
-from console.web.machines import calls
+from console.web.machines import calls, function_list
 from console.web.machines.forms import OptionsForm
 from console.web.machines.machine_views import machine_context
 
@@ -34,12 +34,15 @@ _DENIED = formatting.StatusLabel("failed", "Denied")
 @require_safe
 def target_list(request: HttpRequest) -> HttpResponse:
     """Answer ``/targets/``: what the settings say of services, functions and addresses."""
-    project = scope_of(request).project
+    scope = scope_of(request)
+    project = scope.project
+    functions = function_list.list_functions(scope)
     context = {
         "section": "tasks",
         "tab": "targets",
         "services": calls.list_services(project),
-        "functions": calls.list_functions(project) + calls.list_sample_functions(project),
+        "functions": functions,
+        "broken_count": sum(bool(each.function.problem) for each in functions),
         "functions_problem": calls.functions_problem(),
         "broken": _BROKEN,
         "origins": calls.list_origins(project),

@@ -1,4 +1,4 @@
-"""List the child executions of a Map Run: those that ended badly first, a page at a time."""
+"""List the child executions of a Map Run, a page at a time: by how they ended, or by item."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from django.db.models import Q
 
 from console.masking import masked_execution
 from console.models import Execution
@@ -16,7 +18,7 @@ from console.web.search.filters import BAD_ENDS, STATUSES
 from console.web.search.scan import BARE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from django.db.models import QuerySet
     from django.http import QueryDict
@@ -26,27 +28,60 @@ if TYPE_CHECKING:
     from console.web.core.scope import Scope
 
 PAGE = 50
+MOST_KINDS = 10
+"""How many kinds of failures the page lists; the others are one more."""
 _NOT_LISTED = [name for name in BARE if name != "error"]
 
 
 class ChildOrder(StrEnum):
     """In which order children are listed."""
 
-    FAILED = "failed"  # those that ended badly first, then by item
+    FAILED = "failed"  # failed, timed out, aborted, running, succeeded; by item within each
     ITEM = "item"  # by item
+
+
+_PARTS: dict[str, ExecutionStatus | None] = {
+    "f": ExecutionStatus.FAILED,
+    "t": ExecutionStatus.TIMED_OUT,
+    "a": ExecutionStatus.ABORTED,
+    "r": ExecutionStatus.RUNNING,
+    "": None,  # those that succeeded
+}
+"""Letter of the mark -> status, in the order of ``ChildOrder.FAILED``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChildFilter:
+    """Which children are listed. ``status``: as it was asked for, "" for all.
+
+    ``kind``: those that failed like that. ``others``: those of no kind that the page lists;
+    ``nothing``: of a kind that there is not.
+    """
+
+    status: str = ""
+    kind: child_counts.FailureKind | None = None
+    others: bool = False
+    nothing: bool = False
+
+    @property
+    def statuses(self) -> Collection[str] | None:
+        """Return which statuses the listed children may have, None for all of them."""
+        if self.status and self.status != child_counts.FAILURES:
+            return (self.status,)
+        narrowed = self.status or self.kind or self.others or self.nothing
+        return child_counts.FAILED_STATUSES if narrowed else None
 
 
 @dataclass(frozen=True, slots=True)
 class ChildPage:
-    """A page of children. ``status``, ``kind``: those asked for; ``after``: the next page.
+    """A page of children. ``after``: the mark of the next page.
 
     ``rows``: (child, its status, its error as it may be read). ``masks``: of those with an error,
     and of the executions that were asked for beside. ``first``: number of the first row of ``of``.
     """
 
     rows: tuple[tuple[Execution, formatting.StatusLabel, str], ...]
-    status: str
-    kind: child_counts.FailureKind | None
+    filter: ChildFilter
     order: ChildOrder
     begun: bool
     after: str
@@ -67,17 +102,8 @@ def list_children(
 
     ``beside``: other executions to return the masks of, in the same queries.
     """
-    asked_status, asked_kind = query.get("status", ""), query.get("kind", "")
-    status = asked_status if asked_status in STATUSES else ""
-    children = Execution.objects.filter(map_run=run)
-    if status:
-        children = children.filter(status=status)
-    kind = None
-    if asked_kind:
-        kind = child_counts.failure_kind(scope.project, run, asked_kind)
-        failed = kind.children if kind is not None else ()
-        children = children.filter(item_index__in=[child.item_index for child in failed])
-    listing = ChildListing(run, children, query, whole=not status and not asked_kind)
+    children, narrowed = _filtered(scope, run, query)
+    listing = ChildListing(run, children, query, narrowed.statuses)
     rows, before = listing.rows(PAGE + 1), listing.before()
     shown = rows[:PAGE]
     masked = {row.pk for row in shown if row.error} | {row.pk for row in beside}
@@ -91,75 +117,114 @@ def list_children(
             )
             for execution in shown
         ),
-        status,
-        kind,
+        narrowed,
         listing.order,
         before > 0,
         listing.mark_of(shown[-1]) if len(rows) > PAGE else "",
         before + 1,
-        run.started if listing.whole else children.count(),
+        run.started if narrowed.statuses is None else children.count(),
         masks,
     )
+
+
+def _filtered(
+    scope: Scope, run: MapRun, query: QueryDict
+) -> tuple[QuerySet[Execution], ChildFilter]:
+    """Return the children that the query string asks for, and how it narrows them."""
+    children = Execution.objects.filter(map_run=run)
+    key = query.get("kind", "")
+    if key:
+        kinds = child_counts.failure_kinds(scope.project, run)
+        if key == child_counts.OTHER_KINDS:
+            listed = _items_of(kinds[:MOST_KINDS])
+            others = children.filter(status__in=child_counts.FAILED_STATUSES)
+            return others.exclude(item_index__in=listed), ChildFilter(others=True)
+        kind = next((each for each in kinds if each.key == key), None)
+        children = children.filter(item_index__in=_items_of([kind] if kind else []))
+        return children, ChildFilter(kind=kind, nothing=kind is None)
+    status = query.get("status", "")
+    if status == child_counts.FAILURES:
+        return children.filter(status__in=child_counts.FAILED_STATUSES), ChildFilter(status)
+    if status in STATUSES:
+        return children.filter(status=status), ChildFilter(status)
+    return children, ChildFilter()
+
+
+def _items_of(kinds: Collection[child_counts.FailureKind]) -> list[int | None]:
+    return [child.item_index for kind in kinds for child in kind.children]
 
 
 class ChildListing:
     """Children of a Map Run in an order, from the one after a mark.
 
-    A mark is the index of an item, after "f" while those that ended badly are listed. Each part is
-    read by the index of children, so that a page of the first failures sorts no Map Run of 10,000.
+    A mark is the index of an item, after the letter of the part that is listed. Each part is read
+    by the index of children, so that a page of the first failures sorts no Map Run of 10,000.
+    ``statuses``: those that the children may have, None for all.
     """
 
     def __init__(
-        self, run: MapRun, children: QuerySet[Execution], query: QueryDict, *, whole: bool
+        self,
+        run: MapRun,
+        children: QuerySet[Execution],
+        query: QueryDict,
+        statuses: Collection[str] | None,
     ) -> None:
         asked = query.get("order", "")
         self.order = ChildOrder(asked) if asked in list(ChildOrder) else ChildOrder.FAILED
-        self.whole = whole
+        self._run, self._statuses = run, statuses
         self._children = children
-        self._bad = run.failed + run.timed_out + run.aborted + run.pending_redrive
-        self._others = run.started - self._bad
-        self._parts = whole and self.order is ChildOrder.FAILED and self._bad > 0
-        mark = re.fullmatch(r"(f?)(\d{1,9})", query.get("after", ""), re.ASCII)
+        mark = re.fullmatch(r"([ftar]?)(\d{1,9})", query.get("after", ""), re.ASCII)
         self._after = int(mark[2]) if mark else None
-        self._among_bad = self._parts and (mark is None or bool(mark[1]))
+        self._part = mark[1] if mark else next(iter(_PARTS))
 
     def rows(self, most: int) -> list[Execution]:
         """Return the first ones after the mark."""
-        if not self._among_bad:
-            return self._read(self._later, most)
-        rows = self._read(self._ended_badly, most)
-        if len(rows) < most and self._others > 0:
-            rest = self._later.order_by("item_index").defer(*_NOT_LISTED)
-            rows += rest[: most - len(rows)]
+        if self.order is ChildOrder.ITEM:
+            return self._read(Q(), self._after, most)
+        rows: list[Execution] = []
+        for letter in list(_PARTS)[list(_PARTS).index(self._part) :]:
+            if len(rows) < most and self._may_have(letter):
+                after = self._after if letter == self._part else None
+                rows += self._read(_of_part(letter), after, most - len(rows))
         return rows
 
     def before(self) -> int:
         """Return how many stand before the first one, without a query on the first page."""
         if self._after is None:
             return 0
-        if self._among_bad:
-            return self._ended_badly.filter(item_index__lte=self._after).count()
-        passed = self._later.filter(item_index__lte=self._after).count()
-        return passed + (self._ended_badly.count() if self._parts else 0)
+        passed = Q(item_index__lte=self._after)
+        if self.order is ChildOrder.FAILED:
+            passed &= _of_part(self._part)
+            for letter in list(_PARTS)[: list(_PARTS).index(self._part)]:
+                passed |= _of_part(letter)
+        return self._children.filter(passed).count()
 
     def mark_of(self, child: Execution) -> str:
         """Return the mark of a child that is the last one of a page."""
-        bad = self._parts and child.status in BAD_ENDS
-        return f"{'f' if bad else ''}{child.item_index}"
+        letters = {status: letter for letter, status in _PARTS.items()}
+        part = letters.get(ExecutionStatus(child.status), "")
+        return f"{part if self.order is ChildOrder.FAILED else ''}{child.item_index}"
 
-    @property
-    def _ended_badly(self) -> QuerySet[Execution]:
-        return self._children.filter(status__in=BAD_ENDS)
+    def _may_have(self, letter: str) -> bool:
+        """Tell whether there are children of a part; while some wait for a redrive, it is open."""
+        if self._statuses is not None:
+            return (_PARTS[letter] or ExecutionStatus.SUCCEEDED) in self._statuses
+        run = self._run
+        ends = {"f": run.failed, "t": run.timed_out, "a": run.aborted, "": run.succeeded}
+        running = run.started - sum(ends.values())
+        return bool(run.pending_redrive or ends.get(letter, running))
 
-    @property
-    def _later(self) -> QuerySet[Execution]:
-        """Return those that are listed after those that ended badly, or all of them."""
-        return self._children.exclude(status__in=BAD_ENDS) if self._parts else self._children
-
-    def _read(self, children: QuerySet[Execution], most: int) -> list[Execution]:
-        if self._after is not None:
-            children = children.filter(item_index__gt=self._after)
+    def _read(self, part: Q, after: int | None, most: int) -> list[Execution]:
+        children = self._children.filter(part)
+        if after is not None:
+            children = children.filter(item_index__gt=after)
         return list(children.order_by("item_index").defer(*_NOT_LISTED)[:most])
+
+
+def _of_part(letter: str) -> Q:
+    status = _PARTS[letter]
+    named = [each for each in _PARTS.values() if each is not None]
+    return ~Q(status__in=named) if status is None else Q(status=status)
 
 
 def _child_status(run: MapRun, child: Execution) -> formatting.StatusLabel:

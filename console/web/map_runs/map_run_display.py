@@ -143,22 +143,12 @@ def _count_of(
     return ChildCount(status, key, number, None if items is None else getattr(items, name))
 
 
-def tolerated_failures(run: MapRun) -> str:
-    """Say how many children may fail."""
-    parts = []
-    if run.tolerated_count is not None:
-        parts.append(f"{run.tolerated_count:,}")
-    if run.tolerated_percentage is not None:
-        parts.append(f"{run.tolerated_percentage:g} %")
-    return " and ".join(parts) or "none"
-
-
 def page_stamp(context: Mapping[str, Any]) -> str:
     """Return what tells whether anything on the page has changed."""
     run, rows = context["run"], context["children"].rows
     parts = (
         context["of_children"],
-        (run.status, run.reading, run.max_concurrency, context["tolerated"]),
+        (run.status, run.reading, run.parent.status, context["pace"]),
         [(row.pk, status.word, row.redrive_count) for row, status, _ in rows],
     )
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]

@@ -11,12 +11,13 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from console.errors import ServiceError
+from console.masking import masked_execution
 from console.statuses import MapRunStatus
 from console.store.map_runs import map_runs as store
 from console.web.core import formatting
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import child_counts
-from console.web.map_runs import child_list, map_run_display
+from console.web.map_runs import child_list, map_run_display, pace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +62,9 @@ def map_run_changes(
     if request.GET.get("seen") == context["seen"] and not context["over"]:
         return HttpResponse(status=204)
     if request.GET.get("failed") != str(context["failed"]):  # to group them reads their causes
-        failures = child_counts.failures_of_children(scope.project, run)
+        failed = child_counts.failed_children(run)
+        masks = masked_execution.masks_of(scope.project, [row.pk for row in failed])
+        failures = child_counts.group_failures(run, failed, masks, child_list.MOST_KINDS)
         context |= {"failures": failures, "failures_changed": True}
     return render(request, "map_runs/_live_update.html", context)
 
@@ -76,8 +79,10 @@ def _render_page(
 ) -> HttpResponse:
     failed = child_counts.failed_children(run)
     context = _page_context(request, scope, machine_name, run, failed)
-    failures = child_counts.group_failures(run, failed, context["children"].masks)
+    masks = context["children"].masks
+    failures = child_counts.group_failures(run, failed, masks, child_list.MOST_KINDS)
     context |= {"fields": fields, "failures": failures}
+    context["wrong"] = any(field.problem for field in fields)
     return render(request, "map_runs/page.html", context, status=status)
 
 
@@ -99,7 +104,7 @@ def _page_context(
         "machine_name": machine_name,
         "base": reverse("execution", args=names),
         "own": reverse("map-run", args=[*names, run.task]),
-        "tolerated": map_run_display.tolerated_failures(run),
+        "execution_status": formatting.EXECUTION[run.parent.status],
         "children": child_list.list_children(scope, run, request.GET, failed),
         "may_update": scope.may("UpdateMapRun") and run.status == MapRunStatus.RUNNING,
         "redrivable": bad,
@@ -107,4 +112,5 @@ def _page_context(
         "failed": run.failed + run.timed_out,
         **map_run_display.count_children(run),
     }
+    context["pace"] = pace.pace_facts(run, context["of_children"], over=context["over"])
     return context | {"seen": map_run_display.page_stamp(context)}

@@ -36,6 +36,7 @@ class AuditRow:
 
     ``kind`` and ``name``: of the object; ``owner``: whose it is, as the machine of an execution.
     ``origin``: where the act came from; ``detail``: which one; ``job``: the number of a bulk job.
+    ``rule``: the name of the rule, ``schedule``: group and name of the schedule that did it.
     """
 
     entry: AuditEntry
@@ -46,15 +47,25 @@ class AuditRow:
     origin: str
     detail: str = ""
     job: int | None = None
+    rule: str = ""
+    schedule: tuple[str, ...] = ()
 
 
 def audit_row(entry: AuditEntry) -> AuditRow:
     """Return the words for an entry."""
     kind, name, owner = _object_of(entry.target)
     origin, detail, job = _origin_of(entry)
-    return AuditRow(
-        entry, formatting.action_words(entry.action), kind, name, owner, origin, detail, job
-    )
+    act = formatting.action_words(entry.action)
+    rule, schedule = _rule_of(entry.actor)
+    return AuditRow(entry, act, kind, name, owner, origin, detail, job, rule, schedule)
+
+
+def _rule_of(actor: str) -> tuple[str, tuple[str, ...]]:
+    """Return the rule or the schedule that acted: the names of people have no blanks."""
+    kind, blank, name = actor.partition(" ")
+    if blank and kind == "schedule" and "/" in name:
+        return "", tuple(name.split("/", 1))
+    return (name if blank and kind == "rule" else ""), ()
 
 
 def _object_of(target: str) -> tuple[str, str, str]:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from console.models import Delivery, EventRule, EventTarget
 from console.statuses import DeliveryStatus
-from console.web.search.failure_groups import normalized_text
+from console.store.events import deliveries
+from console.web.core.causes import normalized_text
+from console.web.core.numbers import whole_number
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
+    from django.http import QueryDict
 
     from console.web.core.scope import Scope
 
 MOST = 5_000
 """How many of the newest dead letters are grouped."""
-PAGE = 50
+PAGE = 10
 
 
 @dataclass(slots=True)
@@ -35,6 +38,11 @@ class DeadLetterGroup:
     count: int = 0
     errors: set[str] = field(default_factory=set)
     targets: dict[int, EventTarget] = field(default_factory=dict)
+
+    @property
+    def is_one_moment(self) -> bool:
+        """Tell whether all failed within a second."""
+        return self.first_ms // 1000 == self.last_ms // 1000
 
     @property
     def addresses(self) -> list[str]:
@@ -59,10 +67,10 @@ def group_dead_letters(scope: Scope, rule: EventRule | None = None) -> list[Dead
 
     ``rule``: whose they are, None for all.
     """
-    deliveries = _dead_deliveries(scope)
+    dead = _dead_deliveries(scope)
     if rule is not None:
-        deliveries = deliveries.filter(target__rule=rule)
-    newest = deliveries.order_by("-pk").values_list("target", "last_error", "ended_ms")
+        dead = dead.filter(target__rule=rule)
+    newest = dead.order_by("-pk").values_list("target", "last_error", "ended_ms")
     rows = list(newest[:MOST])
     targets = EventTarget.objects.select_related("rule").in_bulk({row[0] for row in rows})
     groups: dict[str, DeadLetterGroup] = {}
@@ -97,17 +105,46 @@ def find_group(groups: list[DeadLetterGroup], key: str) -> DeadLetterGroup | Non
 def list_dead_letters(
     scope: Scope, group: DeadLetterGroup | None = None, before: int | None = None
 ) -> tuple[list[Delivery], int | None]:
-    """Return a page of dead letters, newest first, and the key of the next page.
+    """Return a page of dead letters, the newest ones, and the key of the next page.
 
-    ``group``: those of one, None for all.
+    ``group``: those of one, None for all; then they stand by target and reason within the page.
     """
-    deliveries = _dead_deliveries(scope)
+    dead = _dead_deliveries(scope)
     if group is not None:
-        deliveries = deliveries.filter(target__rule=group.rule, last_error__in=group.errors)
+        dead = dead.filter(target__rule=group.rule, last_error__in=group.errors)
     if before is not None:
-        deliveries = deliveries.filter(pk__lt=before)
-    letters = (
-        deliveries.select_related("target__rule", "event").defer("event__body").order_by("-pk")
-    )
+        dead = dead.filter(pk__lt=before)
+    letters = dead.select_related("target__rule", "event").defer("event__body").order_by("-pk")
     page = list(letters[: PAGE + 1])
-    return page[:PAGE], page[PAGE - 1].pk if len(page) > PAGE else None
+    shown, older = page[:PAGE], page[PAGE - 1].pk if len(page) > PAGE else None
+    if group is None:  # the same reason of the same target is said once
+        shown.sort(key=lambda letter: (letter.target_id, letter.last_error))
+    return shown, older
+
+
+def dead_letter_context(scope: Scope, query: QueryDict) -> dict[str, Any]:
+    """Return the groups of dead letters, and a page of those that were asked for.
+
+    These are of the group ``?cause=``, or all of them for ``?letters=all``. One group needs no
+    choice.
+    """
+    total = dead_letter_count(scope)
+    groups = group_dead_letters(scope) if total else []
+    group = find_group(groups, query.get("cause", ""))
+    every = query.get("letters") == "all"
+    if len(groups) == 1 and not every:
+        group = groups[0]
+    before = whole_number(query.get("before", ""))
+    letters, older = list_dead_letters(scope, group, before) if group or every else ([], None)
+    return {
+        "groups": groups,
+        "group": group,
+        "every": every,
+        "grouped_of": MOST if total > MOST else None,
+        "letters": letters,
+        "older": older,
+        "newer": before is not None,
+        "dead_total": total,
+        "may_send": scope.may("events:SendAgain"),
+        "may_delete": scope.may(deliveries.DELETE_LETTERS),
+    }

@@ -70,7 +70,7 @@ class TargetIdForm(PageForm):
     id = TextField(strip=False)
 
 
-class SendAgainForm(PageForm):
+class DeadLettersForm(PageForm):
     """``cause``: the key of a group of dead letters, "" for all of a rule."""
 
     cause = TextField()

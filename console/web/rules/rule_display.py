@@ -6,15 +6,18 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Count, Q
+from django.db.models import Q
 
 from console.events import addresses, body
 from console.integrations.redaction import without_secrets
-from console.models import Delivery, EventRule, StateMachine
+from console.models import EventRule, StateMachine
 from console.statuses import DeliveryStatus, ExecutionStatus, MachineStatus, RuleState
 from console.web.core.formatting import StatusLabel
+from console.web.rules.target_health import TargetHealth, health_of_targets
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from console.models import EventTarget
     from console.web.core.scope import Scope
 
@@ -55,6 +58,13 @@ class SentTarget:
     target: EventTarget
     kind: str
     shown: str
+    health: TargetHealth = field(default_factory=TargetHealth)
+
+    @property
+    def machine(self) -> str:
+        """Return the name of the state machine that it is, "" if it is none."""
+        parts = self.target.address.split(":")
+        return parts[6] if parts[5:6] == ["stateMachine"] and len(parts) > 6 else ""  # noqa: PLR2004
 
 
 @dataclass(slots=True)
@@ -144,21 +154,21 @@ def rule_rows(scope: Scope, *, scheduled: bool, after: str = "") -> tuple[list[R
     rules = rules.exclude(schedule="") if scheduled else rules.exclude(pattern="")
     order = ("schedule_group", "schedule_name", "name")
     page = list(rules.prefetch_related("targets").order_by(*order)[: PAGE + 1])
-    made = {
-        rule.pk: RuleRow(rule, pattern_meaning(rule.pattern), sent_targets(rule))
-        for rule in page[:PAGE]
-    }
-    counted = Delivery.objects.filter(target__rule__in=list(made)).order_by()
-    for rule, status, count in counted.values_list("target__rule", "status").annotate(Count("pk")):
-        made[rule].counts[status] = count
-    return list(made.values()), _page_key(page[PAGE - 1]) if len(page) > PAGE else ""
+    return list_rows(page[:PAGE]), _page_key(page[PAGE - 1]) if len(page) > PAGE else ""
 
 
-def counted_row(rule: EventRule) -> RuleRow:
-    """Return a rule with the number of its deliveries by status."""
-    counted = Delivery.objects.filter(target__rule=rule).order_by().values_list("status")
-    counts = dict(counted.annotate(Count("pk")))
-    return RuleRow(rule, pattern_meaning(rule.pattern), [], counts)
+def list_rows(listed: list[EventRule]) -> list[RuleRow]:
+    """Return rules with their targets and how these fare, in two or three queries."""
+    targets = {rule.pk: list(rule.targets.all()) for rule in listed}
+    health = health_of_targets([target.pk for each in targets.values() for target in each])
+    made = []
+    for rule in listed:
+        row = RuleRow(rule, pattern_meaning(rule.pattern), sent_targets(rule, health))
+        for sent in row.targets:
+            for status, count in sent.health.counts.items():
+                row.counts[status] = row.counts.get(status, 0) + count
+        made.append(row)
+    return made
 
 
 def _page_key(rule: EventRule) -> str:
@@ -173,20 +183,21 @@ def _comes_after(key: str) -> Q:
     return Q(schedule_group__gt=group) | Q(schedule_group=group, schedule_name__gt=name)
 
 
-def sent_targets(rule: EventRule) -> list[SentTarget]:
+def sent_targets(
+    rule: EventRule, health: Mapping[int, TargetHealth] | None = None
+) -> list[SentTarget]:
     """Return the targets of a rule, by id."""
     targets = sorted(rule.targets.all(), key=lambda target: target.target_id)
-    return [
-        SentTarget(
-            target,
-            addresses.KINDS[addresses.address_kind(target.address, universal=True)],
-            _sent_target(target),
-        )
-        for target in targets
-    ]
+    return [sent_target(target, (health or {}).get(target.pk)) for target in targets]
 
 
-def _sent_target(target: EventTarget) -> str:
+def sent_target(target: EventTarget, health: TargetHealth | None = None) -> SentTarget:
+    """Return a target as the pages name it."""
+    kind = addresses.KINDS[addresses.address_kind(target.address, universal=True)]
+    return SentTarget(target, kind, _target_name(target), health or TargetHealth())
+
+
+def _target_name(target: EventTarget) -> str:
     """Return the part of an address that tells it from others."""
     address = target.address
     if address.startswith("arn:"):

@@ -1,4 +1,4 @@
-"""Answer the lists of rules: notifications, schedules and dead letters."""
+"""Answer the lists of rules, notifications and schedules, and create new ones."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ from urllib.parse import urlencode
 from zoneinfo import available_timezones
 
 from django.contrib import messages
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from console import arns
 from console.errors import ServiceError
-from console.models import EventRule
 from console.statuses import UNSUCCESSFUL
-from console.store.events import deliveries, scheduler
 from console.store.events import rules as store
-from console.web.core.numbers import whole_number
+from console.store.events import scheduler
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.rules import dead_letters, rule_display
-from console.web.rules.forms import NotificationForm, ScheduleForm, SendAgainForm
+from console.web.rules.forms import NotificationForm, ScheduleForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 
 @require_http_methods(["GET", "POST"])
 def notifications_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/notifications/``: rules by pattern, a form for one more, and dead letters."""
+    """Answer ``/notifications/``: rules by pattern, dead letters; with ``?create`` the form."""
     scope = scope_of(request)
     if request.method == "POST":
         require(scope, "events:PutRule")
@@ -43,52 +41,33 @@ def notifications_page(request: HttpRequest) -> HttpResponse:
 
 
 def _render_notifications(request: HttpRequest, scope: Scope, problem: str = "") -> HttpResponse:
+    if problem or _creates(request, scope):
+        form = NotificationForm(request.POST)
+        context = _form_context(scope, problem) | {
+            "section": "notifications",
+            "statuses_to_tell": rule_display.STATUSES,
+            "typed": form.data,
+            "chosen": form.texts["status"] if form.data else UNSUCCESSFUL,
+        }
+        return render(request, "rules/create.html", context, status=422 if problem else 200)
     rows, after = rule_display.rule_rows(scope, scheduled=False, after=request.GET.get("after", ""))
-    form = NotificationForm(request.POST)
-    context = _form_context(scope, problem) | _dead_letter_context(request, scope)
-    context |= {
+    context = dead_letters.dead_letter_context(scope, request.GET) | {
         "section": "notifications",
         "rows": rows,
         "after": after,
-        "statuses_to_tell": rule_display.STATUSES,
-        "typed": form.data,
-        "chosen": form.texts["status"] if form.data else UNSUCCESSFUL,
+        "may_rule": scope.may("events:PutRule"),
     }
-    return render(request, "rules/notifications.html", context, status=422 if problem else 200)
+    return render(request, "rules/notifications.html", context)
 
 
-def _dead_letter_context(request: HttpRequest, scope: Scope) -> dict[str, Any]:
-    """Return the groups of dead letters, and a page of those that were asked for.
-
-    These are of the group ``?cause=``, or all of them for ``?letters=all``. One group needs no
-    choice.
-    """
-    total = dead_letters.dead_letter_count(scope)
-    groups = dead_letters.group_dead_letters(scope) if total else []
-    group = dead_letters.find_group(groups, request.GET.get("cause", ""))
-    if len(groups) == 1:
-        group = groups[0]
-    every = request.GET.get("letters") == "all"
-    before = whole_number(request.GET.get("before", ""))
-    letters, older = (
-        dead_letters.list_dead_letters(scope, group, before) if group or every else ([], None)
-    )
-    return {
-        "groups": groups,
-        "group": group,
-        "every": every,
-        "grouped_of": dead_letters.MOST if total > dead_letters.MOST else None,
-        "letters": letters,
-        "older": older,
-        "newer": before is not None,
-        "dead_total": total,
-        "may_send": scope.may("events:SendAgain"),
-    }
+def _creates(request: HttpRequest, scope: Scope) -> bool:
+    """Tell whether the form is asked for; who may not use it gets the list."""
+    return "create" in request.GET and scope.may("events:PutRule")
 
 
 @require_http_methods(["GET", "POST"])
 def schedules_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/schedules/``: rules by time, and a form for one more."""
+    """Answer ``/schedules/``: rules by time; with ``?create`` the form for one more."""
     scope = scope_of(request)
     problem = ""
     if request.method == "POST":
@@ -101,24 +80,23 @@ def schedules_page(request: HttpRequest) -> HttpResponse:
             problem = _save_rule(scope, request, sent, sent["machine"], fields)
         if not problem:
             return _redirect_to(scope, "schedules")
+    if problem or _creates(request, scope):
+        context = _form_context(scope, problem) | {
+            "section": "schedules",
+            "typed": ScheduleForm(request.POST).data,
+            "zones": sorted(available_timezones()),
+        }
+        return render(
+            request, "rules/create_schedule.html", context, status=422 if problem else 200
+        )
     rows, after = rule_display.rule_rows(scope, scheduled=True, after=request.GET.get("after", ""))
-    context = _form_context(scope, problem) | {
-        "section": "schedules",
-        "rows": rows,
-        "after": after,
-        "typed": ScheduleForm(request.POST).data,
-        "zones": sorted(available_timezones()),
-    }
-    return render(request, "rules/schedules.html", context, status=422 if problem else 200)
+    context = {"section": "schedules", "rows": rows, "after": after}
+    context["may_rule"] = scope.may("events:PutRule")
+    return render(request, "rules/schedules.html", context)
 
 
 def _form_context(scope: Scope, problem: str) -> dict[str, Any]:
-    may = scope.may("events:PutRule")
-    return {
-        "may_rule": may,
-        "machines": rule_display.machine_names(scope) if may else [],
-        "problem": problem,
-    }
+    return {"machines": rule_display.machine_names(scope), "problem": problem}
 
 
 def _save_rule(
@@ -176,59 +154,3 @@ def page_address(scope: Scope, view: str, *names: str) -> str:
     """Return the address of a page of the same region."""
     query = f"?{urlencode({'region': scope.region})}" if scope.elsewhere else ""
     return reverse(view, args=names) + query
-
-
-@require_POST
-def send_delivery_again(request: HttpRequest, number: int) -> HttpResponse:
-    """Try a dead letter anew."""
-    scope = scope_of(request)
-    require(scope, "events:SendAgain")
-    try:
-        deliveries.send_again(scope.project, number, actor_of(scope))
-    except ServiceError as refused:
-        messages.error(request, refused.message)
-    else:
-        messages.success(request, "The event is sent again, with the same event id.")
-    return _redirect_to(scope, "notifications")
-
-
-@require_http_methods(["GET", "POST"])
-def send_all_again(request: HttpRequest, number: int) -> HttpResponse:
-    """Ask once, then try the dead letters of a rule anew: of ``cause``, a group, or all of them."""
-    scope = scope_of(request)
-    require(scope, "events:SendAgain")
-    rule = get_object_or_404(EventRule, pk=number, project=scope.project, region=scope.region)
-    groups = dead_letters.group_dead_letters(scope, rule)
-    asked = request.GET if request.method == "GET" else SendAgainForm(request.POST).values
-    key = asked.get("cause", "")
-    if key:
-        groups = [group for group in groups if group.key == key]
-    if request.method == "GET":
-        return _ask_to_send(request, rule, groups, key)
-    errors = {error for group in groups for error in group.errors} if key else None
-    count = deliveries.send_all_again(scope.project, rule, actor_of(scope), errors)
-    if count:
-        events = "1 event is" if count == 1 else f"{count} events are"
-        messages.success(request, f"{events} sent again, with the same event ids.")
-    else:
-        messages.error(request, "These deliveries are not among the dead letters any more.")
-    return _redirect_to(scope, "notifications")
-
-
-def _ask_to_send(
-    request: HttpRequest,
-    rule: EventRule,
-    groups: list[dead_letters.DeadLetterGroup],
-    key: str,
-) -> HttpResponse:
-    count = sum(group.count for group in groups)
-    context = {
-        "section": "notifications",
-        "rule": rule,
-        "groups": groups,
-        "key": key,
-        "count": min(count, deliveries.MOST_AGAIN),
-        "more": count > deliveries.MOST_AGAIN,
-        "addresses": sorted({address for group in groups for address in group.addresses}),
-    }
-    return render(request, "rules/send_again.html", context)

@@ -20,9 +20,10 @@ from console.statuses import DeliveryStatus, RuleState
 from console.store.events import manual_events
 from console.store.events import rules as store
 from console.web.core import conflicts
+from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.editor.edits.json_tree import format_text
-from console.web.rules import rule_display
+from console.web.rules import matches, rule_display
 from console.web.rules.forms import RuleForm, SwitchForm, TargetForm, TargetIdForm
 from console.web.rules.rule_list_views import page_address
 
@@ -31,10 +32,7 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest, HttpResponse
 
-_DELIVERIES = 10
 _MOMENTS = 5
-_FRESH = 5
-"""Attempts after which a delivery waits so long that the page does not wait with it."""
 _CHANGEABLE = ("pattern", "schedule", "timezone", "description")
 
 
@@ -63,8 +61,10 @@ def rule_page(request: HttpRequest, rule_name: str) -> HttpResponse:
             conflict = conflicts.rule_conflict(rule)
         if not problem and conflict is None:
             return redirect(page_address(scope, "rule", rule.name))
-    context = _rule_context(scope, rule) | {"typed": typed, "problem": problem}
+    before = whole_number(request.GET.get("before", ""))
+    context = _rule_context(scope, rule, before) | {"typed": typed, "problem": problem}
     context |= {"revision": revision, "conflict": conflict}
+    context["edits"] = context["may_rule"] and bool("edit" in request.GET or problem or conflict)
     status = 409 if conflict else 422 if problem else 200
     return render(request, "rules/rule.html", context, status=status)
 
@@ -90,19 +90,21 @@ def _change_rule(request: HttpRequest, scope: Scope, rule: EventRule, sent: dict
     return ""
 
 
-def _rule_context(scope: Scope, rule: EventRule) -> dict[str, Any]:
+def _rule_context(scope: Scope, rule: EventRule, before: int | None) -> dict[str, Any]:
     may = scope.may("events:PutRule")
+    [row] = rule_display.list_rows([rule])
     return {
         "section": "schedules" if rule.schedule else "notifications",
         "rule": rule,
         "state": rule_display.rule_state(rule),
-        "meaning": rule_display.pattern_meaning(rule.pattern),
+        "meaning": row.meaning,
         "pattern": _readable_pattern(rule.pattern),
-        "counted": rule_display.counted_row(rule),
-        "targets": [target_context(each, secret=may) for each in rule_display.sent_targets(rule)],
-        "full": rule.targets.count() >= store.MOST_TARGETS,
+        "counted": row,
+        "targets": [target_context(each, secret=may) for each in row.targets],
+        "full": len(row.targets) >= store.MOST_TARGETS,
         "moments": due_moments(rule),
-        **deliveries_context(rule),
+        "matched": matches.list_matches(rule, before),
+        "newer": before is not None,
         "zones": sorted(available_timezones()) if rule.schedule and may else [],
         "may_rule": may,
         "may_test": scope.may(manual_events.TEST),
@@ -113,20 +115,6 @@ def _rule_context(scope: Scope, rule: EventRule) -> dict[str, Any]:
 def _readable_pattern(pattern: str) -> str:
     """Return a pattern for people: one entry a line, unless somebody has laid it out."""
     return pattern if "\n" in pattern or not pattern else format_text(pattern)
-
-
-def deliveries_context(rule: EventRule) -> dict[str, Any]:
-    """Return the latest deliveries of a rule or schedule, newest first, each with its status.
-
-    ``under_way``: one of them is about to change, so the list looks again by itself.
-    """
-    latest = Delivery.objects.filter(target__rule=rule).select_related("target", "event")
-    rows = list(latest.defer("event__body").order_by("-pk")[:_DELIVERIES])
-    pending = (DeliveryStatus.WAITING, DeliveryStatus.SENDING)
-    return {
-        "deliveries": [(row, rule_display.DELIVERY[row.status]) for row in rows],
-        "under_way": any(row.status in pending and row.attempts < _FRESH for row in rows),
-    }
 
 
 def target_context(sent: rule_display.SentTarget, *, secret: bool) -> dict[str, Any]:

@@ -17,14 +17,14 @@ from console.errors import ServiceError
 from console.models import Delivery
 from console.statuses import DeliveryStatus
 from console.store.events import manual_events, scheduler
+from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
-from console.web.rules import rule_display
+from console.web.rules import matches, rule_display
 from console.web.rules.forms import ScheduleTimesForm, SwitchForm
 from console.web.rules.next_times import next_times
 from console.web.rules.rule_list_views import page_address
 from console.web.rules.rule_views import (
     RUN_DONE,
-    deliveries_context,
     due_moments,
     target_context,
 )
@@ -55,16 +55,19 @@ def schedule_page(request: HttpRequest, schedule_group: str, schedule_name: str)
     scope = scope_of(request)
     row = _find_schedule(scope, schedule_group, schedule_name)
     may_reveal = scope.may("scheduler:UpdateSchedule")
+    before = whole_number(request.GET.get("before", ""))
     context: dict[str, Any] = {
         "section": _SECTION,
         "rule": row,
         "state": rule_display.rule_state(row),
         "moments": due_moments(row),
         "targets": [
-            target_context(sent, secret=may_reveal) for sent in rule_display.sent_targets(row)
+            target_context(sent, secret=may_reveal)
+            for sent in rule_display.list_rows([row])[0].targets
         ],
         "input": _input_of(row),
-        **deliveries_context(row),
+        "matched": matches.list_matches(row, before),
+        "newer": before is not None,
         "may_schedule": may_reveal,
         "may_run": scope.may(manual_events.RUN),
     }

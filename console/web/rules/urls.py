@@ -5,7 +5,13 @@ from __future__ import annotations
 from django.urls import path
 
 from console.web.core.addresses import MACHINE
-from console.web.rules import rule_list_views, rule_views, schedule_views, trigger_views
+from console.web.rules import (
+    dead_letter_views,
+    rule_list_views,
+    rule_views,
+    schedule_views,
+    trigger_views,
+)
 
 _SCHEDULE = "schedules/<str:schedule_group>/<str:schedule_name>/"
 
@@ -20,13 +26,18 @@ urlpatterns = [
     path("notifications/", rule_list_views.notifications_page, name="notifications"),
     path(
         "notifications/<number:number>/again/",
-        rule_list_views.send_delivery_again,
+        dead_letter_views.send_delivery_again,
         name="send-again",
     ),
     path(
         "notifications/rules/<number:number>/again/",
-        rule_list_views.send_all_again,
+        dead_letter_views.send_all_again,
         name="send-all-again",
+    ),
+    path(
+        "notifications/rules/<number:number>/delete/",
+        dead_letter_views.delete_all,
+        name="dead-letters-delete",
     ),
     path("schedules/", rule_list_views.schedules_page, name="schedules"),
     path("schedules/times/", schedule_views.schedule_times, name="schedule-times"),

@@ -1,13 +1,8 @@
-"""Group failures by machine, state, error and what their causes share.
-
-Numbers, ids and times are taken out of a cause first: "order 4711 is too large" and "order 4712 is
-too large" are one failure that happened twice.
-"""
+"""Group failures by machine, state, error and what their causes share."""
 
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +11,7 @@ from console.masking import masked_execution
 from console.models import Execution
 from console.statuses import ExecutionStatus
 from console.store.executions.failed_states import failed_states
-from console.web.core.causes import cause_of
+from console.web.core.causes import normalized_text
 from console.web.search.endings import ending_without_error
 
 if TYPE_CHECKING:
@@ -28,19 +23,6 @@ if TYPE_CHECKING:
 STATUSES: tuple[str, ...] = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
 MOST = 5_000
 """How many of the newest failures are grouped."""
-_LONGEST = 300
-_NOISE = tuple(
-    (re.compile(pattern), word)
-    for pattern, word in (
-        (r"\barn:aws[\w-]*:\S+", "<arn>"),
-        (r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b", "<id>"),
-        (r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?", "<time>"),
-        (r"\b(?=[0-9a-fA-F]*\d)(?=[0-9a-fA-F]*[a-fA-F])[0-9a-fA-F]{8,}\b", "<id>"),
-        (r"(?<![\w.])-?\d+(?:\.\d+)?", "<n>"),
-        (r"\d{3,}", "<n>"),
-        (r"\s+", " "),
-    )
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,15 +156,3 @@ def group_failures(failures: Iterable[Failure]) -> list[FailureGroup]:
         (FailureGroup(tuple(every)) for every in kinds.values()),
         key=lambda group: (-len(group.failures), -group.last_ms),
     )
-
-
-def normalized_text(text: str | None) -> str:
-    """Return a cause without what is different each time."""
-    cause = cause_of(text)
-    if cause is None:
-        return ""
-    message = f"{cause.kind}: {cause.message}" if cause.message and cause.kind else cause.message
-    message = (message or cause.raw)[: 4 * _LONGEST]
-    for pattern, word in _NOISE:
-        message = pattern.sub(word, message)
-    return message.strip()[:_LONGEST]

@@ -75,7 +75,7 @@ def activity_page(request: HttpRequest, activity_name: str) -> HttpResponse:
         store.delete_activity(scope.project, work.activity.arn, actor_of(scope))
         messages.success(request, f"The activity {activity_name} was deleted.")
         return redirect("activities")
-    limits = activity_limits.limit_tags(work.activity.arn)
+    limits = stored = activity_limits.limit_tags(work.activity.arn)
     if request.method == "POST":
         require(scope, "TagResource")
         limits = TimeoutsForm(request.POST, limits).limits
@@ -93,6 +93,11 @@ def activity_page(request: HttpRequest, activity_name: str) -> HttpResponse:
         "tasks": waiting.list_open_tasks(scope, filters),
         "program": worker_program(request, scope, work.activity.name),
         "limits": [(key, _LABELS[key], value) for key, value in limits.items()],
+        "stored_limits": [(_LABELS[key], _limit_text(value)) for key, value in stored.items()],
         "problem": problem,
     }
     return render(request, "tasks/activity.html", context, status=422 if problem else 200)
+
+
+def _limit_text(value: str) -> str:
+    return "no limit" if value == "NONE" else f"{value} s"

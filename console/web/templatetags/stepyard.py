@@ -267,6 +267,12 @@ def last_part(arn: str) -> str:
 
 
 @register.filter
+def action_words(action: str) -> str:
+    """Write an action of the API in words."""
+    return formatting.action_words(action)
+
+
+@register.filter
 def bulk_verb(job: BulkJob) -> str:
     """Return what a bulk job does."""
     return {"stop": "Stop", "redrive": "Redrive", "start": "Start again"}[job.action]

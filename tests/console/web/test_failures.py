@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from console import clock
 from console.models import Execution
 from console.store.executions.stop import stop_execution
+from console.web.core.causes import normalized_text
 from console.web.core.formatting import DAY
-from console.web.search.failure_groups import normalized_text
 from console.web.search.failure_trends import group_address
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import MARKUP, text

@@ -236,12 +236,14 @@ def test_e18_children_come_in_pages(
 def test_e18_children_that_failed_alike_are_listed(
     project: Project, worker: Embedded, client: Client
 ) -> None:
-    """All of a kind, though the card of failures names ten only; an unknown kind has none."""
+    """All of a kind; an unknown kind has none."""
     del worker
     machine = create(project, over(FAILS, ToleratedFailurePercentage=100))
     ended(start(machine, [3] * 12 + [1], "x"))
     run = MapRun.objects.select_related("parent").get()
-    [link] = re.findall(r'class="more-alike" href="\?([^"#]+)', text(client.get(address(run))))
+    [link] = re.findall(
+        r'class="count" id="[^"]+" href="\?([^"#]+)', text(client.get(address(run)))
+    )
     answer: Any = client.get(address(run, f"?{link}"))
     assert [row[0].item_index for row in answer.context["children"].rows] == list(range(12))
     assert "1 to 12 of 12" in text(answer)

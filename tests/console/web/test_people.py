@@ -227,6 +227,19 @@ def test_the_audit_names_the_execution_whose_task_did_it(
         assert "</a>, started by<bdi>ana</bdi>" in shown, place
 
 
+def test_the_audit_leads_to_the_rule_that_acted(project: Project, signed_in: SignIn) -> None:
+    """To a schedule of EventBridge Scheduler, too; actions to choose from are words."""
+    from console.store.db import audit
+
+    for actor in ("rule nightly", "schedule default/tick", "rule", "schedule x"):
+        audit.record(project, audit.Actor(actor), "StartExecution", "target")
+    shown = markup(signed_in("viewer").get("/audit/"))
+    assert 'rule<a href="/rules/nightly/">' in shown
+    assert 'schedule<a href="/schedules/default/tick/">' in shown
+    assert shown.count('href="/rules/') == shown.count('href="/schedules/default/') == 1
+    assert '<option value="StartExecution">Start execution</option>' in shown
+
+
 def test_the_audit_of_another_project_stays_there(project: Project, signed_in: SignIn) -> None:
     """Its entries and names are in no page of this one."""
     from console.models import Project as Projects

@@ -50,10 +50,10 @@ def test_a_pattern_is_laid_out_for_its_reader(project: Project, signed_in: SignI
     laid_out = "\n".join([*lines, '    "n": [1.50]', "  }", "}"])
     assert f">{laid_out}</pre>" in shown
     editor = signed_in("editor")
-    assert f"\n{laid_out}</textarea>" in text(editor.get("/rules/ends/"))
+    assert f"\n{laid_out}</textarea>" in text(editor.get("/rules/ends/?edit=1"))
     own = '{"source":\n ["aws.states"]}'
     editor.post("/rules/ends/", {"pattern": own})
-    assert f"\n{own}</textarea>" in text(editor.get("/rules/ends/"))
+    assert f"\n{own}</textarea>" in text(editor.get("/rules/ends/?edit=1"))
 
 
 def test_delete_stands_last_and_apart(project: Project, client: Client) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -249,3 +250,45 @@ def test_a_file_of_functions_that_cannot_be_used_is_told(
     assert "functions.json: line 2, column 1: got no JSON" in shown
     assert "json:loads" in shown
     assert str(tmp_path) not in shown
+
+
+def test_broken_functions_stand_first_with_what_to_do(
+    project: Project, client: Client, settings: Settings
+) -> None:
+    """And where each is registered, and which state machines name it."""
+    settings.STEPYARD_FUNCTIONS = {
+        "add": "json:loads",
+        "b-*": "json:dumps",
+        "idle": "json:loads",
+        "zero": "json:no_such_name",
+        "projects": {"default": {"mine": "json:loads"}},
+    }
+    settings.STEPYARD_TARGETS = {}
+    for name, called in (("one", "add"), ("two", "b-two"), ("three", "zero")):
+        create(project, {"StartAt": "F", "States": {"F": {**function(called), "End": True}}}, name)
+    shown = text(client.get("/targets/"))
+    rows = re.findall(r"<tr>(.*?)</tr>", shown.split('id="functions-title"')[1], re.DOTALL)[1:6]
+    words = [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in rows]
+    assert words[0].startswith("zero Function Broken Runtime.HandlerNotFound")
+    assert "To do: Correct the name after the colon" in words[0]
+    assert "1 of 5 broken" in " ".join(shown.split())
+    ends = {row.split()[0]: row.partition("functions.json")[2].strip() for row in words}
+    assert ends == {
+        "zero": "three",
+        "add": "one",
+        "b-*": "two",
+        "idle": "no state machine",
+        "mine": ": projects: default no state machine",
+    }
+    assert 'href="/machines/one/calls/"' in rows[words.index(next(w for w in words if "one" in w))]
+
+
+def test_who_uses_a_function_is_read_in_one_query(
+    project: Project, client: Client, django_assert_max_num_queries: Any
+) -> None:
+    """However many machines there are."""
+    for number in range(12):
+        create(project, CALLS, f"m{number}")
+    with django_assert_max_num_queries(12):
+        shown = " ".join(text(client.get("/targets/")).split())
+    assert "and 7 more" in shown

@@ -97,6 +97,24 @@ def test_others_have_no_such_line(project: Project, client: Client) -> None:
     assert 'id="timed-out"' not in text(client.get(page(execution)))
 
 
+def test_the_timeouts_of_an_activity_stand_before_their_form(
+    project: Project, client: Client
+) -> None:
+    """In words; the form opens by a press, and by itself where a time is wrong."""
+    activity = activities.create_activity(project, REGION, "work")
+    tags.put_tags(activity.arn, {"stepyard:heartbeatTimeout": "30"})
+    address = "/activities/work/"
+    shown = " ".join(text(client.get(address)).split())
+    assert "<dt>From one heartbeat to the next</dt><dd>30 s</dd>" in shown
+    assert "<dt>Altogether (schedule to close)</dt><dd>no limit</dd>" in shown
+    assert '<details class="field" id="timeouts">' in shown
+    wrong = client.post(address, {"act": "timeouts", "stepyard:heartbeatTimeout": "soon"})
+    shown = " ".join(text(wrong, 422).split())
+    assert '<details class="field" id="timeouts" open>' in shown
+    assert "<dd>30 s</dd>" in shown
+    assert 'value="soon"' in shown
+
+
 def test_the_page_of_an_activity_draws_its_timeouts(project: Project, client: Client) -> None:
     """The picture of the documentation has the same names."""
     activities.create_activity(project, REGION, "approve")

@@ -1,0 +1,80 @@
+"""Say how a Map Run keeps to its limits, and how fast its children end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from console import clock
+from console.web.core import formatting
+
+if TYPE_CHECKING:
+    from console.models import MapRun
+    from console.store.map_runs.map_counts import Counts
+
+_SURE = 10
+"""How many children must have ended before the time that is left is estimated."""
+_UNITS = ((formatting.SECOND, "second"), (formatting.MINUTE, "minute"), (formatting.HOUR, "hour"))
+
+
+@dataclass(frozen=True, slots=True)
+class PaceFact:
+    """One fact. ``value``: what counts; ``rest``: the words after it; ``bad``: beyond a limit."""
+
+    word: str
+    value: str
+    rest: str = ""
+    bad: bool = False
+
+
+def pace_facts(run: MapRun, children: Counts, *, over: bool) -> list[PaceFact]:
+    """Return concurrency, tolerated failures and throughput, in words."""
+    facts = [_concurrency(run, children, over=over), _tolerated(run, children)]
+    if not run.redrive_count:  # the time between the attempts is none of a Map Run's
+        facts.append(_throughput(run, children, over=over))
+    return facts
+
+
+def _concurrency(run: MapRun, children: Counts, *, over: bool) -> PaceFact:
+    limit = f"at most {run.max_concurrency:,}" if run.max_concurrency else "no limit"
+    if over:
+        return PaceFact("Concurrency", limit)
+    return PaceFact("Concurrency", f"{children.running:,} running", f"of {limit}")
+
+
+def _tolerated(run: MapRun, children: Counts) -> PaceFact:
+    """Say how many failures there are and may be; AWS counts what was aborted, too."""
+    bad = children.failed + children.timed_out + children.aborted
+    count, percentage = run.tolerated_count, run.tolerated_percentage
+    word = "Tolerated failures"
+    if count is None and percentage is None:
+        return PaceFact(word, "none", "the first one ends the Map Run", bad=bad > 0)
+    if percentage is not None and run.reading:  # of a total that is not known
+        return PaceFact(word, f"{percentage:g} %", "of the items, which are being read")
+    limits, words = [], []
+    if count is not None:
+        limits.append(count)
+        words.append(f"{count:,}")
+    if percentage is not None:
+        limits.append(int(percentage * run.total / 100))
+        words.append(f"{percentage:g} %")
+    rest = "failed or aborted" + (f" ({' or '.join(words)})" if percentage is not None else "")
+    most = min(limits)
+    return PaceFact(word, f"{bad:,} of {most:,}", rest, bad=bad > most)
+
+
+def _throughput(run: MapRun, children: Counts, *, over: bool) -> PaceFact:
+    took_ms = max((run.stop_ms or clock.now_ms()) - run.start_ms, 1)
+    if not children.ended:
+        return PaceFact("Throughput", "none yet" if not over else "none")
+    unit_ms, name = next(
+        (unit for unit in _UNITS if children.ended * unit[0] >= took_ms), _UNITS[-1]
+    )
+    rate = children.ended * unit_ms / took_ms
+    shown = f"{rate:,.0f}" if rate >= _SURE else f"{rate:.1f}"
+    left = children.pending + children.running
+    rest = f"child execution{'' if shown == '1.0' else 's'} a {name}"
+    if children.pending and not over and not run.reading and children.ended >= _SURE:
+        left_ms = left * took_ms // children.ended
+        rest += f", about {formatting.rough_duration(left_ms)} left"
+    return PaceFact("Throughput", shown, rest)

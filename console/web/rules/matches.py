@@ -1,0 +1,120 @@
+"""List the latest events of a rule: what they tell of, and what became of them at each target."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from console import arns
+from console.events import addresses
+from console.models import Delivery, Execution
+from console.statuses import DeliveryStatus
+from console.store.events.deliveries import execution_name
+from console.store.events.rules import MOST_TARGETS
+from console.web.core.formatting import EXECUTION, StatusLabel
+from console.web.rules import rule_display
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from console.models import EventRule, OutboxEvent, Project
+
+PAGE = 10
+_FRESH = 5
+"""Attempts after which a delivery waits so long that the page does not wait with it."""
+_PENDING = (DeliveryStatus.WAITING, DeliveryStatus.SENDING)
+_NAMED = 7
+"""Parts of the ARN of a state machine, without a version or an alias."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedExecution:
+    """An execution as a link shows it."""
+
+    arn: str
+    status: StatusLabel
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of an event at one target. ``started``: the execution that it began.
+
+    ``error``: why it was not delivered, "" where the newer event above says the same of the target.
+    """
+
+    delivery: Delivery
+    status: StatusLabel
+    sent: rule_display.SentTarget
+    started: LinkedExecution | None
+    error: str
+
+
+@dataclass(slots=True)
+class MatchedEvent:
+    """One event of a rule. ``source``: the execution it tells of, if it is one."""
+
+    event: OutboxEvent
+    source: LinkedExecution | None = None
+    outcomes: list[Outcome] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchPage:
+    """The latest events, newest first. ``older``: the key of the next page.
+
+    ``under_way``: a delivery is about to change, so the list looks again by itself.
+    """
+
+    matches: list[MatchedEvent]
+    older: int | None
+    under_way: bool
+
+
+def list_matches(rule: EventRule, before: int | None = None) -> MatchPage:
+    """Return a page of events that were sent to the targets of a rule. ``before``: its key."""
+    rows = Delivery.objects.filter(target__rule=rule)
+    if before is not None:
+        rows = rows.filter(event__lt=before)
+    newest = rows.select_related("target", "event").defer("event__body")
+    deliveries = list(newest.order_by("-event", "pk")[: (PAGE + 1) * MOST_TARGETS])
+    events = list(dict.fromkeys(row.event_id for row in deliveries))
+    page = [row for row in deliveries if row.event_id in events[:PAGE]]
+    known = _executions(rule.project, page)
+    matches: dict[int, MatchedEvent] = {}
+    above: dict[int, str] = {}  # target -> its error, of the event that stands above
+    for row in page:
+        matched = MatchedEvent(row.event, known.get(row.event.about))
+        sent = rule_display.sent_target(row.target)
+        status = rule_display.DELIVERY[row.status]
+        error = "" if above.get(row.target_id) == row.last_error else row.last_error
+        above[row.target_id] = row.last_error
+        matches.setdefault(row.event_id, matched).outcomes.append(
+            Outcome(row, status, sent, known.get(started_arn(row)), error)
+        )
+    under_way = any(row.status in _PENDING and row.attempts < _FRESH for row in page)
+    return MatchPage(list(matches.values()), _older(events), under_way)
+
+
+def _older(events: list[int]) -> int | None:
+    return events[PAGE - 1] if len(events) > PAGE else None
+
+
+def _executions(project: Project, deliveries: Iterable[Delivery]) -> dict[str, LinkedExecution]:
+    """Return ARN -> those that events tell of, and those that they started, in one query."""
+    asked = {arn for row in deliveries for arn in (row.event.about, started_arn(row)) if arn}
+    rows = Execution.objects.filter(project=project, arn__in=asked).values_list("arn", "status")
+    return {arn: LinkedExecution(arn, EXECUTION[status]) for arn, status in rows}
+
+
+def started_arn(delivery: Delivery) -> str:
+    """Return the ARN that the Standard execution has which a delivery starts, "" if it does not."""
+    address, name = delivery.target.address, execution_name(delivery)
+    if addresses.is_universal(address):
+        try:
+            params = json.loads(json.loads(delivery.target.settings)["Input"])
+            address, name = str(params["StateMachineArn"]), str(params.get("Name") or name)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return ""
+    machine = ":".join(address.split(":")[:_NAMED])
+    return arns.execution_arn(machine, name) if ":stateMachine:" in machine else ""

@@ -1,0 +1,114 @@
+"""Say of targets whether they take what is sent to them: when they last did, since when not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from django.db.models import Count, Max, Min, Q
+
+from console.models import Delivery
+from console.statuses import DeliveryStatus
+from console.web.core.formatting import StatusLabel
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+_FAILING = StatusLabel("failed", "Failing")
+_DELIVERED = StatusLabel("succeeded", "Delivered")
+_SENDING = StatusLabel("running", "Sending")
+_UNUSED = StatusLabel("idle", "Nothing sent yet")
+
+
+@dataclass(slots=True)
+class TargetHealth:
+    """How the deliveries of a target fare, of those that are kept: of the last seven days.
+
+    ``counts``: deliveries by status. ``delivered_ms``: when it last took one, epoch ms.
+    ``failing_ms``: since when it takes none, None while it does.
+    """
+
+    counts: dict[str, int] = field(default_factory=dict)
+    delivered_ms: int | None = None
+    failing_ms: int | None = None
+    retried: int = 0
+
+    @property
+    def dead(self) -> int:
+        """Return how many dead letters it has."""
+        return self.counts.get(DeliveryStatus.DEAD, 0)
+
+    @property
+    def delivered(self) -> int:
+        """Return how many deliveries it took."""
+        return self.counts.get(DeliveryStatus.DELIVERED, 0)
+
+    @property
+    def status(self) -> StatusLabel:
+        """Return sign and word."""
+        if self.failing_ms is not None:
+            return _FAILING
+        if self.delivered_ms is not None:
+            return _DELIVERED
+        return _SENDING if self.counts else _UNUSED
+
+
+def health_of_targets(targets: Collection[int]) -> dict[int, TargetHealth]:
+    """Return target -> how it fares, in at most two queries."""
+    health = {target: TargetHealth() for target in targets}
+    first_ended, last_dead = _read_counts(health)
+    again: dict[int, int] = {}  # those that took something before they began to fail
+    for target, dead_ms in last_dead.items():
+        row = health[target]
+        if row.delivered_ms is None or first_ended[target] > row.delivered_ms:
+            _fails_since(row, first_ended[target])
+        elif dead_ms > row.delivered_ms:
+            again[target] = row.delivered_ms
+    for target, since_ms in _first_after(again).items():
+        _fails_since(health[target], since_ms)
+    return health
+
+
+def _fails_since(row: TargetHealth, since_ms: int) -> None:
+    row.failing_ms = since_ms if row.failing_ms is None else min(row.failing_ms, since_ms)
+
+
+def _read_counts(health: dict[int, TargetHealth]) -> tuple[dict[int, int], dict[int, int]]:
+    """Fill in what is counted; return when dead letters of each target began and ended."""
+    tried = Q(attempts__gt=0)
+    rows = Delivery.objects.filter(target__in=list(health)).order_by()
+    grouped = rows.values_list("target", "status").annotate(
+        number=Count("pk"),
+        retried=Count("pk", filter=tried),
+        first_ms=Min("ended_ms"),
+        last_ms=Max("ended_ms"),
+        oldest_ms=Min("created_ms", filter=tried),
+        newest_ms=Max("created_ms", filter=tried),
+    )
+    first_ended, last_dead, waits = {}, {}, {}
+    for target, status, count, retried, first_ms, last_ms, oldest_ms, newest_ms in grouped:
+        row = health[target]
+        row.counts[status] = count
+        if status == DeliveryStatus.DELIVERED:
+            row.delivered_ms = last_ms
+        elif status == DeliveryStatus.DEAD:
+            first_ended[target], last_dead[target] = first_ms or 0, last_ms or 0
+        elif retried:
+            row.retried += retried
+            waits[target] = (oldest_ms, newest_ms)
+    for target, (oldest_ms, newest_ms) in waits.items():
+        row = health[target]
+        if row.delivered_ms is None or newest_ms > row.delivered_ms:
+            row.failing_ms = max(oldest_ms, row.delivered_ms or 0)
+    return first_ended, last_dead
+
+
+def _first_after(moments: dict[int, int]) -> dict[int, int]:
+    """Return target -> when its first dead letter after a moment ended."""
+    if not moments:
+        return {}
+    later = Q()
+    for target, after_ms in moments.items():
+        later |= Q(target=target, ended_ms__gt=after_ms)
+    dead = Delivery.objects.filter(later, status=DeliveryStatus.DEAD).order_by()
+    return dict(dead.values_list("target").annotate(Min("ended_ms")))
