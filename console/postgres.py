@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
 from django.apps import apps
+from django.db import NotSupportedError
 from psycopg.pq import ConnStatus
 from psycopg.rows import tuple_row
 from psycopg_pool import ConnectionPool
@@ -151,7 +152,19 @@ def fetch_prepared(database: Any, sql: str, values: Sequence[object]) -> Any:
     """Return the first row of a statement that the server parses once; None if there is none.
 
     ``database``: Django's connection, which is minded and whose errors are raised as by its cursor.
+    A connection is left whose statements a migration has outdated: the types of a row changed.
     """
+    try:
+        return _fetch(database, sql, values)
+    except NotSupportedError:
+        if database.in_atomic_block:
+            raise  # psycopg forgets its statements when the transaction is rolled back
+    database.connection.close()
+    database.close()
+    return _fetch(database, sql, values)
+
+
+def _fetch(database: Any, sql: str, values: Sequence[object]) -> Any:
     database.validate_thread_sharing()
     database.close_if_health_check_failed()
     database.ensure_connection()

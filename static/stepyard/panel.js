@@ -58,6 +58,7 @@
     if (!edge()) return;
     fitToWindow();
     addEventListener("resize", fitToWindow);
+    new ResizeObserver(fitToWindow).observe(document.body); // a banner can appear above the graph
     const kept = Number(localStorage.getItem(KEPT));
     if (kept) setWidth(kept);
   });

@@ -10,7 +10,15 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.acceptance.browser.conftest import ARGS, Watch
-from tests.acceptance.browser.yard import create, ended, start, type_definition, unique, waits
+from tests.acceptance.browser.yard import (
+    create,
+    ended,
+    start,
+    type_definition,
+    unique,
+    until,
+    waits,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +38,7 @@ def away_and_back(page: Page) -> None:
     page.get_by_role("link", name="Tasks", exact=True).click()
     page.wait_for_url("**/tasks/**")
     page.go_back(wait_until="commit")
-    page.wait_for_function("window.ace && document.querySelector('.editor .ace_content')")
+    until(page, "window.ace && document.querySelector('.editor .ace_content')")
 
 
 def test_an_abandoned_definition_is_shown_checked_and_saved(page: Page, server: Server) -> None:

@@ -17,7 +17,7 @@ from tests.acceptance.browser.test_graph_editor import (
     wait_for_state,
     wait_for_text,
 )
-from tests.acceptance.browser.yard import create, type_definition, unique, waits
+from tests.acceptance.browser.yard import create, type_definition, unique, until, waits
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -146,7 +146,7 @@ def test_a_form_follows_undo_and_typed_text(page: Page, server: Server) -> None:
     wait_for_state(page, "Pass", there=False)
     expect(page.locator("#panel-title")).to_have_count(0)
     page.keyboard.press("Control+z")
-    page.wait_for_function(f"!{SHOWN}.includes('a nap')")
+    until(page, f"!{SHOWN}.includes('a nap')")
 
 
 def test_states_are_copied_from_one_editor_to_another(page: Page, server: Server) -> None:
@@ -226,7 +226,7 @@ def test_nothing_breaks_the_security_policy(page: Page, server: Server) -> None:
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] - 5, box["y"] + box["height"] + 60, steps=4)
     page.mouse.up()
-    page.wait_for_function("document.getElementById('f-Result').style.height !== ''")
+    until(page, "document.getElementById('f-Result').style.height !== ''")
     hand.choose("Branch A")
     shows(page, "Branch A")
     page.locator(".ace_content").click()

@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from tests.acceptance.browser.test_graph import chain
-from tests.acceptance.browser.yard import create, ended, map_run, over, start, unique
+from tests.acceptance.browser.yard import create, ended, map_run, over, start, unique, until
 from tests.console.web.workflows import maps
 
 if TYPE_CHECKING:
@@ -70,10 +70,8 @@ def test_a_state_of_the_definition_is_found_and_read(page: Page, server: Server)
     page.go_back()
     expect(page.locator(".src:target")).to_have_count(0)
     page.get_by_role("button", name="Full screen").click()
-    page.wait_for_function("document.fullscreenElement?.querySelector('svg.flow')")
-    page.wait_for_function(
-        "document.querySelector('[data-graph]').clientHeight > innerHeight - 120"
-    )
+    until(page, "document.fullscreenElement?.querySelector('svg.flow')")
+    until(page, "document.querySelector('[data-graph]').clientHeight > innerHeight - 120")
 
 
 def test_a_state_in_a_folded_group_is_found_in_the_text(page: Page, server: Server) -> None:

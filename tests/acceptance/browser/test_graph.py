@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from tests.acceptance.browser.yard import create, ended, start, waits
+from tests.acceptance.browser.yard import create, ended, start, until, waits
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -168,7 +168,8 @@ def test_a_graph_wider_than_its_frame_opens_with_its_head_in_sight(
         assert page.locator(".flow .node-type").first.evaluate(size) >= 11
         graph = page.locator("[data-graph]")
         graph.evaluate("graph => { graph.scrollLeft = graph.scrollWidth; }")
-        page.wait_for_function(
+        until(
+            page,
             f"selector => ({IN_FRAME})([document.querySelector('[data-graph]'), selector])[0]",
             arg=".container [data-head] .title",
         )

@@ -17,6 +17,7 @@ from tests.acceptance.browser.yard import (
     login_of,
     type_definition,
     unique,
+    until,
     waits,
 )
 from tests.console.web.workflows import maps
@@ -46,7 +47,7 @@ def text_of(page: Page) -> Any:
 
 def wait_for_text(page: Page, part: str) -> None:
     """Wait until the text of the editor has a part."""
-    page.wait_for_function(f"part => {SHOWN}.includes(part)", arg=part)
+    until(page, f"part => {SHOWN}.includes(part)", arg=part)
 
 
 def wait_for_state(page: Page, name: str, *, there: bool = True) -> None:

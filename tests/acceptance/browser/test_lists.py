@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from tests.acceptance.browser.yard import create, log_in, login_of, start, unique, waits
+from tests.acceptance.browser.yard import create, log_in, login_of, start, unique, until, waits
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,7 +92,8 @@ def _back(page: Page) -> None:
     """Press Back. (The driver's own wait is cut off where htmx loads the page it goes back to.)."""
     before = page.url
     page.evaluate("history.back()")
-    page.wait_for_function(
+    until(
+        page,
         "before => location.href !== before && document.readyState === 'complete'"
         " && !document.querySelector('.htmx-request')",
         arg=before,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.acceptance.browser.yard import create, ended, start, unique, waits
+from tests.acceptance.browser.yard import create, ended, start, unique, until, waits
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -60,8 +60,27 @@ def test_the_graph_follows_the_size_of_the_window(page: Page, server: Server) ->
     page.goto(path)
     expect(page.locator("[data-graph]")).to_be_visible()
     page.set_viewport_size({"width": 1440, "height": 760})
-    page.wait_for_function(
-        "document.querySelector('[data-graph]').getBoundingClientRect().bottom <= innerHeight"
+    until(
+        page, "document.querySelector('[data-graph]').getBoundingClientRect().bottom <= innerHeight"
+    )
+
+
+def test_the_graph_ends_in_the_window_when_a_banner_appears_above_it(
+    page: Page, server: Server
+) -> None:
+    """An execution that fails while its page is open has a cause of several lines then."""
+    activity = server.client().create_activity(name=unique("late"))["activityArn"]
+    machine = chain_that_fails(30)
+    machine["States"]["Step 1"] |= {"Type": "Task", "Resource": activity}
+    page.set_viewport_size({"width": 1440, "height": 1000})
+    page.goto(start(server, create(server, machine), {}))
+    expect(page.locator("#status")).to_contain_text("Running")
+    token = server.client().get_activity_task(activityArn=activity)["taskToken"]
+    server.client().send_task_failure(taskToken=token, error="Refused", cause="\n".join(CAUSE))
+    expect(page.locator("#status")).to_contain_text("Failed")
+    expect(page.locator("#outcome")).to_contain_text("Refused")
+    until(
+        page, "document.querySelector('[data-graph]').getBoundingClientRect().bottom <= innerHeight"
     )
 
 

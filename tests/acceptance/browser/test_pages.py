@@ -269,7 +269,8 @@ def test_hostile_names_are_shown_as_typed(page: Page, server: Server) -> None:
         "Ünï-🎉-\u202eevil",
     )
     path = start(server, machine, {HOSTILE[0]: HOSTILE[1]}, name="run-🎉-\u202eevil")
-    for address in (f"/machines/{machine}/", f"/machines/{machine}/definition/", "/", path):
+    own = f"/machines/{machine}/"
+    for address in (own, f"{own}definition/", f"/failures/?machine={machine}", path):
         page.goto(address)
         expect(page.locator("main")).to_contain_text("🎉")
     expect(page.locator("#status")).to_have_text("Failed")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.acceptance.browser.yard import create, ended, map_run, over, start, unique, waits
+from tests.acceptance.browser.yard import create, ended, map_run, over, start, unique, until, waits
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -84,8 +84,9 @@ def test_a_line_of_facts_shows_that_it_scrolls(phone: Page, imported: str) -> No
         assert shown == '"\u203a"'
         assert line.evaluate(sign) > 0.9
         line.evaluate("line => line.scrollTo(line.scrollWidth, 0)")
-        phone.wait_for_function(
-            "() => getComputedStyle(document.querySelector('.fact-line'), '::after').opacity < 0.1"
+        until(
+            phone,
+            "() => getComputedStyle(document.querySelector('.fact-line'), '::after').opacity < 0.1",
         )
 
 

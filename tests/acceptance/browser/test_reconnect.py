@@ -18,7 +18,7 @@ from tests.acceptance.browser.test_graph_editor import (
     wait_for_state,
     wait_for_text,
 )
-from tests.acceptance.browser.yard import create, type_definition, waits
+from tests.acceptance.browser.yard import create, type_definition, until, waits
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -103,12 +103,12 @@ def test_a_dragged_edge_changes_its_own_field(
     page.mouse.up()
     changed = ORDER.replace(before, after)
     assert changed != ORDER
-    page.wait_for_function(f"text => {SHOWN} === text", arg=changed)
+    until(page, f"text => {SHOWN} === text", arg=changed)
     expect(page.locator("#announce")).to_have_text(f"{source} leads to {drop} now.")
     Mouse(page).press("Undo")
-    page.wait_for_function(f"text => {SHOWN} === text", arg=ORDER)
+    until(page, f"text => {SHOWN} === text", arg=ORDER)
     Mouse(page).press("Redo")
-    page.wait_for_function(f"text => {SHOWN} === text", arg=changed)
+    until(page, f"text => {SHOWN} === text", arg=changed)
 
 
 def test_only_states_of_the_same_level_take_an_edge(page: Page) -> None:

@@ -12,7 +12,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from playwright.sync_api import expect
+from playwright.sync_api import Error, expect
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -105,15 +105,30 @@ def manage(server: Server, *command: str) -> str:
     return done.stdout
 
 
+def until(page: Page, script: str, *, arg: Any = None, seconds: float = 30) -> None:
+    """Wait until a script is true of the page: an expression, or a function of ``arg``.
+
+    Playwright's own wait looks a second time by ``eval``, which the pages' policy refuses.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            if page.evaluate(script, arg):
+                return
+        except Error:  # also when the page is left meanwhile
+            if time.monotonic() > deadline:
+                raise
+        assert time.monotonic() <= deadline, f"never true: {script}"
+        page.wait_for_timeout(50)
+
+
 def type_definition(page: Page, text: str) -> None:
     """Replace what is in the editor, as a person who pastes, and sees what they do."""
     page.locator(".ace_content").click()
     expect(page.locator(".ace_text-input")).to_be_focused()
     page.keyboard.press("Control+a")
     page.keyboard.insert_text(text)
-    page.wait_for_function(
-        "text => ace.edit(document.querySelector('.editor')).getValue() === text", arg=text
-    )
+    until(page, "text => ace.edit(document.querySelector('.editor')).getValue() === text", arg=text)
 
 
 def waits(seconds: int, *, rounds: int = 0) -> dict[str, Any]:

@@ -6,9 +6,11 @@ import gc
 import json
 from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pytest
-from django.db import connection, transaction
+from django.db import NotSupportedError, connection, transaction
 
+from console.fast_path import rows
 from console.fast_path.rows import Statement
 from console.models import Execution
 from console.store.db import merged
@@ -77,3 +79,30 @@ def test_a_plan_of_a_table_that_changed_is_made_anew(project: Project) -> None:
             )
     assert Execution.objects.get(pk=executions[2].pk).status == "SUCCEEDED"
     assert_nothing_wrong()
+
+
+@pytest.fixture
+def outdated(project: Project) -> Iterator[str]:
+    """Yield a statement that was executed before another session changed the type of its row."""
+    statement = "SELECT name FROM console_project WHERE name = %s"
+    assert rows.fetch_row(statement, [project.name]) == ("default",)
+    address = connection.get_connection_params()
+    known = ("dbname", "user", "password", "host", "port")
+    with psycopg.connect(**{key: address[key] for key in known if key in address}) as other:
+        other.execute("ALTER TABLE console_project ALTER name TYPE text")
+    yield statement
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE console_project ALTER name TYPE varchar(80)")
+
+
+def test_a_row_is_read_when_its_table_has_changed(outdated: str) -> None:
+    """The connection is left that has the statement of then."""
+    assert rows.fetch_row(outdated, ["default"]) == ("default",)
+
+
+def test_a_transaction_ends_when_its_table_has_changed(outdated: str) -> None:
+    """It fails, as any statement in it would; the next one reads."""
+    with pytest.raises(NotSupportedError), transaction.atomic():
+        rows.fetch_row(outdated, ["default"])
+    with transaction.atomic():
+        assert rows.fetch_row(outdated, ["default"]) == ("default",)
