@@ -215,6 +215,14 @@ def test_the_changes_are_shown_before_they_are_saved(page: Page, server: Server)
     expect(page.locator("#changes")).to_be_hidden()
 
 
+def test_lines_that_the_editor_gave_a_text_are_no_changes(page: Page, server: Server) -> None:
+    """A definition that is stored in one line is opened in lines: nothing of it was changed."""
+    page.goto(f"/machines/{create(server, json.loads(BUILT))}/edit/")
+    wait_for_state(page, "Call a function")
+    page.get_by_role("button", name="Changes", exact=True).click()
+    expect(page.locator("#changes")).to_contain_text("The text is what is saved.")
+
+
 def test_a_new_machine_keeps_its_name_when_a_template_is_taken(page: Page) -> None:
     """The template is one step of the undo history; the page is not left."""
     page.goto("/machines/new/?fresh=1")
