@@ -35,6 +35,7 @@ PAST_MS = 14 * 24 * 60 * MINUTE
 """How far back the past reaches that durations are compared with."""
 _ENDS = ("ExecutionsSucceeded", "ExecutionsFailed", "ExecutionsTimedOut")
 _NEWEST = 20
+_LACKING = "Insufficient data"
 
 
 class AlarmVerdict(NamedTuple):
@@ -63,11 +64,12 @@ def _judge_metric(alarm: Alarm, now_ms: int) -> AlarmVerdict:
         breaching, counted = _breaching(alarm, given), len(values)
     else:
         breaching, counted = _breaching(alarm, given), len(given)
-    reason = _reason(alarm, given, breaching, len(values))
     if not counted:
         kept = alarm.missing == MissingData.IGNORE
         state = AlarmState(alarm.state) if kept else AlarmState.INSUFFICIENT_DATA
-        return AlarmVerdict(state, reason)
+        span = "the last period" if gaps == 1 else f"the last {gaps} periods"
+        return AlarmVerdict(state, f"{_LACKING}: {span} had no value")
+    reason = _reason(alarm, given, breaching, len(values))
     alarmed = breaching >= min(alarm.datapoints, counted)
     return AlarmVerdict(AlarmState.ALARM if alarmed else AlarmState.OK, reason)
 
@@ -146,7 +148,7 @@ def _judge_failure_rate(alarm: Alarm, now_ms: int) -> AlarmVerdict:
     ended, bad = succeeded + failed + timed_out, failed + timed_out
     within = f"in the last {_span(alarm.period_s)}"
     if ended < alarm.minimum:
-        reason = f"{ended} executions ended {within}; wanted to tell: {alarm.minimum}"
+        reason = f"{_LACKING}: {ended} of {alarm.minimum} executions that it takes ended {within}"
         return AlarmVerdict(AlarmState.INSUFFICIENT_DATA, reason)
     rate = 100 * bad / ended
     reason = (
@@ -170,7 +172,7 @@ def _judge_success(alarm: Alarm, now_ms: int) -> AlarmVerdict:
         said = "the last success was" if last is not None else "none has succeeded, looked at since"
         return AlarmVerdict(AlarmState.ALARM, f"{said} {ago} ago; {limit}")
     if last is None:
-        reason = f"none has succeeded since the alarm was made; {limit}"
+        reason = f"{_LACKING}: none has succeeded since the alarm was made; {limit}"
         return AlarmVerdict(AlarmState.INSUFFICIENT_DATA, reason)
     ago = _span((now_ms - since) // 1000)
     return AlarmVerdict(AlarmState.OK, f"the last success was {ago} ago; {limit}")
@@ -185,8 +187,8 @@ def _judge_duration(alarm: Alarm, now_ms: int) -> AlarmVerdict:
     within = f"in the last {_span(alarm.period_s)}"
     if min(number, of_past) < alarm.minimum:
         reason = (
-            f"{number} executions ended {within}, {of_past} in the two weeks before;"
-            f" wanted to tell: {alarm.minimum} of both"
+            f"{_LACKING}: {number} executions ended {within}, {of_past} in the two weeks before;"
+            f" it takes {alarm.minimum} of both"
         )
         return AlarmVerdict(AlarmState.INSUFFICIENT_DATA, reason)
     percent = 100 * now / past if past else 100.0

@@ -124,7 +124,7 @@ PUBLIC = {
             "function_logs",
             "imports",
         ),
-        *("max_duration", "outcome_steps"),
+        *("max_duration", "open_states", "outcome_steps"),
         *("read_steps", "redrive", "replay", "retention", "start", "step", "stop"),
         "waiting_starts",
     ),

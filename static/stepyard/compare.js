@@ -30,7 +30,21 @@
     }
     showSide(radio);
     document.getElementById("announce").textContent = `${radio.dataset.side}: ${radio.dataset.words}`;
+    if (radio.name === "a") listSameMachine();
   });
+
+  // A that was pressed: B is most often of the same state machine, so the list becomes that of A's,
+  // unless one is chosen already. Arrow keys pass over many rows, and leave the list as it is.
+  let pressed = false;
+  document.addEventListener("click", (event) => {
+    if (isSide(event.target)) pressed = event.detail > 0; // and then it changes
+  });
+
+  function listSameMachine() {
+    const form = document.getElementById("choices");
+    const other = document.querySelector('[data-kept-side="b"]').value;
+    if (pressed && !other && !form.elements.machine.value && !form.elements.all) form.requestSubmit();
+  }
 
   function showChecked() {
     for (const radio of document.querySelectorAll('.compare-choices input[type="radio"]:checked')) showSide(radio);

@@ -5,6 +5,7 @@
   const MAX_SCALE = 3;
   const MIN_SCALE = 0.1;
   const READABLE = 0.92; // the smallest text has 12 px, and stays above 11
+  const FITS = 0.7; // a graph that is seen whole at this scale or a larger one opens whole
   let scale = 1;
   let fitted = false;
 
@@ -48,7 +49,8 @@
   }
   document.addEventListener("scroll", holdHeads, true);
 
-  function fit(minimum = MIN_SCALE) {
+  /** Show the whole graph; one that would be smaller than `fits` is shown at `minimum` at least. */
+  function fit(minimum = MIN_SCALE, fits = minimum) {
     const parts = graphParts();
     if (!parts?.graph.clientWidth) return;
     document.dispatchEvent(new Event("fit-graph"));
@@ -56,7 +58,7 @@
     // a frame that is as high as its graph may grow
     const room = Math.max(parts.graph.clientHeight, parseFloat(getComputedStyle(parts.graph).maxHeight) || 0);
     const wanted = Math.min(parts.graph.clientWidth / width, room / height, 1);
-    setScale(Math.max(wanted, minimum));
+    setScale(wanted < fits ? Math.max(wanted, minimum) : wanted);
     const start = parts.svg.querySelector("[data-start]");
     if (start) {
       // Start stands at one border of the graph: in that direction, this scrolls to it
@@ -66,8 +68,14 @@
     fitted = true;
   }
 
-  // Bring the chosen state into view; one that is in view stays where it is.
-  function showChosenNode() {
+  // A graph opens whole where it can be read so, else around the chosen state.
+  function openGraph() {
+    fit(READABLE, FITS);
+    showChosenNode(true);
+  }
+
+  // Bring the chosen state into view; one that is in view stays where it is, unless it is to be centred.
+  function showChosenNode(centred = false) {
     const parts = graphParts();
     const box = parts?.svg.querySelector('a[aria-current="true"] .box');
     if (!box || !parts.graph.clientWidth) return;
@@ -77,7 +85,7 @@
     const axis = (start, size, scrolled, room) => {
       const [from, to] = [start * scale, (start + size) * scale];
       if (to - from > room) return Math.min(Math.max(scrolled, from - 20), to - room);
-      return from >= scrolled && to <= scrolled + room ? scrolled : (from + to - room) / 2;
+      return !centred && from >= scrolled && to <= scrolled + room ? scrolled : (from + to - room) / 2;
     };
     const aboveFold = innerHeight - graph.getBoundingClientRect().top;
     const room = aboveFold > 200 ? Math.min(aboveFold, graph.clientHeight) : graph.clientHeight;
@@ -213,7 +221,7 @@
     const address = currentUrl();
     address.searchParams.set("view", name);
     history.replaceState(history.state, "", address);
-    if (name === "graph" && !fitted) fit(READABLE);
+    if (name === "graph" && !fitted) openGraph();
   }
 
   document.addEventListener("click", (event) => {
@@ -242,8 +250,8 @@
       showChosenNode(); // the execution went on, or the time machine
     }
   });
-  document.addEventListener("turned", () => fit(READABLE));
-  document.addEventListener("redrawn", () => (fitted ? setScale(scale) : fit(READABLE)));
+  document.addEventListener("turned", openGraph);
+  document.addEventListener("redrawn", () => (fitted ? setScale(scale) : openGraph()));
   // Beside the text of a definition: the state that the address names, in the text and in the graph.
   function markPlace() {
     const id = /^#src-(n\d+)$/.exec(location.hash)?.[1] ?? currentUrl().searchParams.get("state");
@@ -251,12 +259,29 @@
       if (link.dataset.place === id) link.setAttribute("aria-current", "true");
       else link.removeAttribute("aria-current");
     }
+    for (const lines of document.querySelectorAll(".definition .src")) lines.classList.toggle("chosen", lines.id === `src-${id}`);
   }
-  addEventListener("hashchange", markPlace);
+  addEventListener("hashchange", () => {
+    markPlace();
+    if (location.hash.startsWith("#src-")) showChosenNode();
+  });
 
-  document.addEventListener("DOMContentLoaded", () => {
-    fit(READABLE);
+  // A press on the lines of a state leads to its box, the innermost one that the graph shows.
+  document.addEventListener("click", (event) => {
+    let lines = event.target.closest?.(".definition .src");
+    const box = (state) => document.querySelector(`a[data-place="${state.id.slice("src-".length)}"]`);
+    while (lines && !box(lines)) lines = lines.parentElement.closest(".src");
+    if (!lines || !getSelection().isCollapsed) return;
+    const address = currentUrl();
+    address.searchParams.delete("state");
+    address.hash = lines.id;
+    history.replaceState(history.state, "", address);
     markPlace();
     showChosenNode();
+  });
+
+  document.addEventListener("DOMContentLoaded", () => {
+    markPlace();
+    openGraph();
   });
 })();

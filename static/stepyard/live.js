@@ -150,8 +150,11 @@
   function paintWords(box, node) {
     const detail = box.querySelector(".node-detail");
     detail.textContent = node.under;
-    if (node.since && !inPast()) {
-      const span = document.createElementNS("http://www.w3.org/2000/svg", "tspan");
+    const span = document.createElementNS("http://www.w3.org/2000/svg", "tspan");
+    if (node.countdown && !inPast()) {
+      span.dataset.until = node.countdown.until;
+      detail.replaceChildren(node.countdown.before, span, node.countdown.after);
+    } else if (node.since && !inPast()) {
       span.dataset.since = node.since;
       detail.append(" · ", span);
     }

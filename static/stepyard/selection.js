@@ -22,15 +22,45 @@
     const allMatching = document.querySelector('#bulk input[name="all"]')?.checked;
     for (const button of document.querySelectorAll("#bulk button[data-takes]")) {
       const two = button.dataset.takes === "two";
-      const why = two && checked !== 2 ? "Select two executions" : "Select executions first";
-      const ready = two ? checked === 2 : checked > 0 || allMatching;
-      button.setAttribute("aria-disabled", String(!ready));
-      button.title = ready ? "" : why;
+      let why = two ? (checked === 2 ? "" : "Select two executions") : checked ? "" : "Select executions first";
+      if (!two) why = allMatching ? "" : countActedOn(button, all.filter((box) => box.checked)) || why;
+      if (!two && allMatching) showLabel(button, "", " all that match");
+      button.setAttribute("aria-disabled", String(why !== ""));
+      button.title = why;
     }
     const above = document.querySelector("[data-select-all]");
     if (!above) return;
     above.checked = checked > 0 && checked === all.length;
     above.indeterminate = checked > 0 && checked < all.length;
+  }
+
+  // "Redrive 1 of 3": how many of the selected rows an action would act on, as its dry run will
+  // say. A phone has the room for the number only where it is another than that of the rows.
+  // Returns why it would act on none.
+  function countActedOn(button, selected) {
+    const reasons = selected.map((box) => box.closest("tr").getAttribute(`data-no-${button.value}`)).filter(Boolean);
+    const count = selected.length - reasons.length;
+    if (!selected.length) showLabel(button, "", "…");
+    else if (reasons.length) showLabel(button, ` ${count}`, ` of ${selected.length}`);
+    else showLabel(button, "", ` ${count}`);
+    if (count || !selected.length) return "";
+    const subject = selected.length === 1 ? "It cannot" : `None of the ${selected.length} can`;
+    return `${subject} be ${button.dataset.done}: ${[...new Set(reasons)].join("; ")}`;
+  }
+
+  function showLabel(button, count, wide) {
+    const label = button.querySelector("span");
+    const words = [button.dataset.word, button.dataset.more ?? "", count, wide];
+    if (label.textContent === words.join("")) return;
+    label.replaceChildren(
+      ...words.map((text, place) => {
+        if (place % 2 === 0) return text;
+        const part = document.createElement("span");
+        part.className = "wide-word";
+        part.textContent = text;
+        return part;
+      }),
+    );
   }
 
   // A button that only the keyboard sees, one Tab after the row that was selected last: there may be

@@ -166,20 +166,28 @@ def set_alarm_state(
 def change_state(alarm: Alarm, state: AlarmState, reason: str) -> bool:
     """Write what an alarm says now and tell of it; return whether that is new, and written here.
 
-    ``alarm``: as it was read before it was evaluated.
+    ``alarm``: as it was read before it was evaluated. The reason is that of the change. An alarm
+    that still has too little data says what it lacks now: else a new one would read as unchecked
+    until there are data.
     """
     if alarm.state == state:
+        if state is AlarmState.INSUFFICIENT_DATA and alarm.reason != storable(reason[:_REASON]):
+            write(lambda: _as_read(alarm).update(reason=storable(reason[:_REASON])))
         return False
     return write(lambda: _change(alarm, state, reason, ""))
 
 
-def _change(alarm: Alarm, state: AlarmState, reason: str, reason_data: str) -> bool:
-    now_ms = max(clock.now_ms(), alarm.state_ms + 1)
-    as_read = Alarm.objects.filter(
+def _as_read(alarm: Alarm) -> QuerySet[Alarm]:
+    """Return the alarm, unless it was changed since it was read."""
+    return Alarm.objects.filter(
         pk=alarm.pk, state=alarm.state, state_ms=alarm.state_ms, updated_ms=alarm.updated_ms
     )
+
+
+def _change(alarm: Alarm, state: AlarmState, reason: str, reason_data: str) -> bool:
+    now_ms = max(clock.now_ms(), alarm.state_ms + 1)
     reason = storable(reason[:_REASON])
-    written = as_read.update(
+    written = _as_read(alarm).update(
         state=state, reason=reason, reason_data=storable(reason_data), state_ms=now_ms
     )
     if written and alarm.enabled and alarm.state != state and outbox.has_rules(alarm.project_id):

@@ -89,14 +89,20 @@ def plan_job(project: Project, action: str, numbers: Sequence[int]) -> BulkPlan:
         .defer("input", "output", "error", "cause", "definition")
         .order_by("-start_ms", "-pk")
     )
-    refusals = {execution.pk: _refusal(action, execution) for execution in chosen}
+    return BulkPlan(action, chosen, refusals_of(action, chosen))
+
+
+def refusals_of(action: str, executions: Sequence[Execution]) -> dict[int, str]:
+    """Return execution number -> why an action would leave it out; the others it would act on.
+
+    ``executions``: with their state machines.
+    """
+    refusals = {execution.pk: _refusal(action, execution) for execution in executions}
     if action == BulkAction.REDRIVE:
         refusals |= redrive.redrive_refusals(
-            [execution for execution in chosen if not refusals[execution.pk]]
+            [execution for execution in executions if not refusals[execution.pk]]
         )
-    return BulkPlan(
-        action, chosen, {number: reason for number, reason in refusals.items() if reason}
-    )
+    return {number: reason for number, reason in refusals.items() if reason}
 
 
 def _refusal(action: str, execution: Execution) -> str:

@@ -1,10 +1,16 @@
-"""Tell in which state executions failed, by the last events of their histories."""
+"""Tell in which state executions failed, by the last events of their histories.
+
+Of those that timed out or were aborted as a whole, the last event leads to none: they ended in the
+state that was open.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from django.db import connection
+
+from console.store.executions.open_states import open_states
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +31,9 @@ WHERE r.execution_id IN ({})
 
 def failed_states(numbers: Sequence[int]) -> dict[int, str]:
     """Return in which state each failed: the innermost that its last events tell of."""
-    return {number: state for number, (state, _) in _failures(numbers).items()}
+    states = {number: state for number, (state, _) in _failures(numbers).items()}
+    ended_outside = [number for number, state in states.items() if not state]
+    return states | {number: state for number, (state, _) in open_states(ended_outside).items()}
 
 
 def failing_events(numbers: Sequence[int]) -> dict[int, int]:

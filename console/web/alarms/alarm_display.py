@@ -6,12 +6,15 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from django.db.models import Count, Window
+
 from console.events import body
 from console.models import Alarm, EventRule
 from console.statuses import AlarmComparison, AlarmKind, AlarmState
 from console.store.events import alarms
 from console.web.alarms.forms import OFFERED
 from console.web.core import formatting
+from console.web.metrics import charts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -59,6 +62,11 @@ class AlarmRow:
         """Tell whether a form can change it."""
         return self.alarm.kind in OFFERED
 
+    @property
+    def chart_group(self) -> str:
+        """Return the charts among which its metric is, where it is of no state machine."""
+        return charts.group_of_metric(self.alarm.metric)
+
 
 @dataclass(frozen=True, slots=True)
 class AlarmFields:
@@ -87,11 +95,13 @@ def alarms_of_machine(machine: StateMachine) -> list[AlarmRow]:
     return alarm_rows(rows)
 
 
-def alarms_in_alarm(scope: Scope, most: int) -> list[AlarmRow]:
-    """Return the alarms that say so, the latest change first."""
+def alarms_in_alarm(scope: Scope, most: int) -> tuple[list[AlarmRow], int]:
+    """Return the alarms that say so, the latest change first, and how many there are of them."""
     rows = alarms.alarms_of(scope.project, scope.region).filter(state=AlarmState.ALARM)
-    newest = rows.select_related("machine").order_by("-state_ms")[:most]
-    return [AlarmRow(alarm, STATES[alarm.state], alarm_words(alarm), "") for alarm in newest]
+    counted = rows.select_related("machine").annotate(total=Window(Count("*")))
+    newest = list(counted.order_by("-state_ms")[:most])
+    listed = [AlarmRow(alarm, STATES[alarm.state], alarm_words(alarm), "") for alarm in newest]
+    return listed, newest[0].total if newest else 0
 
 
 def alarm_words(alarm: Alarm) -> str:
@@ -113,10 +123,10 @@ def alarm_words(alarm: Alarm) -> str:
             return f"An execution has been {state}for more than {span}"
         case AlarmKind.METRIC:
             compared = _COMPARED[AlarmComparison(alarm.comparison)]
-            return (
-                f"{alarm.statistic} of {alarm.metric} is {compared} {alarm.threshold:g} in"
-                f" {alarm.datapoints} of {alarm.periods} periods of {span}"
-            )
+            words = f"{alarm.statistic} of {alarm.metric} is {compared} {alarm.threshold:g}"
+            if alarm.periods == 1:
+                return f"{words} within {span}"
+            return f"{words} in {alarm.datapoints} of {alarm.periods} periods of {span}"
 
 
 def alarm_forms(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from django.views.decorators.http import require_http_methods, require_safe
@@ -26,12 +27,19 @@ if TYPE_CHECKING:
 
 @require_safe
 def alarm_list(request: HttpRequest) -> HttpResponse:
-    """Answer ``/alarms/``: those of all state machines."""
+    """Answer ``/alarms/``: those of all state machines, or those in one state."""
     scope = scope_of(request)
-    rows = alarms.alarms_of(scope.project, scope.region).select_related("machine")
+    stored = alarms.alarms_of(scope.project, scope.region).select_related("machine")
+    rows = alarm_display.alarm_rows(stored[: alarms.MOST_ALARMS])
+    chosen = request.GET.get("state", "")
+    counts = Counter(row.alarm.state for row in rows)
+    states = [(key, label.word, counts[key]) for key, label in alarm_display.STATES.items()]
     context = {
         "section": "machines",
-        "rows": alarm_display.alarm_rows(rows[: alarms.MOST_ALARMS]),
+        "rows": [row for row in rows if chosen in ("", row.alarm.state)],
+        "total": len(rows),
+        "states": states,
+        "chosen": chosen,
         "with_machine": True,
     }
     return render(request, "alarms/alarm_list.html", context)

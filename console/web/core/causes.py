@@ -20,9 +20,22 @@ class Cause:
     kind: str = ""
     stack: str = ""
 
+    @property
+    def text(self) -> str:
+        """Return what happened, in words where it was reported in words."""
+        return self.message or self.raw
 
-def cause_of(text: str | None) -> Cause | None:
-    """Take a cause apart: functions report ``{"errorMessage", "errorType", "stackTrace"}``."""
+
+_DEEPEST = 5
+"""How many causes may stand in each other: each nested execution wraps that of its child."""
+
+
+def cause_of(text: str | None, depth: int = 0) -> Cause | None:
+    """Take a cause apart: functions report ``{"errorMessage", "errorType", "stackTrace"}``.
+
+    A nested execution reports ``{"ExecutionArn", "Error", "Cause", …}``, whose cause may be such
+    a text again: the innermost one says what happened.
+    """
     if not text:
         return None
     try:
@@ -35,7 +48,11 @@ def cause_of(text: str | None) -> Cause | None:
     if not isinstance(message, str):
         return Cause(text)
     kind = _first_value(parts, _KINDS)
-    return Cause(text, message, kind if isinstance(kind, str) else "", _stack_text(parts))
+    outer = Cause(text, message, kind if isinstance(kind, str) else "", _stack_text(parts))
+    inner = cause_of(message, depth + 1) if depth < _DEEPEST else None
+    if inner is None or not inner.message:
+        return outer
+    return Cause(text, inner.message, inner.kind or outer.kind, inner.stack or outer.stack)
 
 
 def _first_value(parts: dict[str, Any], names: tuple[str, ...]) -> Any:

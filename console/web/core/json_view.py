@@ -70,13 +70,28 @@ def _tree_html(value: Any, level: int, label: str) -> str:
         if len(flat) > SMALL and level < DEEPEST:
             return _branch_html(value, level, label)
         return f'<div class="leaf">{label}{_coloured_html(value)}</div>'
+    inner = _json_in_text(value) if level < DEEPEST else None
+    if inner:
+        return _branch_html(inner, level, label, quote='"')
     return f'<div class="leaf">{label}{_coloured_html(value)}</div>'
 
 
-def _branch_html(value: list[Any], level: int, label: str) -> str:
+def _json_in_text(value: Any) -> list[Any] | None:
+    """Return the object or array that a long string holds as JSON, as causes and bodies do."""
+    if not isinstance(value, str) or len(value) <= SMALL or value[0] not in "{[":
+        return None
+    try:
+        inner = _parse(value)
+    except (ValueError, RecursionError):
+        return None
+    return inner if isinstance(inner, list) else None
+
+
+def _branch_html(value: list[Any], level: int, label: str, quote: str = "") -> str:
+    """Return an object or array. ``quote``: what stands around it if it is the text of a string."""
     signs = "{}" if isinstance(value, _Members) else "[]"
     noun = ("key", "keys") if isinstance(value, _Members) else ("item", "items")
-    count = f"{len(value)} {noun[len(value) != 1]}"
+    count = f"{len(value)} {noun[len(value) != 1]}{', JSON in a string' if quote else ''}"
     shown = value[:MOST_CHILDREN]
     parts = (
         [_tree_html(inner, level + 1, _key_html(key)) for key, inner in shown]
@@ -88,8 +103,8 @@ def _branch_html(value: list[Any], level: int, label: str) -> str:
         parts.append(f'<div class="leaf"><i>{rest}</i></div>')
     state = " open" if level < OPEN_LEVELS else ""
     return (
-        f"<details{state}><summary>{label}<b>{signs[0]}</b><i>{count}</i></summary>"
-        f'<div class="inner">{"".join(parts)}</div><b>{signs[1]}</b></details>'
+        f"<details{state}><summary>{label}<b>{quote}{signs[0]}</b><i>{count}</i></summary>"
+        f'<div class="inner">{"".join(parts)}</div><b>{signs[1]}{quote}</b></details>'
     )
 
 

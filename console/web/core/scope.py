@@ -17,7 +17,7 @@ from django import shortcuts
 from django.conf import settings
 from django.contrib.staticfiles import finders
 from django.core.exceptions import PermissionDenied
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 from django.http import Http404
 from structlog.contextvars import bind_contextvars
 
@@ -61,6 +61,12 @@ class Scope:
             f"arn:{arns.partition_of(self.region)}:states:{self.region}:{self.project.account_id}"
         )
         return ":".join((place, kind, *names))
+
+    @property
+    def own_executions(self) -> Q:
+        """Return the condition on executions, Standard and Express, to be of account and region."""
+        standard, express = (self.arn(kind, "") for kind in ("execution", "express"))
+        return Q(arn__startswith=standard) | Q(arn__startswith=express)
 
     def may(self, action: str) -> bool:
         """Tell whether the reader may do this (an action of the API, as ``StopExecution``)."""

@@ -10,8 +10,9 @@ from django.views.decorators.http import require_safe
 import engine
 from console.web.core import formatting
 from console.web.core.scope import render, scope_of
-from console.web.execution import audit_trail, time_machine, waiting
+from console.web.execution import audit_trail, parent_execution, time_machine, waiting
 from console.web.execution.page_parts import (
+    as_it_ran_context,
     base_context,
     facts_context,
     history_context,
@@ -38,6 +39,7 @@ def execution_page(request: HttpRequest, machine_name: str, execution_name: str)
         **history_context(execution, request.GET, drawn),
         **facts_context(execution),
         **waiting.waiting_context(execution),
+        "parent": parent_execution.parent_of(execution),
         "activity": None
         if time_machine.asked_event(request.GET)
         else audit_trail.audit_trail_of(execution),
@@ -53,14 +55,17 @@ def executed_definition(
     scope = scope_of(request)
     execution = scope.execution(machine_name, execution_name)
     machine = execution.state_machine
+    drawn = definition_text.definition_context(
+        request,
+        execution.definition.text,
+        machine.type if machine else engine.MachineType.STANDARD,
+        scope.region,
+        plain=False,
+    )
     context = {
         **base_context(execution, machine_name),
-        **definition_text.definition_context(
-            request,
-            execution.definition.text,
-            machine.type if machine else engine.MachineType.STANDARD,
-            scope.region,
-        ),
+        **drawn,
+        **(as_it_ran_context(execution, drawn["picture"]) if drawn["picture"] else {}),
     }
     return render(request, "execution/definition.html", context)
 

@@ -17,6 +17,7 @@ from console.models import Execution, MapRun, TaskRow
 from console.statuses import ExecutionStatus
 from console.store.executions import replay
 from console.web.core import formatting
+from console.web.execution import parent_execution
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -48,6 +49,7 @@ class _Relative(NamedTuple):
     above: int
     map_run: int | None
     status: str
+    start_ms: int
 
 
 @dataclass(slots=True)
@@ -77,6 +79,12 @@ class StatusBelow:
     def text(self) -> str:
         """Return what needs a look, and where: ``2 failed, 1 running below``."""
         return f"{self.words} below" if self.words else ""
+
+    @property
+    def succeeded_text(self) -> str:
+        """Return how many succeeded beside those that need a look, "" if none."""
+        succeeded = self.counts[ExecutionStatus.SUCCEEDED]
+        return f"{succeeded:,} succeeded" if succeeded and self.words else ""
 
     @property
     def calm_text(self) -> str:
@@ -235,9 +243,9 @@ def _children(numbers: Sequence[int], most: int) -> Iterator[_Relative]:
         part = numbers[place : place + _AT_ONCE]
         nested = Execution.objects.filter(parent__in=part, parent__isnull=False, map_run=None)
         rows = [
-            _Relative(number, above, None, status)
-            for number, above, status in nested.order_by("pk").values_list(
-                "pk", "parent", "status"
+            _Relative(number, above, None, status, start_ms)
+            for number, above, status, start_ms in nested.order_by("pk").values_list(
+                "pk", "parent", "status", "start_ms"
             )[:left]
             if above is not None
         ]
@@ -245,7 +253,9 @@ def _children(numbers: Sequence[int], most: int) -> Iterator[_Relative]:
         of_runs = Execution.objects.filter(map_run__parent__in=part).order_by(
             "map_run", "item_index"
         )
-        columns = of_runs.values_list("pk", "map_run__parent_id", "map_run_id", "status")
+        columns = of_runs.values_list(
+            "pk", "map_run__parent_id", "map_run_id", "status", "start_ms"
+        )
         rows += [_Relative(*row) for row in columns[: max(left, 0)]]
         left = most - len(rows)
         yield from rows
@@ -313,13 +323,13 @@ class _Tree:
         own = number == self.execution.pk
         nested = self._by_need(self.nested.get(number, ()))
         begun = self.page.after if own else 0
-        shown = nested[begun : begun + PAGE_ROWS]
-        for run in self.runs.get(number, ()):
-            if len(plan) < MOST_ROWS:
-                self._plan_run(run, depth + 1, plan, own=own)
         drawn = 0
-        for each in shown:
-            if len(plan) < MOST_ROWS:
+        for each in self._as_started(number, nested[begun : begun + PAGE_ROWS]):
+            if len(plan) >= MOST_ROWS:
+                break
+            if isinstance(each, MapRun):
+                self._plan_run(each, depth + 1, plan, own=own)
+            else:
                 self._plan(each.number, depth + 1, plan)
                 drawn += 1
         more = len(nested) - begun - drawn
@@ -343,8 +353,19 @@ class _Tree:
         next_page = f"run={run.task}&item={begun + drawn}" if own and more and drawn else ""
         plan[place] = (depth, run, max(more, 0), next_page)
 
+    def _as_started(self, number: int, nested: Sequence[_Relative]) -> list[_Relative | MapRun]:
+        """Return what an execution started, the oldest first: Map Runs and executions."""
+        placed: list[tuple[int, int, _Relative | MapRun]] = [
+            (run.start_ms, run.task, run) for run in self.runs.get(number, ())
+        ]
+        placed += [(each.start_ms, each.number, each) for each in nested]
+        return [each for *_, each in sorted(placed, key=lambda place: place[:2])]
+
     def _by_need(self, relatives: Sequence[_Relative]) -> list[_Relative]:
-        """Return what failed first, then what runs, each in the order in which they started."""
+        """Return what failed first, then what runs, each in the order in which they started.
+
+        That decides which of many stand on the first page, not in which order.
+        """
 
         def rank(each: _Relative) -> tuple[int, int]:
             tone = self.below[each.number].tone
@@ -395,10 +416,32 @@ def _with_states(rows: Sequence[FamilyRow]) -> list[FamilyRow]:
             task__in={task[1] for task in tasks if task},
         ).values_list("execution_id", "task", "state")
     }
+    loose = _states_that_did_not_wait(rows)
     return [
-        replace(row, state=states.get(row.started_by, "")) if row.started_by else row
+        replace(row, state=states.get(row.started_by, ""))
+        if row.started_by
+        else replace(row, state=loose.get(row.execution.pk, ""))
+        if row.execution is not None
+        else row
         for row in rows
     ]
+
+
+def _states_that_did_not_wait(rows: Sequence[FamilyRow]) -> dict[int, str]:
+    """Return execution number -> the state that started it and did not wait for its end."""
+    children = [
+        row.execution
+        for row in rows
+        if row.execution is not None
+        and row.execution.parent is not None
+        and row.execution.parent_task is None
+        and not row.execution.map_run_id
+    ]
+    calls = parent_execution.calls_that_did_not_wait({child.parent or 0 for child in children})
+    return {
+        child.pk: parent_execution.only_state_at(calls.get(child.parent or 0, ()), child.start_ms)
+        for child in children
+    }
 
 
 def _with_errors(project: Project, rows: Sequence[FamilyRow]) -> Iterator[FamilyRow]:

@@ -72,6 +72,7 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
                 execution, trace
             )
             context["child_failures"] = failed_children(execution, trace, maps) if over else None
+            context |= waiting.waiting_context(execution)
             changed = _changed_states(trace, cursor, counted=counted)
             context["paint"] = _paint_json(trace, changed, context)
             context["cursor"] = trace.last
@@ -85,7 +86,8 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
     context["other_visit"] = _shows_other_visit(context.get("panel"), request.GET)
     context["bars_now"] = "tree" in context and (over or request.GET.get("view") == "timeline")
     context |= facts_context(execution) if over or context.get("panel") is None else {}
-    context |= waiting.waiting_context(execution)
+    if "waiting" not in context:
+        context |= waiting.waiting_context(execution)
     context["activity"] = audit_trail.audit_trail_of(execution)
     response = render(request, "execution/_live_update.html", context)
     response["HX-Trigger-After-Swap"] = "paint"
@@ -167,7 +169,12 @@ def _paint_json(trace: Trace, changed: set[str], context: Mapping[str, Any]) -> 
     changed |= {owner for owner, nodes in inside.items() if not changed.isdisjoint(nodes)}
     shown = {node: summary for node, summary in summaries.items() if node in changed}
     taken = {f"{source}-{target}" for source, target in trace.taken}
-    return json.dumps({**_paint_values(shown, taken, folded), "types": sorted(trace.types)})
+    painted = _paint_values(shown, taken, folded)
+    for node, values in painted["nodes"].items():
+        countdown = context["countdowns"].get(summaries[node].node.name)
+        if countdown and values["since"]:
+            values["countdown"] = countdown
+    return json.dumps({**painted, "types": sorted(trace.types)})
 
 
 def _repaint_json(trace: Trace, maps: MapRuns | None, shown: ShownIteration | None) -> str:

@@ -37,16 +37,21 @@ from console.web.execution.timeline.lanes import lane_bar
 from console.web.execution.timeline.timeline_part import TimelinePart
 from console.web.graph import folding, svg
 from console.web.graph.graph_view import WHOLE
-from console.web.history import event_table
+from console.web.history import child_executions, event_table, visit_events
 from console.web.history.event_filter import EventFilter
 from console.web.history.traces import open_trace
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from django.http import QueryDict
 
     from console.models import Execution
+    from console.web.execution.folded_groups import FoldedGroup
     from console.web.execution.map_progress import MapRuns
+    from console.web.execution.steps import StepSummary
     from console.web.graph.graph_view import GraphView
+    from console.web.graph.shapes import Picture
     from engine import Trace
 
 MOST_ROWS = 1000
@@ -108,11 +113,34 @@ def _drawn_context(
         "picture": drawing,
         "graph_view": view,
         "fold_links": folding.fold_links(view, drawing),
-        "box_summaries": {
-            box.node.id: context["folded" if box.folded else "summaries"].get(box.node.id)
-            for box in drawing.boxes
-        },
+        "box_summaries": _box_summaries(drawing, context["summaries"], context["folded"]),
     }
+
+
+def _box_summaries(
+    drawing: Picture, summaries: Mapping[str, StepSummary], folded: Mapping[str, FoldedGroup]
+) -> dict[str, StepSummary | FoldedGroup | None]:
+    """Return what each box of a picture says of its state, or of all that is folded into it."""
+    return {
+        box.node.id: (folded if box.folded else summaries).get(box.node.id) for box in drawing.boxes
+    }
+
+
+def as_it_ran_context(execution: Execution, drawing: Picture) -> dict[str, Any]:
+    """Return the colours of a definition's picture: by all events there are."""
+    with open_trace(execution) as trace:
+        maps = map_progress.map_runs_of_execution(execution, trace)
+        summaries = steps.step_summaries(trace, maps=maps)
+        folded = folded_groups.folded_groups(trace.graph, summaries)
+        return {
+            "legend": formatting.LEGEND,
+            "box_summaries": _box_summaries(drawing, summaries, folded),
+            "taken": _taken_ways(trace),
+        }
+
+
+def _taken_ways(trace: Trace) -> set[str]:
+    return {f"{source}-{target}" for source, target in trace.taken}
 
 
 def past_context(execution: Execution, query: QueryDict, last: int) -> dict[str, Any]:
@@ -235,7 +263,7 @@ def painted_context(
             "keys": formatting.STEP,
         },
         "timeline": {"axis": axis, "bars": drawn, "lanes": lanes, "part": part},
-        "taken": {f"{source}-{target}" for source, target in trace.taken},
+        "taken": _taken_ways(trace),
         "map_stamp": maps.stamp if maps else "",
         **shown_panel,
     }
@@ -249,10 +277,24 @@ def ending_context(execution: Execution, trace: Trace) -> dict[str, Any]:
         "cost": cost.cost_of_execution(execution, trace.transitions),
         "failed_at": trace.graph.by_id[culprit.node].name if culprit else "",
         "failed_visit": trace.visits[culprit.node].place(culprit) if culprit else 0,
+        "failed_attempts": culprit.attempts if culprit else 0,
         "failed_iteration": ".".join(map(str, culprit.iteration)) if culprit else "",
-        "root": root_cause.root_cause(execution, trace),
+        "root": (root := root_cause.root_cause(execution, trace)),
+        "failed_child": _failed_child(execution, trace, root),
         "timed_out": timed_out.explain_timeout(execution),
     }
+
+
+def _failed_child(
+    execution: Execution, trace: Trace, root: root_cause.RootCause | None
+) -> Execution | None:
+    """Return the execution whose failure ended this one: what a Task started and waited for."""
+    culprit, arn = trace.culprit, root.child if root else ""
+    if culprit is not None and "startExecution" in trace.graph.by_id[culprit.node].text:
+        arn = child_executions.arn_started_last(visit_events.events_of_visit(execution, culprit))
+    child = child_executions.children_by_arn(execution, [arn]).get(arn)
+    fine = (ExecutionStatus.RUNNING, ExecutionStatus.SUCCEEDED)
+    return child if child is not None and child.status not in fine else None
 
 
 def failed_children(

@@ -14,7 +14,7 @@ from console.web.core.causes import Cause, cause_of
 from console.web.execution import iterations, map_progress
 from console.web.execution.attempts import StateAttempt, list_attempts
 from console.web.execution.steps import StepSummary, step_summaries
-from console.web.history import task_timeouts, visit_events
+from console.web.history import child_executions, task_timeouts, visit_events
 from engine import event_types
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ class Panel:
 
     ``number``: which of all its visits; ``alike``: the ``count`` of them in the same iteration;
     ``read``: its events; ``with_failures``: the same and those that made it start again or fail;
-    ``progress``: the counts of its Map Run; ``apart``: that it runs in child executions.
+    ``progress``: the counts of its Map Run; ``apart``: that it runs in child executions;
+    ``children``: the executions that it started, the newest last.
     """
 
     summary: StepSummary
@@ -59,6 +60,7 @@ class Panel:
     picker: iterations.IterationPicker | None = None
     progress: MapProgress | None = None
     apart: ChildExecutionsNote | None = None
+    children: tuple[Execution, ...] = ()
 
     @property
     def can_begin(self) -> bool:
@@ -236,7 +238,14 @@ def _panel_of_visit(
         ),
         failed_visits=tuple(place for place in alike if place in failed) if failed else (),
         progress=maps.of_visit(summary.node.id, visit.number) if maps else None,
+        children=_children_of_visit(execution, events),
     )
+
+
+def _children_of_visit(execution: Execution, events: Sequence[VisitEvent]) -> tuple[Execution, ...]:
+    """Return the executions that a visit of a Task started, without a query if it started none."""
+    arns = [child_executions.arn_of_started_child(event.type, event.details) for event in events]
+    return tuple(child_executions.children_by_arn(execution, arns).values())
 
 
 def _with_task_notes(

@@ -17,7 +17,7 @@ import engine
 from console.statuses import ExecutionStatus
 from console.web.core import formatting
 from console.web.core.causes import Cause, cause_of
-from console.web.history import visit_events
+from console.web.history import child_executions, visit_events
 from console.web.history.traces import open_trace
 from engine import EdgeKind, VisitStatus
 
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 class RootCause:
     """The error that was caught. ``visit``: of ``state``, from 1; ``iteration``: as in addresses.
 
-    ``attempts``: how often the work of the state was started; ``entered_ms``: when the state was.
+    ``attempts``: how often the work of the state was started; ``entered_ms``: when the state was;
+    ``child``: the ARN of the execution that the state started, "" if none; ``can_begin``: a new
+    execution could begin at the state, which is in no Parallel or Map.
     """
 
     state: str
@@ -40,6 +42,8 @@ class RootCause:
     cause: Cause | None
     attempts: int
     entered_ms: int
+    child: str = ""
+    can_begin: bool = False
 
     @property
     def text(self) -> str:
@@ -76,6 +80,8 @@ def root_cause(execution: Execution, trace: Trace) -> RootCause | None:
         cause=cause_of(cause),
         attempts=visit.attempts,
         entered_ms=visit.entered_ms,
+        child=child_executions.arn_started_last(events),
+        can_begin=trace.graph.by_id[visit.node].group == engine.TOP,
     )
 
 

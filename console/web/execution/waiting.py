@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, assert_never
 
@@ -261,16 +262,42 @@ class WaitingLine:
     child: str = ""
     task: OpenTask | None = None
 
+    @property
+    def is_pause(self) -> bool:
+        """Tell whether the state goes on by itself when the time is over: a Wait, or a backoff."""
+        return self.kind in _PAUSES
+
+    @property
+    def countdown(self) -> dict[str, str | int] | None:
+        """Return the words around the time left that a box of the graph shows, None if none."""
+        if not self.is_pause or self.until_ms is None:
+            return None
+        before, after = _PAUSES[self.kind]
+        return {"before": before, "until": self.until_ms, "after": after}
+
+
+_PAUSES = {"Wait": ("Waits · ", " left"), "Retry": ("Next try in ", "")}
+"""Kind of a line -> the words before and after its time left. No longer than a box is wide."""
+
 
 def waiting_context(execution: Execution) -> dict[str, Any]:
     """Return what a running execution waits for; nothing once it has ended."""
     if execution.status != ExecutionStatus.RUNNING:
-        return {"waiting": [], "waiting_more": False}
+        return {"waiting": [], "waiting_more": False, "countdowns": {}, "alone": ()}
     open_tasks = TaskRow.objects.filter(execution_id=execution.pk).exclude(status=TaskStatus.CLOSED)
     rows = list(open_tasks.defer("input", "credentials").order_by("task")[: MOST + 1])
     lines = [*_timer_lines(execution), *_task_lines(execution, rows)]
     lines.sort(key=lambda line: line.until_ms or line.since_ms or 0)
-    return {"waiting": lines[:MOST], "waiting_more": len(lines) > MOST}
+    times = Counter(line.state for line in lines)
+    return {
+        "waiting": lines[:MOST],
+        "waiting_more": len(lines) > MOST,
+        # of a state that several iterations are in, none: each has its own time
+        "alone": (alone := {state for state, count in times.items() if count == 1}),
+        "countdowns": {
+            line.state: line.countdown for line in lines if line.countdown and line.state in alone
+        },
+    }
 
 
 def _task_lines(execution: Execution, rows: Sequence[TaskRow]) -> Iterator[WaitingLine]:

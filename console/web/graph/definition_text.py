@@ -29,14 +29,15 @@ Path = tuple[str | int, ...]
 
 
 def definition_context(
-    request: HttpRequest, text: str, machine_type: str, region: str
+    request: HttpRequest, text: str, machine_type: str, region: str, *, plain: bool = True
 ) -> dict[str, Any]:
     """Return what ``graph/_definition.html`` shows of a definition.
 
-    The address may name a state by its ``state`` id, and a ``page`` of a long text.
+    The address may name a state by its ``state`` id, and a ``page`` of a long text. ``plain``: its
+    boxes have no room for statuses.
     """
     asked_state, asked_page = request.GET.get("state", ""), request.GET.get("page", "")
-    view = replace(graph_view_of(request), plain=True)
+    view = replace(graph_view_of(request), plain=plain)
     context = picture_context(text, machine_type, view, asked_state)
     readable = readable_text(text)
     ids = context["graph"].by_name if context["picture"] else {}

@@ -17,7 +17,7 @@ import engine
 from console.masking import masked_execution
 from console.models import HistoryEvent
 from console.web.core import json_view
-from console.web.history import task_timeouts
+from console.web.history import child_executions, task_timeouts
 from console.web.history.traces import details_of
 
 if TYPE_CHECKING:
@@ -63,10 +63,15 @@ class EventRow:
 
 @dataclass(frozen=True, slots=True)
 class EventDetail:
-    """An unfolded row: short facts, and payloads as trees."""
+    """An unfolded row: short facts, and payloads as trees.
+
+    ``child_arn``: of the execution that it says was started, "" if none; ``child``: that one.
+    """
 
     facts: tuple[tuple[str, str], ...]
     payloads: tuple[tuple[str, json_view.PayloadView], ...]
+    child_arn: str = ""
+    child: Execution | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +198,12 @@ def _event_rows(
         execution,
         {row[0]: row[1] for row in rows_read if row[0] in texts and row[2] in _TIMED_OUT},
     )
+    details = {
+        row[0]: _open_event(execution, row[0], row[2], texts[row[0]], clocks.get(row[0]))
+        for row in rows_read
+        if row[0] in texts
+    }
+    details = _with_children(execution, details)
     return [
         EventRow(
             id=number,
@@ -204,12 +215,22 @@ def _event_rows(
             elapsed=at_ms - execution.start_ms,
             at_ms=at_ms,
             error=_error_text(execution, number, kind, head),
-            detail=_open_event(execution, number, texts[number], clocks.get(number))
-            if number in texts
-            else None,
+            detail=details.get(number),
         )
         for number, previous, kind, state, at_ms, head in rows_read
     ]
+
+
+def _with_children(
+    execution: Execution, details: Mapping[int, EventDetail]
+) -> dict[int, EventDetail]:
+    """Add the executions that the unfolded events say were started, by one query if any."""
+    arns = [detail.child_arn for detail in details.values()]
+    by_arn = child_executions.children_by_arn(execution, arns)
+    return {
+        number: replace(detail, child=by_arn.get(detail.child_arn))
+        for number, detail in details.items()
+    }
 
 
 _RESOURCE = re.compile(r'"resource":\s*"((?:[^"\\]|\\.)*)"')
@@ -238,13 +259,16 @@ def _error_text(execution: Execution, number: int, kind: str, head: str) -> str:
 _PAYLOADS = ("input", "output", "parameters", "cause")
 
 
-def _open_event(execution: Execution, number: int, text: str, clock: str | None) -> EventDetail:
+def _open_event(
+    execution: Execution, number: int, kind: str, text: str, clock: str | None
+) -> EventDetail:
     """Unfold an event. ``clock``: which one ran out, in words."""
-    opened = _event_detail(number, masked_execution.masked_execution(execution).event(number, text))
+    masked = masked_execution.masked_execution(execution).event(number, text)
+    opened = _event_detail(number, kind, masked)
     return replace(opened, facts=(*opened.facts, ("timeout", clock))) if clock else opened
 
 
-def _event_detail(number: int, text: str) -> EventDetail:
+def _event_detail(number: int, kind: str, text: str) -> EventDetail:
     details: dict[str, Any] = details_of(text)
     facts = tuple(
         (name, value if isinstance(value, str) else str(value))
@@ -261,4 +285,5 @@ def _event_detail(number: int, text: str) -> EventDetail:
         payloads += [
             (f"${name}", json_view.payload_view(str(value))) for name, value in assigned.items()
         ]
-    return EventDetail(facts, tuple(payloads))
+    child = child_executions.arn_of_started_child(kind, details)
+    return EventDetail(facts, tuple(payloads), child)

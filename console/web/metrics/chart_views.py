@@ -145,7 +145,7 @@ def _found_executions(
     rows = Execution.objects.filter(project=scope.project, map_run=None, **which)
     if machine is not None:
         return column, rows.filter(state_machine_arn=machine.arn)
-    return column, rows.filter(arn__startswith=scope.arn("execution", ""))
+    return column, rows.filter(scope.own_executions)
 
 
 def _asked_machine(scope: Scope, request: HttpRequest) -> StateMachine | None:

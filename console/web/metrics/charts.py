@@ -63,6 +63,11 @@ _COMBINED = "seven"
 _SHOWN = ("range", "from", "to", "period", "statistic", "group", "region")
 
 
+def group_of_metric(name: str) -> str:
+    """Return the group of charts that a metric is in, "" if there is none."""
+    return next((group for group, (_, names) in _GROUPS.items() if name in names), "")
+
+
 # -- charts ----------------------------------------------------------------------------------------
 
 

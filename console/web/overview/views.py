@@ -52,12 +52,12 @@ def overview_changes(request: HttpRequest) -> HttpResponse:
 
 
 def _page_context(scope: Scope) -> dict[str, Any]:
-    machines = lists.list_machines(scope, most=MOST)
+    machines = lists.list_machines(scope, most=MOST, sort="-started")
     running = lists.latest_executions(scope, (ExecutionStatus.RUNNING,), MOST)
     tally = lists.status_counts(scope)
-    alarmed = alarm_display.alarms_in_alarm(scope, MOST)
+    alarmed, alarm_count = alarm_display.alarms_in_alarm(scope, MOST)
     parts = [
-        [(row.alarm.pk, row.alarm.state_ms) for row in alarmed],
+        [alarm_count, *((row.alarm.pk, row.alarm.state_ms) for row in alarmed)],
         sorted(tally.items()),
         [execution.pk for execution in running],
         [(row.machine.pk, row.running, row.failed, row.last_ms) for row in machines.rows],
@@ -68,6 +68,7 @@ def _page_context(scope: Scope) -> dict[str, Any]:
         "machines": machines,
         "running": running,
         "alarmed": alarmed,
+        "alarm_count": alarm_count,
         "open_tasks": tally.get(lists.OPEN_TASKS, 0),
         "tally": {
             "running": tally.get(ExecutionStatus.RUNNING, 0),

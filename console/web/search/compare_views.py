@@ -19,6 +19,7 @@ from console.web.execution.root_cause import root_cause_of
 from console.web.search import scan
 from console.web.search.filters import ExecutionFilters
 from console.web.search.lists import machine_names
+from console.web.search.row_facts import read_row_facts
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -71,11 +72,16 @@ def _render_choice(
     problems: dict[str, str],
     chosen: dict[str, Execution | None],
 ) -> HttpResponse:
-    """Answer the list to choose from, with what is chosen: of the machine of A if that is known."""
+    """Answer the list to choose from, with what is chosen: of the machine of A if that is known.
+
+    With ``all`` the list is of all machines.
+    """
     a = chosen["a"]
     query = QueryDict(mutable=True) if request.GET.get("clear") else request.GET.copy()
     machine = a.state_machine if a is not None else None
-    if "machine" not in request.GET and machine is not None and machine.region == scope.region:
+    asks_all = any(request.GET.get(name) for name in ("all", "clear"))
+    narrowed = machine is not None and machine.region == scope.region and not asks_all
+    if machine is not None and narrowed and not query.get("machine"):
         query["machine"] = machine.name
     page = scan.find_executions(scope, None, ExecutionFilters.of(query))
     context = {
@@ -85,6 +91,9 @@ def _render_choice(
         "chosen": chosen,
         "filters": page.filters,
         "page": page,
+        "facts": read_row_facts(scope.project, page.rows),
+        "asks_all": asks_all,
+        "same_machine": machine if machine and page.filters.machine == machine.name else None,
         "rows": [row for row in page.rows if a is None or row.pk != a.pk],
         "machine_names": machine_names(scope),
         "last_success": LAST_SUCCESS,

@@ -9,17 +9,20 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from console import arns
 from console.masking import masked_execution
 from console.models import Execution
 from console.statuses import ExecutionStatus
 from console.store.executions.failed_states import failed_states
 from console.web.core.causes import cause_of
+from console.web.search.endings import ending_without_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from console.masking.mask import Mask
     from console.models import Project
 
 STATUSES: tuple[str, ...] = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
@@ -44,7 +47,8 @@ _NOISE = tuple(
 class Failure:
     """How one execution failed. ``cause``: without what is different each time.
 
-    ``machine``: its number, None if the machine was deleted; ``name``: of the execution.
+    ``machine``: its number, None if the machine was deleted; ``name``: of the execution;
+    ``ending``: how it ended, where it has no error; ``is_express``: so that nobody redrives it.
     """
 
     number: int
@@ -56,6 +60,13 @@ class Failure:
     error: str
     cause: str
     name: str = ""
+    ending: str = ""
+    is_express: bool = False
+
+    @property
+    def error_text(self) -> str:
+        """Return the error, or how the execution ended without one."""
+        return self.error or self.ending or "No error name"
 
     @property
     def machine_name(self) -> str:
@@ -88,7 +99,7 @@ class Failure:
     def key(self) -> str:
         """Return the same text for the same kind of failure: 16 hexadecimal digits."""
         whose = f"{self.owner_arn}/" if self.is_child else self.owner_arn
-        parts = (whose, self.state, self.error, self.cause)
+        parts = (whose, self.state, self.error or self.ending, self.cause)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
@@ -122,32 +133,36 @@ class FailureGroup:
 def list_failures(project: Project, numbers: Sequence[int]) -> list[Failure]:
     """Return how these executions failed, newest first, in a few queries."""
     rows = Execution.objects.filter(pk__in=numbers).order_by("-start_ms", "-pk")
-    fields = (
-        "pk",
-        "start_ms",
-        "stop_ms",
-        "state_machine_arn",
-        "state_machine_id",
-        "error",
-        "cause",
-        "name",
-    )
     states = failed_states(numbers)
     masks = masked_execution.masks_of(project, numbers)
     return [
-        Failure(
-            number,
-            start,
-            stop,
-            arn,
-            machine,
-            states.get(number, ""),
-            masks[number].words(error or ""),
-            normalized_text(cause and masks[number].payload(cause)),
-            name,
-        )
-        for number, start, stop, arn, machine, error, cause, name in rows.values_list(*fields)
+        _failure(row, masks[row.pk], states.get(row.pk, ""))
+        for row in rows.values_list(*_FIELDS, named=True)
     ]
+
+
+_FIELDS = (
+    *("pk", "name", "arn", "status", "state_machine_arn", "state_machine_id"),
+    *("start_ms", "stop_ms", "redrive_ms", "error", "cause"),
+)
+
+
+def _failure(row: Any, mask: Mask, state: str) -> Failure:
+    since = row.redrive_ms or row.start_ms
+    took_ms = (row.stop_ms or since) - since
+    return Failure(
+        number=row.pk,
+        start_ms=row.start_ms,
+        stop_ms=row.stop_ms,
+        machine_arn=row.state_machine_arn,
+        machine=row.state_machine_id,
+        state=state,
+        error=mask.words(row.error or ""),
+        cause=normalized_text(row.cause and mask.payload(row.cause)),
+        name=row.name,
+        ending="" if row.error else ending_without_error(row.status, row.arn, took_ms),
+        is_express=arns.is_express(row.arn),
+    )
 
 
 def group_failures(failures: Iterable[Failure]) -> list[FailureGroup]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from console.web.search.query import SearchCondition
 
 _LABELS = {
-    "find": "Payload",
+    "find": "Search",
     "status": "Status",
     "q": "Name contains",
     "machine": "State machine",
@@ -57,6 +58,7 @@ _IN_STATE = {
     Operator.DIFFERS: "not in the state",
     Operator.CONTAINS: "in a state whose name contains",
 }
+_AGO = re.compile(r"(.*\S)\s+ago", re.IGNORECASE)
 _IN_TIME = {
     Operator.ABOVE: "after",
     Operator.AT_LEAST: "at or after",
@@ -80,31 +82,33 @@ def filter_chips(filters: ExecutionFilters) -> list[FilterChip]:
     return [
         FilterChip(
             _LABELS[name],
-            _chip_value(name, value),
+            _chip_value(filters, name, value),
             urlencode([*pairs[:place], *pairs[place + 1 :]]) or "view=",
         )
         for place, (name, value) in enumerate(pairs)
     ]
 
 
-def _chip_value(name: str, value: str) -> str:
+def _chip_value(filters: ExecutionFilters, name: str, value: str) -> str:
     if name == "status" and value in formatting.EXECUTION:
         return formatting.EXECUTION[value].word
+    if name == "find" and filters.find:
+        return " and ".join(_search_words(filters))
     return value
 
 
 def understood_words(filters: ExecutionFilters) -> str:
     """Return in one sentence how a question was understood, "" if nothing was asked."""
-    parts = [
-        _status_words(filters),
-        *_field_words(filters),
-        *map(_condition_words, filters.find.conditions),
-    ]
-    parts += [
-        f"it has “{word}” somewhere in name, input, output, error or cause"
-        for word in filters.find.words
-    ]
+    parts = [_status_words(filters), *_field_words(filters), *_search_words(filters)]
     return formatting.visible_text(" and ".join(part for part in parts if part))
+
+
+def _search_words(filters: ExecutionFilters) -> list[str]:
+    """Return each condition of a search in words, and where each of its words is looked for."""
+    words = [
+        f"“{word}” somewhere in name, input, output, error or cause" for word in filters.find.words
+    ]
+    return [*map(_condition_words, filters.find.conditions), *words]
 
 
 def search_hints(filters: ExecutionFilters) -> list[str]:
@@ -146,6 +150,10 @@ def _condition_words(condition: SearchCondition) -> str:
     field = f"{condition.field}{path}"
     compared = _COMPARED[condition.operator]
     if condition.field in ("started", "ended"):
+        ago = _AGO.fullmatch(condition.typed)
+        if ago is not None:
+            later = condition.operator in (Operator.ABOVE, Operator.AT_LEAST)
+            return f"{field} {'in the last' if later else 'longer ago than'} {ago[1]}"
         compared = _IN_TIME[condition.operator]
         return f"{field} {compared} {formatting.clock_text(condition.value)} UTC"
     if condition.field in ("duration", "age"):

@@ -121,6 +121,14 @@ class ExecutionFilters:
         return any(self.typed.get(name) or self.problems.get(name) for name in folded)
 
     @property
+    def is_of_indexes(self) -> bool:
+        """Tell whether it narrows, and only by what indexes tell: machine, status and start."""
+        indexed = {"status", "machine", "from", "to", "find"}
+        fields = {name for name, text in self.typed.items() if text}
+        of_start = all(each.field in ("started", "age") for each in self.find.conditions)
+        return self.active and fields <= indexed and of_start and not self.find.words
+
+    @property
     def address(self) -> str:
         """Return the query string that says the same, without empty fields and page."""
         return urlencode(self.pairs)

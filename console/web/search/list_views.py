@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from console.models import Execution
+from console.store.executions.open_states import open_states
 from console.web.core.scope import Scope, render, scope_of
 from console.web.search import filter_words, lists, row_facts, saved_view_list, scan
 from console.web.search.filters import ExecutionFilters
@@ -49,9 +50,11 @@ def render_execution_list(
     filters: ExecutionFilters = context["executions"].filters
     context |= {
         "facts": row_facts.read_row_facts(scope_of(request).project, context["executions"].rows),
+        "refusals": row_facts.read_refusals(scope_of(request), context["executions"].rows),
         "chips": filter_words.filter_chips(filters),
         "understood": filter_words.understood_words(filters),
         "hints": filter_words.search_hints(filters),
+        "match_count": scan.count_matching(scope_of(request), context.get("machine"), filters),
     }
     response = render(request, template, context, status=422 if filters.problems else 200)
     if request.headers.get("HX-Request"):
@@ -86,6 +89,7 @@ def render_list_changes(
     context = {
         "rows": done,
         "facts": row_facts.read_row_facts(scope.project, done),
+        "refusals": row_facts.read_refusals(scope, done),
         "count": count,
         "newest": _number(request.GET.get("newest", "")),
         "with_machine": machine is None,
@@ -100,10 +104,11 @@ def _moved_on(scope: Scope, shown: str, known: set[int]) -> list[Execution]:
     """
     pairs = re.findall(r"(\d{1,15}):(\d{1,15})", shown)[: scan.PAGE]
     entered = {int(number): int(event) for number, event in pairs if int(number) not in known}
-    current = row_facts.current_states(list(entered))
+    current = open_states(list(entered))
     moved = [number for number, (_, event) in current.items() if event != entered[number]]
     rows = Execution.objects.filter(project=scope.project, pk__in=moved)
-    return list(rows.select_related("note").defer(*scan.BARE)) if moved else []
+    rows = rows.select_related("note", "state_machine").defer(*scan.BARE)
+    return list(rows) if moved else []
 
 
 def _number(text: str) -> int:

@@ -33,6 +33,7 @@ _OFFERED = 200
 RECENT = 20
 """How many of its newest executions the success rate of a state machine looks at."""
 FAILURES: tuple[str, ...] = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
+_JUDGED = (ExecutionStatus.SUCCEEDED, *FAILURES)
 _BARE_BUT_ERROR = ("input", "output", "cause", "definition")
 
 
@@ -51,10 +52,24 @@ class MachineRow:
     recent: tuple[str, ...] = ()
 
     @property
+    def judged(self) -> list[str]:
+        """Return those of the recent that ended of themselves: neither running nor aborted."""
+        return [status for status in self.recent if status in _JUDGED]
+
+    @property
     def success_percent(self) -> int | None:
-        """Return how many of the recent executions that have ended succeeded, None if none has."""
-        ended = [status for status in self.recent if status != ExecutionStatus.RUNNING]
-        return 100 * ended.count(ExecutionStatus.SUCCEEDED) // len(ended) if ended else None
+        """Return how many of the recent that ended of themselves succeeded, None if none has."""
+        judged = self.judged
+        return 100 * judged.count(ExecutionStatus.SUCCEEDED) // len(judged) if judged else None
+
+    @property
+    def success_words(self) -> str:
+        """Return of how many executions the percentage is, and what is left out of it."""
+        if not self.judged:
+            return "None of the newest executions has ended of itself: they run, or were aborted"
+        words = f"of the {len(self.judged)} newest that succeeded, failed or timed out"
+        left_out = len(self.recent) - len(self.judged)
+        return f"{words}; {left_out} running or aborted not counted" if left_out else words
 
     @property
     def bars(self) -> list[tuple[int, str]]:
@@ -176,7 +191,7 @@ def changed_executions(
     """
     numbers = [*running[:PAGE], *list(stamps)[:PAGE]]
     rows = Execution.objects.filter(project=scope.project, pk__in=numbers)
-    executions = rows.select_related("note").defer(*BARE)
+    executions = rows.select_related("note", "state_machine").defer(*BARE)
     ended = set(running)
     return [
         execution
@@ -217,4 +232,4 @@ def _rows_of(scope: Scope, machine: StateMachine | None) -> QuerySet[Execution]:
     rows = Execution.objects.filter(project=scope.project, map_run=None)
     if machine is not None:
         return rows.filter(state_machine=machine)
-    return rows.filter(arn__startswith=scope.arn("execution", ""))
+    return rows.filter(scope.own_executions)

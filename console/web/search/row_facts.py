@@ -1,73 +1,107 @@
 """Read what a list says of its executions beside their own columns: error, and where they are.
 
-An execution that runs is in the state it entered last. One that failed has the state it failed in.
+An execution that runs is in the state it entered last and has not left. One that failed has the
+state it failed in, one that timed out or was aborted the state it was in then.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from django.db.models import OuterRef, Subquery
-
 from console.masking import masked_execution
-from console.models import Execution, HistoryEvent
-from console.statuses import ExecutionStatus
+from console.models import Execution
+from console.statuses import UNSUCCESSFUL, ExecutionStatus
+from console.store.executions import bulk
 from console.store.executions.failed_states import failed_states
-from console.web.search import failure_groups
-from engine import event_types
+from console.store.executions.open_states import open_states
+from console.web.search.endings import ending_without_error
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from console.models import Project
+    from console.web.core.scope import Scope
 
 
 @dataclass(frozen=True, slots=True)
 class RowFacts:
     """``entered``: the number of the event by which a running execution entered its state, or 0.
 
-    ``error``: as its reader may see it.
+    ``error``: as its reader may see it; ``ending``: how it ended instead, where it has none;
+    ``parent``: the execution that started it, if one did.
     """
 
     error: str = ""
     state: str = ""
     entered: int = 0
+    ending: str = ""
+    parent: Execution | None = None
+
+    @property
+    def line(self) -> str:
+        """Return error, or ending, and state in one line, for a narrow screen."""
+        ended = self.error or self.ending
+        if not self.state or self.state == ended:
+            return ended
+        return f"{ended} at {self.state}" if ended else f"At {self.state}"
 
 
 def read_row_facts(project: Project, executions: Sequence[Execution]) -> dict[int, RowFacts]:
     """Return execution number -> facts, in a few queries however many executions there are."""
     running = [each.pk for each in executions if each.status == ExecutionStatus.RUNNING]
-    failed = [each.pk for each in executions if each.status in failure_groups.STATUSES]
-    errors = Execution.stored.filter(pk__in=failed, error__isnull=False)
-    masks = masked_execution.masks_of(project, failed)
-    states = failed_states(failed)
+    ended = {each.pk: each for each in executions if each.status in UNSUCCESSFUL}
+    errors = Execution.stored.filter(pk__in=ended, error__isnull=False)
+    masks = masked_execution.masks_of(project, list(ended))
+    states = failed_states(list(ended))
     error_by_number = {
         number: masks[number].words(error or "")
         for number, error in errors.values_list("pk", "error")
     }
     facts = {
-        number: RowFacts(error_by_number.get(number, ""), states.get(number, ""))
-        for number in failed
+        number: RowFacts(
+            error_by_number.get(number, ""),
+            states.get(number, ""),
+            ending="" if error_by_number.get(number) else _ending(execution),
+        )
+        for number, execution in ended.items()
     }
-    entered = current_states(running)
-    return facts | {number: RowFacts("", *entered[number]) for number in entered}
+    entered = open_states(running)
+    facts |= {number: RowFacts("", *entered[number]) for number in entered}
+    parents = _parents_of(project, executions)
+    return facts | {
+        number: replace(facts.get(number, RowFacts()), parent=parent)
+        for number, parent in parents.items()
+    }
 
 
-def current_states(numbers: Collection[int]) -> dict[int, tuple[str, int]]:
-    """Return the state that each running execution entered last, and the number of that event."""
-    if not numbers:
+def _parents_of(project: Project, executions: Sequence[Execution]) -> dict[int, Execution]:
+    """Return execution number -> the execution that started it, without a query if none did."""
+    number_of_parent = {each.pk: each.parent for each in executions if each.parent is not None}
+    if not number_of_parent:
         return {}
-    entries = HistoryEvent.objects.filter(
-        execution=OuterRef("pk"), type__in=event_types.STATE_ENTRIES
-    ).order_by("-event_id")
-    rows = (
-        Execution.objects.filter(pk__in=numbers)
-        .annotate(at=Subquery(entries.values("state")[:1]))
-        .annotate(entered=Subquery(entries.values("event_id")[:1]))
-    )
+    rows = Execution.objects.filter(project=project, pk__in=set(number_of_parent.values()))
+    parents = {row.pk: row for row in rows.only("arn", "name", "state_machine_arn", "imported_ms")}
     return {
-        number: (state, event)
-        for number, state, event in rows.values_list("pk", "at", "entered")
-        if event is not None
+        number: parents[parent] for number, parent in number_of_parent.items() if parent in parents
     }
+
+
+def read_refusals(scope: Scope, executions: Sequence[Execution]) -> dict[int, dict[str, str]]:
+    """Return execution number -> bulk action -> why it would leave the execution out.
+
+    Of the actions that the reader may do, as the dry run says it. ``executions``: with their state
+    machines.
+    """
+    refusals: dict[int, dict[str, str]] = {}
+    for action, right in bulk.ACTIONS.items():
+        if scope.may(right):
+            for number, reason in bulk.refusals_of(action, executions).items():
+                refusals.setdefault(number, {})[str(action)] = reason
+    return refusals
+
+
+def _ending(execution: Execution) -> str:
+    since = execution.redrive_ms or execution.start_ms
+    took_ms = (execution.stop_ms or since) - since
+    return ending_without_error(execution.status, execution.arn, took_ms)

@@ -37,6 +37,8 @@ WINDOW = 20_000
 """How many executions (of each status asked for) one page looks through."""
 FIND_WINDOW = 10_000
 """The same where it looks into what they say."""
+MOST_EXACT = 10_000
+"""Among how many executions (of each status asked for) a list is counted."""
 EVERY_S = 20.0
 """How long a bulk action looks for all that match."""
 COUNTED, MOST_COUNTED = 2_000, 99
@@ -44,7 +46,11 @@ COUNTED, MOST_COUNTED = 2_000, 99
 MOST_NEW = 200
 """How many new executions a poll of a list counts, where payloads must be read for it."""
 _OWN = Q(imported_ms=None)
-BARE = ("input", "output", "cause", "error", "trace_header", "definition")
+BARE = (
+    *("input", "output", "cause", "error", "trace_header", "definition"),
+    *("state_machine__logging", "state_machine__tracing", "state_machine__encryption"),
+)
+"""What no list of executions, with their state machines, reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +90,7 @@ def find_executions(
     before = shown[-1] if full else part.floor
     looked = part.floor[0] if part.floor and not full else None
     executions = Execution.objects.filter(pk__in=[number for _, number in shown])
-    executions = executions.select_related("note").defer(*BARE)
+    executions = executions.select_related("note", "state_machine").defer(*BARE)
     rows = sorted(
         executions, key=lambda execution: (execution.start_ms, execution.pk), reverse=True
     )
@@ -131,6 +137,34 @@ def count_newer(
             verify.verify_matches(scope.project, filters, sorted(keys, reverse=True), MOST_NEW)[0]
         )
     return sum(stream.count() for stream in newer)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchCount:
+    """How many executions a list has on all its pages. ``more``: there may be more of them."""
+
+    count: int
+    more: bool
+
+
+def count_matching(
+    scope: Scope, machine: StateMachine | None, filters: ExecutionFilters
+) -> MatchCount | None:
+    """Count what a list has, among the newest ``MOST_EXACT`` of each status asked for.
+
+    None where more is asked than machine, status and start, which an index tells: each execution
+    would have to be read.
+    """
+    streams = _streams(scope, machine, filters) if filters.is_of_indexes else []
+    if filters.problems or filters.before or not streams:
+        return None
+    floors = _keys([_newest_first(stream)[MOST_EXACT : MOST_EXACT + 1] for stream in streams])
+    floor = max(floors) if floors else None
+    conditions = _OWN if machine or filters.machine else _OWN & scope.own_executions
+    first, *others = [
+        _down_to(stream, floor).filter(conditions).order_by().values("pk") for stream in streams
+    ]
+    return MatchCount(first.union(*others, all=True).count(), floor is not None)
 
 
 def find_keys(
@@ -268,7 +302,7 @@ def _conditions_beside_index(
     """Return what no index knows; a machine's executions are where it is."""
     if machine or filters.machine:
         return _conditions(filters)
-    return _conditions(filters) & Q(arn__startswith=scope.arn("execution", ""))
+    return _conditions(filters) & scope.own_executions
 
 
 def _conditions(filters: ExecutionFilters) -> Q:

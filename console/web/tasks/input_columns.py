@@ -1,17 +1,20 @@
-"""Show values of the tasks' inputs as columns of a list, each chosen by a path."""
+"""Show values of the tasks' inputs in a list: the first short ones, or columns chosen by paths."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from console.masking import masked_execution
+from console.masking.token_display import HIDDEN
 from console.models import Execution, TaskRow
+from console.statuses import TaskKind
 from console.web.core.formatting import visible_text
 from console.web.search.query_parser import parse_path
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from console.models import Project
     from console.web.execution.waiting import OpenTask
@@ -40,21 +43,99 @@ def input_values(
     project: Project, tasks: Sequence[OpenTask], columns: dict[str, tuple[str | int, ...]]
 ) -> dict[str, list[str]]:
     """Return key of a task -> its values as they may be read, in a few queries."""
-    if not columns or not tasks:
+    if not columns:
         return {}
+    return {
+        key: [_value_text(text, path) for path in columns.values()]
+        for key, _, text in _read_inputs(project, tasks)
+    }
+
+
+def _read_inputs(
+    project: Project, tasks: Sequence[OpenTask]
+) -> Iterator[tuple[str, TaskKind, str]]:
+    """Yield key, kind and input of each task, as the input may be read."""
+    if not tasks:
+        return
     numbers = {task.row.execution_id for task in tasks}
     executions = {each.pk: each for each in Execution.objects.filter(pk__in=numbers)}
     masks = masked_execution.masked_executions(project, list(executions.values()))
     rows = TaskRow.objects.filter(
         execution_id__in=numbers, task__in={task.row.task for task in tasks}
-    ).values_list("execution_id", "task", "input")
+    ).values_list("execution_id", "task", "kind", "input")
+    for number, task, kind, text in rows:
+        if number in masks:
+            yield f"{number}-{task}", TaskKind(kind), masks[number].of_task(task, text)
+
+
+# -- without chosen columns ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class InputField:
+    """A short value of an input. ``name``: where it stands, "" where it is all of the input."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class InputSummary:
+    """What a task is about. ``left_out``: how many more values its input has, at these depths."""
+
+    fields: tuple[InputField, ...]
+    left_out: int = 0
+
+
+def input_summaries(project: Project, tasks: Sequence[OpenTask]) -> dict[str, InputSummary]:
+    """Return key of a task -> the first short values of its input, as they may be read.
+
+    Those at its top come first, then those one level below. Of a callback it is the message that
+    is sent, without the token.
+    """
     return {
-        f"{number}-{task}": [
-            _value_text(masks[number].of_task(task, text), path) for path in columns.values()
-        ]
-        for number, task, text in rows
-        if number in masks
+        key: _summary(text, is_call=kind is TaskKind.SERVICE)
+        for key, kind, text in _read_inputs(project, tasks)
     }
+
+
+def _summary(text: str, *, is_call: bool) -> InputSummary:
+    try:
+        value: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return InputSummary(())
+    value = _message_of(value) if is_call else value
+    if not isinstance(value, dict):
+        return InputSummary((InputField("", _short_text(value)),))
+    inner = [
+        (f"{name}.{key}", below)
+        for name, part in value.items()
+        if isinstance(part, dict)
+        for key, below in part.items()
+    ]
+    fields = [
+        InputField(visible_text(name), _short_text(part))
+        for name, part in (*value.items(), *inner)
+        if not isinstance(part, dict | list) and part not in (None, "", HIDDEN)
+    ]
+    return InputSummary(tuple(fields[:MOST_COLUMNS]), max(len(fields) - MOST_COLUMNS, 0))
+
+
+_MESSAGES = ("MessageBody", "Message", "Payload", "Input", "Detail")
+"""The fields of calls that hold what is sent, of SQS, SNS, Lambda, Step Functions, EventBridge."""
+
+
+def _message_of(value: Any) -> Any:
+    """Return what a call sends; all of its parameters where that is not known."""
+    if not isinstance(value, dict):
+        return value
+    message = next((value[name] for name in _MESSAGES if value.get(name)), value)
+    if not isinstance(message, str):
+        return message
+    try:
+        return json.loads(message)
+    except (ValueError, RecursionError):
+        return message
 
 
 def _value_text(text: str, path: tuple[str | int, ...]) -> str:
@@ -66,6 +147,10 @@ def _value_text(text: str, path: tuple[str | int, ...]) -> str:
             value = value[step]
     except (ValueError, LookupError, TypeError, RecursionError):
         return ""
+    return _short_text(value)
+
+
+def _short_text(value: Any) -> str:
     shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     shown = visible_text(" ".join(shown.split()))
     return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"

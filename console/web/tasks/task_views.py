@@ -57,7 +57,7 @@ def task_list(request: HttpRequest) -> HttpResponse:
         "paths": paths,
         "columns_problem": problem,
         "values": input_columns.input_values(scope.project, tasks.rows, paths),
-        "answers": True,
+        "summaries": {} if paths else input_columns.input_summaries(scope.project, tasks.rows),
     }
     return render(request, "tasks/task_list.html", context, status=422 if problem else 200)
 

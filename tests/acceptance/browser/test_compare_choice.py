@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -119,3 +120,24 @@ def test_a_choice_without_a_script(
     expect(page.locator("#side-B")).to_contain_text("waits-07")
     expect(page.locator("#side-A")).to_contain_text("waits-59")
     context.close()
+
+
+def test_choosing_a_lists_the_executions_of_its_state_machine(
+    page: Page, machines: tuple[str, str]
+) -> None:
+    """One press for A, one for B; arrow keys pass over rows and change nothing."""
+    page.goto("/compare/")
+    rows = page.locator(".compare-choices tbody tr:has(a)")
+    first = rows.first.get_by_role("radio").first
+    first.focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("[data-compare-side=a]")).not_to_contain_text("not chosen")
+    expect(page).to_have_url(re.compile(r"/compare/$"))
+    page.get_by_role("radio", name="A: fails-0").check()
+    expect(rows).to_have_count(2)
+    expect(page.locator("[data-compare-side=a]")).to_contain_text("fails-0")
+    expect(page.locator(".narrowed")).to_contain_text(machines[1])
+    expect(rows.first).to_contain_text("Bad")
+    page.get_by_role("link", name="Show those of all").click()
+    expect(rows).to_have_count(49)  # a page of them without A
+    expect(page.locator("[data-compare-side=a]")).to_contain_text("fails-0")

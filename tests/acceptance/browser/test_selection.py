@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from tests.acceptance.browser.yard import create, start, waits
+from tests.acceptance.browser.yard import create, ended, start, waits
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,6 +65,32 @@ def test_the_actions_are_two_keys_from_a_selected_row(page: Page, listed: str) -
     page.keyboard.press("Space")
     expect(page.locator("#announce")).to_contain_text("0 selected rows")
     expect(page.locator("#to-actions")).to_have_count(0)
+
+
+def test_the_buttons_count_what_they_would_act_on(page: Page, server: Server) -> None:
+    """Of the selected rows; where it is none, the button says why. The dry run says the same."""
+    machine = create(server, waits(600))
+    for name in ("runs", "also", "stopped"):
+        ended_path = start(server, machine, name=name)
+    arn = f"arn:aws:states:us-east-1:123456789012:execution:{machine}:stopped"
+    server.client().stop_execution(executionArn=arn)
+    ended(server, ended_path)
+    page.goto(f"/machines/{machine}/")
+    page.get_by_label("Select all rows of this page").check()
+    bar = page.locator("#bulk")
+    expect(bar.get_by_role("button", name="Redrive 1 of 3")).to_be_visible()
+    expect(bar.get_by_role("button", name="Start again 3", exact=True)).to_be_visible()
+    expect(bar.get_by_role("button", name="Stop 2 of 3")).to_be_visible()
+    page.get_by_role("checkbox", name="Select stopped").uncheck()
+    redrive = bar.get_by_role("button", name="Redrive 0 of 2")
+    expect(redrive).to_have_attribute("aria-disabled", "true")
+    expect(redrive).to_have_attribute(
+        "title", re.compile("None of the 2 can be redriven: .*RUNNING")
+    )
+    page.get_by_role("checkbox", name="Select stopped").check()
+    bar.get_by_role("button", name="Stop 2 of 3").click()
+    expect(page.locator("h1")).to_have_text("Stop 2 executions?")
+    expect(page.locator("#selected")).to_have_text("3")
 
 
 def test_the_actions_come_before_the_rows(page: Page, listed: str) -> None:

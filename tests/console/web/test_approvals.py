@@ -14,8 +14,8 @@ from console.models import AuditEntry, Execution, Membership, Project, TaskRow
 from console.store.executions.stop import stop_execution
 from console.store.people import approval_links
 from console.web.core.formatting import HOUR
-from tests.console.store.helpers import REGION, WORK, create, drain, start
-from tests.console.web.helpers import MARKUP, text
+from tests.console.store.helpers import REGION, WORK, create, drain, one, start
+from tests.console.web.helpers import MARKUP, markup, text
 from tests.console.web.test_tasks import form, waiting
 
 if TYPE_CHECKING:
@@ -57,6 +57,74 @@ def test_columns_come_from_the_input(project: Project, client: Client) -> None:
     assert "urgent" not in text(response)
     for bad, words in (("a b", "wanted a path such as"), ("a,b,c,d,e,f", "wanted 5 at most")):
         assert words in text(client.get("/tasks/", {"columns": bad}), 422)
+
+
+def test_the_list_says_what_is_asked_without_chosen_columns(
+    project: Project, client: Client
+) -> None:
+    """The first short values, those at the top first; nothing that is hidden, and no token."""
+    from console.store.tasks import activities
+
+    activities.create_activity(project, REGION, "work")
+    data = {
+        "order": {"id": 4711, "note": f"urgent {MARKUP}"},
+        "items": [{"sku": "A 1"}],
+        "amount": 12.5,
+        "nothing": None,
+        "rush": True,
+        "who": "Ada",
+        "reason": "Arrived broken",
+        "shop": "north",
+    }
+    machine = create(project, WORK)
+    execution = drain(start(machine, data, "x"))
+    [summary] = client.get("/tasks/").context["summaries"].values()
+    assert [(field.name, field.value) for field in summary.fields] == [
+        *(("amount", "12.5"), ("rush", "true"), ("who", "Ada")),
+        *(("reason", "Arrived broken"), ("shop", "north")),
+    ]
+    assert summary.left_out == 2
+    shown = markup(client.get("/tasks/"))
+    assert "<dt><bdi>amount</bdi></dt><dd><bdi>12.5</bdi></dd>" in shown
+    assert ">2 more<" in shown
+    assert '<a href="/machines/machine/"><bdi>machine</bdi></a>' in shown
+    Project.objects.filter(pk=project.pk).update(masked="$.who")
+    assert "Ada" not in text(client.get("/tasks/"))
+    assert "Ada" not in text(client.get("/tasks/", {"columns": "who"}))
+    Project.objects.filter(pk=project.pk).update(masked="")
+    Execution.objects.filter(pk=execution.pk).update(status="ABORTED")
+    TaskRow.objects.filter(execution=execution).update(status="closed")
+    sent = {"QueueUrl": "https://q", "MessageBody": {"token.$": "$$.Task.Token", "refund.$": "$"}}
+    callback = one(
+        "Approve",
+        Type="Task",
+        Resource="arn:aws:states:::sqs:sendMessage.waitForTaskToken",
+        Parameters=sent,
+    )
+    drain(start(create(project, callback, "refunds"), {"id": 7, "to": MARKUP}, "y"))
+    response = client.get("/tasks/")
+    [summary] = response.context["summaries"].values()
+    assert [(field.name, field.value) for field in summary.fields] == [
+        *(("refund.id", "7"), ("refund.to", MARKUP)),
+    ]
+    assert MARKUP not in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("payload", "shown"),
+    [
+        ('"just a text"', [("", "just a text")]),
+        ("[1, 2]", [("", "[1, 2]")]),
+        ("{}", []),
+        ("[" * 5000, []),
+    ],
+)
+def test_an_input_that_is_no_object(payload: str, shown: list[tuple[str, str]]) -> None:
+    """Is shown whole where it is short; what cannot be read is left out."""
+    from console.web.tasks import input_columns
+
+    summary = input_columns._summary(payload, is_call=False)
+    assert [(field.name, field.value) for field in summary.fields] == shown
 
 
 @pytest.mark.parametrize("act", ["approve", "reject"])

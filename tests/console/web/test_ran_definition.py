@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from django.db import connection
@@ -10,9 +11,10 @@ from django.test.utils import CaptureQueriesContext
 
 import engine
 from console.models import Execution
+from console.store.executions.stop import stop_execution
 from console.store.machines import machines
 from tests.console.store.helpers import create, drain, ended, start
-from tests.console.web.helpers import CHAIN, page, text
+from tests.console.web.helpers import CHAIN, markup, page, text
 from tests.console.web.test_imports import brought
 from tests.console.web.test_map_run import FAILS, over
 from tests.console.web.workflows import maps
@@ -77,8 +79,23 @@ def test_children_of_a_map_run_and_imports_have_theirs(
 
 
 def test_it_takes_few_queries(project: Project, client: Client) -> None:
-    """As many for a long history as for a short one: none is read."""
+    """As many for a long history as for a short one, which is read by one of them."""
     execution: Any = drain(start(create(project, CHAIN), name="x"))
     with CaptureQueriesContext(connection) as taken:
         text(client.get(page(execution, "definition/")))
     assert len(taken) <= 6
+
+
+def test_its_graph_is_coloured_as_it_ran(project: Project, client: Client) -> None:
+    """With a legend that says so; what was not entered stands out, and ways not taken."""
+    execution = drain(start(create(project, CHAIN), name="x"))
+    shown = markup(client.get(page(execution, "definition/")))
+    boxes = dict(re.findall(r'<a class="node (\w+)[^"]*" data-step="(\w+)"', shown))
+    assert boxes == {"succeeded": "First", "running": "Nap"}
+    assert "As it has run until now:" in shown
+    assert re.search(r'class="edge next taken"', shown)
+    assert "Waits · " not in shown  # the page does not tick with the execution
+    stop_execution(execution)
+    shown = markup(client.get(page(execution, "definition/")))
+    assert "As it ran:" in shown
+    assert '<a class="node aborted" data-step="Nap"' in shown

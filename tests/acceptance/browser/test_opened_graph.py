@@ -1,0 +1,166 @@
+"""How a graph opens: whole where it can be read so, else around the state that matters.
+
+And the banner above it, which a telephone shows whole.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.acceptance.browser.yard import create, ended, start, until
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.acceptance.server import Server
+
+pytestmark = [pytest.mark.browser, pytest.mark.acceptance]
+
+SCALE = """() => {
+  const svg = document.querySelector("svg.flow");
+  return svg.clientWidth / svg.viewBox.baseVal.width;
+}"""
+WHOLE = """() => {
+  const graph = document.querySelector("[data-graph]");
+  return graph.scrollHeight <= graph.clientHeight + 1 && graph.scrollWidth <= graph.clientWidth + 1;
+}"""
+OFF_CENTRE = """() => {
+  const graph = document.querySelector("[data-graph]").getBoundingClientRect();
+  const bottom = Math.min(graph.bottom, innerHeight);
+  const chosen = document.querySelector("[data-graph] [aria-current='true'] .box");
+  const box = chosen.getBoundingClientRect();
+  return Math.abs(box.top + box.height / 2 - (graph.top + bottom) / 2);
+}"""
+
+
+def failing_at(place: int, states: int) -> dict[str, Any]:
+    """Return a machine of states in a row, of which one fails and is never left."""
+    names = [f"State {number}" for number in range(states)]
+    chain: dict[str, Any] = {
+        name: {"Type": "Pass", "Next": names[number + 1]} for number, name in enumerate(names[:-1])
+    }
+    chain[names[-1]] = {"Type": "Succeed"}
+    # a path that leads nowhere, so that the state fails and the ones after it stay
+    chain[names[place]] |= {"Type": "Pass", "InputPath": "$.missing"}
+    return {"StartAt": names[0], "States": chain}
+
+
+@pytest.mark.parametrize("where", ["execution", "machine", "definition"])
+def test_a_graph_that_can_be_read_whole_opens_whole(page: Page, server: Server, where: str) -> None:
+    """Although it is a little higher than its place."""
+    machine = create(server, failing_at(5, 7 if where == "execution" else 8))
+    path = ended(server, start(server, machine))
+    page.goto(
+        {
+            "execution": path,
+            "machine": f"/machines/{machine}/definition/",
+            "definition": f"{path}definition/",
+        }[where]
+    )
+    assert 0.7 <= page.evaluate(SCALE) < 1
+    assert page.evaluate(WHOLE)
+
+
+def test_a_larger_graph_opens_around_what_failed(page: Page, server: Server) -> None:
+    """At a scale at which its text can be read; full screen keeps it in view."""
+    machine = create(server, failing_at(20, 40))
+    path = ended(server, start(server, machine))
+    for address in (path, f"{path}?step=State+30"):
+        page.goto(address)
+        assert page.evaluate(SCALE) >= 0.9
+        assert page.evaluate(OFF_CENTRE) < 40
+    expect(page.locator("canvas.mini-map")).to_be_visible()
+    page.get_by_role("button", name="Full screen").click()
+    until(page, "document.fullscreenElement !== null")
+    expect(page.locator("[data-graph] [aria-current='true']")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("wide", [390, 1440])
+def test_the_cause_and_the_error_are_read_in_full(page: Page, server: Server, wide: int) -> None:
+    """Nothing of them is cut; a long cause shows all at a press."""
+    error = "com.example.payments.errors.CardRefusedByProviderException"
+    words = " ".join(f"word{number}" for number in range(120))
+    cause = json.dumps({"errorMessage": words, "errorType": "CardRefused"})
+    state = {"Type": "Fail", "Error": error, "Cause": cause}
+    machine = create(server, {"StartAt": "F", "States": {"F": state}})
+    page.set_viewport_size({"width": wide, "height": 844})
+    page.goto(ended(server, start(server, machine)))
+    banner = page.locator("#outcome .banner")
+    expect(banner.locator("h2")).to_contain_text(error)
+    cut = """banner => [...banner.querySelectorAll("h2, h2 *, .cause, .cause *")].filter(
+      (each) => each.checkVisibility() && getComputedStyle(each).overflow !== "visible"
+        && (each.scrollWidth > each.clientWidth + 1 || each.scrollHeight > each.clientHeight + 1)
+    ).length"""
+    expect(banner.locator(".beginning")).to_be_visible()
+    expect(banner.locator(".whole")).to_be_hidden()
+    assert banner.evaluate(cut) == 0
+    banner.get_by_text("Show all").click()
+    expect(banner.locator(".whole")).to_contain_text("word119")
+    expect(banner.locator(".whole")).to_be_visible()
+    assert banner.evaluate(cut) == 0
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_wait_counts_down_in_its_box_and_in_the_panel(page: Page, server: Server) -> None:
+    """Second by second, also when the state was entered while the page was open."""
+    states = {
+        "Soon": {"Type": "Wait", "Seconds": 2, "Next": "Late"},
+        "Late": {"Type": "Wait", "Seconds": 900, "End": True},
+    }
+    machine = create(server, {"StartAt": "Soon", "States": states})
+    page.goto(start(server, machine))
+    box = page.locator("[data-step='Late'] .node-detail")
+    expect(box).to_contain_text(re.compile(r"Waits · 1[45] min \d\d s left"))
+    shown = page.locator("#step-status .step-waits")
+    expect(shown).to_contain_text(re.compile(r"1[45] min \d\d s left, until"))
+    before = box.text_content() or ""
+    expect(box).not_to_have_text(before)
+    clipped = "text => text.getComputedTextLength() > text.ownerSVGElement.width.baseVal.value"
+    assert not box.evaluate(clipped)
+
+
+def test_a_telephone_shows_the_events_and_what_is_waited_for(page: Page, server: Server) -> None:
+    """No table of the page is wider than it."""
+    missing = "arn:aws:lambda:us-east-1:123456789012:function:nobody"
+    retry = {"ErrorEquals": ["States.ALL"], "IntervalSeconds": 900}
+    task = {"Type": "Task", "Resource": missing, "Retry": [retry], "End": True}
+    machine = create(server, {"StartAt": "Call", "States": {"Call": task}})
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(start(server, machine))
+    expect(page.locator("#step-status")).to_contain_text("Next attempt")
+    expect(page.locator("#step-status .failed-word")).to_contain_text("Lambda.")
+    for table in ("#waiting", "#events"):
+        fits = """each => {
+          const table = each.querySelector("table") ?? each.closest("table");
+          return table.scrollWidth <= table.parentElement.clientWidth + 1;
+        }"""
+        assert page.locator(table).evaluate(fits), table
+
+
+def test_the_graph_and_the_text_of_a_definition_lead_to_each_other(
+    page: Page, server: Server
+) -> None:
+    """A box to its lines, and lines to their box; the innermost state that was pressed."""
+    inner = {"StartAt": "Inner", "States": {"Inner": {"Type": "Pass", "End": True}}}
+    states = {
+        "Outer": {"Type": "Parallel", "Branches": [inner], "Next": "Last"},
+        "Last": {"Type": "Succeed"},
+    }
+    machine = create(server, {"StartAt": "Outer", "States": states})
+    page.goto(f"{ended(server, start(server, machine))}definition/")
+    graph = page.locator("[data-graph]")
+    expect(graph.locator("a.node.succeeded")).to_have_count(3)
+    graph.locator("a[data-step='Last']").click()
+    lines = page.locator(".src.chosen")
+    expect(lines).to_have_count(1)
+    expect(lines).to_contain_text('"Last"')
+    page.locator(".src", has_text='"Inner"').last.get_by_text('"Pass"').click()
+    expect(lines).to_have_count(1)
+    expect(graph.locator("a[aria-current]")).to_have_attribute("data-step", "Inner")
+    page.reload()
+    expect(graph.locator("a[aria-current]")).to_have_attribute("data-step", "Inner")
