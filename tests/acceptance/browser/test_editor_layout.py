@@ -156,7 +156,7 @@ def test_buttons_have_an_order_of_importance(page: Page, server: Server) -> None
     hand.press("Wrap in Parallel")
     wait_for_text(page, '"Branches"')
     hand.press("Undo")
-    page.wait_for_function(f"text => {SHOWN} === text", arg=BUILT)
+    expect(page.locator("#text")).to_have_value(BUILT)
 
 
 @pytest.mark.parametrize(("count", "whole"), [(7, True), (40, False)])
