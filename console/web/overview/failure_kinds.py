@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from console import clock
@@ -18,14 +19,24 @@ MOST_GROUPED = 500
 MOST_SHOWN = 6
 
 
-def failure_kinds(scope: Scope) -> tuple[list[TrendingFailure], int]:
-    """Return the kinds of failures of executions that started in 24 hours, and how many there are.
+@dataclass(frozen=True, slots=True)
+class FailureKinds:
+    """The most frequent kinds of failures. ``count``: of kinds there are.
 
-    The most frequent kinds come first.
+    ``cut``: among how many of the newest failures, where there are more; else 0.
     """
+
+    rows: list[TrendingFailure]
+    count: int
+    cut: int
+
+
+def failure_kinds(scope: Scope) -> FailureKinds:
+    """Return the kinds of failures of executions that started in 24 hours."""
     now = clock.now_ms()
     filters = ExecutionFilters(statuses=failure_groups.STATUSES, since=now - DAY)
     part = scan.find_keys(scope, None, filters, None, MOST_GROUPED)
     numbers = [number for _, number in part.keys]
     groups = failure_groups.group_failures(failure_groups.list_failures(scope.project, numbers))
-    return failure_trends.trending_failures(groups[:MOST_SHOWN], DAY, now), len(groups)
+    rows = failure_trends.trending_failures(groups[:MOST_SHOWN], DAY, now)
+    return FailureKinds(rows, len(groups), MOST_GROUPED if len(numbers) == MOST_GROUPED else 0)

@@ -82,8 +82,8 @@ def _page_context(scope: Scope) -> dict[str, Any]:
 
 
 def _failure_context(scope: Scope) -> dict[str, Any]:
-    kinds, count = failure_kinds.failure_kinds(scope)
-    return {"kinds": kinds, "kind_count": count}
+    kinds = failure_kinds.failure_kinds(scope)
+    return {"kinds": kinds.rows, "kind_count": kinds.count, "kinds_cut": kinds.cut}
 
 
 _ARN = re.compile(

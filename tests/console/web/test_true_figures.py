@@ -17,6 +17,7 @@ from console.store.executions.open_states import open_states
 from console.store.executions.stop import stop_execution
 from console.store.machines import machines
 from console.store.tasks import activities
+from console.web.overview import failure_kinds
 from console.web.search import scan
 from console.worker.alarm_evaluation import evaluate_alarms
 from tests.console.store.helpers import PASS, REGION, ROLE, WAIT, WORK, create, drain, start
@@ -172,6 +173,20 @@ def test_what_runs_or_was_aborted_is_no_failure(project: Project, client: Client
     assert "of the 2 newest that succeeded, failed or timed out; 1 running or aborted" in text(
         answer
     )
+
+
+def test_the_overview_says_among_how_many_failures_it_counts(
+    project: Project, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there are more than it groups; the page of failures groups more of them."""
+    machine = create(project, FAILS)
+    for _ in range(3):
+        drain(start(machine))
+    assert "the newest" not in plain(client.get("/")).partition("Failures by kind")[2]
+    monkeypatch.setattr(failure_kinds, "MOST_GROUPED", 2)
+    shown = plain(client.get("/")).partition("Failures by kind")[2]
+    assert "24 h, the newest 2" in shown
+    assert [kind.count for kind in client.get("/").context["kinds"]] == [2]
 
 
 # -- where and how ---------------------------------------------------------------------------------
