@@ -273,12 +273,20 @@
     const id = event.target.dataset?.upload;
     const file = id && event.target.files[0];
     if (!file) return;
-    const text = (await file.text()).replaceAll("\r\n", "\n");
-    const editor = editors.get(id);
-    if (editor) editor.session.doc.setValue(readable(text));
-    else document.getElementById(id).value = readable(text);
-    htmx.trigger(document.getElementById(id), "recheck");
+    replaceText(id, await file.text());
+    event.target.value = ""; // the same file may be chosen again
   });
+
+  /** Put another text into an editor, in lines, as one step of its undo history. */
+  function replaceText(id, text) {
+    const lines = readable(text.replaceAll("\r\n", "\n"));
+    const editor = editors.get(id);
+    if (editor) editor.session.doc.setValue(lines);
+    else document.getElementById(id).value = lines;
+    htmx.trigger(document.getElementById(id), "recheck");
+  }
+
+  document.addEventListener("begin-with", ({ detail }) => replaceText("text", detail));
 
   // -- saving, leaving --------------------------------------------------------------------------
 

@@ -285,8 +285,9 @@
   }
 
   document.addEventListener("htmx:afterSwap", (event) => {
+    if (event.target.id !== "problems") return;
     markProblems();
-    if (event.detail.target?.id !== "problems") return;
+    preview().classList.toggle("older", event.target.dataset.broken === "true");
     // the graph may be the one there was, but its states stand in other lines
     readPlaces();
     markSelected(false);
@@ -410,8 +411,9 @@
       ? `a[href="#state-${nodeOfSign(focused)}"] + .fold-sign`
       : `a[aria-label="${CSS.escape(label)}"]`;
   });
+  // htmx tells of each swap once for every part of its answer: a graph is prepared for one of them only.
   document.addEventListener("htmx:oobAfterSwap", (event) => {
-    if (event.detail.target?.id !== "preview") return;
+    if (event.detail.target?.id !== "preview" || event.target.id !== "preview") return;
     document.dispatchEvent(new CustomEvent("redrawn")); // graph.js gives it the scale of the one before
     if (turned) document.dispatchEvent(new CustomEvent("turned"));
     turned = false;

@@ -119,7 +119,7 @@
     if (button) updateSwitch(button);
     // On a phone the menu and the tabs scroll: show the current entry first.
     for (const current of document.querySelectorAll(".nav [aria-current], .tabs [aria-current]")) {
-      const bar = current.parentElement;
+      const bar = current.closest(".nav, .tabs");
       bar.scrollLeft = current.offsetLeft - bar.offsetLeft - (bar.clientWidth - current.offsetWidth) / 2;
     }
   });

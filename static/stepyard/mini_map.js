@@ -65,15 +65,18 @@
     const { beside = 0, below = 0 } = place ?? {};
     if (beside === reserved.beside && below === reserved.below) return;
     reserved = { beside, below };
-    picture().style.setProperty("--map-beside", `${beside}px`);
-    picture().style.setProperty("--map-below", `${below}px`);
+    for (const { style } of [picture(), frame()]) {
+      style.setProperty("--map-beside", `${beside}px`);
+      style.setProperty("--map-below", `${below}px`);
+    }
   }
 
   function fitMap() {
     const [room, svg] = [frame(), flow()];
     if (!room?.clientWidth) return;
     if (!map?.isConnected) createMap();
-    picture().style.setProperty("--frame-top", `${room.offsetTop}px`);
+    const top = `${room.offsetTop}px`;
+    if (picture().style.getPropertyValue("--frame-top") !== top) picture().style.setProperty("--frame-top", top);
     const graph = { width: svg.width.baseVal.value, height: svg.height.baseVal.value };
     const highest = parseFloat(getComputedStyle(room).maxHeight) || 0;
     const height = Math.max(room.clientHeight, highest) + reserved.below;

@@ -121,8 +121,8 @@ PAGE = {
     """,
     ("editor", "editor"): "new edit delete rule-delete schedule-delete dead-letters-delete",
     (None, "editor"): """
-        approval-link check draft edit-graph new-draft sample-start start-link-revoke rule-switch
-        schedule-switch target-add target-remove target-test
+        approval-link changes check draft edit-graph new-draft sample-start start-link-revoke
+        rule-switch schedule-switch target-add target-remove target-test
     """,
     ("viewer", "owner"): "team",
     ("owner", "owner"): "invite",

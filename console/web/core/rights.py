@@ -129,6 +129,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "edit-graph": {"POST": (_EDIT,)},
     "new-draft": {"POST": ("CreateStateMachine",)},
     "draft": {"POST": (_EDIT,)},
+    "changes": {"POST": (_EDIT,)},
     "delete": {"GET": ("DeleteStateMachine",), "POST": ("DeleteStateMachine",)},
     "test": {"GET": ("TestState",), "POST": ("TestState",)},
     "machine-settings": {"GET": (VIEW,), "POST": (_EDIT, "TagResource", "UntagResource")},

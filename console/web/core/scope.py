@@ -257,6 +257,7 @@ _FILES = (
     "editor.js",
     "draft.js",
     "graph-editor.js",
+    "editor-layout.js",
     "edge-buttons.js",
     "state-form.js",
     "copy-states.js",

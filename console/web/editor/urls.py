@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from console.web.core.addresses import MACHINE
-from console.web.editor import draft_views, graph_views, views
+from console.web.editor import change_views, draft_views, graph_views, views
 
 urlpatterns = [
     path("machines/new/", views.new_machine, name="new"),
@@ -13,5 +13,6 @@ urlpatterns = [
     path("machines/new/_edit", graph_views.edit_graph, name="edit-graph"),
     path("machines/new/_draft", draft_views.keep_new_draft, name="new-draft"),
     path(f"{MACHINE}edit/_draft", draft_views.keep_draft, name="draft"),
+    path(f"{MACHINE}edit/_changes", change_views.show_changes, name="changes"),
     path(f"{MACHINE}edit/", views.edit_machine, name="edit"),
 ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.shortcuts import redirect
@@ -18,6 +20,7 @@ from console.statuses import ExecutionStatus
 from console.store.machines import machines as store
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.graph import definition_text
+from console.web.graph.graph_view import graph_view_of
 from console.web.machines.drift import drift_of
 from console.web.search import lists, saved_view_list, scan
 from console.web.search.filters import ExecutionFilters
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from console.models import StateMachine
+
+MOST_BESIDE_A_LIST = 150
+"""How many states a graph may have that stands beside a list."""
 
 
 @require_safe
@@ -76,7 +82,23 @@ def machine_page(request: HttpRequest, machine_name: str) -> HttpResponse:
         "updates_url": reverse("machine-updates", args=[machine.name]),
         "input": suggested_input(machine.name),
     }
-    return render_execution_list(request, "machines/page.html", context)
+    return render_execution_list(
+        request, "machines/page.html", context | _graph_context(request, machine)
+    )
+
+
+def _graph_context(request: HttpRequest, machine: StateMachine) -> dict[str, Any]:
+    """Return the graph that stands beside a list, nothing for a machine that is too large for it.
+
+    Each state leads to its place in the definition.
+    """
+    view = replace(graph_view_of(request), plain=True)
+    shown = definition_text.picture_context(machine.definition.text, machine.type, view)
+    if shown["picture"] is None or len(shown["graph"].nodes) > MOST_BESIDE_A_LIST:
+        return {}
+    definition = reverse("definition", args=[machine.name])
+    jump = f"{definition}?{urlencode({'region': scope_of(request).region, 'state': ''})}"
+    return {key: shown[key] for key in ("picture", "graph_view")} | {"jump": jump}
 
 
 @require_safe

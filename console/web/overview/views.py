@@ -13,21 +13,17 @@ from django.views.decorators.http import require_safe
 
 from console.statuses import ExecutionStatus
 from console.web.alarms import alarm_display
-from console.web.core.cli_commands import CliCommand
 from console.web.core.scope import Scope, render, scope_of
 from console.web.machines import sample_views
 from console.web.map_runs import map_run_display
 from console.web.metrics import charts
-from console.web.overview import failure_kinds, machine_trends
+from console.web.overview import failure_kinds, first_calls, machine_trends
 from console.web.search import lists
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
 MOST = 8
-_HELLO = (
-    '{"StartAt": "Hello", "States": {"Hello": {"Type": "Pass", "Result": "Hello!", "End": true}}}'
-)
 
 
 @require_safe
@@ -41,8 +37,7 @@ def overview_page(request: HttpRequest) -> HttpResponse:
     context["trends_left"] = len(context["running"]) < len(context["kinds"])
     context["first_sample"] = sample_views.first_sample()
     if not context["machines"].rows:
-        context["first_calls"] = _first_calls(request, scope)
-        context["first_program"] = _first_program(request, scope)
+        context |= first_calls.first_calls_context(request, scope)
     return render(request, "overview/page.html", context)
 
 
@@ -84,55 +79,6 @@ def _page_context(scope: Scope) -> dict[str, Any]:
         },
         "seen": hashlib.sha256(repr(parts).encode()).hexdigest()[:16],
     }
-
-
-def _first_calls(request: HttpRequest, scope: Scope) -> list[CliCommand]:
-    """Return what somebody without a state machine copies into a shell."""
-    address = f"{request.scheme}://{request.get_host()}"
-    role = f"arn:aws:iam::{scope.project.account_id}:role/stepyard"
-    create = [
-        "aws stepfunctions create-state-machine",
-        "--name HelloWorld",
-        f"--role-arn {role}",
-        f"--definition '{_HELLO}'",
-    ]
-    start = [
-        "aws stepfunctions start-execution",
-        f"--state-machine-arn {scope.arn('stateMachine', 'HelloWorld')}",
-        "--input '{}'",
-    ]
-    place = [
-        f"AWS_ENDPOINT_URL={address}",
-        f"AWS_DEFAULT_REGION={scope.region}",
-        "AWS_PROFILE=stepyard",
-    ]
-    return [
-        CliCommand("Say where the server is", "\n".join(f"export {each}" for each in place)),
-        CliCommand("Create a state machine", " \\\n  ".join(create)),
-        CliCommand("Start it", " \\\n  ".join(start)),
-    ]
-
-
-def _first_program(request: HttpRequest, scope: Scope) -> CliCommand:
-    """Return the same as a Python program, with the same profile."""
-    lines = [
-        "import boto3",
-        "",
-        'session = boto3.Session(profile_name="stepyard")',
-        "sfn = session.client(",
-        '    "stepfunctions",',
-        f'    endpoint_url="{request.scheme}://{request.get_host()}",',
-        f'    region_name="{scope.region}",',
-        ")",
-        "machine = sfn.create_state_machine(",
-        '    name="HelloPython",',
-        f'    roleArn="arn:aws:iam::{scope.project.account_id}:role/stepyard",',
-        f"    definition='{_HELLO}',",
-        ")",
-        'arn = machine["stateMachineArn"]',
-        "print(sfn.start_execution(stateMachineArn=arn))",
-    ]
-    return CliCommand("Or with boto3", "\n".join(lines))
 
 
 def _failure_context(scope: Scope) -> dict[str, Any]:

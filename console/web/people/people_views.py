@@ -10,6 +10,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
+from console.client_profile import profile_text
 from console.errors import ServiceError
 from console.models import AccessKey, Membership, Role
 from console.store.people import invitations
@@ -112,16 +113,22 @@ def remove_member(request: HttpRequest) -> HttpResponse:
     return redirect("team")
 
 
+def _profile_lines(key_id: str, secret: str, address: str, region: str) -> str:
+    """Return what a person puts into a credentials file, with the secret at its end."""
+    lines = profile_text(key_id, secret, address=address, region=region).splitlines()
+    return "\n".join(sorted(lines, key=lambda line: line.endswith(secret)))
+
+
 @require_http_methods(["GET", "POST"])
 def keys_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/keys/``: one's own access keys, and everybody's for an owner."""
     scope = scope_of(request)
-    made: dict[str, str] | None = None
-    problem = ""
+    address = request.build_absolute_uri("/").rstrip("/")
+    made = problem = ""
     if request.method == "POST":
         try:
             key, secret = store.new_key(scope.principal.user, scope.project, actor_of(scope))
-            made = {"id": key.key_id, "secret": secret}
+            made = _profile_lines(key.key_id, secret, address, scope.region)
         except ServiceError as refused:
             problem = refused.message
     rows = AccessKey.objects.filter(project=scope.project).select_related("user")
@@ -132,7 +139,6 @@ def keys_page(request: HttpRequest) -> HttpResponse:
         "keys": rows.order_by("user__username", "-created_ms"),
         "made": made,
         "problem": problem,
-        "address": request.build_absolute_uri("/").rstrip("/"),
     }
     return render(request, "people/access_keys.html", context, status=422 if problem else 200)
 

@@ -65,6 +65,11 @@ class Mouse:
         """Press a button of the panel, or something in the graph."""
         self.page.get_by_role("button", name=name, exact=True).click()
 
+    def press_more(self, name: str) -> None:
+        """Open the menu of the state in the panel, then press one of its buttons."""
+        self.page.locator("#state-panel summary", has_text="More").first.click()
+        self.press(name)
+
     def insert(self, where: str, piece: str) -> None:
         """Press + on an edge, then a piece of the palette."""
         self.press(f"Insert a state {where}")
@@ -163,7 +168,7 @@ def test_undo_and_redo_go_over_graph_and_text(page: Page, server: Server) -> Non
     hand.insert("between Before and Nap", "Pass passes or sets data")
     wait_for_state(page, "Pass")
     inserted = text_of(page)
-    hand.press("Duplicate")
+    hand.press_more("Duplicate")
     wait_for_state(page, "Pass 2")
     hand.press("Undo")
     wait_for_state(page, "Pass 2", there=False)
@@ -254,7 +259,7 @@ def test_groups_of_a_large_machine_are_folded(page: Page) -> None:
     hand = Mouse(page)
     hand.choose("second9")
     expect(page.locator("#state-name")).to_have_value("second9")
-    hand.press("Duplicate")
+    hand.press_more("Duplicate")
     expect(page.locator('#preview a.node[aria-label^="second9 2,"]')).to_be_in_viewport()
     hand.press("Undo")
     wait_for_state(page, "second9 2", there=False)
@@ -332,7 +337,7 @@ def test_a_new_express_machine_begins_with_a_template_and_runs(page: Page, serve
     page.goto("/machines/new/?template=HelloWorld")
     page.fill("#name", name)
     page.select_option("#type", "EXPRESS")
-    page.get_by_role("button", name="Run it now").click()
+    page.get_by_role("button", name="Create and run").click()
     page.wait_for_url(f"**/machines/{name}/start/")
     arn = f"arn:aws:states:us-east-1:123456789012:stateMachine:{name}"
     assert server.client().describe_state_machine(stateMachineArn=arn)["type"] == "EXPRESS"

@@ -1,0 +1,28 @@
+"""Show what the text of the editor changes in the saved definition."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.views.decorators.http import require_POST
+
+from console.web.core.scope import render, require, scope_of
+from console.web.editor.forms import CheckForm
+from console.web.editor.templates import opened_text
+from console.web.machines.definition_diff import diff_rows
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+
+@require_POST
+def show_changes(request: HttpRequest, machine_name: str) -> HttpResponse:
+    """Answer a text with its difference to the definition that the machine has now."""
+    scope = scope_of(request)
+    require(scope, "UpdateStateMachine")
+    # one that is stored in one line has the lines that the editor gave it
+    saved = opened_text(scope.machine(machine_name).definition.text)
+    rows = diff_rows(saved, CheckForm(request.POST).values["text"])
+    signs = [row.sign for row in rows or ()]
+    context = {"rows": rows, "added": signs.count("+"), "removed": signs.count("-")}
+    return render(request, "editor/_changes.html", context)
