@@ -37,7 +37,7 @@ WINDOW = 20_000
 """How many executions (of each status asked for) one page looks through."""
 FIND_WINDOW = 10_000
 """The same where it looks into what they say."""
-MOST_EXACT = 10_000
+MOST_EXACT = 1_000
 """Among how many executions (of each status asked for) a list is counted."""
 EVERY_S = 20.0
 """How long a bulk action looks for all that match."""

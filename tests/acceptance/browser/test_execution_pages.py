@@ -96,7 +96,7 @@ def test_from_a_failed_map_run_to_the_child_that_failed(
     failures.get_by_role("link", name="item 1").click()
     expect(page.locator("#outcome")).to_contain_text("Order.TooLarge")
     page.go_back()
-    page.get_by_role("link", name="List them").click()
+    page.get_by_role("link", name="List it", exact=True).click()
     expect(page.locator("#children tr")).to_have_count(1)
     expect(page.locator("#status-wanted")).to_have_value("FAILED")
 

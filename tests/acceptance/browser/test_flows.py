@@ -66,7 +66,7 @@ def test_an_edit_changes_the_machine_and_keeps_running_executions(
     expect(page.locator("pre.code").last).to_contain_text('"Seconds": 61')
     page.goto(path)
     expect(page.locator(".facts")).to_contain_text("changed since")
-    expect(page.locator("[data-step=Nap]").first).to_contain_text("In progress")
+    expect(page.locator("[data-step=Nap]").first).to_contain_text("Waits")
 
 
 def test_bad_input_is_not_even_sent(page: Page, server: Server) -> None:

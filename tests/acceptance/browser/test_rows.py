@@ -165,6 +165,7 @@ def test_E18_the_counts_of_a_map_run_add_up_at_every_moment(page: Page, server: 
     parent = start(server, machine, list(range(12)))
     page.goto(map_run(server, parent))
     expect(page.locator("[data-count=Running]")).to_contain_text("2")
+    page.locator(".map-settings summary").click()
     page.fill("#tolerated_count", "3")
     seen = set()
 
@@ -180,7 +181,7 @@ def test_E18_the_counts_of_a_map_run_add_up_at_every_moment(page: Page, server: 
     assert page.evaluate("document.activeElement.id") == "tolerated_count"
     page.fill("#max_concurrency", "10")
     page.get_by_role("button", name="Save").click()
-    expect(page.locator("#facts")).to_contain_text("10")
+    expect(page.locator("#pace")).to_contain_text("10")
     while look()["Succeeded"] < 12:
         page.wait_for_timeout(100)
     expect(page.locator("#status")).to_have_text("Succeeded")

@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from console.models import Execution
 from console.store.executions.stop import stop_execution
+from console.web.search import scan
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 from tests.console.web.helpers import markup, text
 
@@ -217,7 +218,10 @@ def test_how_far_a_page_looks_is_read_from_an_index(project: Project, client: Cl
 
 
 def test_the_list_of_a_machine_is_read_at_once(project: Project, client: Client) -> None:
-    """Its index has them in order, page after page, whatever other machines do meanwhile."""
+    """Its index has them in order, page after page, whatever other machines do meanwhile.
+
+    Only their count looks how far it reaches.
+    """
     one = start(create(project, WAIT, "Mine"), name="x")
     copies(one, 60)
     start(create(project, WAIT, "Other"), name="other")
@@ -226,7 +230,9 @@ def test_the_list_of_a_machine_is_read_at_once(project: Project, client: Client)
         "/executions/?machine=Mine",
         "/executions/?machine=Mine&q=",
     ):
-        assert not any("OFFSET" in sql for sql in queries(client, address))
+        of_count = f"OFFSET {scan.MOST_EXACT}"
+        statements = queries(client, address)
+        assert not any("OFFSET" in sql for sql in statements if of_count not in sql)
         first = client.get(address).context["executions"]
         second = client.get(f"{address}&before={first.before}").context["executions"]
         names = [row.name for row in (*first.rows, *second.rows)]
