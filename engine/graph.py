@@ -211,7 +211,7 @@ def _describe(state: State, raw: Mapping[str, Any]) -> str:
         case Task(resource=resource):
             return _resource_words(resource)
         case Wait(field=field):
-            return f"{raw[field]} s" if field == "Seconds" else f"until {raw[field]}"
+            return f"{raw[field]} s" if field.startswith("Seconds") else f"until {raw[field]}"
         case Parallel(branches=branches):
             return f"{len(branches)} branch{'' if len(branches) == 1 else 'es'}"
         case Map(distributed=distributed):

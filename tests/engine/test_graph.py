@@ -185,7 +185,7 @@ def test_conditions_read_as_words(rule: dict[str, Any], words: str) -> None:
             "activity: Add",
         ),
         ({"Type": "Wait", "Seconds": 20, "End": True}, "20 s"),
-        ({"Type": "Wait", "SecondsPath": "$.s", "End": True}, "until $.s"),
+        ({"Type": "Wait", "SecondsPath": "$.s", "End": True}, "$.s s"),
         ({"Type": "Fail", "Error": "Oops"}, "Oops"),
         (PASS, ""),
     ],

@@ -58,9 +58,9 @@ def _tolerated(run: MapRun, children: Counts) -> PaceFact:
     if percentage is not None:
         limits.append(int(percentage * run.total / 100))
         words.append(f"{percentage:g} %")
-    rest = "failed or aborted" + (f" ({' or '.join(words)})" if percentage is not None else "")
     most = min(limits)
-    return PaceFact(word, f"{bad:,} of {most:,}", rest, bad=bad > most)
+    limit = f"{most:,} tolerated" + (f" ({' or '.join(words)})" if percentage is not None else "")
+    return PaceFact(word, f"{bad:,}", f"failed or aborted, {limit}", bad=bad > most)
 
 
 def _throughput(run: MapRun, children: Counts, *, over: bool) -> PaceFact:

@@ -93,6 +93,7 @@ _ARN = re.compile(
 _SCHEDULE_ARN = re.compile(
     r"arn:aws[a-z-]*:scheduler:([a-z0-9-]+):\d{12}:schedule/([^/:]+)/([^/:]+)"
 )
+_ALARM_ARN = re.compile(r"arn:aws[a-z-]*:cloudwatch:([a-z0-9-]+):\d{12}:alarm:.+")
 _RULE_ARN = re.compile(r"arn:aws[a-z-]*:events:([a-z0-9-]+):\d{12}:rule/([^/:]+)")
 
 
@@ -101,6 +102,8 @@ def redirect_arn(request: HttpRequest, arn: str) -> HttpResponse:
     """Lead from an ARN to its page."""
     if ":mapRun:" in arn:
         return redirect(map_run_display.map_run_address(scope_of(request), arn))
+    if alarm := _ALARM_ARN.fullmatch(arn):
+        return redirect(f"{reverse('alarms')}?region={alarm[1]}")
     if rule := _RULE_ARN.fullmatch(arn):
         return redirect(f"{reverse('rule', args=[rule[2]])}?region={rule[1]}")
     if schedule := _SCHEDULE_ARN.fullmatch(arn):

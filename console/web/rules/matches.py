@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from console import arns
 from console.events import addresses
-from console.models import Delivery, Execution
+from console.models import Delivery, Execution, OutboxEvent
 from console.statuses import DeliveryStatus
 from console.store.events.deliveries import execution_name
 from console.store.events.rules import MOST_TARGETS
@@ -16,9 +16,9 @@ from console.web.core.formatting import EXECUTION, StatusLabel
 from console.web.rules import rule_display
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
-    from console.models import EventRule, OutboxEvent, Project
+    from console.models import EventRule, Project
 
 PAGE = 10
 _FRESH = 5
@@ -52,10 +52,10 @@ class Outcome:
 
 @dataclass(slots=True)
 class MatchedEvent:
-    """One event of a rule. ``source``: the execution it tells of, if it is one."""
+    """One event of a rule. ``status``: what it tells of an execution, which may have moved on."""
 
     event: OutboxEvent
-    source: LinkedExecution | None = None
+    status: StatusLabel | None = None
     outcomes: list[Outcome] = field(default_factory=list)
 
 
@@ -81,10 +81,11 @@ def list_matches(rule: EventRule, before: int | None = None) -> MatchPage:
     events = list(dict.fromkeys(row.event_id for row in deliveries))
     page = [row for row in deliveries if row.event_id in events[:PAGE]]
     known = _executions(rule.project, page)
+    statuses = _statuses_of({row.event_id for row in page if row.event.about in known})
     matches: dict[int, MatchedEvent] = {}
     above: dict[int, str] = {}  # target -> its error, of the event that stands above
     for row in page:
-        matched = MatchedEvent(row.event, known.get(row.event.about))
+        matched = MatchedEvent(row.event, statuses.get(row.event_id))
         sent = rule_display.sent_target(row.target)
         status = rule_display.DELIVERY[row.status]
         error = "" if above.get(row.target_id) == row.last_error else row.last_error
@@ -98,6 +99,20 @@ def list_matches(rule: EventRule, before: int | None = None) -> MatchPage:
 
 def _older(events: list[int]) -> int | None:
     return events[PAGE - 1] if len(events) > PAGE else None
+
+
+def _statuses_of(events: Collection[int]) -> dict[int, StatusLabel]:
+    """Return the status that each event tells of its execution, by number of the event."""
+    bodies = OutboxEvent.objects.filter(pk__in=events).values_list("pk", "body")
+    statuses = {number: _status_of(body) for number, body in bodies}
+    return {number: EXECUTION[status] for number, status in statuses.items() if status in EXECUTION}
+
+
+def _status_of(body: str) -> str:
+    try:
+        return str(json.loads(body)["detail"]["status"])
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 def _executions(project: Project, deliveries: Iterable[Delivery]) -> dict[str, LinkedExecution]:

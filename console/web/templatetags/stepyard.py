@@ -95,7 +95,7 @@ def cli_commands_of(context: Context, subject: StateMachine | Execution) -> dict
     return {
         "commands": cli_commands.execution_commands(request, scope, subject),
         "export": export,
-        "scenario": scenario,
+        "scenario": scenario if subject.stop_ms is not None else "",
         "share": share if scope.may("SharePicture") and subject.imported_ms is None else "",
         "name": subject.name,
     }

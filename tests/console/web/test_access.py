@@ -79,12 +79,13 @@ def test_other_regions_have_their_own_machines(project: Project, client: Client)
         ("arn:aws:states:us-east-1:123456789012:stateMachine:m:3", "/machines/m/versions/"),
         ("arn:aws:states:us-east-1:123456789012:stateMachine:m:live", "/machines/m/versions/"),
         ("arn:aws:events:us-east-1:123456789012:rule/r", "/rules/r/"),
+        ("arn:aws:cloudwatch:us-east-1:123456789012:alarm:a b", "/alarms/"),
         ("arn:aws-cn:states:cn-north-1:123456789012:stateMachine:m", "/machines/m/"),
         ("arn:aws-cn:states:cn-north-1:123456789012:execution:m:x", "/machines/m/executions/x/"),
     ],
 )
 def test_an_arn_of_the_audit_leads_to_its_page(client: Client, arn: str, address: str) -> None:
-    """The audit links versions, aliases and rules, and ARNs of each partition."""
+    """The audit links versions, aliases, rules and alarms, and ARNs of each partition."""
     region = arn.split(":")[3]
     assert client.get(f"/arn/{arn}")["Location"] == f"{address}?region={region}"
 

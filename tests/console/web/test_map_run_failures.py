@@ -186,7 +186,7 @@ def test_limits_and_speed_are_told_in_words() -> None:
     """How many run of how many, how many failed of how many, and how many end in which time."""
     assert facts(max_concurrency=40, tolerated_percentage=90) == [
         "12 running of at most 40",
-        "25 of 207 failed or aborted (90 %)",
+        "25 failed or aborted, 207 tolerated (90 %)",
         "2.0 child executions a second, about 1 min left",
     ]
 
@@ -195,9 +195,9 @@ def test_a_limit_that_is_passed_stands_out() -> None:
     """Without a tolerance the first failure is too many; the lower one of two limits counts."""
     assert facts(over=True)[:2] == ["no limit", "none the first one ends the Map Run!"]
     assert facts(tolerated_count=24, tolerated_percentage=90)[1] == (
-        "25 of 24 failed or aborted (24 or 90 %)!"
+        "25 failed or aborted, 24 tolerated (24 or 90 %)!"
     )
-    assert facts(tolerated_count=25)[1] == "25 of 25 failed or aborted"
+    assert facts(tolerated_count=25)[1] == "25 failed or aborted, 25 tolerated"
 
 
 def test_no_speed_is_told_that_is_not_known() -> None:

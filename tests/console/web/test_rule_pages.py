@@ -231,6 +231,12 @@ def test_an_event_is_listed_once_with_what_it_started(
     assert said.count("HTTP 503") == 1  # the events below say the same
 
 
+def test_an_event_says_what_the_execution_was_then(twice: EventRule) -> None:
+    """Not what it is now: the start of one that has succeeded since says that it ran."""
+    told = [match.status and match.status.word for match in matches.list_matches(twice).matches]
+    assert told == ["Succeeded", "Running"]
+
+
 def test_older_matches_are_a_page_further(
     client: Client, twice: EventRule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
