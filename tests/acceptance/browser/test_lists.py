@@ -91,11 +91,14 @@ def test_rows_begin_high_on_the_page(page: Page, server: Server, path: str, most
 def _back(page: Page) -> None:
     """Press Back. (The driver's own wait is cut off where htmx loads the page it goes back to.)."""
     before = page.url
-    page.evaluate("history.back()")
+    page.evaluate(
+        "() => { addEventListener('beforeunload', () => { window.leaving = true; });"
+        " setTimeout(() => history.back()); }"
+    )
     until(
         page,
         "before => location.href !== before && document.readyState === 'complete'"
-        " && !document.querySelector('.htmx-request')",
+        " && !window.leaving && !document.querySelector('.htmx-request')",
         arg=before,
     )
 
@@ -158,7 +161,8 @@ def test_X4_a_marked_row_stays_marked_when_it_ends(page: Page, server: Server) -
     start(server, machine, name="two")
     page.goto(f"/machines/{machine}/")
     page.locator("tr", has_text="two").locator("input[name=x]").check()
-    expect(page.locator("#executions tbody tr", has_text="Succeeded")).to_have_count(2)
+    ended_rows = page.locator("#executions tbody tr", has_text="Succeeded")
+    expect(ended_rows).to_have_count(2, timeout=30_000)
     expect(page.locator("tr", has_text="two").locator("input[name=x]")).to_be_checked()
     page.click("#bulk button[value=start]")
     expect(page.locator("#planned tbody tr")).to_have_count(1)
