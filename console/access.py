@@ -8,6 +8,7 @@ import hmac
 import secrets
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from django.conf import settings
@@ -18,6 +19,8 @@ from console import clock
 from console.models import AccessKey, LoginLink, Membership, Project, Role
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from django.contrib.auth.models import User
     from django.http import HttpRequest
 
@@ -237,6 +240,18 @@ def principal_of_key(key_id: str) -> Principal | None:
 
     Remembered for five seconds, so that a busy client does not cost two queries a call.
     """
+    return _remembered(key_id, partial(_find_principal, key_id))
+
+
+def anonymous_principal() -> Principal:
+    """Return the first owner: who every caller is where any key is accepted.
+
+    Remembered for five seconds, as that of a key.
+    """
+    return _remembered("", _first_owner_principal) or _first_owner_principal()
+
+
+def _remembered(key_id: str, find: Callable[[], Principal | None]) -> Principal | None:
     now = time.monotonic()
     kept = _principals.get(key_id)
     if kept is not None and kept[0] > now:
@@ -244,7 +259,7 @@ def principal_of_key(key_id: str) -> Principal | None:
     if len(_principals) > 1000:  # noqa: PLR2004 - made-up keys must not fill the memory
         _principals.clear()
     before = _changes
-    found = _find_principal(key_id)
+    found = find()
     if before == _changes:
         # Otherwise this thread read the rows, and then another one committed a removal and forgot
         # all principals: what was read would let the removed person in for five seconds.
@@ -315,8 +330,7 @@ def first_owner() -> tuple[User, Project, bool]:
     return user, project, True
 
 
-def anonymous_principal() -> Principal:
-    """Return the first owner: who every caller is where any key is accepted."""
+def _first_owner_principal() -> Principal:
     user, project, _ = first_owner()
     return Principal(user, project, Role.OWNER)
 

@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import warnings
+from typing import TYPE_CHECKING
 
 import uvicorn
 from django.conf import settings
@@ -19,6 +20,11 @@ from console.fast_path.gc_freeze import spare_collections
 from console.management.connections import BoundedProtocol
 from console.store.db.writer import is_embedded
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BACKLOG = 2048
+"""How many connections may wait to be taken."""
 KEEP_ALIVE_S = 65
 """Longer than proxies keep a line that is not used (60 s by default with nginx and ALB).
 
@@ -27,20 +33,36 @@ Who closes first must be the proxy: a request that crosses with our closing is a
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Open the port before anything else is done."""
+    """Open the port before anything else is done; nobody can connect before ``let_in``."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sends small answers at once only on sockets that say they are TCP (else: 40 ms)
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
+    with _port_errors(listener, host, port):
         listener.bind((host, port))
+    return listener
+
+
+def let_in(listener: socket.socket) -> None:
+    """Let clients connect: who comes before ``serve`` answers waits instead of being refused.
+
+    To be called before the address is printed, because whoever reads it may connect at once.
+    """
+    host, port = listener.getsockname()[:2]
+    with _port_errors(listener, host, port):
+        listener.listen(BACKLOG)
+
+
+@contextlib.contextmanager
+def _port_errors(listener: socket.socket, host: str, port: int) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRINUSE:
             msg = f"--port {port}: something else is listening there; choose another, or 0"
             raise CommandError(msg) from None
         raise CommandError(f"--host {host} --port {port}: {error.strerror}") from None
-    return listener
 
 
 def allow(host: str) -> None:
@@ -79,7 +101,7 @@ def serve(listener: socket.socket) -> None:
         forwarded_allow_ips=settings.STEPYARD_PROXIES,
         timeout_graceful_shutdown=3,
         timeout_keep_alive=KEEP_ALIVE_S,
-        backlog=2048,
+        backlog=BACKLOG,
         http=BoundedProtocol,
         ws="none",
     )

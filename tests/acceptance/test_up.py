@@ -17,6 +17,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from console.samples import MACHINES
+from tests import initial_database
 from tests.acceptance.readme import typed
 from tests.acceptance.server import ROOT, Server, free_port, wait_for_end
 
@@ -150,6 +151,24 @@ def test_port_in_use_is_named(up: Server, tmp_path: Path) -> None:
     done = run_up("--data", str(tmp_path / "d"), "--port", str(up.port))
     assert done.returncode == 1
     assert f"--port {up.port}: something else is listening" in done.stderr
+
+
+def test_who_reads_the_address_may_connect_at_once(tmp_path: Path) -> None:
+    """A script waits for the line and calls: it is answered, not refused."""
+    initial_database.copy_to(tmp_path / "data")
+    command = [sys.executable, "manage.py", "up", "--empty", "--port", "0"]
+    process = subprocess.Popen(
+        [*command, "--data", str(tmp_path / "data")], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        line = next(line for line in process.stdout if "Stepyard is at " in line)
+        address = line.split()[-1]
+        with urllib.request.urlopen(f"{address}/login/", timeout=60) as answer:
+            assert answer.status == 200
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
 
 
 def run_up(*arguments: str) -> subprocess.CompletedProcess[str]:

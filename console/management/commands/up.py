@@ -23,7 +23,7 @@ from console.client_profile import (
 from console.command_line import program
 from console.data_folder import PRIVATE, make_private, write_private
 from console.fast_path.cpu_affinity import stay_on_one
-from console.management.serving import allow, listen, serve
+from console.management.serving import allow, let_in, listen, serve
 from console.management.team import reach_database
 from console.store.db import identity
 from console.store.people.sample_project import put_sample_project
@@ -93,6 +93,7 @@ class Command(BaseCommand):
         identity.claim_database()  # before anything is written with a wrong secret
         address = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"  # noqa: S104
         settings.STEPYARD_URL = settings.STEPYARD_URL or address
+        let_in(listener)
         self._prepare(folder, address, empty=options["empty"])
         worker = Embedded()
         worker.start()

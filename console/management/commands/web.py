@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand
 
 from console import access, postgres
 from console.fast_path.cpu_affinity import stay_on_one
-from console.management.serving import allow, listen, serve
+from console.management.serving import allow, let_in, listen, serve
 from console.management.team import one_at_a_time, prepare
 from console.management.watchdog import Pulse
 from console.store.db import signals
@@ -57,6 +57,7 @@ class Command(BaseCommand):
         delayed_wakeups = DelayedWakeups()
         delayed_wakeups.start()
         Pulse().start()
+        let_in(server_socket)
         port = server_socket.getsockname()[1]
         self.stdout.write(f"Stepyard serves at http://{options['host']}:{port}")
         self.stdout.flush()

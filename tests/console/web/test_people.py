@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import configparser
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from console import access
 from console.models import AccessKey, AuditEntry, Membership
@@ -91,6 +91,20 @@ def test_a_disabled_key_is_nobodys(project: Project, signed_in: SignIn) -> None:
     assert access.principal_of_key(key.key_id) is not None
     viewer.post(f"/keys/{key.key_id}/", {"act": "delete"})
     assert not AccessKey.objects.filter(pk=key.pk).exists()
+
+
+def test_the_caller_of_any_key_is_remembered_until_rights_change(
+    project: Project, signed_in: SignIn, django_assert_num_queries: Any
+) -> None:
+    """Where any key is accepted, a call costs no query; the next owner is seen at once."""
+    owner = signed_in("owner")
+    access.forget_principals()
+    before = access.anonymous_principal().user.get_username()
+    with django_assert_num_queries(0):
+        assert access.anonymous_principal().user.get_username() == before
+    owner.post("/team/", {"name": "ana", "role": "owner"})
+    owner.post("/team/", {"name": before, "role": "viewer"})
+    assert access.anonymous_principal().user.get_username() == "ana"
 
 
 def test_only_an_owner_enables_a_key_that_an_owner_disabled(
