@@ -45,7 +45,7 @@ class Postgres:
         """Start a server with these lines of ``postgresql.conf``."""
         self.folder = folder
         self.url = address(folder)
-        if not folder.exists():
+        if not (folder / "PG_VERSION").exists():
             _copy_initial_files(folder)
         with (folder / "postgresql.conf").open("a", encoding="utf-8") as file:
             file.writelines(f"{option}\n" for option in options)
@@ -127,7 +127,7 @@ def _copy_initial_files(folder: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (initial / "PG_VERSION").exists():
             _managed(initial).ensure_pgdata_inited()
-    shutil.copytree(initial, folder)
+    shutil.copytree(initial, folder, dirs_exist_ok=True)  # a disk may be mounted there
     for path in (folder, *folder.rglob("*")):
         shutil.chown(path, initial.owner(), initial.group())
     folder.chmod(0o700)
