@@ -2,6 +2,14 @@
 
 A worker looks four times a minute (``console.worker.readiness_probe``). A minute in which nobody
 looked counts as one in which the server was not ready: it was stopped, or its database was out.
+
+A minute in which a worker began or ended to look counts in part. A server that starts at 10:00:20
+looks first at 10:00:35, so three of the four looks of a minute miss one:
+
+1. in the first minute of all, measuring begins at 10:00:15, not at 10:00:00;
+2. after minutes without a look, 10:00:00 to 10:00:15 counts as not ready as well.
+
+Elsewhere three looks are a whole minute, as a look may fall into the next one.
 """
 
 from __future__ import annotations
@@ -9,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import F, Min
+from django.db.models import F
 
 from console import clock
 from console.models import ReadinessMinute
@@ -19,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 MINUTE_MS = 60_000
+LOOKS = 4
+"""How often a worker looks within a minute."""
 KEPT_MS = 35 * 24 * 60 * MINUTE_MS
 """Older minutes are removed."""
 NOBODY_LOOKED = "no worker measured: the server was stopped, or had no database"
@@ -32,7 +42,7 @@ class Availability:
     ``minutes``: the length of the span; ``lost``: minutes of it in which it was not ready.
     """
 
-    minutes: int
+    minutes: float
     lost: float
 
     @property
@@ -43,25 +53,30 @@ class Availability:
 
 @dataclass(frozen=True, slots=True)
 class Interruption:
-    """A time without readiness, ``until_ms`` not included."""
+    """A time without readiness, ``until_ms`` not included.
+
+    ``lost_ms``: how long the server was not ready: less than the time, if it was so in between.
+    """
 
     from_ms: int
     until_ms: int
+    lost_ms: int
     reason: str
-
-    @property
-    def span_ms(self) -> int:
-        """Return how long it was."""
-        return self.until_ms - self.from_ms
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredMinute:
-    """A minute: ``lost`` is the share of it without readiness."""
+    """A minute. ``measured``: its share since measuring began; ``lost``: that without readiness."""
 
     minute_ms: int
     lost: float
     reason: str
+    measured: float = 1.0
+
+    @property
+    def lost_ms(self) -> int:
+        """Return for how long the server was not ready in it."""
+        return round(self.lost * MINUTE_MS)
 
 
 def note_look(reason: str) -> None:
@@ -85,47 +100,78 @@ def note_look(reason: str) -> None:
 
 
 def measured_since() -> int | None:
-    """Return the first minute that is kept, None if there is none."""
-    first: int | None = ReadinessMinute.objects.aggregate(at=Min("minute_ms"))["at"]
-    return first
+    """Return when measuring began, as far as it is kept; None if nothing is."""
+    first = ReadinessMinute.objects.order_by("minute_ms").first()
+    if first is None:
+        return None
+    return first.minute_ms + round((1 - _share_looked(first.looks)) * MINUTE_MS)
 
 
 def measured_minutes(since_ms: int, until_ms: int) -> list[MeasuredMinute]:
     """Return every minute of a span, also those in which nobody looked."""
-    rows = ReadinessMinute.objects.filter(minute_ms__gte=since_ms, minute_ms__lt=until_ms)
-    found = {
-        minute: (1 - ready / looks, reason)
-        for minute, looks, ready, reason in rows.values_list(
-            "minute_ms", "looks", "ready", "reason"
+    first_ms = since_ms - since_ms % MINUTE_MS
+    kept = ReadinessMinute.objects.filter(minute_ms__gte=first_ms, minute_ms__lt=until_ms)
+    fields = ("minute_ms", "looks", "ready", "reason")
+    rows = {row.minute_ms: row for row in kept.values_list(*fields, named=True)}
+    minutes = []
+    for minute_ms in range(first_ms, until_ms, MINUTE_MS):
+        row = rows.get(minute_ms)
+        if row is None:
+            minutes.append(MeasuredMinute(minute_ms, 1.0, NOBODY_LOOKED))
+            continue
+        is_first, is_last = minute_ms == first_ms, minute_ms + MINUTE_MS >= until_ms
+        beside_gap = (not is_first and minute_ms - MINUTE_MS not in rows) or (
+            not is_last and minute_ms + MINUTE_MS not in rows
         )
-    }
-    first = since_ms - since_ms % MINUTE_MS
-    return [
-        MeasuredMinute(minute, *found.get(minute, (1.0, NOBODY_LOOKED)))
-        for minute in range(first, until_ms, MINUTE_MS)
-    ]
+        measured = 1 - (since_ms - first_ms) / MINUTE_MS if is_first else 1.0
+        minutes.append(_measured_minute(row, measured, beside_gap=beside_gap))
+    return minutes
+
+
+def _measured_minute(row: Any, measured: float, *, beside_gap: bool) -> MeasuredMinute:
+    """Return the minute of a row; ``beside_gap``: there were none in the minute before or after."""
+    looked = measured
+    if beside_gap or row.looks < LOOKS - 1:
+        looked = min(measured, _share_looked(row.looks))
+    lost = measured - looked * row.ready / row.looks
+    reason = row.reason or (NOBODY_LOOKED if lost else "")
+    return MeasuredMinute(row.minute_ms, lost, reason, measured)
+
+
+def _share_looked(looks: int) -> float:
+    """Return the share of a minute that so many looks measure."""
+    return min(looks / LOOKS, 1.0)
 
 
 def availability_of(minutes: Iterable[MeasuredMinute]) -> Availability:
     """Return the share of minutes with readiness."""
-    lost = [minute.lost for minute in minutes]
-    return Availability(len(lost), sum(lost))
+    measured = list(minutes)
+    return Availability(
+        sum(minute.measured for minute in measured), sum(minute.lost for minute in measured)
+    )
 
 
 def interruptions_of(minutes: Iterable[MeasuredMinute]) -> Iterator[Interruption]:
-    """Yield the times without readiness, the first one first; neighbours are one."""
-    current: Interruption | None = None
+    """Yield the times without readiness, the first one first; neighbours of a reason are one."""
+    neighbours: list[MeasuredMinute] = []
     for minute in minutes:
-        if not minute.lost:
-            if current is not None:
-                yield current
-            current = None
-            continue
-        until_ms = minute.minute_ms + MINUTE_MS
-        if current is not None and current.reason != minute.reason:
-            yield current
-            current = None
-        from_ms = minute.minute_ms if current is None else current.from_ms
-        current = Interruption(from_ms, until_ms, minute.reason)
-    if current is not None:
-        yield current
+        if neighbours and (not minute.lost or minute.reason != neighbours[-1].reason):
+            yield _interruption(neighbours)
+            neighbours = []
+        if minute.lost:
+            neighbours.append(minute)
+    if neighbours:
+        yield _interruption(neighbours)
+
+
+def _interruption(minutes: list[MeasuredMinute]) -> Interruption:
+    """Return the interruption of neighbours: from the end of the first into the last of them.
+
+    Where it is within a single minute is not known.
+    """
+    first, last = minutes[0], minutes[-1]
+    from_ms, until_ms = first.minute_ms, last.minute_ms + MINUTE_MS
+    if len(minutes) > 1:
+        from_ms += MINUTE_MS - first.lost_ms
+        until_ms -= MINUTE_MS - last.lost_ms
+    return Interruption(from_ms, until_ms, sum(minute.lost_ms for minute in minutes), first.reason)

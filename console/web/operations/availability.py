@@ -93,7 +93,7 @@ def _figure(
 ) -> AvailabilityFigure:
     newest = minutes if span_ms is None else minutes[-span_ms // formatting.MINUTE :]
     availability = readiness.availability_of(newest)
-    measured_ms = availability.minutes * formatting.MINUTE
+    measured_ms = round(availability.minutes * formatting.MINUTE)
     return AvailabilityFigure(
         name,
         measured_ms,
@@ -138,7 +138,7 @@ def _hour(hour_ms: int, minutes: list[readiness.MeasuredMinute]) -> MeasuredHour
     lost = availability.lost / availability.minutes
     tone = next(tone for most, tone in _TONES if lost <= most)
     reasons = sorted({minute.reason for minute in minutes if minute.lost and minute.reason})
-    text = f"{percent_text(availability.share)} of {availability.minutes} min"
+    text = f"{percent_text(availability.share)} of {availability.minutes:g} min"
     return MeasuredHour(hour_ms, tone, "; ".join([text, *reasons]))
 
 

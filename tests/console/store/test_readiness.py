@@ -107,11 +107,46 @@ def test_minutes_without_a_look_count_as_lost(project: Project) -> None:
     found = readiness.availability_of(minutes)
     assert (found.minutes, found.lost, found.share) == (10, 2.5, 0.75)
     gaps = list(readiness.interruptions_of(minutes))
-    assert [(gap.from_ms - T, gap.span_ms, gap.reason) for gap in gaps] == [
+    assert [(gap.from_ms - T, gap.lost_ms, gap.reason) for gap in gaps] == [
         (3 * MINUTE_MS, 2 * MINUTE_MS, NOBODY_LOOKED),
-        (7 * MINUTE_MS, MINUTE_MS, "full disk"),
+        (7 * MINUTE_MS, MINUTE_MS // 2, "full disk"),
     ]
     assert readiness.measured_since() == T
+    assert project
+
+
+def test_nothing_is_ready_before_the_first_start(project: Project) -> None:
+    """A server that started at 20 seconds past looked three times in its first minute."""
+    put(0, 3, looks=3)
+    put(1, 4)
+    assert readiness.measured_since() == T + 15_000
+    report = availability.make_report(T + 2 * MINUTE_MS)
+    assert report.steady_since_ms == report.since_ms == T + 15_000
+    assert [(figure.measured_ms, figure.lost_ms) for figure in report.figures] == [(105_000, 0)] * 3
+    assert project
+
+
+def test_minutes_beside_a_stop_count_in_part(project: Project) -> None:
+    """Stopped from 2:20 to 5:40: the list of interruptions adds up to the figure."""
+    for minute, looks in ((0, 4), (1, 3), (2, 1), (5, 1), (6, 4), (7, 5)):
+        put(minute, looks, looks=looks)
+    report = availability.make_report(T + 8 * MINUTE_MS)
+    (gap,) = report.interruptions
+    assert (gap.from_ms - T, gap.until_ms - T, gap.reason) == (135_000, 345_000, NOBODY_LOOKED)
+    assert report.steady_since_ms == gap.until_ms
+    assert {figure.lost_ms for figure in report.figures} == {gap.lost_ms} == {210_000}
+    assert project
+
+
+def test_a_stop_within_a_minute_is_seen(project: Project) -> None:
+    """Of four looks two are missing, and no minute is without one."""
+    for minute, looks in ((0, 4), (1, 2), (2, 4)):
+        put(minute, looks, looks=looks)
+    report = availability.make_report(T + 3 * MINUTE_MS)
+    assert [(gap.from_ms - T, gap.lost_ms) for gap in report.interruptions] == [
+        (MINUTE_MS, MINUTE_MS // 2)
+    ]
+    assert report.steady_since_ms == T + 2 * MINUTE_MS
     assert project
 
 

@@ -24,7 +24,7 @@ MINUTE = 60_000
 def test_a_fresh_server_has_no_figures_yet(client: Client) -> None:
     """And says when they come."""
     shown = text(client.get("/operations/"))
-    assert "as soon as a full minute was measured" in shown
+    assert "as soon as the first minute is over" in shown
     assert "One process does everything" in shown
     assert 'href="/operations/"' in text(client.get("/"))
 
