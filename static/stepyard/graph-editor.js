@@ -119,6 +119,7 @@
 
   function focusTitle() {
     const title = document.getElementById("panel-title");
+    panel().scrollTop = 0; // a new form begins at its top, wherever the one before was scrolled to
     const opened = title ?? preview().querySelector(`a[aria-label="${CSS.escape(pressed)}"]`);
     (opened ?? room())?.focus({ preventScroll: matchMedia("(min-width: 1100px)").matches });
   }

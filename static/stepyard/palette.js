@@ -47,7 +47,10 @@
 
   document.addEventListener("keydown", (event) => {
     if (!palette()?.open || !palette().contains(event.target)) return;
-    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+    if (event.key === "Escape") {
+      event.preventDefault(); // a search field with a text in it would only be emptied
+      palette().close();
+    } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
       move(event.key === "ArrowDown" ? 1 : -1);
     } else if (event.key === "Enter" && event.target === field()) {

@@ -292,3 +292,25 @@ def test_what_to_insert_is_found_by_typing(page: Page, server: Server) -> None:
     page.keyboard.press("Enter")
     shows(page, "Run a batch job")
     expect(page.locator("#problems-title")).to_have_text("No problems")
+
+
+def test_a_form_begins_at_its_top_after_apply(page: Page, server: Server) -> None:
+    """Also where the reader had scrolled to its end; and so does the form of another state."""
+    page.set_viewport_size({"width": 1440, "height": 640})
+    _, hand = opened(page, server)
+    scroll = "document.getElementById('state-panel').scrollTop"
+    to_end = "document.getElementById('state-panel').scrollTop = 10_000"
+    hand.choose("Nap")
+    shows(page, "Nap")
+    hand.fill("Seconds", "61")
+    page.evaluate(to_end)
+    assert page.evaluate(scroll) > 0
+    page.get_by_role("button", name="Apply to the text").click()
+    wait_for_text(page, '"Seconds": 61')
+    expect(page.locator("#panel-title")).to_be_focused()
+    assert page.evaluate(scroll) == 0
+    page.evaluate(to_end)
+    hand.choose("After")
+    shows(page, "After")
+    expect(page.locator("#panel-title")).to_be_focused()
+    assert page.evaluate(scroll) == 0

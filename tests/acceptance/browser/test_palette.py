@@ -54,3 +54,16 @@ def test_arrows_choose_and_escape_goes_back(server: Server, page: Page) -> None:
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile(re.escape(path)))
+
+
+def test_escape_closes_at_once_also_with_a_text(page: Page) -> None:
+    """A browser empties a search field by the first press. The next visit offers the text again."""
+    page.goto("/machines/")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("Order")
+    expect(page.locator("#palette [data-match]").first).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#palette")).to_be_hidden()
+    page.keyboard.press("Control+k")
+    expect(page.locator("#palette-text")).to_have_value("Order")
+    assert page.evaluate("getSelection().toString()") == "Order"
