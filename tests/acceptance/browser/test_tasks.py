@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -96,3 +97,23 @@ def test_x2_pages_of_tasks_fit_a_phone(page: Page, server: Server) -> None:
         page.goto(address)
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= 390, address
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_the_figures_of_an_activity_stand_in_lines(page: Page, server: Server, width: int) -> None:
+    """Their labels and notes differ in length; a duration stands in one line, with its unit."""
+    name, _ = approval(server)
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(f"/activities/{name}/")
+    oldest = page.locator(".counters [data-since]")
+    expect(oldest).to_be_visible()
+    oldest.evaluate("span => { span.dataset.since = Date.now() - 59 * 60_000 - 58_000; }")
+    expect(oldest).to_have_text(re.compile("^59 min"))
+    assert oldest.evaluate("span => span.getClientRects().length") == 1
+    tiles = page.locator(".counters .tile").evaluate_all(
+        "tiles => tiles.map(tile => [tile, tile.querySelector('b')].map("
+        "part => Math.round(part.getBoundingClientRect().top)))"
+    )
+    assert len(tiles) == 5
+    assert len({value for _, value in tiles}) == len({tile for tile, _ in tiles})
+    assert page.evaluate("document.documentElement.scrollWidth") == width
