@@ -225,55 +225,13 @@ def _common_context(request: HttpRequest) -> dict[str, Any]:
     return common
 
 
-_FILES = (
-    "console.css",
-    "inputs.css",
-    "palette.css",
-    "graph.css",
-    "editor.css",
-    "lists.css",
-    "stacked.css",
-    "tasks.css",
-    "overview.css",
-    "charts.css",
-    "execution.css",
-    "workflow.css",
-    "machine.css",
-    "operations.css",
-    "charts.js",
-    "live.js",
-    "graph.js",
-    "graph_tools.js",
-    "mini_map.js",
-    "panel.js",
-    "history.js",
-    "picture.js",
-    "time.js",
-    "timeline.js",
-    "keys.js",
-    "palette.js",
-    "selection.js",
-    "compare.js",
-    "editor.js",
-    "draft.js",
-    "graph-editor.js",
-    "editor-layout.js",
-    "edge-buttons.js",
-    "state-form.js",
-    "copy-states.js",
-    "reconnect.js",
-    "completion.js",
-)
-
-
 @lru_cache
 def _static_version() -> str:
     """Return a fingerprint of our own style and scripts: browsers keep files for a while."""
+    folder = Path(str(finders.find("stepyard")))
     digest = hashlib.sha256()
-    for name in _FILES:
-        path = finders.find(f"stepyard/{name}")
-        if isinstance(path, str):
-            digest.update(Path(path).read_bytes())
+    for path in sorted(folder.glob("*.*")):
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
 
