@@ -44,6 +44,7 @@ def masking_page(request: HttpRequest) -> HttpResponse:
             return redirect("project-settings")
     context = {
         "section": "settings",
+        "role": scope.principal.role,
         "paths": typed,
         "problem": problem,
         "revision": revision,

@@ -43,6 +43,34 @@ def test_an_owner_adds_and_removes_a_member(project: Project, signed_in: SignIn)
     assert [one for (one,) in actions] == ["PutMember", "RemoveMember"]
 
 
+def test_an_owner_changes_a_role_in_its_row(project: Project, signed_in: SignIn) -> None:
+    """The select of a member has the member's role; others see the role as a word."""
+    owner = signed_in("owner")
+    owner.post("/team/", {"name": "ana", "role": "operator"})
+    shown = " ".join(text(owner.get("/team/")).split())
+    row = shown.partition('name="name" value="ana"')[2].partition("</form>")[0]
+    assert 'aria-label="Role of ana"' in row
+    assert '<option value="operator" selected>' in row
+    owner.post("/team/", {"name": "ana", "role": "editor"})
+    shown = text(signed_in("viewer").get("/team/"))
+    assert "Role of ana" not in shown
+    assert "Editor" in shown
+
+
+def test_the_pages_of_a_project_lead_to_each_other(project: Project, signed_in: SignIn) -> None:
+    """Settings, team, access keys and audit, for every member; settings lead to targets, too."""
+    viewer = signed_in("viewer")
+    pages = ("/settings/", "/team/", "/keys/", "/audit/")
+    for address in pages:
+        shown = text(viewer.get(address))
+        tabs = shown.partition('aria-label="Project">')[2].partition("</nav>")[0]
+        assert re.findall('href="([^"]*)"', tabs) == list(pages)
+        assert f'href="{address}" aria-current="page"' in tabs
+    facts = text(viewer.get("/settings/")).partition("Your role")[2].partition("</dl>")[0]
+    assert re.findall('href="([^"]*)"', facts) == ["/team/", "/keys/", "/targets/"]
+    assert "Viewer" in facts
+
+
 def test_the_last_owner_stays(project: Project, signed_in: SignIn) -> None:
     """Neither removing nor another role takes the project's only owner away."""
     owner = signed_in("owner")
