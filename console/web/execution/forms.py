@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from django import forms
@@ -52,45 +53,74 @@ class StopForm(PageForm):
     cause = TextField(strip=False)
 
 
-class _UploadField(forms.FileField):
-    """A file that may be left out, and may be empty."""
+class _FilesInput(forms.FileInput):
+    """Any number of files under one name."""
 
-    def __init__(self) -> None:
-        super().__init__(required=False, allow_empty_file=True)
+    allow_multiple_selected = True
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> Any:  # noqa: ARG002 - Django's signature
+        """Return all of them, where Django's own input has the last one."""
+        return files.getlist(name)
 
 
 class ImportForm(PageForm):
-    """What the AWS CLI printed, pasted or uploaded; a file comes before a text."""
+    """What the AWS CLI printed, pasted or in files; a file comes before a text.
+
+    Which of the three a file is says its name, ``history.json``, or else its content.
+    """
 
     history = TextField(strip=False)
     machine = TextField(strip=False)
     execution = TextField(strip=False)
-    history_file = _UploadField()
-    machine_file = _UploadField()
-    execution_file = _UploadField()
+    uploads = forms.Field(required=False, widget=_FilesInput)
 
     def __init__(
         self, sent: Mapping[str, str], files: MultiValueDict[str, UploadedFile[Any]]
     ) -> None:
         super().__init__(sent, files)
 
-    def clean_history_file(self) -> str:
-        """Return the history."""
-        return self._text_of("history")
+    def clean_uploads(self) -> dict[str, str]:
+        """Return the texts of the files by field."""
+        texts: dict[str, str] = {}
+        for file in self.cleaned_data["uploads"] or ():
+            if (file.size or 0) > IMPORT_MOST_BYTES:
+                raise ValidationError(f"“{file.name}” is larger than 64 MiB.")
+            text = bytes(file.read()).decode("utf-8-sig", "replace")
+            name = _printed_field(str(file.name), text)
+            if name in texts:
+                raise ValidationError(f"“{file.name}” is the second {_NOUNS[name]}: choose one.")
+            texts[name] = text
+        return texts
 
-    def clean_machine_file(self) -> str:
-        """Return the state machine."""
-        return self._text_of("machine")
+    @property
+    def printed(self) -> dict[str, str]:
+        """Return the three texts by field, "" for one that was not sent."""
+        pasted = {name: self.values[name] for name in _NOUNS}
+        return {**pasted, **self.values["uploads"]}
 
-    def clean_execution_file(self) -> str:
-        """Return the execution."""
-        return self._text_of("execution")
 
-    def _text_of(self, name: str) -> str:
-        """Return what was uploaded, else what was pasted."""
-        file = self.cleaned_data[f"{name}_file"]
-        if file is None:
-            return str(self.cleaned_data[name])
-        if (file.size or 0) > IMPORT_MOST_BYTES:
-            raise ValidationError(f"“{file.name}” is larger than 64 MiB.")
-        return bytes(file.read()).decode("utf-8-sig", "replace")
+_NOUNS = {"history": "event history", "machine": "state machine", "execution": "execution"}
+_MEMBERS = {
+    "events": "history",
+    "definition": "machine",
+    "StartAt": "machine",
+    "executionArn": "execution",
+}
+"""A member of a printed object -> the field that it is for; the first that is there counts."""
+
+
+def _printed_field(file_name: str, text: str) -> str:
+    """Return the field of a file; raise ``ValidationError`` if it is for none of them."""
+    stem = file_name.rpartition("/")[2].partition(".")[0].lower()
+    if stem in _NOUNS:
+        return stem
+    try:
+        printed = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValidationError(f"“{file_name}” is not JSON.") from None
+    members = printed if isinstance(printed, dict) else {}
+    field = next((_MEMBERS[name] for name in _MEMBERS if name in members), None)
+    if field is None:
+        wanted = "an event history, a state machine or an execution"
+        raise ValidationError(f"“{file_name}” is not what the AWS CLI prints of {wanted}.")
+    return field

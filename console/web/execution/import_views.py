@@ -101,4 +101,4 @@ def _read(form: ImportForm) -> imports.Printed:
     """Return what was imported; raise ``ValidationException`` with the reason if it is none."""
     if not form.is_valid():
         raise ValidationException(form.first_error[1])
-    return imports.read_printed(*(form.values[f"{name}_file"] for name, _, _ in FIELDS))
+    return imports.read_printed(*(form.printed[name] for name, _, _ in FIELDS))

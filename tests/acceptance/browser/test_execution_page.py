@@ -278,7 +278,7 @@ def test_import_shows_a_history_from_elsewhere(page: Page, server: Server, demo_
     page.goto("/executions/")
     page.click("text=Import an execution")
     page.set_input_files(
-        "#history_file",
+        "#uploads",
         {
             "name": "history.json",
             "mimeType": "application/json",

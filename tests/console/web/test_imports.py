@@ -156,7 +156,7 @@ def test_what_a_server_exports_it_can_import(project: Project, client: Client) -
     base = "/machines/machine/executions/x/"
     file = io.BytesIO(client.get(f"{base}events.json").content)
     file.name = "history.json"
-    given = {"history_file": file, "machine": here.definition.text}
+    given = {"uploads": [file], "machine": here.definition.text}
     path = str(client.post("/import/", given)["Location"])
     ours, theirs = (client.get(f"{one}?step=Break").context for one in (base, path))
     said = [{node: one.label for node, one in it["summaries"].items()} for it in (ours, theirs)]
@@ -223,6 +223,48 @@ def test_a_history_is_put_in_order() -> None:
         imports.read_printed(
             json.dumps({"events": [line(1, 0, "Nope")] * 25_001}), GIVEN["machine"]
         )
+
+
+def file_of(name: str, content: str) -> io.BytesIO:
+    """Return a file as a browser sends it."""
+    file = io.BytesIO(content.encode())
+    file.name = name
+    return file
+
+
+def test_files_are_told_apart_by_name_or_content(project: Project, client: Client) -> None:
+    """In any order; a definition alone is a state machine; a file comes before a pasted text."""
+    del project
+    files = [
+        file_of("execution.json", GIVEN["execution"]),
+        file_of("orders.asl.json", json.dumps(DEFINITION)),
+        file_of("download (3).json", GIVEN["history"]),
+    ]
+    answer = client.post("/import/", {"uploads": files, "history": "{"})
+    shown = text(client.get(str(answer["Location"])))
+    assert "run-7" in shown
+    assert ARN in shown
+
+
+@pytest.mark.parametrize(
+    ("names", "content", "words"),
+    [
+        (("notes.json",), '{"a": 1}', "“notes.json” is not what the AWS CLI prints of"),
+        (("notes.json",), "[]", "“notes.json” is not what the AWS CLI prints of"),
+        (("notes.txt",), "hello", "“notes.txt” is not JSON."),
+        (("machine.json", "b.json"), GIVEN["machine"], "“b.json” is the second state machine"),
+        (("history.json",), "hello", "The history: it is not JSON"),
+    ],
+)
+def test_a_file_that_fits_nowhere_is_named(
+    project: Project, client: Client, names: tuple[str, ...], content: str, words: str
+) -> None:
+    """And what was pasted is still there."""
+    del project
+    files = [file_of(name, content) for name in names]
+    shown = text(client.post("/import/", {"uploads": files, "machine": GIVEN["machine"]}), 422)
+    assert words in shown
+    assert '"name": "orders"' in shown
 
 
 def test_what_is_missing_or_wrong_is_told_at_its_field(project: Project, client: Client) -> None:
