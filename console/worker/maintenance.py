@@ -67,6 +67,7 @@ class Maintenance:
         self._metrics_at = 0.0
         # a server that is starting has not opened its port yet
         self._readiness_at = time.monotonic() + readiness_probe.EVERY_S
+        self._start_noted = False
         self._alarms_at = 0.0
         self._pruning = threading.Lock()
         self._retention_at = 0.0
@@ -101,9 +102,7 @@ class Maintenance:
         if time.monotonic() >= self._metrics_at:
             self._metrics_at = time.monotonic() + METRICS_EVERY_S
             self._once("metrics", rollups.sum_up)
-        if time.monotonic() >= self._readiness_at:
-            self._readiness_at = time.monotonic() + readiness_probe.EVERY_S
-            self._once("readiness", readiness_probe.measure)
+        self._measure_readiness()
         if time.monotonic() >= self._alarms_at:
             self._alarms_at = time.monotonic() + ALARMS_EVERY_S
             self._once("alarms", evaluate_alarms)
@@ -116,6 +115,14 @@ class Maintenance:
             self._once("retention", partial(self._prune, days))
         if work.events:
             self.events()
+
+    def _measure_readiness(self) -> None:
+        if not self._start_noted:
+            self._start_noted = True
+            self._once("start", readiness_probe.note_start)
+        if time.monotonic() >= self._readiness_at:
+            self._readiness_at = time.monotonic() + readiness_probe.EVERY_S
+            self._once("readiness", readiness_probe.measure)
 
     def stop(self, seconds: float) -> None:
         """Take no more and wait a little for what is under way."""

@@ -8,11 +8,21 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
+from console.store.db import writer
 from console.store.state import health, readiness
 
 EVERY_S = 15.0
 _ANSWER_S = 5.0
 _SERVER_ERROR = 500
+
+
+def note_start() -> None:
+    """Note at the start of a server of one process that it was not ready until now.
+
+    Where several processes share the work, others may have been ready all the time.
+    """
+    if writer.is_embedded():
+        readiness.note_stop()
 
 
 def measure() -> None:

@@ -99,6 +99,15 @@ def note_look(reason: str) -> None:
     write(store)
 
 
+def note_stop() -> None:
+    """Count a look as not ready, as the only process of the server begins: it was stopped before.
+
+    A restart of seconds leaves no minute without a look. The first start of all ends no stop.
+    """
+    if ReadinessMinute.objects.exists():
+        note_look(NOBODY_LOOKED)
+
+
 def measured_since() -> int | None:
     """Return when measuring began, as far as it is kept; None if nothing is."""
     first = ReadinessMinute.objects.order_by("minute_ms").first()

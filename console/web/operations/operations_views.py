@@ -26,6 +26,10 @@ def operations_page(request: HttpRequest) -> HttpResponse:
     scope = scope_of(request)
     now_ms = clock.now_ms()
     state = health.check_health()
+    report = availability.make_report(now_ms)
+    steady_since_ms = report.steady_since_ms
+    if steady_since_ms is not None and state.workers is None:  # there was no other process before
+        steady_since_ms = max(steady_since_ms, health.PROCESS_STARTED_MS)
     context: dict[str, Any] = {
         "section": "operations",
         "health": state,
@@ -35,7 +39,8 @@ def operations_page(request: HttpRequest) -> HttpResponse:
         "late_ms": health.LATE_MS,
         "workers": workers.list_workers() if state.workers is not None else None,
         "hosts": scope.may("ViewHosts"),
-        "report": availability.make_report(now_ms),
+        "report": report,
+        "steady_since": steady_since_ms,
         "target": availability.TARGET_PERCENT,
     }
     return render(request, "operations/page.html", context)

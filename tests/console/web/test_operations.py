@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from console import clock
 from console.models import InboxMessage, ReadinessMinute, Worker
 from console.store.db import signals
+from console.store.state import health
+from console.web.core import formatting
 from tests.console.store.helpers import WAIT, create, drain, start
 from tests.console.web.helpers import text
 
@@ -48,6 +50,26 @@ def test_availability_and_its_interruptions(client: Client) -> None:
     assert shown.count("Missed") == 3
     assert "&lt;b&gt;no worker&lt;/b&gt;" in shown
     assert "<b>no worker" not in shown
+
+
+def test_one_process_is_not_ready_before_it_began(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The minute of its start, which shows the stop, may not be over yet."""
+    now = clock.now_ms() // MINUTE * MINUTE
+    began = now - 2 * MINUTE + 8_000
+    monkeypatch.setattr(health, "PROCESS_STARTED_MS", began)
+    ReadinessMinute.objects.bulk_create(
+        [
+            ReadinessMinute(minute_ms=now - number * MINUTE, looks=4, ready=4)
+            for number in range(1, 10)
+        ]
+    )
+    fact = text(client.get("/operations/")).partition("Ready without interruption since")[2]
+    assert formatting.iso_text(began) in fact.partition("</dd>")[0]
+    monkeypatch.setattr(signals, "get_transport", object)
+    fact = text(client.get("/operations/")).partition("Ready without interruption since")[2]
+    assert formatting.iso_text(now - 9 * MINUTE) in fact.partition("</dd>")[0]
 
 
 def test_work_that_waits_is_shown(client: Client, project: Project) -> None:
