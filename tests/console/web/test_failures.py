@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -70,6 +71,11 @@ def test_x8_forty_failures_of_two_kinds_are_two_groups(project: Project, client:
     ]
     assert {one.pk for one in plan.eligible} == late
     page = text(client.get("/failures/"))
+    counts = re.findall(r'href="([^"]*)"\s+aria-label="\d+ failures?: \w+"><b>(\d+)<', page)
+    assert [count for _, count in counts] == ["31", "10"]
+    for address, count in counts:
+        shown = client.get(address).context["executions"]
+        assert len(shown.rows) == int(count)
     assert f"/executions/bulk/?action=redrive&all=1&{group_address(groups(client)[0])}" in page
 
 
