@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import http.server
 import threading
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from console import clock
 from console.models import Project, ReadinessMinute
-from console.store.db import writer
 from console.store.state import health, readiness
 from console.store.state.readiness import MINUTE_MS, NOBODY_LOOKED
 from console.web.operations import availability
@@ -177,14 +177,14 @@ def test_a_report_is_never_better_than_the_truth(project: Project) -> None:
 def test_a_restart_of_seconds_is_seen(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of one process; the first start is none, and a worker of several ends no stop of theirs."""
     monkeypatch.setattr(clock, "now_ms", lambda: T + 30_000)
-    monkeypatch.setattr(writer, "is_embedded", lambda: True)
+    monkeypatch.setattr(readiness_probe, "writer", SimpleNamespace(is_embedded=lambda: True))
     readiness_probe.note_start()
     assert not ReadinessMinute.objects.exists()
     put(0, 3, looks=3)
-    monkeypatch.setattr(writer, "is_embedded", lambda: False)
+    monkeypatch.setattr(readiness_probe, "writer", SimpleNamespace(is_embedded=lambda: False))
     readiness_probe.note_start()
     assert availability.make_report(T + MINUTE_MS).interruptions == ()
-    monkeypatch.setattr(writer, "is_embedded", lambda: True)
+    monkeypatch.setattr(readiness_probe, "writer", SimpleNamespace(is_embedded=lambda: True))
     readiness_probe.note_start()
     (gap,) = availability.make_report(T + MINUTE_MS).interruptions
     assert (gap.lost_ms, gap.reason) == (15_000, NOBODY_LOOKED)
