@@ -122,5 +122,6 @@
       const bar = current.closest(".nav, .tabs");
       bar.scrollLeft = current.offsetLeft - bar.offsetLeft - (bar.clientWidth - current.offsetWidth) / 2;
     }
+    for (const wide of document.querySelectorAll("[data-newest-last]")) wide.scrollLeft = wide.scrollWidth;
   });
 })();

@@ -70,6 +70,16 @@ class VisitGrid:
     lines: tuple[GridLine, ...]
     states: int
 
+    @property
+    def oldest(self) -> Execution:
+        """Return the execution that started first."""
+        return self.runs[0].execution
+
+    @property
+    def newest(self) -> Execution:
+        """Return the execution that started last."""
+        return self.runs[-1].execution
+
 
 def visit_grid(
     executions: Sequence[PastExecution], graph: Graph | None, elsewhere: frozenset[str]

@@ -161,3 +161,19 @@ def test_insights_lead_from_the_graph_to_the_numbers(page: Page, server: Server)
     expect(row).to_contain_text("1 of 1")
     expect(row.locator("td").nth(3)).to_have_text("2")
     expect(page.locator("#uncovered-title")).to_have_text("Everything is covered")
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_the_grid_fills_its_card_and_shows_the_newest(
+    page: Page, server: Server, width: int
+) -> None:
+    """Few executions leave no empty room; of many, a phone shows the last ones first."""
+    machine = create(server, {"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}})
+    for number in range(12):
+        start(server, machine, name=f"run-{number:02}")
+    page.set_viewport_size({"width": width, "height": 844})
+    page.goto(f"/machines/{machine}/grid/")
+    grid, frame = page.locator(".grid"), page.locator("[data-newest-last]")
+    newest = grid.locator("thead a", has_text="run-11")
+    expect(newest).to_be_in_viewport(ratio=0.9)
+    assert grid.evaluate("grid => grid.offsetWidth") >= frame.evaluate("box => box.clientWidth")
