@@ -27,9 +27,6 @@ def operations_page(request: HttpRequest) -> HttpResponse:
     now_ms = clock.now_ms()
     state = health.check_health()
     report = availability.make_report(now_ms)
-    steady_since_ms = report.steady_since_ms
-    if steady_since_ms is not None and state.workers is None:  # there was no other process before
-        steady_since_ms = max(steady_since_ms, health.PROCESS_STARTED_MS)
     context: dict[str, Any] = {
         "section": "operations",
         "health": state,
@@ -40,7 +37,22 @@ def operations_page(request: HttpRequest) -> HttpResponse:
         "workers": workers.list_workers() if state.workers is not None else None,
         "hosts": scope.may("ViewHosts"),
         "report": report,
-        "steady_since": steady_since_ms,
+        "steady_since": _steady_since(report, state),
         "target": availability.TARGET_PERCENT,
     }
     return render(request, "operations/page.html", context)
+
+
+def _steady_since(report: availability.AvailabilityReport, state: health.Health) -> int | None:
+    """Return since when the server is ready without interruption, None if it was not just now.
+
+    One process is the whole server, which was not ready before that process began; what it lost
+    of the newest minute may be its start.
+    """
+    steady_ms, began_ms = report.steady_since_ms, health.PROCESS_STARTED_MS
+    if state.workers is not None:
+        return steady_ms
+    if steady_ms is not None:
+        return max(steady_ms, began_ms)
+    is_new = bool(report.interruptions) and began_ms >= report.interruptions[0].from_ms
+    return began_ms if is_new and state.ready else None

@@ -67,7 +67,14 @@ def test_one_process_is_not_ready_before_it_began(
     )
     fact = text(client.get("/operations/")).partition("Ready without interruption since")[2]
     assert formatting.iso_text(began) in fact.partition("</dd>")[0]
+    ReadinessMinute.objects.filter(minute_ms=now - MINUTE).update(ready=3, reason="restarted")
+    monkeypatch.setattr(health, "PROCESS_STARTED_MS", now - 1_000)
+    fact = text(client.get("/operations/")).partition("Ready without interruption since")[2]
+    assert formatting.iso_text(now - 1_000) in fact.partition("</dd>")[0]
     monkeypatch.setattr(signals, "get_transport", object)
+    fact = text(client.get("/operations/")).partition("Ready without interruption since")[2]
+    assert "not ready a minute ago" in fact.partition("</dd>")[0]
+    ReadinessMinute.objects.update(ready=4)
     fact = text(client.get("/operations/")).partition("Ready without interruption since")[2]
     assert formatting.iso_text(now - 9 * MINUTE) in fact.partition("</dd>")[0]
 

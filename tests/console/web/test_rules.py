@@ -426,7 +426,10 @@ def test_schedules_of_the_scheduler_are_listed_after_rules(
     rule(project, "tick", schedule="rate(1 day)")
     schedule(project)
     schedule(project, "hourly", "team")
-    shown = re.sub(r"<[^>]+>|\s+", " ", text(client.get(SCHEDULES)))
+    page = text(client.get(SCHEDULES))
+    assert page.count('href="/machines/machine/"') == 2  # what the schedules start
+    shown = re.sub(r"<[^>]+>|\s+", " ", page)
+    assert "3 schedules" in shown
     assert shown.index("tick") < shown.index("nightly") < shown.index("hourly")
     assert "Group team" in " ".join(shown.split())
     assert "2099-01-01 11:00" in shown
