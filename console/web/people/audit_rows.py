@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from console.store.events import start_links
+from console.store.people import approval_links
 from console.web.core import formatting
 
 if TYPE_CHECKING:
@@ -91,7 +93,19 @@ def _origin_of(entry: AuditEntry) -> tuple[str, str, int | None]:
         return "API", entry.key_id, None
     if entry.request_id.startswith(_BULK):
         return "Bulk job", "", int(entry.request_id.removeprefix(_BULK))
-    return ("Console" if entry.request_id else "Server"), "", None
+    return ("Console" if entry.request_id else _origin_of_actor(entry)), "", None
+
+
+def _origin_of_actor(entry: AuditEntry) -> str:
+    """Return where an act without a request of a member came from, by the name of who did it.
+
+    The names of people have no blanks, so that none of them looks like a link.
+    """
+    if entry.actor.startswith(start_links.ACTOR) and entry.action == "StartExecution":
+        return "Start link"
+    if approval_links.BY_LINK in entry.actor:
+        return "Approval link"
+    return "Command line" if entry.actor == "manage.py" else "Server"
 
 
 @dataclass(frozen=True, slots=True)
