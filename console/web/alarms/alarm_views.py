@@ -14,6 +14,7 @@ from console.store.events import alarms, rules
 from console.web.alarms import alarm_display
 from console.web.alarms.forms import OFFERED, AlarmForm, DeleteAlarmForm, NotifyForm
 from console.web.core import form_actions
+from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, scope_of
 from console.web.machines.machine_views import machine_context
 from console.web.rules import rule_display
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from console.web.core.form_actions import FormActions
 
 
+PAGE = 50
+"""How many alarms a page of the list shows and evaluates."""
+
+
 @require_safe
 def alarm_list(request: HttpRequest) -> HttpResponse:
     """Answer ``/alarms/``: those of all state machines, or those in one state."""
@@ -34,9 +39,14 @@ def alarm_list(request: HttpRequest) -> HttpResponse:
     chosen = request.GET.get("state", "")
     counts = Counter(row.alarm.state for row in rows)
     states = [(key, label.word, counts[key]) for key, label in alarm_display.STATES.items()]
+    wanted = [row for row in rows if chosen in ("", row.alarm.state)]
+    after = min(whole_number(request.GET.get("after", "")) or 0, alarms.MOST_ALARMS)
     context = {
         "section": "machines",
-        "rows": [row for row in rows if chosen in ("", row.alarm.state)],
+        "rows": alarm_display.evaluated(wanted[after : after + PAGE]),
+        "count": len(wanted),
+        "newer": after > 0,
+        "older": after + PAGE if after + PAGE < len(wanted) else None,
         "total": len(rows),
         "states": states,
         "chosen": chosen,
@@ -69,7 +79,7 @@ def _render_page(
     chosen = request.GET.get("alarm", "")
     context = machine_context(machine) | {
         "tab": "alarms",
-        "rows": rows,
+        "rows": alarm_display.evaluated(rows[:PAGE]) + rows[PAGE:],
         "forms": alarm_display.alarm_forms(machine, rows, chosen, typed, why),
         "rules": alarm_display.alarm_rules(scope, machine),
         "may_alarm": scope.may("monitoring:PutMetricAlarm"),

@@ -82,4 +82,6 @@ def audit_trail_of(execution: Execution) -> AuditTrail:
 
 def _key_words(key_id: str) -> str:
     """Return in words which access key a call came with, "" where there was no call."""
-    return key_id if key_id in ("", ANY_KEY) else f"key {key_id}"
+    if key_id == ANY_KEY:
+        return "key not checked"
+    return key_id and f"key {key_id}"

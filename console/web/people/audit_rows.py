@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from console.access import ANY_KEY
 from console.store.events import start_links
 from console.store.people import approval_links
 from console.web.core import formatting
@@ -89,6 +90,8 @@ def _origin_of(entry: AuditEntry) -> tuple[str, str, int | None]:
     """Return where an act came from, which one that is, and the number of its bulk job."""
     if entry.execution:
         return "Execution", "", None
+    if entry.key_id == ANY_KEY:
+        return "API, key not checked", "", None
     if entry.key_id:
         return "API", entry.key_id, None
     if entry.request_id.startswith(_BULK):
