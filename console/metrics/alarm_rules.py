@@ -83,17 +83,17 @@ _THRESHOLDS = {
 
 
 def _reason(alarm: Alarm, given: Sequence[float], breaching: int, periods: int) -> str:
-    """Return why a metric's alarm is in its state: ``2 of the last 5 periods were above 10 (…)``."""
+    """Return why a metric's alarm is in its state: ``2 of the last 5 periods were above 10 …``."""
     limit = f"{_THRESHOLDS[AlarmComparison(alarm.comparison)]} {alarm.threshold:g}"
-    words = ", ".join(f"{value:g}" for value in given[-_NEWEST:]) or "no value"
+    words = ", ".join(f"{value:g}" for value in given[-_NEWEST:])
     if periods == 1:
-        return f"The last period was {'' if breaching else 'not '}{limit}: {words}"
+        return f"The last period was {'' if breaching else 'not '}{limit}: {words or 'no value'}"
     were = "was" if breaching == 1 else "were"
     gaps = periods - len(given)
-    without = f", {gaps} without a value" if gaps else ""
+    without = f"{gaps if given else 'none'} {'without' if given else 'had'} a value" if gaps else ""
+    values = ", ".join(part for part in (words, without) if part)
     needed = f"an alarm takes {alarm.datapoints}"
-    values = f"({words}{without})"
-    return f"{breaching} of the last {periods} periods {were} {limit} {values}; {needed}"
+    return f"{breaching} of the last {periods} periods {were} {limit} ({values}); {needed}"
 
 
 def _breaching(alarm: Alarm, values: Sequence[float]) -> int:

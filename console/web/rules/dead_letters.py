@@ -11,6 +11,7 @@ from console.statuses import DeliveryStatus
 from console.store.events import deliveries
 from console.web.core.causes import normalized_text
 from console.web.core.numbers import whole_number
+from console.web.rules.matches import statuses_of_events
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -142,6 +143,7 @@ def dead_letter_context(scope: Scope, query: QueryDict) -> dict[str, Any]:
         "every": every,
         "grouped_of": MOST if total > MOST else None,
         "letters": letters,
+        "event_statuses": statuses_of_events({letter.event_id for letter in letters}),
         "older": older,
         "newer": before is not None,
         "dead_total": total,

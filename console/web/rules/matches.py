@@ -81,7 +81,7 @@ def list_matches(rule: EventRule, before: int | None = None) -> MatchPage:
     events = list(dict.fromkeys(row.event_id for row in deliveries))
     page = [row for row in deliveries if row.event_id in events[:PAGE]]
     known = _executions(rule.project, page)
-    statuses = _statuses_of({row.event_id for row in page if row.event.about in known})
+    statuses = statuses_of_events({row.event_id for row in page if row.event.about in known})
     matches: dict[int, MatchedEvent] = {}
     above: dict[int, str] = {}  # target -> its error, of the event that stands above
     for row in page:
@@ -101,7 +101,7 @@ def _older(events: list[int]) -> int | None:
     return events[PAGE - 1] if len(events) > PAGE else None
 
 
-def _statuses_of(events: Collection[int]) -> dict[int, StatusLabel]:
+def statuses_of_events(events: Collection[int]) -> dict[int, StatusLabel]:
     """Return the status that each event tells of its execution, by number of the event."""
     bodies = OutboxEvent.objects.filter(pk__in=events).values_list("pk", "body")
     statuses = {number: _status_of(body) for number, body in bodies}
