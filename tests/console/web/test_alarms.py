@@ -278,6 +278,31 @@ def test_a_long_list_of_alarms_has_pages(
         assert "Insufficient data 3" in text(answer)
 
 
+def test_the_list_of_alarms_finds_by_name_and_leads_to_the_form(
+    project: Project, client: Client, signed_in: Callable[[str], Client]
+) -> None:
+    """A new alarm begins with its state machine; a viewer is offered none."""
+    machine = create(project, PASS)
+    put(machine, AlarmKind.STUCK)
+    put(machine, AlarmKind.NO_SUCCESS)
+    assert [row.alarm.name for row in client.get("/alarms/?q=STU").context["rows"]] == ["stuck"]
+    assert "No alarm has this name" in text(client.get("/alarms/?q=other"))
+    assert f'<option value="{machine.arn}"' in text(client.get("/alarms/?create=1"))
+    answer = client.get("/alarms/", {"machine": machine.arn})
+    assert answer["Location"] == f"{PAGE}#create-title"
+    viewer = signed_in("viewer")
+    assert "Create alarm" not in text(viewer.get("/alarms/?create=1"))
+    assert viewer.get("/alarms/", {"machine": machine.arn}).status_code == 200
+
+
+def test_an_alarm_is_deleted_after_one_question(project: Project, client: Client) -> None:
+    """The button of the row opens the one that deletes."""
+    put(create(project, PASS), AlarmKind.STUCK)
+    shown = markup(client.get(PAGE))
+    form = shown[shown.index('<details class="confirm">') :]
+    assert form.index("</summary>") < form.index('value="delete"') < form.index("</details>")
+
+
 def test_a_banner_counts_all_alarms(project: Project, client: Client) -> None:
     """Five are listed, and the heading has their whole number."""
     machine = create(project, PASS)

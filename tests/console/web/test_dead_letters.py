@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from console.models import Delivery, Execution, OutboxEvent
 from console.web.core.formatting import EXECUTION
 from tests.console.web.helpers import markup, text
-from tests.console.web.test_rules import NOTIFICATIONS, dead_letter, more_dead_letters
+from tests.console.web.test_rules import NOTIFICATIONS, dead_letter, more_dead_letters, rule
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -57,3 +57,30 @@ def test_the_anchor_of_a_group_shows_its_reason(project: Project, client: Client
     shown = markup(client.get(f"{NOTIFICATIONS}?{link[1]}"))
     assert '<div class="letter-group" id="letters"><div class="letter-group-head">' in shown
     assert shown.count('id="letters"') == 1
+
+
+def test_the_count_of_a_rule_leads_to_its_own_dead_letters(
+    project: Project, client: Client
+) -> None:
+    """Not to those of all rules; a rule that is none narrows nothing."""
+    letter = dead_letter(project)
+    Delivery.objects.exclude(pk=letter.pk).delete()
+    more_dead_letters(letter, 2)
+    other = rule(project, "other")
+    Delivery.objects.filter(pk=letter.pk).update(target=other.targets.get())
+    shown = text(client.get("/rules/ends/"))
+    link = re.search(r'href="(/notifications/\?rule=\d+)#dead"[^>]*>.*?(\d+) not delivered', shown)
+    assert link is not None
+    assert link[2] == "2"
+    letters = markup(client.get(link[1]))
+    assert '<h2>2 dead letters of<a href="/rules/ends/">' in letters
+    assert letter.event.event_id not in letters
+    every = re.search(
+        r'href="(/notifications/\?letters=all[^"#]*)', markup(client.get(NOTIFICATIONS))
+    )
+    assert every is not None
+    assert letter.event.event_id in text(client.get(every[1]))
+    answer = text(client.get(f"{link[1]}&letters=all"))
+    assert letter.event.event_id not in answer
+    assert "more-1" in answer
+    assert "<h2>3 dead letters</h2>" in text(client.get(f"{NOTIFICATIONS}?rule=999999"))
