@@ -91,10 +91,12 @@ def _render_page(
     typed = more.get("typed", {}) if refused == "save" else {}
     odd = typed.get("kind", OFFERED[0]) not in OFFERED  # no form shows its problem
     chosen = request.GET.get("alarm", "")
+    forms = alarm_display.alarm_forms(machine, rows, chosen, typed, why)
     context = machine_context(machine) | {
         "tab": "alarms",
         "rows": alarm_display.evaluated(rows[:PAGE]) + rows[PAGE:],
-        "forms": alarm_display.alarm_forms(machine, rows, chosen, typed, why),
+        "forms": forms,
+        "editing": any(form.name for form in forms),
         "rules": alarm_display.alarm_rules(scope, machine),
         "may_alarm": scope.may("monitoring:PutMetricAlarm"),
         "may_rule": scope.may("events:PutRule"),

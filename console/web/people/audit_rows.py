@@ -53,6 +53,14 @@ class AuditRow:
     rule: str = ""
     schedule: tuple[str, ...] = ()
 
+    @property
+    def reason(self) -> str:
+        """Return why it was done; of the targets of a rule, which ones."""
+        given = self.entry.reason
+        if not given or self.entry.action not in ("events:PutTargets", "events:RemoveTargets"):
+            return given
+        return f"Target{'s' if ', ' in given else ''} {given}"
+
 
 def audit_row(entry: AuditEntry) -> AuditRow:
     """Return the words for an entry."""

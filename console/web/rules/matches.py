@@ -40,7 +40,7 @@ class LinkedExecution:
 class Outcome:
     """What became of an event at one target. ``started``: the execution that it began.
 
-    ``error``: why it was not delivered, "" where the newer event above says the same of the target.
+    ``error``: why it was not delivered; ``repeated``: as the newer event above says of the target.
     """
 
     delivery: Delivery
@@ -48,6 +48,7 @@ class Outcome:
     sent: rule_display.SentTarget
     started: LinkedExecution | None
     error: str
+    repeated: bool
 
 
 @dataclass(slots=True)
@@ -88,10 +89,11 @@ def list_matches(rule: EventRule, before: int | None = None) -> MatchPage:
         matched = MatchedEvent(row.event, statuses.get(row.event_id))
         sent = rule_display.sent_target(row.target)
         status = rule_display.DELIVERY[row.status]
-        error = "" if above.get(row.target_id) == row.last_error else row.last_error
+        repeated = above.get(row.target_id) == row.last_error
         above[row.target_id] = row.last_error
+        started = known.get(started_arn(row))
         matches.setdefault(row.event_id, matched).outcomes.append(
-            Outcome(row, status, sent, known.get(started_arn(row)), error)
+            Outcome(row, status, sent, started, row.last_error, repeated)
         )
     under_way = any(row.status in _PENDING and row.attempts < _FRESH for row in page)
     return MatchPage(list(matches.values()), _older(events), under_way)

@@ -210,6 +210,8 @@ def test_an_editor_makes_changes_and_deletes_an_alarm(project: Project, client: 
     assert "More than 20\u00a0% of 5 or more executions failed within 1\u00a0h" in shown
     edit = text(client.get(f"{PAGE}?alarm=rate"))
     assert f'name="revision" value="{alarm.updated_ms}"' in edit
+    assert "Edit alarm</h2>" in edit
+    assert 'id="alarm-stuck"' not in edit
     changed = {**RATE, "threshold": "30", "revision": str(alarm.updated_ms)}
     assert client.post(PAGE, changed).status_code == 302
     assert Alarm.objects.get().threshold == 30

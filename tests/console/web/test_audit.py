@@ -54,3 +54,12 @@ def test_who_came_by_a_link_or_a_command_is_not_the_server(
     """Readers of links choose their names, so that the action tells two kinds of links apart."""
     audit.record(project, audit.Actor(actor), action, "target")
     assert audit_row(AuditEntry.objects.get()).origin == origin
+
+
+def test_the_targets_of_a_rule_are_named_as_such(project: Project, client: Client) -> None:
+    """Their ids alone would say nothing."""
+    for ids, action in (("1", "PutTargets"), ("1, mail", "RemoveTargets")):
+        audit.record(project, audit.Actor("ada"), f"events:{action}", "target", ids)
+    shown = markup(client.get("/audit/"))
+    assert "<bdi>Target 1</bdi>" in shown
+    assert "<bdi>Targets 1, mail</bdi>" in shown
