@@ -56,10 +56,10 @@ class AuditRow:
     @property
     def reason(self) -> str:
         """Return why it was done; of the targets of a rule, which ones."""
-        given = self.entry.reason
-        if not given or self.entry.action not in ("events:PutTargets", "events:RemoveTargets"):
-            return given
-        return f"Target{'s' if ', ' in given else ''} {given}"
+        reason = self.entry.reason
+        if not reason or self.entry.action not in ("events:PutTargets", "events:RemoveTargets"):
+            return reason
+        return f"Target{'s' if ', ' in reason else ''} {reason}"
 
 
 def audit_row(entry: AuditEntry) -> AuditRow:
