@@ -156,13 +156,17 @@ _LEAST_ROLE: dict[str, Role] = {
 }
 
 
+ANY_KEY = "any key"
+"""Stands for the access key of a call whose signature nobody checked. Real ones have no blank."""
+
+
 class Denied(Exception):
     """The role does not allow the action."""
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A person with a role in a project; ``key_id`` if they came with an access key.
+    """A person with a role in a project; ``key_id`` if they came with an access key, or any.
 
     ``columns``: as ``Membership`` has them. ``projects``: the names of all projects of a person
     who looks at pages.
@@ -332,7 +336,7 @@ def first_owner() -> tuple[User, Project, bool]:
 
 def _first_owner_principal() -> Principal:
     user, project, _ = first_owner()
-    return Principal(user, project, Role.OWNER)
+    return Principal(user, project, Role.OWNER, ANY_KEY)
 
 
 def create_login_link(user: User) -> str:

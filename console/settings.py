@@ -30,6 +30,7 @@ from console.data_folder import data_folder, derive_key, derive_text, master_sec
 from console.environment import SettingError
 from console.functions_file import FunctionsFile
 from console.samples.functions import FUNCTIONS as SAMPLE_FUNCTIONS
+from console.startup_file import StartupFile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -276,11 +277,13 @@ def _quotas() -> dict[str, Any]:
 STEPYARD_QUOTAS = _quotas()
 
 
+STEPYARD_TARGETS_FILE = StartupFile(DATA_DIR / "targets.json", setting_shapes.TARGETS)
+
+
 def _targets() -> dict[str, dict[str, Any]]:
     """Where calls to AWS services go: ``DATA/targets.json`` and the environment, which wins."""
-    shape = setting_shapes.TARGETS
-    given = environment.read_json_variable("STEPYARD_TARGETS", shape)
-    return _kept("targets.json", shape) | local_options.read_targets() | given
+    given = environment.read_json_variable("STEPYARD_TARGETS", setting_shapes.TARGETS)
+    return STEPYARD_TARGETS_FILE.entries | local_options.read_targets() | given
 
 
 STEPYARD_TARGETS = _targets()

@@ -83,16 +83,17 @@ _THRESHOLDS = {
 
 
 def _reason(alarm: Alarm, given: Sequence[float], breaching: int, periods: int) -> str:
-    """Return why a metric's alarm is in its state: ``2 of the last 5 periods were above 10: …``."""
+    """Return why a metric's alarm is in its state: ``2 of the last 5 periods were above 10 …``."""
     limit = f"{_THRESHOLDS[AlarmComparison(alarm.comparison)]} {alarm.threshold:g}"
-    words = ", ".join(f"{value:g}" for value in given[-_NEWEST:]) or "no value"
+    words = ", ".join(f"{value:g}" for value in given[-_NEWEST:])
     if periods == 1:
-        return f"The last period was {'' if breaching else 'not '}{limit}: {words}"
+        return f"The last period was {'' if breaching else 'not '}{limit}: {words or 'no value'}"
     were = "was" if breaching == 1 else "were"
     gaps = periods - len(given)
-    without = f"; {gaps} without a value" if gaps else ""
-    needed = f"; an alarm takes {alarm.datapoints}"
-    return f"{breaching} of the last {periods} periods {were} {limit}: {words}{without}{needed}"
+    without = f"{gaps if given else 'none'} {'without' if given else 'had'} a value" if gaps else ""
+    values = ", ".join(part for part in (words, without) if part)
+    needed = f"an alarm takes {alarm.datapoints}"
+    return f"{breaching} of the last {periods} periods {were} {limit} ({values}); {needed}"
 
 
 def _breaching(alarm: Alarm, values: Sequence[float]) -> int:
@@ -146,14 +147,14 @@ def _judge_failure_rate(alarm: Alarm, now_ms: int) -> AlarmVerdict:
         round(sum(tally.statistic("Sum") for tally in buckets[name].values())) for name in _ENDS
     )
     ended, bad = succeeded + failed + timed_out, failed + timed_out
-    within = f"in the last {_span(alarm.period_s)}"
+    within = _within(alarm.period_s)
     if ended < alarm.minimum:
-        reason = f"{_LACKING}: {ended} of {alarm.minimum} executions that it takes ended {within}"
+        reason = f"{_LACKING}: {_executions(ended)} ended {within}; it takes {alarm.minimum}"
         return AlarmVerdict(AlarmState.INSUFFICIENT_DATA, reason)
     rate = 100 * bad / ended
     reason = (
-        f"{bad} of {ended} executions that ended {within} failed or timed out: {rate:.3g} %,"
-        f" the limit is {alarm.threshold:g} %"
+        f"{bad} of {_executions(ended)} that ended {within} failed or timed out:"
+        f" {_percent(rate)}; the limit is {_percent(alarm.threshold)}"
     )
     return AlarmVerdict(AlarmState.ALARM if rate > alarm.threshold else AlarmState.OK, reason)
 
@@ -167,15 +168,15 @@ def _judge_success(alarm: Alarm, now_ms: int) -> AlarmVerdict:
     last = max((stop_ms for stop_ms in ends if stop_ms is not None), default=None)
     since = last if last is not None else alarm.created_ms
     limit = f"the limit is {_span(alarm.period_s)}"
-    if now_ms - since > alarm.period_s * 1000:
-        ago = _span((now_ms - since) // 1000)
-        said = "the last success was" if last is not None else "none has succeeded, looked at since"
-        return AlarmVerdict(AlarmState.ALARM, f"{said} {ago} ago; {limit}")
+    ago = f"{_span((now_ms - since) // 1000)} ago"
+    made = f"no execution has succeeded since the alarm was made, {ago}; {limit}"
+    late = now_ms - since > alarm.period_s * 1000
     if last is None:
-        reason = f"{_LACKING}: none has succeeded since the alarm was made; {limit}"
-        return AlarmVerdict(AlarmState.INSUFFICIENT_DATA, reason)
-    ago = _span((now_ms - since) // 1000)
-    return AlarmVerdict(AlarmState.OK, f"the last success was {ago} ago; {limit}")
+        if late:
+            return AlarmVerdict(AlarmState.ALARM, made[0].upper() + made[1:])
+        return AlarmVerdict(AlarmState.INSUFFICIENT_DATA, f"{_LACKING}: {made}")
+    state = AlarmState.ALARM if late else AlarmState.OK
+    return AlarmVerdict(state, f"The last success was {ago}; {limit}")
 
 
 def _judge_duration(alarm: Alarm, now_ms: int) -> AlarmVerdict:
@@ -184,17 +185,18 @@ def _judge_duration(alarm: Alarm, now_ms: int) -> AlarmVerdict:
     since = until - alarm.period_s * 1000
     now, number = _percentile(alarm, since, until)
     past, of_past = _percentile(alarm, since - PAST_MS, since)
-    within = f"in the last {_span(alarm.period_s)}"
+    within = _within(alarm.period_s)
     if min(number, of_past) < alarm.minimum:
         reason = (
-            f"{_LACKING}: {number} executions ended {within}, {of_past} in the two weeks before;"
-            f" it takes {alarm.minimum} of both"
+            f"{_LACKING}: {_executions(number)} ended {within} and {of_past} in the two weeks"
+            f" before; it takes {alarm.minimum} of both"
         )
         return AlarmVerdict(AlarmState.INSUFFICIENT_DATA, reason)
     percent = 100 * now / past if past else 100.0
     reason = (
-        f"the 95th percentile {within} was {now / 1000:.3g} s, in the two weeks before"
-        f" {past / 1000:.3g} s: {percent:.3g} %, the limit is {alarm.threshold:g} %"
+        f"The 95th percentile of the duration was {_span(now / 1000)} {within} and"
+        f" {_span(past / 1000)} in the two weeks before: {_percent(percent)};"
+        f" the limit is {_percent(alarm.threshold)}"
     )
     return AlarmVerdict(AlarmState.ALARM if percent > alarm.threshold else AlarmState.OK, reason)
 
@@ -232,15 +234,17 @@ def _judge_stuck(alarm: Alarm, now_ms: int) -> AlarmVerdict:
         for name, state, entered in rows
         if entered is not None and entered <= latest and alarm.state_name in ("", state)
     ]
-    limit = f"the limit is {_span(alarm.period_s)}"
+    limit = _span(alarm.period_s)
+    too_long = f"been in {alarm.state_name or 'one state'} for more than {limit}"
     if not stuck:
-        return AlarmVerdict(AlarmState.OK, f"no execution has been in its state too long; {limit}")
+        return AlarmVerdict(AlarmState.OK, f"No execution has {too_long}")
     name, state, entered = min(stuck, key=lambda each: each[2])
-    others = f" and {len(stuck) - 1} more" if len(stuck) > 1 else ""
     since = _span((now_ms - entered) // 1000)
-    return AlarmVerdict(
-        AlarmState.ALARM, f"{name} has been in {state} for {since}{others}; {limit}"
-    )
+    if len(stuck) == 1:
+        reason = f"{name} has been in {state} for {since}; the limit is {limit}"
+    else:
+        reason = f"{len(stuck)} executions have {too_long}: {name} longest, in {state} for {since}"
+    return AlarmVerdict(AlarmState.ALARM, reason)
 
 
 _RULES = {
@@ -252,10 +256,33 @@ _RULES = {
 }
 
 
-def _span(seconds: int) -> str:
-    """Write a span of time with one unit."""
-    for unit, name in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= unit:
-            whole = seconds / unit
-            return f"{whole:.0f} {name}" if whole == int(whole) else f"{whole:.1f} {name}"
-    return f"{seconds} s"
+_UNITS = ((86_400, "d", "day"), (3_600, "h", "hour"), (60, "min", "minute"))
+
+
+def _span(seconds: float) -> str:
+    """Write a span of time with at most two units: ``1 min 36 s``, ``2 h``, ``1.25 s``."""
+    if seconds < 1:
+        return f"{seconds * 1000:.3g} ms"
+    if seconds < 60:  # noqa: PLR2004 - a minute
+        return f"{seconds:.3g} s"
+    whole = round(seconds)
+    small = [*_UNITS[1:], (1, "s", "")]
+    for (unit, name, _), (part, part_name, _) in zip(_UNITS, small, strict=True):
+        if whole >= unit:
+            rest = whole % unit // part
+            return f"{whole // unit} {name}" + (f" {rest} {part_name}" if rest else "")
+    return f"{whole} s"
+
+
+def _within(seconds: int) -> str:
+    """Name a time that ends now: ``in the last hour``, ``in the last 90 min``."""
+    names = {unit: word for unit, _, word in _UNITS}
+    return f"in the last {names.get(seconds) or _span(seconds)}"
+
+
+def _percent(value: float) -> str:
+    return f"{value:,.0f} %" if value >= 100 else f"{value:.3g} %"  # noqa: PLR2004
+
+
+def _executions(count: int) -> str:
+    return f"{count} execution{'' if count == 1 else 's'}"

@@ -13,6 +13,8 @@ from console.statuses import MachineStatus
 from console.store.db import audit
 from console.store.db.writer import write
 
+ACTOR = "link "
+"""Begins the name of a link where it stands for who started an execution."""
 _MOST = 20
 _NAME = 64
 _USED_MS = 60_000

@@ -32,7 +32,8 @@ LONGEST_NOTE, LONGEST_NAME, LONGEST_COMMENT = 500, 80, 1_000
 _SALT = "stepyard.approvals"
 _HOUR_MS = 3_600_000
 _ACTOR = 150
-
+BY_LINK = ", by a link of "
+"""Stands between the name that the reader of a link gave and that of the link's maker."""
 
 _ASK = "Ask the person who sent it for a new one."
 
@@ -110,7 +111,7 @@ def answer_by_link(token: str, *, approve: bool, name: str, comment: str) -> Non
     name = " ".join(name.split())
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
         raise ValidationException(f"Your name: wanted 1 to {LONGEST_NAME} characters")
-    actor = f"{name}, by a link of {approval.maker}"[:_ACTOR]
+    actor = f"{name}{BY_LINK}{approval.maker}"[:_ACTOR]
     by = audit.Actor(actor, acting_for=(approval.maker,))
     answer_task(approval.execution, approval.task.task, by, approve=approve, comment=comment)
 

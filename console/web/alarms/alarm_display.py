@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from django.db.models import Count, Window
 
+from console import clock
 from console.events import body
+from console.metrics.alarm_rules import evaluate_alarm
 from console.models import Alarm, EventRule
-from console.statuses import AlarmComparison, AlarmKind, AlarmState
+from console.statuses import AlarmComparison, AlarmKind, AlarmState, ExecutionStatus
 from console.store.events import alarms
 from console.web.alarms.forms import OFFERED
 from console.web.core import formatting
@@ -40,6 +42,10 @@ _DEFAULTS: dict[str, dict[str, str]] = {
     AlarmKind.DURATION: {"threshold": "150", "period": "1 h", "minimum": "20"},
     AlarmKind.STUCK: {"period": "1 h"},
 }
+_CHARTS: dict[str, str] = {
+    AlarmKind.FAILURE_RATE: "outcomes",
+    AlarmKind.DURATION: "durations",
+}
 _COMPARED = {
     AlarmComparison.AT_LEAST: "at least",
     AlarmComparison.ABOVE: "above",
@@ -50,17 +56,43 @@ _COMPARED = {
 
 @dataclass(frozen=True, slots=True)
 class AlarmRow:
-    """One alarm of a list. ``revision``: what an editor's change is made from."""
+    """One alarm of a list. ``revision``: what an editor's change is made from.
+
+    ``current``: what an evaluation says now, "" where none was made; the stored reason is that of
+    the last change of state.
+    """
 
     alarm: Alarm
     status: formatting.StatusLabel
     words: str
     revision: str
+    current: str = ""
+
+    @property
+    def past_reason(self) -> str:
+        """Return why it changed to its state, "" where that is also what an evaluation says now.
+
+        An alarm that lacks data says at each evaluation what it lacks.
+        """
+        alarm = self.alarm
+        repeated = alarm.reason == self.current or alarm.state == AlarmState.INSUFFICIENT_DATA
+        return "" if self.current and repeated else alarm.reason
 
     @property
     def editable(self) -> bool:
         """Tell whether a form can change it."""
         return self.alarm.kind in OFFERED
+
+    @property
+    def chart(self) -> str:
+        """Return the metric whose chart shows what it looks at, "" if a list of executions does."""
+        return _CHARTS.get(self.alarm.kind, self.alarm.metric)
+
+    @property
+    def listed(self) -> str:
+        """Return the status of the executions that it looks at, where these are a list."""
+        stuck = self.alarm.kind == AlarmKind.STUCK
+        return ExecutionStatus.RUNNING if stuck else ExecutionStatus.SUCCEEDED
 
     @property
     def chart_group(self) -> str:
@@ -89,10 +121,16 @@ def alarm_rows(rows: Iterable[Alarm]) -> list[AlarmRow]:
     ]
 
 
+def evaluated(rows: Iterable[AlarmRow]) -> list[AlarmRow]:
+    """Return rows with what an evaluation says of each now. It costs some queries an alarm."""
+    now_ms = clock.now_ms()
+    return [replace(row, current=evaluate_alarm(row.alarm, now_ms).reason) for row in rows]
+
+
 def alarms_of_machine(machine: StateMachine) -> list[AlarmRow]:
     """Return the alarms of a state machine."""
-    rows = Alarm.objects.filter(machine=machine)[: alarms.MOST_ALARMS]
-    return alarm_rows(rows)
+    rows = Alarm.objects.filter(machine=machine).select_related("machine")
+    return alarm_rows(rows[: alarms.MOST_ALARMS])
 
 
 def alarms_in_alarm(scope: Scope, most: int) -> tuple[list[AlarmRow], int]:

@@ -7,6 +7,7 @@ import secrets
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
 from console.statuses import AlarmKind
@@ -14,9 +15,11 @@ from console.store.events import alarms, rules
 from console.web.alarms import alarm_display
 from console.web.alarms.forms import OFFERED, AlarmForm, DeleteAlarmForm, NotifyForm
 from console.web.core import form_actions
+from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, scope_of
 from console.web.machines.machine_views import machine_context
 from console.web.rules import rule_display
+from console.web.rules.rule_list_views import page_address
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -25,22 +28,43 @@ if TYPE_CHECKING:
     from console.web.core.form_actions import FormActions
 
 
+PAGE = 50
+"""How many alarms a page of the list shows and evaluates."""
+
+
 @require_safe
 def alarm_list(request: HttpRequest) -> HttpResponse:
-    """Answer ``/alarms/``: those of all state machines, or those in one state."""
+    """Answer ``/alarms/``: those of all state machines, by name, or those in one state.
+
+    With ``?create`` it asks for the state machine of a new one, and ``?machine=`` leads there.
+    """
     scope = scope_of(request)
+    may_alarm = scope.may("monitoring:PutMetricAlarm")
+    if may_alarm and (machine := request.GET.get("machine", "").rpartition(":")[2]):
+        return redirect(f"{page_address(scope, 'machine-alarms', machine)}#create-title")
+    search = request.GET.get("q", "").strip()
     stored = alarms.alarms_of(scope.project, scope.region).select_related("machine")
+    stored = stored.filter(name__icontains=search) if search else stored
     rows = alarm_display.alarm_rows(stored[: alarms.MOST_ALARMS])
     chosen = request.GET.get("state", "")
     counts = Counter(row.alarm.state for row in rows)
-    states = [(key, label.word, counts[key]) for key, label in alarm_display.STATES.items()]
+    wanted = [row for row in rows if chosen in ("", row.alarm.state)]
+    after = min(whole_number(request.GET.get("after", "")) or 0, alarms.MOST_ALARMS)
+    creates = may_alarm and "create" in request.GET
     context = {
         "section": "machines",
-        "rows": [row for row in rows if chosen in ("", row.alarm.state)],
+        "rows": alarm_display.evaluated(wanted[after : after + PAGE]),
+        "count": len(wanted),
+        "newer": after > 0,
+        "older": after + PAGE if after + PAGE < len(wanted) else None,
         "total": len(rows),
-        "states": states,
+        "states": [(key, each.word, counts[key]) for key, each in alarm_display.STATES.items()],
         "chosen": chosen,
+        "search": search,
         "with_machine": True,
+        "may_create": may_alarm,
+        "creates": creates,
+        "machines": rule_display.machine_names(scope) if creates else [],
     }
     return render(request, "alarms/alarm_list.html", context)
 
@@ -67,10 +91,12 @@ def _render_page(
     typed = more.get("typed", {}) if refused == "save" else {}
     odd = typed.get("kind", OFFERED[0]) not in OFFERED  # no form shows its problem
     chosen = request.GET.get("alarm", "")
+    forms = alarm_display.alarm_forms(machine, rows, chosen, typed, why)
     context = machine_context(machine) | {
         "tab": "alarms",
-        "rows": rows,
-        "forms": alarm_display.alarm_forms(machine, rows, chosen, typed, why),
+        "rows": alarm_display.evaluated(rows[:PAGE]) + rows[PAGE:],
+        "forms": forms,
+        "editing": any(form.name for form in forms),
         "rules": alarm_display.alarm_rules(scope, machine),
         "may_alarm": scope.may("monitoring:PutMetricAlarm"),
         "may_rule": scope.may("events:PutRule"),
@@ -100,7 +126,7 @@ def _save_alarm(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> st
         actor=actor_of(scope),
         revision=sent["revision"],
     )
-    return f"The alarm {sent['name']} is looked at once a minute."
+    return f"The alarm {sent['name']} is evaluated once a minute."
 
 
 def _delete_alarm(scope: Scope, _machine: StateMachine, sent: dict[str, Any]) -> str:

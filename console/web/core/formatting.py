@@ -64,6 +64,14 @@ def duration_text(milliseconds: int) -> str:
     raise AssertionError(span)
 
 
+def limit_text(milliseconds: int) -> str:
+    """Write a length that somebody has set, without parts that are zero: ``1 h``, ``5 s``."""
+    return _ZERO_PART.sub("", duration_text(milliseconds))
+
+
+_ZERO_PART = re.compile(r" 00 \w+$|\.0(?= s$)")
+
+
 def rough_duration(milliseconds: int) -> str:
     """Write a span of time with one unit, off by at most a tenth: ``3 d``, ``90 min``."""
     for unit, name in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s")):

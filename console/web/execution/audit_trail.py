@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from console.access import ANY_KEY
 from console.masking import masked_execution
 from console.models import AuditEntry
 
@@ -34,15 +35,15 @@ _WORDS = {
 class AuditedAction:
     """Something that somebody did.
 
-    ``key_id``: with which access key, "" on a page; ``execution``: by a Task of which, that they
-    have started.
+    ``key``: with which access key, in words, "" on a page; ``execution``: by a Task of which, that
+    they have started.
     """
 
     at_ms: int
     words: str
     actor: str
     reason: str = ""
-    key_id: str = ""
+    key: str = ""
     execution: str = ""
 
 
@@ -66,7 +67,7 @@ def audit_trail_of(execution: Execution) -> AuditTrail:
             _WORDS.get(row.action, row.action),
             row.actor,
             mask.words(row.reason),
-            row.key_id,
+            _key_words(row.key_id),
             row.execution or "",
         )
         for row in entries[:MOST]
@@ -77,3 +78,10 @@ def audit_trail_of(execution: Execution) -> AuditTrail:
         at_ms = execution.imported_ms or execution.start_ms
         acts.append(AuditedAction(at_ms, begun, execution.started_by))
     return AuditTrail(tuple(acts), len(entries) > MOST)
+
+
+def _key_words(key_id: str) -> str:
+    """Return in words which access key a call came with, "" where there was no call."""
+    if key_id == ANY_KEY:
+        return "key not checked"
+    return key_id and f"key {key_id}"

@@ -12,6 +12,7 @@ import engine
 from console.models import Execution, MapRun, TaskRow, Timer
 from console.statuses import OPEN_TASKS, ExecutionStatus, TaskClock, TaskKind, TaskStatus
 from console.store.state import transition_rate
+from console.store.tasks import timeouts
 from console.store.tasks.manual import is_answerable
 from console.web.core import formatting
 from console.web.history import task_timeouts
@@ -68,6 +69,19 @@ class OpenTask:
         """Tell whether it waits for a person, not for the answer of a worker that has taken it."""
         taken = self.row.kind == TaskKind.ACTIVITY and self.row.started_ms is not None
         return self.answerable and not taken
+
+    @property
+    def later_deadlines(self) -> list[tuple[str, str]]:
+        """Return length and name of the clocks that begin when somebody takes an activity task."""
+        row = self.row
+        if row.kind != TaskKind.ACTIVITY or row.status != TaskStatus.SCHEDULED:
+            return []
+        clocks = ((row.timeout_s, TaskClock.START_TO_CLOSE), (row.heartbeat_s, TaskClock.HEARTBEAT))
+        return [
+            (formatting.limit_text(seconds * formatting.SECOND), task_timeouts.WORDS[clock])
+            for seconds, clock in clocks
+            if seconds is not None and seconds < timeouts.YEAR_S
+        ]
 
     @property
     def since_ms(self) -> int:

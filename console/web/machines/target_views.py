@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from django.conf import settings
 from django.contrib import messages
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
@@ -37,6 +38,7 @@ def target_list(request: HttpRequest) -> HttpResponse:
     scope = scope_of(request)
     project = scope.project
     functions = function_list.list_functions(scope)
+    changed, targets_problem = settings.STEPYARD_TARGETS_FILE.find_change()
     context = {
         "section": "tasks",
         "tab": "targets",
@@ -44,6 +46,8 @@ def target_list(request: HttpRequest) -> HttpResponse:
         "functions": functions,
         "broken_count": sum(bool(each.function.problem) for each in functions),
         "functions_problem": calls.functions_problem(),
+        "targets_changed": changed,
+        "targets_problem": targets_problem,
         "broken": _BROKEN,
         "origins": calls.list_origins(project),
     }

@@ -11,6 +11,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from console.models import Alarm
 from console.statuses import ExecutionStatus
 from console.web.alarms import alarm_display
 from console.web.core.scope import Scope, render, scope_of
@@ -97,13 +98,22 @@ _ALARM_ARN = re.compile(r"arn:aws[a-z-]*:cloudwatch:([a-z0-9-]+):\d{12}:alarm:.+
 _RULE_ARN = re.compile(r"arn:aws[a-z-]*:events:([a-z0-9-]+):\d{12}:rule/([^/:]+)")
 
 
+def _alarm_address(scope: Scope, arn: str, region: str) -> str:
+    """Return where an alarm is: among those of its machine; the list of all if it is gone."""
+    rows = Alarm.objects.filter(project=scope.project, arn=arn)
+    for alarm, machine in rows.values_list("pk", "machine__name"):
+        place = reverse("machine-alarms", args=[machine]) if machine else reverse("alarms")
+        return f"{place}?region={region}#alarm-{alarm}"
+    return f"{reverse('alarms')}?region={region}"
+
+
 @require_safe
 def redirect_arn(request: HttpRequest, arn: str) -> HttpResponse:
     """Lead from an ARN to its page."""
     if ":mapRun:" in arn:
         return redirect(map_run_display.map_run_address(scope_of(request), arn))
     if alarm := _ALARM_ARN.fullmatch(arn):
-        return redirect(f"{reverse('alarms')}?region={alarm[1]}")
+        return redirect(_alarm_address(scope_of(request), arn, alarm[1]))
     if rule := _RULE_ARN.fullmatch(arn):
         return redirect(f"{reverse('rule', args=[rule[2]])}?region={rule[1]}")
     if schedule := _SCHEDULE_ARN.fullmatch(arn):

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from console.access import ANY_KEY
+from console.store.events import start_links
+from console.store.people import approval_links
 from console.web.core import formatting
 
 if TYPE_CHECKING:
@@ -50,6 +53,14 @@ class AuditRow:
     rule: str = ""
     schedule: tuple[str, ...] = ()
 
+    @property
+    def reason(self) -> str:
+        """Return why it was done; of the targets of a rule, which ones."""
+        reason = self.entry.reason
+        if not reason or self.entry.action not in ("events:PutTargets", "events:RemoveTargets"):
+            return reason
+        return f"Target{'s' if ', ' in reason else ''} {reason}"
+
 
 def audit_row(entry: AuditEntry) -> AuditRow:
     """Return the words for an entry."""
@@ -87,11 +98,25 @@ def _origin_of(entry: AuditEntry) -> tuple[str, str, int | None]:
     """Return where an act came from, which one that is, and the number of its bulk job."""
     if entry.execution:
         return "Execution", "", None
+    if entry.key_id == ANY_KEY:
+        return "API, key not checked", "", None
     if entry.key_id:
         return "API", entry.key_id, None
     if entry.request_id.startswith(_BULK):
         return "Bulk job", "", int(entry.request_id.removeprefix(_BULK))
-    return ("Console" if entry.request_id else "Server"), "", None
+    return ("Console" if entry.request_id else _origin_of_actor(entry)), "", None
+
+
+def _origin_of_actor(entry: AuditEntry) -> str:
+    """Return where an act without a request of a member came from, by the name of who did it.
+
+    The names of people have no blanks, so that none of them looks like a link.
+    """
+    if entry.actor.startswith(start_links.ACTOR) and entry.action == "StartExecution":
+        return "Start link"
+    if approval_links.BY_LINK in entry.actor:
+        return "Approval link"
+    return "Command line" if entry.actor == "manage.py" else "Server"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from console.statuses import DeliveryStatus
 from console.store.events import deliveries
 from console.web.core.causes import normalized_text
 from console.web.core.numbers import whole_number
+from console.web.rules.matches import statuses_of_events
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -51,15 +52,11 @@ class DeadLetterGroup:
         return [target.address for target in targets]
 
 
-def dead_letter_count(scope: Scope) -> int:
-    """Return how many dead letters there are."""
-    return _dead_deliveries(scope).count()
-
-
-def _dead_deliveries(scope: Scope) -> QuerySet[Delivery]:
-    return Delivery.objects.filter(
+def _dead_deliveries(scope: Scope, rule: EventRule | None = None) -> QuerySet[Delivery]:
+    dead = Delivery.objects.filter(
         project=scope.project, status=DeliveryStatus.DEAD, target__rule__region=scope.region
     )
+    return dead if rule is None else dead.filter(target__rule=rule)
 
 
 def group_dead_letters(scope: Scope, rule: EventRule | None = None) -> list[DeadLetterGroup]:
@@ -67,9 +64,7 @@ def group_dead_letters(scope: Scope, rule: EventRule | None = None) -> list[Dead
 
     ``rule``: whose they are, None for all.
     """
-    dead = _dead_deliveries(scope)
-    if rule is not None:
-        dead = dead.filter(target__rule=rule)
+    dead = _dead_deliveries(scope, rule)
     newest = dead.order_by("-pk").values_list("target", "last_error", "ended_ms")
     rows = list(newest[:MOST])
     targets = EventTarget.objects.select_related("rule").in_bulk({row[0] for row in rows})
@@ -103,13 +98,17 @@ def find_group(groups: list[DeadLetterGroup], key: str) -> DeadLetterGroup | Non
 
 
 def list_dead_letters(
-    scope: Scope, group: DeadLetterGroup | None = None, before: int | None = None
+    scope: Scope,
+    group: DeadLetterGroup | None = None,
+    before: int | None = None,
+    rule: EventRule | None = None,
 ) -> tuple[list[Delivery], int | None]:
     """Return a page of dead letters, the newest ones, and the key of the next page.
 
     ``group``: those of one, None for all; then they stand by target and reason within the page.
+    ``rule``: whose they are, None for all.
     """
-    dead = _dead_deliveries(scope)
+    dead = _dead_deliveries(scope, rule)
     if group is not None:
         dead = dead.filter(target__rule=group.rule, last_error__in=group.errors)
     if before is not None:
@@ -126,22 +125,30 @@ def dead_letter_context(scope: Scope, query: QueryDict) -> dict[str, Any]:
     """Return the groups of dead letters, and a page of those that were asked for.
 
     These are of the group ``?cause=``, or all of them for ``?letters=all``. One group needs no
-    choice.
+    choice. ``?rule=`` narrows all of it to one rule, by its number.
     """
-    total = dead_letter_count(scope)
-    groups = group_dead_letters(scope) if total else []
+    number = whole_number(query.get("rule", ""))
+    rules = EventRule.objects.filter(project=scope.project, region=scope.region)
+    rule = rules.filter(pk=number).first() if number else None
+    total = _dead_deliveries(scope, rule).count()
+    groups = group_dead_letters(scope, rule) if total else []
     group = find_group(groups, query.get("cause", ""))
     every = query.get("letters") == "all"
     if len(groups) == 1 and not every:
         group = groups[0]
     before = whole_number(query.get("before", ""))
-    letters, older = list_dead_letters(scope, group, before) if group or every else ([], None)
+    letters: list[Delivery] = []
+    older: int | None = None
+    if group or every:
+        letters, older = list_dead_letters(scope, group, before, rule)
     return {
+        "letters_of": rule,
         "groups": groups,
         "group": group,
         "every": every,
         "grouped_of": MOST if total > MOST else None,
         "letters": letters,
+        "event_statuses": statuses_of_events({letter.event_id for letter in letters}),
         "older": older,
         "newer": before is not None,
         "dead_total": total,

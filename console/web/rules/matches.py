@@ -40,7 +40,7 @@ class LinkedExecution:
 class Outcome:
     """What became of an event at one target. ``started``: the execution that it began.
 
-    ``error``: why it was not delivered, "" where the newer event above says the same of the target.
+    ``error``: why it was not delivered; ``repeated``: as the newer event above says of the target.
     """
 
     delivery: Delivery
@@ -48,6 +48,7 @@ class Outcome:
     sent: rule_display.SentTarget
     started: LinkedExecution | None
     error: str
+    repeated: bool
 
 
 @dataclass(slots=True)
@@ -81,17 +82,18 @@ def list_matches(rule: EventRule, before: int | None = None) -> MatchPage:
     events = list(dict.fromkeys(row.event_id for row in deliveries))
     page = [row for row in deliveries if row.event_id in events[:PAGE]]
     known = _executions(rule.project, page)
-    statuses = _statuses_of({row.event_id for row in page if row.event.about in known})
+    statuses = statuses_of_events({row.event_id for row in page if row.event.about in known})
     matches: dict[int, MatchedEvent] = {}
     above: dict[int, str] = {}  # target -> its error, of the event that stands above
     for row in page:
         matched = MatchedEvent(row.event, statuses.get(row.event_id))
         sent = rule_display.sent_target(row.target)
         status = rule_display.DELIVERY[row.status]
-        error = "" if above.get(row.target_id) == row.last_error else row.last_error
+        repeated = above.get(row.target_id) == row.last_error
         above[row.target_id] = row.last_error
+        started = known.get(started_arn(row))
         matches.setdefault(row.event_id, matched).outcomes.append(
-            Outcome(row, status, sent, known.get(started_arn(row)), error)
+            Outcome(row, status, sent, started, row.last_error, repeated)
         )
     under_way = any(row.status in _PENDING and row.attempts < _FRESH for row in page)
     return MatchPage(list(matches.values()), _older(events), under_way)
@@ -101,7 +103,7 @@ def _older(events: list[int]) -> int | None:
     return events[PAGE - 1] if len(events) > PAGE else None
 
 
-def _statuses_of(events: Collection[int]) -> dict[int, StatusLabel]:
+def statuses_of_events(events: Collection[int]) -> dict[int, StatusLabel]:
     """Return the status that each event tells of its execution, by number of the event."""
     bodies = OutboxEvent.objects.filter(pk__in=events).values_list("pk", "body")
     statuses = {number: _status_of(body) for number, body in bodies}

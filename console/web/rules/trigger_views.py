@@ -67,7 +67,7 @@ def _start_execution(link: StartLink, text: str, name: str | None) -> Execution:
         input=text if text.strip() else "{}",
         sync=link.machine.type == MachineType.EXPRESS,
         ahead=True,
-        actor=Actor(f"link {link.name}", acting_for=(link.created_by,)),
+        actor=Actor(f"{start_links.ACTOR}{link.name}", acting_for=(link.created_by,)),
     )
 
 

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from django import template
 from django.conf import settings
+from django.db.models import Count, Window
 from django.urls import reverse
 from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
@@ -110,14 +111,14 @@ def column_words(context: Context, table: str) -> list[tuple[str, str, bool]]:
 
 @register.simple_tag
 def alarmed(machine: StateMachine) -> list[Alarm]:
-    """Return the alarms of a state machine that are in alarm, the newest ones.
+    """Return the newest alarms of a state machine that are in alarm; ``total`` counts all.
 
     Without a query where the machine was read together with whether there are any.
     """
     if not getattr(machine, "in_alarm", True):
         return []
     rows = Alarm.objects.filter(machine=machine, state=AlarmState.ALARM)
-    return list(rows.order_by("-state_ms")[:5])
+    return list(rows.annotate(total=Window(Count("*"))).order_by("-state_ms")[:5])
 
 
 @register.filter
@@ -203,6 +204,15 @@ def duration_so_far(context: Context, milliseconds: int) -> SafeString:
 def one_line(text: str) -> str:
     """Return a text with its control characters visible and one space where lines end."""
     return formatting.visible_text(" ".join(text.split()))
+
+
+_UNITS = re.compile(r"(?<=\d) (?=(?:%|ms|s|min|h|d)(?!\w))")
+
+
+@register.filter
+def unbroken(text: str) -> str:
+    """Keep each number of a sentence and its unit on one line: ``1 h``, ``20 %``."""
+    return _UNITS.sub("\u00a0", text)
 
 
 @register.filter(name="name")

@@ -119,6 +119,15 @@ def test_x19_an_execution_says_what_changed_since(page: Page, server: Server) ->
     expect(page.locator("tr.added .text")).to_contain_text("601")
 
 
+def test_the_sign_of_an_outlier_styles_nothing_but_the_grid(page: Page, server: Server) -> None:
+    """The notes of revisions and the reasons of alarms are as large as the cells beside them."""
+    machine = create(server, waits(1))
+    page.goto(f"/machines/{machine}/versions/")
+    sizes = "row => [...row.cells].slice(1, 3).map(cell => getComputedStyle(cell).fontSize)"
+    saved_by, note = page.locator("tr", has=page.locator("td.long")).first.evaluate(sizes)
+    assert note == saved_by
+
+
 def test_x7_the_grid_shows_runs_by_states(page: Page, server: Server) -> None:
     """25 runs fit a screen, an outlier has a sign, and a cell leads to its step."""
     machine = create(server, waits_for())
@@ -128,9 +137,9 @@ def test_x7_the_grid_shows_runs_by_states(page: Page, server: Server) -> None:
     expect(page.locator("#status")).to_have_text("Succeeded", timeout=20_000)
     page.goto(f"/machines/{machine}/grid/")
     expect(page.locator(".grid .status-icon")).to_have_count(75)
-    expect(page.locator("a[href*='run-10/?step=Nap'] .long")).to_be_visible()
+    expect(page.locator("a[href*='run-10/?step=Nap'] .outlier")).to_be_visible()
     # Its cell, and the whole execution; on a loaded machine others may take long, too.
-    expect(page.locator(".grid a[href*='/run-10/'] .long")).to_have_count(2)
+    expect(page.locator(".grid a[href*='/run-10/'] .outlier")).to_have_count(2)
     box = page.locator(".grid").bounding_box()
     assert box is not None
     assert box["width"] <= 1440

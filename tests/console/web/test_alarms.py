@@ -16,10 +16,11 @@ from console.models import Alarm, AuditEntry, Execution, HistoryEvent, OutboxEve
 from console.statuses import AlarmKind, AlarmState
 from console.store.db.audit import Actor
 from console.store.events import alarms, rules
-from console.web.core.formatting import DAY, HOUR, MINUTE
+from console.web.alarms import alarm_views
+from console.web.core.formatting import DAY, HOUR, MINUTE, clock_text
 from console.worker.alarm_evaluation import evaluate_alarms
 from tests.console.store.helpers import PASS, REGION, WAIT, create, drain, start
-from tests.console.web.helpers import text
+from tests.console.web.helpers import markup, text
 from tests.console.web.test_filters import seed
 
 if TYPE_CHECKING:
@@ -82,12 +83,15 @@ def test_no_success_since(project: Project) -> None:
     assert said(alarm) == "INSUFFICIENT_DATA"
     Alarm.objects.update(created_ms=clock.now_ms() - 2 * HOUR)
     alarm = Alarm.objects.get()
-    assert said(alarm) == "ALARM"
+    verdict = evaluate_alarm(alarm, clock.now_ms())
+    never = "No execution has succeeded since the alarm was made, 2 h ago; the limit is 1 h"
+    assert verdict == (AlarmState.ALARM, never)
     ended(project, machine, 1, ago=30 * MINUTE)
     assert said(alarm) == "OK"
     Execution.objects.filter(status="SUCCEEDED").update(stop_ms=clock.now_ms() - 90 * MINUTE)
     verdict = evaluate_alarm(alarm, clock.now_ms())
-    assert (verdict.state, "the last success was 1.5 h ago" in verdict.reason) == ("ALARM", True)
+    said_so = "The last success was 1 h 30 min ago; the limit is 1 h"
+    assert verdict == (AlarmState.ALARM, said_so)
 
 
 def test_duration_against_its_own_past(project: Project) -> None:
@@ -116,7 +120,16 @@ def test_stuck_in_a_state(project: Project) -> None:
     verdict = evaluate_alarm(alarm, clock.now_ms())
     state = HistoryEvent.objects.filter(execution=execution, type__endswith="Entered").get().state
     assert verdict.state == "ALARM"
-    assert f"sleeper has been in {state} for 2 h" in verdict.reason
+    assert verdict.reason == f"sleeper has been in {state} for 2 h; the limit is 1 h"
+    other = drain(start(machine, name="later"))
+    Execution.objects.filter(pk=other.pk).update(start_ms=clock.now_ms() - 3 * HOUR)
+    HistoryEvent.objects.filter(execution=other).update(at_ms=clock.now_ms() - 80 * MINUTE)
+    several = evaluate_alarm(alarm, clock.now_ms()).reason
+    assert several == (
+        "2 executions have been in one state for more than 1 h:"
+        f" sleeper longest, in {state} for 2 h"
+    )
+    other.delete()
     alarm.state_name = "Elsewhere"
     assert said(alarm) == "OK"
     alarm.state_name = state
@@ -194,9 +207,11 @@ def test_an_editor_makes_changes_and_deletes_an_alarm(project: Project, client: 
         *("failure-rate", 20, 3600, 5),
     )
     shown = text(client.get(PAGE))
-    assert "More than 20 % of 5 or more executions failed within 1 h" in shown
+    assert "More than 20\u00a0% of 5 or more executions failed within 1\u00a0h" in shown
     edit = text(client.get(f"{PAGE}?alarm=rate"))
     assert f'name="revision" value="{alarm.updated_ms}"' in edit
+    assert "Edit alarm</h2>" in edit
+    assert 'id="alarm-stuck"' not in edit
     changed = {**RATE, "threshold": "30", "revision": str(alarm.updated_ms)}
     assert client.post(PAGE, changed).status_code == 302
     assert Alarm.objects.get().threshold == 30
@@ -211,6 +226,95 @@ def test_an_editor_makes_changes_and_deletes_an_alarm(project: Project, client: 
         "monitoring:PutMetricAlarm",
         "monitoring:DeleteAlarms",
     ]
+
+
+def test_a_page_says_what_is_true_now_beside_the_reason_of_the_change(
+    project: Project, client: Client
+) -> None:
+    """The stored reason has its moment where it is no longer what is true."""
+    machine = create(project, PASS)
+    alarm = put(machine, AlarmKind.FAILURE_RATE, threshold=20)
+    ended(project, machine, 11, status="FAILED")
+    ended(project, machine, 33)
+    assert evaluate_alarms() == 1
+    rate = "executions that ended in the last hour failed or timed out"
+    then = f"11 of 44 {rate}: 25 %; the limit is 20 %"
+    assert markup(client.get(PAGE)).count(then) == 2  # the column, and the same on a phone
+    assert "As of" not in text(client.get(PAGE))
+    ended(project, machine, 8)
+    alarm.refresh_from_db()
+    at = f"{clock_text(alarm.state_ms)} UTC</time>: {then}"
+    for address in (PAGE, "/alarms/"):
+        shown = markup(client.get(address))
+        assert at in shown, address
+        assert f"11 of 52 {rate}: 21.2 %; the limit is 20 %" in shown, address
+    assert at in markup(client.get("/machines/machine/"))
+    assert at in markup(client.get("/"))
+
+
+def test_the_arn_of_an_alarm_leads_to_its_row(project: Project, client: Client) -> None:
+    """As the audit links it: among those of its machine; to all alarms where it is gone."""
+    alarm = put(create(project, PASS), AlarmKind.STUCK)
+    answer = client.get(f"/arn/{alarm.arn}")
+    assert answer["Location"] == f"{PAGE}?region={REGION}#alarm-{alarm.pk}"
+    assert f'id="alarm-{alarm.pk}"' in text(client.get(PAGE))
+    alarm.delete()
+    assert client.get(f"/arn/{alarm.arn}")["Location"] == f"/alarms/?region={REGION}"
+
+
+def test_a_long_list_of_alarms_has_pages(
+    project: Project, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each page evaluates its own rows only; the counts are those of all."""
+    monkeypatch.setattr(alarm_views, "PAGE", 2)
+    machine = create(project, PASS)
+    for name in ("a", "b", "c"):
+        values = {"kind": AlarmKind.STUCK, "machine": machine, "period_s": 3600}
+        alarms.put_alarm(project, REGION, name, values, actor=BY)
+    first, second = client.get("/alarms/"), client.get("/alarms/", {"after": "2"})
+    assert [row.alarm.name for row in first.context["rows"]] == ["a", "b"]
+    assert [row.alarm.name for row in second.context["rows"]] == ["c"]
+    assert 'href="?after=2"' in text(first)
+    for answer in (first, second):
+        assert "3 alarms" in text(answer)
+        assert "Insufficient data 3" in text(answer)
+
+
+def test_the_list_of_alarms_finds_by_name_and_leads_to_the_form(
+    project: Project, client: Client, signed_in: Callable[[str], Client]
+) -> None:
+    """A new alarm begins with its state machine; a viewer is offered none."""
+    machine = create(project, PASS)
+    put(machine, AlarmKind.STUCK)
+    put(machine, AlarmKind.NO_SUCCESS)
+    assert [row.alarm.name for row in client.get("/alarms/?q=STU").context["rows"]] == ["stuck"]
+    assert "No alarm has this name" in text(client.get("/alarms/?q=other"))
+    assert f'<option value="{machine.arn}"' in text(client.get("/alarms/?create=1"))
+    answer = client.get("/alarms/", {"machine": machine.arn})
+    assert answer["Location"] == f"{PAGE}#create-title"
+    viewer = signed_in("viewer")
+    assert "Create alarm" not in text(viewer.get("/alarms/?create=1"))
+    assert viewer.get("/alarms/", {"machine": machine.arn}).status_code == 200
+
+
+def test_an_alarm_is_deleted_after_one_question(project: Project, client: Client) -> None:
+    """The button of the row opens the one that deletes."""
+    put(create(project, PASS), AlarmKind.STUCK)
+    shown = markup(client.get(PAGE))
+    form = shown[shown.index('<details class="confirm">') :]
+    assert form.index("</summary>") < form.index('value="delete"') < form.index("</details>")
+
+
+def test_a_banner_counts_all_alarms(project: Project, client: Client) -> None:
+    """Five are listed, and the heading has their whole number."""
+    machine = create(project, PASS)
+    for number in range(7):
+        values = {"kind": AlarmKind.STUCK, "machine": machine, "period_s": 3600}
+        alarms.put_alarm(project, REGION, f"a{number}", values, actor=BY)
+    Alarm.objects.update(state="ALARM", reason="stuck")
+    shown = text(client.get("/machines/machine/definition/"))
+    assert "7 alarms</a>" in shown
+    assert shown.count("stuck") == 5
 
 
 def test_two_editors_at_once(project: Project, client: Client) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 
 from console.integrations import notices
 from console.models import AuditEntry, Delivery, EventRule, EventTarget
-from tests.console.store.helpers import PASS, create
+from console.store.db.audit import Actor
+from console.store.events import rules
+from console.web.core.formatting import clock_text
+from tests.console.store.helpers import PASS, REGION, create
 from tests.console.web.helpers import markup, text
 from tests.console.web.test_rules import ASKED, NOTIFICATIONS, SCHEDULES, rule
 
@@ -38,6 +42,18 @@ def test_a_rule_is_changed_switched_and_deleted(project: Project, client: Client
     assert EventRule.objects.count() == 0
     actions = [one.action for one in AuditEntry.objects.filter(actor="editor").order_by("pk")]
     assert actions == ["events:DisableRule", "events:PutRule", "events:DeleteRule"]
+
+
+def test_a_rule_says_who_made_it_and_leads_to_its_changes(project: Project, client: Client) -> None:
+    """The audit of its ARN has them all, and nothing of another rule."""
+    for name in ("mine", "other"):
+        rules.put_rule(project, REGION, name, actor=Actor("ada"), pattern='{"source": ["a"]}')
+    made = EventRule.objects.get(name="mine")
+    shown = markup(client.get("/rules/mine/"))
+    assert f"{clock_text(made.created_ms)} UTC</time>by<bdi>ada</bdi>" in shown
+    link = re.search(r'href="(/audit/[^"]*)">Changes in the audit', shown)
+    assert link is not None
+    assert [entry.target for entry in client.get(link[1]).context["entries"]] == [made.arn]
 
 
 def test_a_pattern_is_laid_out_for_its_reader(project: Project, signed_in: SignIn) -> None:

@@ -229,6 +229,7 @@ def test_an_event_is_listed_once_with_what_it_started(
     assert "Delivered State machine report" in said
     assert said.count("Dead letter Webhook") == events
     assert said.count("HTTP 503") == 1  # the events below say the same
+    assert "For the same reason" in said
 
 
 def test_an_event_says_what_the_execution_was_then(twice: EventRule) -> None:

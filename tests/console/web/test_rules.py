@@ -238,20 +238,6 @@ def test_a_group_of_dead_letters_is_sent_again_after_one_question(
     assert list(Delivery.objects.filter(status="dead")) == [letter]
 
 
-def test_the_events_of_a_group_are_listed(project: Project, client: Client) -> None:
-    """Only those, behind *Show*; all of them behind *Show each event*."""
-    letter = dead_letter(project)
-    Delivery.objects.exclude(pk=letter.pk).delete()
-    more_dead_letters(letter, 2)
-    group = re.search(r"\?cause=\w+#letters", text(client.get(NOTIFICATIONS)))
-    assert group is not None
-    shown = text(client.get(NOTIFICATIONS + group[0].removesuffix("#letters")))
-    assert "more-0" in shown
-    assert "more-1" in shown
-    assert letter.event.event_id not in shown
-    assert letter.event.event_id in text(client.get(NOTIFICATIONS, {"letters": "all"}))
-
-
 def test_dead_letters_come_by_the_page(project: Project, client: Client) -> None:
     """Ten at a time, none twice and none missing; what they share is said once."""
     letter = dead_letter(project)

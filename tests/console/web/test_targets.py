@@ -12,6 +12,8 @@ from console.integrations import targets
 from console.models import AuditEntry, Project, StateMachine
 from console.samples import ROLE_END
 from console.setting_shapes import FUNCTIONS
+from console.setting_shapes import TARGETS as TARGETS_SHAPE
+from console.startup_file import StartupFile
 from console.store.machines import machine_options, tags
 from tests.console.store.helpers import create, function
 from tests.console.web.helpers import MARKUP, markup, text
@@ -249,6 +251,28 @@ def test_a_file_of_functions_that_cannot_be_used_is_told(
     assert "still counts" in shown
     assert "functions.json: line 2, column 1: got no JSON" in shown
     assert "json:loads" in shown
+    assert str(tmp_path) not in shown
+
+
+def test_a_change_of_the_targets_file_waits_for_a_start(
+    project: Project, client: Client, settings: Settings, tmp_path: Path
+) -> None:
+    """The page says so; another layout of the same is no change, and a broken file is named."""
+    path = tmp_path / "targets.json"
+    settings.STEPYARD_TARGETS_FILE = StartupFile(path, TARGETS_SHAPE)
+    changed = "has changed since the server's start"
+    assert changed not in text(client.get("/targets/"))
+    path.write_text('{"sqs": {"region": "eu-west-1"}}', encoding="utf-8")
+    shown = text(client.get("/targets/"))
+    assert changed in shown
+    assert "would not start" not in shown
+    settings.STEPYARD_TARGETS_FILE = StartupFile(path, TARGETS_SHAPE)
+    path.write_text('{ "sqs":\n {"region": "eu-west-1"} }', encoding="utf-8")
+    assert changed not in text(client.get("/targets/"))
+    path.write_text('{"sqs": \n', encoding="utf-8")
+    shown = text(client.get("/targets/"))
+    assert changed in shown
+    assert "It would not start with the file as it is now: targets.json: line 2" in shown
     assert str(tmp_path) not in shown
 
 

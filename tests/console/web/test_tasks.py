@@ -94,6 +94,32 @@ def test_open_tasks_are_listed_with_where_they_wait(project: Project, client: Cl
     assert "0 open tasks" in text(client.get("/tasks/?kind=callback"))
 
 
+def test_a_task_says_which_clocks_begin_when_it_is_picked_up(
+    project: Project, client: Client
+) -> None:
+    """Until then no clock runs: that is not the same as no deadline. Callbacks have theirs."""
+    limited = one("W", Type="Task", Resource=ACTIVITY, TimeoutSeconds=3600, HeartbeatSeconds=90)
+    execution = waiting(project, limited)
+    places = ("/tasks/", PAGE, form(execution))
+    for place in places:
+        shown = re.sub(r"<[^>]+>", " ", markup(client.get(place)))
+        assert "1 h once picked up start to close (TimeoutSeconds)" in shown, place
+        assert "1 min 30 s once picked up heartbeat (HeartbeatSeconds)" in shown, place
+    assert claim.take_activity_task(ACTIVITY, "w1") is not None
+    for place in places:
+        shown = markup(client.get(place))
+        assert "once picked up" not in shown, place
+        assert "heartbeat (HeartbeatSeconds)" in shown, place
+
+
+def test_a_task_without_a_limit_has_no_deadline(project: Project, client: Client) -> None:
+    """The year that every task has is none to speak of."""
+    waiting(project)
+    assert '<td class="secondary" data-label="Deadline"><span class="muted">none' in markup(
+        client.get("/tasks/")
+    )
+
+
 def test_tasks_of_others_are_not_there(project: Project, signed_in: SignIn) -> None:
     """Another project's and another region's tasks are in no list and have no form."""
     from console.models import Project as Projects

@@ -349,12 +349,12 @@ def test_an_alarm_without_data_says_what_it_lacks(project: Project) -> None:
     since = Alarm.objects.get().state_ms
     assert evaluate_alarms() == 0
     alarm = Alarm.objects.get()
-    assert "Insufficient data: 0 of 5 executions that it takes ended" in alarm.reason
+    assert "Insufficient data: 0 executions ended in the last hour; it takes 5" in alarm.reason
     assert (alarm.state, alarm.state_ms) == ("INSUFFICIENT_DATA", since)
     stop = clock.now_ms() - 60_000
     seed(project, machine, 2, start_ms=stop - 1, stop_ms=stop)
     assert evaluate_alarms() == 0
-    assert "Insufficient data: 2 of 5" in Alarm.objects.get().reason
+    assert "Insufficient data: 2 executions ended" in Alarm.objects.get().reason
     metric: dict[str, Any] = {"kind": "metric", "metric": "ExecutionsFailed", "period_s": 60}
     given = {"statistic": "Sum", "resource": machine.arn, "machine": machine}
     alarms.put_alarm(project, REGION, "metric", metric | given, actor=Actor("ada"))

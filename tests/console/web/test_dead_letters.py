@@ -1,0 +1,86 @@
+"""The list of dead letters: what each event says, and the anchors that lead to a group of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from console.models import Delivery, Execution, OutboxEvent
+from console.web.core.formatting import EXECUTION
+from tests.console.web.helpers import markup, text
+from tests.console.web.test_rules import NOTIFICATIONS, dead_letter, more_dead_letters, rule
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from console.models import Project
+
+
+def test_the_events_of_a_group_are_listed(project: Project, client: Client) -> None:
+    """Only those, behind *Show*; all of them behind *Show each event*."""
+    letter = dead_letter(project)
+    Delivery.objects.exclude(pk=letter.pk).delete()
+    more_dead_letters(letter, 2)
+    group = re.search(r"\?cause=\w+#letters", text(client.get(NOTIFICATIONS)))
+    assert group is not None
+    shown = text(client.get(NOTIFICATIONS + group[0].removesuffix("#letters")))
+    assert "more-0" in shown
+    assert "more-1" in shown
+    assert letter.event.event_id not in shown
+    assert letter.event.event_id in text(client.get(NOTIFICATIONS, {"letters": "all"}))
+
+
+def test_a_dead_letter_says_what_it_tells_of_its_execution(
+    project: Project, client: Client
+) -> None:
+    """The status of the event, which is not that of the execution by now."""
+    letter = dead_letter(project)
+    Delivery.objects.exclude(pk=letter.pk).delete()
+    event = OutboxEvent.objects.get(pk=letter.event_id)
+    status = json.loads(event.body)["detail"]["status"]
+    Execution.objects.update(status="RUNNING" if status == "SUCCEEDED" else "SUCCEEDED")
+    for query in ({}, {"letters": "all"}):
+        shown = markup(client.get(NOTIFICATIONS, query))
+        row = shown[shown.index('class="letters"') :]
+        named = EXECUTION[status].word
+        assert f"{named}</span></span>" in row[: row.index("</tr></tbody>")], query
+
+
+def test_the_anchor_of_a_group_shows_its_reason(project: Project, client: Client) -> None:
+    """The reason stands above the events: an anchor at these would hide it under the header."""
+    letter = dead_letter(project)
+    more_dead_letters(letter, 2)
+    Delivery.objects.exclude(pk=letter.pk).update(last_error="HTTP 503")
+    link = re.search(r"\?(cause=\w+)#letters", text(client.get(NOTIFICATIONS)))
+    assert link is not None
+    shown = markup(client.get(f"{NOTIFICATIONS}?{link[1]}"))
+    assert '<div class="letter-group" id="letters"><div class="letter-group-head">' in shown
+    assert shown.count('id="letters"') == 1
+
+
+def test_the_count_of_a_rule_leads_to_its_own_dead_letters(
+    project: Project, client: Client
+) -> None:
+    """Not to those of all rules; a rule that is none narrows nothing."""
+    letter = dead_letter(project)
+    Delivery.objects.exclude(pk=letter.pk).delete()
+    more_dead_letters(letter, 2)
+    other = rule(project, "other")
+    Delivery.objects.filter(pk=letter.pk).update(target=other.targets.get())
+    shown = text(client.get("/rules/ends/"))
+    link = re.search(r'href="(/notifications/\?rule=\d+)#dead"[^>]*>.*?(\d+) not delivered', shown)
+    assert link is not None
+    assert link[2] == "2"
+    letters = markup(client.get(link[1]))
+    assert '<h2>2 dead letters of<a href="/rules/ends/">' in letters
+    assert letter.event.event_id not in letters
+    every = re.search(
+        r'href="(/notifications/\?letters=all[^"#]*)', markup(client.get(NOTIFICATIONS))
+    )
+    assert every is not None
+    assert letter.event.event_id in text(client.get(every[1]))
+    answer = text(client.get(f"{link[1]}&letters=all"))
+    assert letter.event.event_id not in answer
+    assert "more-1" in answer
+    assert "<h2>3 dead letters</h2>" in text(client.get(f"{NOTIFICATIONS}?rule=999999"))
