@@ -11,9 +11,10 @@ from console.access import ANY_KEY
 from console.store.events import start_links
 from console.store.people import approval_links
 from console.web.core import formatting
+from console.web.core.existing import existing_arns, has_page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from console.models import AuditEntry
 
@@ -40,6 +41,8 @@ class AuditRow:
     ``kind`` and ``name``: of the object; ``owner``: whose it is, as the machine of an execution.
     ``origin``: where the act came from; ``detail``: which one; ``job``: the number of a bulk job.
     ``rule``: the name of the rule, ``schedule``: group and name of the schedule that did it.
+    ``linked``: the object has a page; ``deleted``: it had one. ``by_linked``: the execution that
+    did it has one.
     """
 
     entry: AuditEntry
@@ -52,6 +55,9 @@ class AuditRow:
     job: int | None = None
     rule: str = ""
     schedule: tuple[str, ...] = ()
+    linked: bool = False
+    deleted: bool = False
+    by_linked: bool = False
 
     @property
     def reason(self) -> str:
@@ -62,13 +68,19 @@ class AuditRow:
         return f"Target{'s' if ', ' in reason else ''} {reason}"
 
 
-def audit_row(entry: AuditEntry) -> AuditRow:
-    """Return the words for an entry."""
+def audit_row(entry: AuditEntry, existing: Collection[str] = ()) -> AuditRow:
+    """Return the words for an entry. ``existing``: the ARNs whose objects are still there."""
     kind, name, owner = _object_of(entry.target)
     origin, detail, job = _origin_of(entry)
     act = formatting.action_words(entry.action)
     rule, schedule = _rule_of(entry.actor)
-    return AuditRow(entry, act, kind, name, owner, origin, detail, job, rule, schedule)
+    linked = entry.target in existing
+    return AuditRow(
+        *(entry, act, kind, name, owner, origin, detail, job, rule, schedule),
+        linked=linked,
+        deleted=not linked and has_page(entry.target),
+        by_linked=entry.execution in existing,
+    )
 
 
 def _rule_of(actor: str) -> tuple[str, tuple[str, ...]]:
@@ -129,5 +141,7 @@ class AuditDay:
 
 def group_days(entries: Iterable[AuditEntry]) -> list[AuditDay]:
     """Return entries by the day of their moment; their order stays."""
-    days = groupby(entries, lambda entry: formatting.clock_text(entry.at_ms)[:10])
-    return [AuditDay(day, [audit_row(entry) for entry in of_day]) for day, of_day in days]
+    every = list(entries)
+    existing = existing_arns(arn for entry in every for arn in (entry.target, entry.execution))
+    days = groupby(every, lambda entry: formatting.clock_text(entry.at_ms)[:10])
+    return [AuditDay(day, [audit_row(entry, existing) for entry in of_day]) for day, of_day in days]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from django.db.models import Q
@@ -12,6 +12,7 @@ from console.events import addresses, body
 from console.integrations.redaction import without_secrets
 from console.models import EventRule, StateMachine
 from console.statuses import DeliveryStatus, ExecutionStatus, MachineStatus, RuleState
+from console.web.core.existing import arn_kind, existing_arns
 from console.web.core.formatting import StatusLabel
 from console.web.rules.target_health import TargetHealth, health_of_targets
 
@@ -53,12 +54,13 @@ class PatternMeaning:
 
 @dataclass(frozen=True, slots=True)
 class SentTarget:
-    """A target as the pages name it."""
+    """A target as the pages name it. ``deleted``: it is a state machine that is no more."""
 
     target: EventTarget
     kind: str
     shown: str
     health: TargetHealth = field(default_factory=TargetHealth)
+    deleted: bool = False
 
     @property
     def machine(self) -> str:
@@ -160,15 +162,33 @@ def rule_rows(scope: Scope, *, scheduled: bool, after: str = "") -> tuple[list[R
 def list_rows(listed: list[EventRule]) -> list[RuleRow]:
     """Return rules with their targets and how these fare, in two or three queries."""
     targets = {rule.pk: list(rule.targets.all()) for rule in listed}
-    health = health_of_targets([target.pk for each in targets.values() for target in each])
+    every = [target for each in targets.values() for target in each]
+    health = health_of_targets([target.pk for target in every])
+    gone = _deleted_machines(listed)
     made = []
     for rule in listed:
-        row = RuleRow(rule, pattern_meaning(rule.pattern), sent_targets(rule, health))
+        sent_rows = [
+            replace(sent, deleted=sent.target.address in gone)
+            for sent in sent_targets(rule, health)
+        ]
+        row = RuleRow(rule, pattern_meaning(rule.pattern), sent_rows)
         for sent in row.targets:
             for status, count in sent.health.counts.items():
                 row.counts[status] = row.counts.get(status, 0) + count
         made.append(row)
     return made
+
+
+def _deleted_machines(rules: list[EventRule]) -> set[str]:
+    """Return the targets of rules that are state machines of their account and not there."""
+    arns = {
+        target.address
+        for rule in rules
+        for target in rule.targets.all()
+        if arn_kind(target.address) == "stateMachine"
+        and target.address.split(":")[4] == rule.arn.split(":")[4]
+    }
+    return arns - existing_arns(arns)
 
 
 def _page_key(rule: EventRule) -> str:

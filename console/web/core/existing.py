@@ -1,0 +1,63 @@
+"""Tell which of the objects that a page names are still there: no link leads to one that is not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from console.models import Activity, Alarm, EventRule, Execution, MapRun, StateMachine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from django.db.models import Manager
+
+_MACHINE_PARTS = 7
+_MANAGERS: dict[str, Manager[Any]] = {
+    "stateMachine": StateMachine.objects,
+    "execution": Execution.objects,
+    "express": Execution.objects,
+    "activity": Activity.objects,
+    "mapRun": MapRun.objects,
+    "rule": EventRule.objects,
+    "schedule": EventRule.objects,
+    "alarm": Alarm.objects,
+}
+"""Kind of an ARN -> the objects of it that have a page."""
+
+
+def has_page(arn: str) -> bool:
+    """Tell whether objects of an ARN's kind have pages."""
+    return arn_kind(arn) in _MANAGERS
+
+
+def existing_arns(arns: Iterable[str | None]) -> set[str]:
+    """Return those ARNs whose objects exist, with one query for each kind.
+
+    A version or an alias counts as its state machine, which has their page.
+    """
+    asked: dict[Manager[Any], dict[str, list[str]]] = {}
+    for arn in arns:
+        manager = _MANAGERS.get(arn_kind(arn)) if arn else None
+        if arn and manager is not None:
+            asked.setdefault(manager, {}).setdefault(_object_arn(arn), []).append(arn)
+    existing: set[str] = set()
+    for manager, written in asked.items():
+        rows = manager.filter(arn__in=written)
+        for arn in rows.values_list("arn", flat=True):
+            existing.update(written[arn])
+    return existing
+
+
+def arn_kind(arn: str) -> str:
+    """Return the kind of object that an ARN names, "" for other texts."""
+    parts = arn.split(":", 5)
+    return parts[5].replace("/", ":").partition(":")[0] if len(parts) > 5 else ""  # noqa: PLR2004
+
+
+def machine_of(arn: str) -> str:
+    """Return the ARN of the state machine itself, whose version or alias an ARN may name."""
+    return ":".join(arn.split(":")[:_MACHINE_PARTS])
+
+
+def _object_arn(arn: str) -> str:
+    return machine_of(arn) if arn_kind(arn) == "stateMachine" else arn
