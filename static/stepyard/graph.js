@@ -6,6 +6,7 @@
   const MIN_SCALE = 0.1;
   const READABLE = 0.92; // the smallest text has 12 px, and stays above 11
   const FITS = 0.7; // a graph that is seen whole at this scale or a larger one opens whole
+  const COMPACT_FITS = 0.6; // one of names only, in a column as wide as the graph
   let scale = 1;
   let fitted = false;
 
@@ -68,9 +69,19 @@
     fitted = true;
   }
 
+  /** Show all of the width of a graph that can be read so; its height can be scrolled. */
+  function fitWidth() {
+    const { graph, svg } = graphParts();
+    const wide = Math.min(1, graph.clientWidth / svg.viewBox.baseVal.width);
+    if (wide < COMPACT_FITS || wide > scale) return;
+    setScale(wide);
+    graph.scrollTo(0, 0);
+  }
+
   // A graph opens whole where it can be read so, else around the chosen state.
   function openGraph() {
     fit(READABLE, FITS);
+    if (graphParts()?.graph.dataset.compact !== undefined) fitWidth();
     showChosenNode(true);
   }
 

@@ -29,8 +29,8 @@ from console.web.graph.shapes import (
     head_height,
     label_width,
     lines_below,
+    name_lines,
     text_width,
-    wrap_text,
 )
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class _Composer:
         inner = {node.id: self._inside(node) for node in nodes}
         sizes = {node.id: _box_size(node, inner[node.id], self._view) for node in nodes}
         states = _GroupStates(group, nodes, self._edges.get(group.id, []), inner, sizes)
-        return _compose(states, self._draw(_diagram(states, self._view.direction)), self._view)
+        return _compose(states, self._draw(_diagram(states, self._view)), self._view)
 
     def _inside(self, node: Node) -> Picture | None:
         """Return the branches of a Parallel or the processor of a Map, side by side."""
@@ -124,14 +124,14 @@ class _Composer:
             return None
         parts = [self.group(group) for group in groups]
         if self._view.direction is Direction.DOWN:
-            return _side_by_side(node, parts)
+            return _side_by_side(node, parts, self._view)
         return _one_below_the_other(node, parts, self._view)
 
 
-def _side_by_side(node: Node, parts: list[Picture]) -> Picture:
+def _side_by_side(node: Node, parts: list[Picture], view: GraphView) -> Picture:
     """Return branches that lead down."""
     width = sum(part.width for part in parts) + GAP * (len(parts) - 1)
-    least = text_width(node) - 2 * PAD
+    least = text_width(node, compact=view.compact) - 2 * PAD
     left = max(0.0, (least - width) / 2)
     height = max(part.height for part in parts)
     middle = max(width, least) / 2
@@ -157,10 +157,10 @@ def _side_by_side(node: Node, parts: list[Picture]) -> Picture:
 def _one_below_the_other(node: Node, parts: list[Picture], view: GraphView) -> Picture:
     """Return branches that lead to the right."""
     height = sum(part.height for part in parts) + GAP * (len(parts) - 1)
-    least = text_width(node) - 2 * PAD - ENTRY - EXIT
+    least = text_width(node, compact=view.compact) - 2 * PAD - ENTRY - EXIT
     width = max(least, *(part.width for part in parts))
     # lines come to the middle of the box around it, which has a head
-    corner = _inner_corner(len(wrap_text(node.name)), view)[1]
+    corner = _inner_corner(len(name_lines(node, compact=view.compact)), view)[1]
     middle, top = max((height + PAD - corner) / 2, 0), 0.0
     alone = len(parts) == 1
     boxes: list[Box] = []
@@ -232,8 +232,9 @@ def _compose(states: _GroupStates, drawn: Drawn, view: GraphView) -> Picture:
     lines: list[EdgeLine] = []
     for node in states.nodes:
         size, inside = states.sizes[node.id], states.inner[node.id]
-        box = _state_box(node, drawn.spots[node.id], size, nested=inside is not None)
-        box = replace(box, plain=view.plain)
+        words = tuple(name_lines(node, compact=view.compact))
+        box = _state_box(node, drawn.spots[node.id], size, words, nested=inside is not None)
+        box = replace(box, plain=view.plain, compact=view.compact)
         boxes.append(box)
         if inside is not None:
             left, top = _inner_corner(len(box.lines), view)
@@ -261,7 +262,7 @@ def _edge_point(
     return x + side * width / 2, y
 
 
-def _diagram(states: _GroupStates, direction: Direction) -> Diagram:
+def _diagram(states: _GroupStates, view: GraphView) -> Diagram:
     """Return what is laid out of a group: ids and sizes, in the order of the definition."""
     end = _TERMINAL if states.outer else _JOINT
     first = states.group.start
@@ -271,7 +272,7 @@ def _diagram(states: _GroupStates, direction: Direction) -> Diagram:
     parts += [Rectangle(node.id, *states.sizes[node.id]) for node in states.nodes]
     parts += [
         Arrow(f"e{place}", edge.source, edge.target, label_width(cut_text(edge.label)))
-        if edge.label
+        if edge.label and not view.compact
         else Arrow(f"e{place}", edge.source, edge.target)
         for place, edge in enumerate(states.edges)
     ]
@@ -279,7 +280,7 @@ def _diagram(states: _GroupStates, direction: Direction) -> Diagram:
     if ends and states.last is None:
         parts.append(Rectangle("end", *end))
         parts += [Arrow(f"{end.id}-end", end.id, "end", headless=not states.outer) for end in ends]
-    return Diagram(tuple(parts), direction)
+    return Diagram(tuple(parts), view.direction, tight=view.compact)
 
 
 def _edge_ends(nodes: list[Node], *, outer: bool) -> list[Node]:
@@ -289,9 +290,11 @@ def _edge_ends(nodes: list[Node], *, outer: bool) -> list[Node]:
     return happy if happy or not outer else last
 
 
-def _state_box(node: Node, middle: Point, size: Point, *, nested: bool) -> Box:
+def _state_box(
+    node: Node, middle: Point, size: Point, words: tuple[str, ...], *, nested: bool
+) -> Box:
     x, y = middle[0] - size[0] / 2, middle[1] - size[1] / 2
-    return Box(node, x, y, size[0], size[1], tuple(wrap_text(node.name)), nested)
+    return Box(node, x, y, size[0], size[1], words, nested)
 
 
 def _edge_line(curve: Curve, edge: Edge | None, states: _GroupStates, drawn: Drawn) -> EdgeLine:
@@ -340,15 +343,17 @@ _PAIR = re.compile(r"(-?[\d.]+),(-?[\d.]+)")
 
 def _inner_corner(rows: int, view: GraphView) -> Point:
     """Return where in its box the inside of a Parallel or Map begins."""
-    head = head_height(rows, plain=view.plain)
+    head = head_height(rows, plain=view.plain, compact=view.compact)
     down = view.direction is Direction.DOWN
     return (PAD, head + ENTRY) if down else (PAD + ENTRY, head + PAD)
 
 
 def _box_size(node: Node, inside: Picture | None, view: GraphView) -> Point:
-    rows = len(wrap_text(node.name))
+    rows = len(name_lines(node, compact=view.compact))
     if inside is None:
-        return text_width(node), 14 + LINE * (rows + lines_below(plain=view.plain)) + 8
+        below = lines_below(plain=view.plain, compact=view.compact)
+        width = text_width(node, compact=view.compact)
+        return width, (8 if view.compact else 14) + LINE * (rows + below) + 8
     left, top = _inner_corner(rows, view)
     if view.direction is Direction.DOWN:
         return inside.width + left + PAD, inside.height + top + PAD + EXIT

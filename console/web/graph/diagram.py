@@ -43,10 +43,11 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """One group of a graph; the first rectangle is where it begins."""
+    """One group of a graph; the first rectangle is where it begins. ``tight``: with small gaps."""
 
     parts: tuple[Rectangle | Arrow, ...]
     direction: Direction = Direction.DOWN
+    tight: bool = False
 
 
 @dataclass(frozen=True, slots=True)

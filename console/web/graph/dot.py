@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _POINTS = 72  # an inch; a point is a pixel here
 _GRAPH = {"nodesep": "0.4", "ranksep": "0.45", "outputorder": "nodesfirst"}
+_TIGHT = {"nodesep": "0.15", "ranksep": "0.3"}
 _RANKS = {Direction.DOWN: "TB", Direction.RIGHT: "LR"}
 _NODE = {"shape": "box", "fixedsize": "true", "label": ""}
 _EDGE = {"arrowsize": "0.6"}
@@ -25,7 +26,8 @@ _EDGE = {"arrowsize": "0.6"}
 
 def dot_source(diagram: Diagram) -> str:
     """Return the DOT text of a diagram."""
-    graph = {**_GRAPH, "rankdir": _RANKS[diagram.direction]}
+    gaps = _TIGHT if diagram.tight else {}
+    graph = {**_GRAPH, **gaps, "rankdir": _RANKS[diagram.direction]}
     made = graphviz.Digraph(graph_attr=graph, node_attr=_NODE, edge_attr=_EDGE)
     for part in diagram.parts:
         match part:

@@ -21,20 +21,23 @@ class GraphView:
     """How a graph is drawn. ``folds``: whether groups of a large machine are folded.
 
     ``unfolded``: the ids of those that are open all the same. ``plain``: boxes have no line for a
-    status, so the graph is smaller.
+    status, so the graph is smaller. ``compact``: they have the name only and transitions no words,
+    for a graph that stands in a narrow column.
     """
 
     direction: Direction = Direction.DOWN
     folds: bool = False
     unfolded: frozenset[str] = frozenset()
     plain: bool = False
+    compact: bool = False
 
     @property
     def key(self) -> str:
         """Return what tells the layouts of one definition apart, "" for the usual one."""
         folded = f" folded {' '.join(sorted(self.unfolded))}" if self.folds else ""
-        usual = self.direction is Direction.DOWN and not folded and not self.plain
-        return "" if usual else f"{self.direction}{folded}{' plain' if self.plain else ''}\n"
+        size = " compact" if self.compact else " plain" if self.plain else ""
+        usual = self.direction is Direction.DOWN and not folded and not size
+        return "" if usual else f"{self.direction}{folded}{size}\n"
 
     def folding(self, opened: set[str] | None) -> GraphView:
         """Return it with folds, and some more groups open; without any fold for None."""

@@ -26,6 +26,8 @@ SIGNS = 52
 """What stands beside the words: the sign on their left, and padding."""
 FOLD_ROOM = 44
 """Beside the words in the head of a Parallel or Map: the sign that folds it."""
+COMPACT_NAME, COMPACT_SIGNS = 86, 33
+"""In a compact box: where its name is wrapped, and what stands beside the name."""
 LABEL_WORDS, LABEL_HEIGHT = 30, 18
 
 
@@ -34,6 +36,7 @@ class Box:
     """A state's rectangle; ``lines`` is its name, wrapped; ``nested``: it holds other boxes.
 
     ``folded``: how many states are inside that are not drawn. ``plain``: no line for its status.
+    ``compact``: none for its type either.
     """
 
     node: Node
@@ -45,6 +48,7 @@ class Box:
     nested: bool = False
     folded: int = 0
     plain: bool = False
+    compact: bool = False
 
     @property
     def rows(self) -> list[tuple[float, str]]:
@@ -53,7 +57,8 @@ class Box:
         return [(top + LINE * place, line) for place, line in enumerate(self.lines)]
 
     def _middle(self) -> float:
-        return (self.height - LINE * (len(self.lines) + lines_below(plain=self.plain))) / 2 + 13
+        below = lines_below(plain=self.plain, compact=self.compact)
+        return (self.height - LINE * (len(self.lines) + below)) / 2 + 13
 
     @property
     def below(self) -> float:
@@ -92,7 +97,7 @@ class Box:
     @property
     def head_width(self) -> float:
         """Return how much of the head of a Parallel or Map has words."""
-        return min(text_width(self.node), self.width)
+        return min(text_width(self.node, compact=self.compact), self.width)
 
     @property
     def fold_x(self) -> float:
@@ -107,7 +112,7 @@ class Box:
     @property
     def rule_y(self) -> float:
         """Return where the line under the head of a Parallel or Map is."""
-        return self.y + head_height(len(self.lines), plain=self.plain)
+        return self.y + head_height(len(self.lines), plain=self.plain, compact=self.compact)
 
     @property
     def sign_y(self) -> float:
@@ -166,18 +171,26 @@ class Picture:
         return len(self.boxes) + len(self.lines)
 
 
-def lines_below(*, plain: bool) -> int:
+def lines_below(*, plain: bool, compact: bool = False) -> int:
     """Return how many lines stand below the name: the type, and the status unless it is plain."""
-    return 1 if plain else 2
+    return 0 if compact else 1 if plain else 2
 
 
-def head_height(lines: int, *, plain: bool) -> int:
+def head_height(lines: int, *, plain: bool, compact: bool = False) -> int:
     """Return how high the head of a Parallel or Map is. ``lines``: of its name."""
-    return HEAD + LINE * (lines - 1 + lines_below(plain=plain))
+    return HEAD + LINE * (lines - 1 + lines_below(plain=plain, compact=compact))
 
 
-def text_width(node: Node) -> float:
+def name_lines(node: Node, *, compact: bool = False) -> list[str]:
+    """Return the lines of a state's name in its box."""
+    return wrap_text(node.name, COMPACT_NAME if compact else MAX_NAME)
+
+
+def text_width(node: Node, *, compact: bool = False) -> float:
     """Return how wide a state's box must be for its words: its name is never cut."""
+    if compact:
+        lines = name_lines(node, compact=True)
+        return max(text_width_px(line, NAME_SIZE, bold=True) for line in lines) + COMPACT_SIGNS
     name = max(text_width_px(line, NAME_SIZE, bold=True) for line in wrap_text(node.name))
     detail = text_width_px(f"{node.type} · {node.detail}" if node.detail else "", DETAIL_SIZE)
     return max(MIN_WIDTH, name + SIGNS, min(detail, MAX_DETAIL) + SIGNS)
@@ -192,11 +205,14 @@ def fit_text(text: str, room: float, size: float) -> str:
     return f"{text.rstrip()}…"
 
 
-def wrap_text(name: str) -> list[str]:
-    """Break a name into lines at blanks, or anywhere in a long word; nothing is left out."""
+def wrap_text(name: str, most: float = MAX_NAME) -> list[str]:
+    """Break a name into lines at blanks, or anywhere in a long word; nothing is left out.
+
+    ``most``: pixels of a line with more than one word.
+    """
     lines = [""]
     for word in re.findall(r"\S{1,30}\s*", name) or [name]:
-        if lines[-1] and text_width_px(lines[-1] + word.rstrip(), NAME_SIZE, bold=True) > MAX_NAME:
+        if lines[-1] and text_width_px(lines[-1] + word.rstrip(), NAME_SIZE, bold=True) > most:
             lines.append("")
         lines[-1] += word
     return [line.rstrip() or " " for line in lines]

@@ -19,8 +19,8 @@ from console.samples import MACHINES, PROJECT
 from console.statuses import ExecutionStatus
 from console.store.machines import machines as store
 from console.web.core.scope import actor_of, render, require, scope_of
-from console.web.graph import definition_text
-from console.web.graph.graph_view import graph_view_of
+from console.web.graph import definition_text, svg
+from console.web.graph.graph_view import GraphView
 from console.web.machines.drift import drift_of
 from console.web.search import lists, saved_view_list, scan
 from console.web.search.filters import ExecutionFilters
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 MOST_BESIDE_A_LIST = 150
 """How many states a graph may have that stands beside a list."""
+WIDEST_BESIDE_A_LIST = 660
+"""Pixels: the groups of a wider graph are folded, so that its names can be read beside a list."""
 
 
 @require_safe
@@ -90,12 +92,15 @@ def machine_page(request: HttpRequest, machine_name: str) -> HttpResponse:
 def _graph_context(request: HttpRequest, machine: StateMachine) -> dict[str, Any]:
     """Return the graph that stands beside a list, nothing for a machine that is too large for it.
 
-    Each state leads to its place in the definition.
+    It leads down and has the names only. Each state leads to its place in the definition.
     """
-    view = replace(graph_view_of(request), plain=True)
-    shown = definition_text.picture_context(machine.definition.text, machine.type, view)
+    text, view = machine.definition.text, GraphView(plain=True, compact=True)
+    shown = definition_text.picture_context(text, machine.type, view)
     if shown["picture"] is None or len(shown["graph"].nodes) > MOST_BESIDE_A_LIST:
         return {}
+    if shown["picture"].width > WIDEST_BESIDE_A_LIST:
+        folded = replace(view, folds=True)
+        shown |= {"picture": svg.definition_picture(text, machine.type, folded)}
     definition = reverse("definition", args=[machine.name])
     jump = f"{definition}?{urlencode({'region': scope_of(request).region, 'state': ''})}"
     return {key: shown[key] for key in ("picture", "graph_view")} | {"jump": jump}

@@ -115,18 +115,17 @@ class ExecutionFilters:
         return bool(self.statuses or any(self.typed.values()))
 
     @property
-    def refined(self) -> bool:
-        """Tell whether a field is used that the list keeps folded."""
-        folded = set(FIELDS) - {"find", "status", "q", "failure"}
-        return any(self.typed.get(name) or self.problems.get(name) for name in folded)
+    def folded_problem(self) -> bool:
+        """Tell whether a field that the list keeps folded was not understood."""
+        return bool(set(self.problems) - {"find", "status", "q", "failure"})
 
     @property
     def is_of_indexes(self) -> bool:
-        """Tell whether it narrows, and only by what indexes tell: machine, status and start."""
+        """Tell whether only what indexes tell narrows it: machine, status and start, or nothing."""
         indexed = {"status", "machine", "from", "to", "find"}
         fields = {name for name, text in self.typed.items() if text}
         of_start = all(each.field in ("started", "age") for each in self.find.conditions)
-        return self.active and fields <= indexed and of_start and not self.find.words
+        return fields <= indexed and of_start and not self.find.words
 
     @property
     def address(self) -> str:

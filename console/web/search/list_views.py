@@ -54,7 +54,9 @@ def render_execution_list(
         "chips": filter_words.filter_chips(filters),
         "understood": filter_words.understood_words(filters),
         "hints": filter_words.search_hints(filters),
-        "match_count": scan.count_matching(scope_of(request), context.get("machine"), filters),
+        "match_count": scan.count_matching(
+            scope_of(request), context.get("machine"), context["executions"]
+        ),
     }
     response = render(request, template, context, status=422 if filters.problems else 200)
     if request.headers.get("HX-Request"):

@@ -148,15 +148,18 @@ class MatchCount:
 
 
 def count_matching(
-    scope: Scope, machine: StateMachine | None, filters: ExecutionFilters
+    scope: Scope, machine: StateMachine | None, page: ExecutionPage
 ) -> MatchCount | None:
-    """Count what a list has, among the newest ``MOST_EXACT`` of each status asked for.
+    """Count what a list has on all its pages, among the newest ``MOST_EXACT`` of each status.
 
-    None where more is asked than machine, status and start, which an index tells: each execution
-    would have to be read.
+    None where there are more pages and more is asked than machine, status and start, which an
+    index tells: each execution would have to be read.
     """
+    filters = page.filters
+    if not (filters.problems or filters.before or page.before):
+        return MatchCount(len(page.rows), more=False)
     streams = _streams(scope, machine, filters) if filters.is_of_indexes else []
-    if filters.problems or filters.before or not streams:
+    if filters.problems or not streams:
         return None
     floors = _keys([_newest_first(stream)[MOST_EXACT : MOST_EXACT + 1] for stream in streams])
     floor = max(floors) if floors else None
@@ -164,7 +167,10 @@ def count_matching(
     first, *others = [
         _down_to(stream, floor).filter(conditions).order_by().values("pk") for stream in streams
     ]
-    return MatchCount(first.union(*others, all=True).count(), floor is not None)
+    count = first.union(*others, all=True).count()
+    if floor is None:
+        return MatchCount(count, more=False)
+    return MatchCount(max(count - 1, 0), more=True)  # without the one that tells there are more
 
 
 def find_keys(

@@ -134,3 +134,20 @@ def test_the_graph_stands_beside_the_executions(page: Page, server: Server, widt
     page.wait_for_url(f"**/machines/{name}/definition/**")
     marked = page.locator('a[data-place][aria-current="true"]').first
     expect(marked).to_have_attribute("data-step", re.compile("Nap"))
+
+
+def test_a_machine_shows_its_executions_at_once(page: Page, server: Server) -> None:
+    """A dozen rows of one line above the fold, below a filter of two lines and their number."""
+    states = {"Charge card": {"Type": "Wait", "Seconds": 600, "End": True}}
+    name = create(server, {"StartAt": "Charge card", "States": states})
+    for number in range(15):
+        start(server, name, name=f"order-{number}")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto(f"/machines/{name}/")
+    expect(page.get_by_role("heading", name="15 executions")).to_be_visible()
+    rows = page.locator("#executions tbody tr")
+    expect(rows.first).to_contain_text("Charge card")
+    boxes = [row.bounding_box() for row in rows.all()]
+    heights = {round(box["height"]) for box in boxes if box}
+    assert max(heights) <= 40
+    assert sum(box["y"] + box["height"] <= 900 for box in boxes if box) >= 12

@@ -164,3 +164,23 @@ def test_the_graph_and_the_text_of_a_definition_lead_to_each_other(
     expect(graph.locator("a[aria-current]")).to_have_attribute("data-step", "Inner")
     page.reload()
     expect(graph.locator("a[aria-current]")).to_have_attribute("data-step", "Inner")
+
+
+def test_the_graph_beside_a_list_shows_its_whole_width(page: Page, server: Server) -> None:
+    """From Start on, so large that its names can be read: groups of a wide one are folded."""
+    page.set_viewport_size({"width": 1440, "height": 900})
+    for machine in ("OrderProcessing", create(server, failing_at(3, 30))):
+        page.goto(f"/machines/{machine}/")
+        graph = page.locator(".machine-graph [data-graph]")
+        expect(graph.locator("[data-start]")).to_be_in_viewport(ratio=1)
+        cut = "graph => graph.scrollWidth - graph.clientWidth"
+        assert graph.evaluate(cut) <= 1, machine
+        assert page.evaluate(SCALE) >= 0.65, machine
+        names = ".machine-graph .title"
+        wide = page.locator(names).evaluate_all(
+            "titles => titles.filter(title => {"
+            "  const box = title.closest('.node').querySelector('.box').getBoundingClientRect();"
+            "  return title.getBoundingClientRect().right > box.right;"
+            "}).length"
+        )
+        assert wide == 0, machine

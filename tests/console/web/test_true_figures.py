@@ -107,34 +107,65 @@ def test_tiles_lists_and_bars_count_express_too(project: Project, client: Client
         ("from=2000-01-01", 5),
         ("find=age < 1 h", 5),
         ("find=error = Oops", None),
-        ("find=started > 1 h ago late", None),
-        ("q=x", None),
-        ("", None),
+        ("find=started > 1 h ago Oops", None),
+        ("q=seed", None),
+        ("", 5),
+        ("before=9999999999999-1", 5),
     ],
 )
 def test_a_list_counts_all_its_pages_where_an_index_can(
-    project: Project, client: Client, query: str, count: int | None
+    project: Project,
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    query: str,
+    count: int | None,
 ) -> None:
     """By machine, status and start; else each execution would have to be read."""
+    monkeypatch.setattr(scan, "PAGE", 1)
     moment = {"start_ms": clock.now_ms() - 60_000, "stop_ms": clock.now_ms()}
     seed(project, create(project, PASS, "quick"), 2, **moment)
-    seed(project, create(project, FAILS, "fails"), 3, status="FAILED", **moment)
+    fails = create(project, FAILS, "fails")
+    seed(project, fails, 3, status="FAILED", error="Oops", **moment)
     shown = client.get(f"/executions/?{query}").context["match_count"]
     assert (shown and (shown.count, shown.more)) == (count and (count, False))
+
+
+def test_a_list_of_one_page_is_counted_whatever_narrows_it(
+    project: Project, client: Client
+) -> None:
+    """Its rows are all there are: no query counts them again."""
+    seed(project, create(project, PASS, "quick"), 2)
+    seed(project, create(project, FAILS, "fails"), 3, status="FAILED")
+    for query, words in (
+        ("", "5 executions"),
+        ("q=no-such-name", "0 executions"),
+        ("min=0 s&status=FAILED", "3 executions"),
+        ("min=5 s", "0 executions"),
+    ):
+        page = markup(client.get(f"/executions/?{query}"))
+        title = re.search(r'<h2 id="executions-title">(.*?)</h2>', page, re.DOTALL)
+        assert title is not None
+        assert title[1].strip() == words, query
 
 
 def test_a_list_is_counted_as_far_as_is_cheap(
     project: Project, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where nothing of what an index gives is of the region."""
+    monkeypatch.setattr(scan, "PAGE", 3)
     monkeypatch.setattr(scan, "MOST_EXACT", 5)
     machine = create(project, PASS)
     seed(project, machine, 4)
     seed(project, machine, 9, status="FAILED")
     query = "/executions/?status=SUCCEEDED&status=FAILED"
     shown = client.get(query).context["match_count"]
-    assert (shown.count, shown.more) == (6, True)
-    assert "6 or more executions" in plain(client.get(query))
+    assert (shown.count, shown.more) == (5, True)
+    assert "5+ executions" in plain(client.get(query))
+    assert "5+ executions" in plain(client.get("/executions/"))
+    assert "5+ executions" in plain(client.get(f"/machines/{machine.name}/"))
+    elsewhere = client.get(f"{query}&region=eu-west-1").context["match_count"]
+    assert (elsewhere.count, elsewhere.more) == (0, False), "the page looked to the end"
+    monkeypatch.setattr(scan, "WINDOW", 5)
     elsewhere = client.get(f"{query}&region=eu-west-1").context["match_count"]
     assert (elsewhere.count, elsewhere.more) == (0, True)
 
