@@ -48,7 +48,25 @@
 
   function showChecked() {
     for (const radio of document.querySelectorAll('.compare-choices input[type="radio"]:checked')) showSide(radio);
+    showReady();
   }
+
+  // The button acts when there are two: chosen in the list, or typed as an ARN.
+  const hasSide = (side) =>
+    document.querySelector(`[data-compare-side="${side}"]`).dataset.chosen !== undefined || document.getElementById(side).value.trim();
+  const button = () => document.querySelector("[data-compare-button]");
+  function showReady() {
+    const missing = ["a", "b"].filter((side) => !hasSide(side)).map((side) => side.toUpperCase());
+    button().setAttribute("aria-disabled", String(missing.length > 0));
+    button().title = missing.length ? `Choose ${missing.join(" and ")} first` : "";
+  }
+  document.addEventListener("change", showReady);
+  document.addEventListener("input", showReady);
+  document.addEventListener("submit", (event) => {
+    if (event.target.id !== "compare" || button().ariaDisabled !== "true") return;
+    event.preventDefault();
+    document.getElementById("announce").textContent = button().title;
+  });
   document.addEventListener("DOMContentLoaded", showChecked);
   window.addEventListener("pageshow", showChecked);
 })();

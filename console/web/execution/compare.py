@@ -7,21 +7,38 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import engine
+from console.models import Execution
+from console.statuses import ExecutionStatus
 from console.web.core import formatting
 from console.web.history.traces import open_trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from console.models import Execution
     from engine import Trace, Visit
 
 MOST = 200
 """How many differences of a payload are shown."""
 _LONGEST = 300
+_FOLDED, _BEGINNING, _WHOLE = 160, 110, 4_000
+"""Characters: above what a value is folded, how much of it is seen then, and unfolded."""
+_STACK_TRACES = {"stackTrace", "stack_trace", "trace"}
+"""Fields whose lines are one value: two traces differ in many lines."""
+_PYTHON_TRACE = "Traceback (most recent call last)"
 _DEEPEST = 60
 _LAG_MS = 100
 """Durations that differ by less are the same to a reader."""
+
+
+def last_success(of: Execution) -> Execution | None:
+    """Return the newest other execution of the same state machine that succeeded."""
+    if of.state_machine_id is None:
+        return None
+    rows = Execution.objects.filter(
+        state_machine=of.state_machine_id, status=ExecutionStatus.SUCCEEDED
+    )
+    rows = rows.exclude(pk=of.pk).only("arn", "name", "state_machine_arn")
+    return rows.order_by("-start_ms", "-pk").first()
 
 
 # -- what one execution did ------------------------------------------------------------------------
@@ -183,12 +200,25 @@ def compared_rows(a: ExecutionWalk, b: ExecutionWalk) -> list[ComparedRow]:
 
 
 @dataclass(frozen=True, slots=True)
+class LongValue:
+    """A value that is shown folded: ``beginning`` is one line, ``whole`` is laid out."""
+
+    beginning: str
+    whole: str
+
+
+@dataclass(frozen=True, slots=True)
 class ValueDifference:
-    """One place where two payloads differ; None: it is not there."""
+    """One place where two payloads differ; None: it is not there.
+
+    ``long_a``, ``long_b``: of a value that is long or has many lines.
+    """
 
     path: str
     a: str | None
     b: str | None
+    long_a: LongValue | None = None
+    long_b: LongValue | None = None
 
     @property
     def kind(self) -> str:
@@ -244,16 +274,57 @@ def _differences(a: Any, b: Any, path: str, depth: int) -> Iterator[ValueDiffere
         for key in dict.fromkeys((*a, *b)):
             inner = f"{path}.{key}" if key.isidentifier() else f"{path}[{json.dumps(key)}]"
             yield from _differences(a.get(key, _MISSING), b.get(key, _MISSING), inner, depth + 1)
+    elif _are_lines(path, a) and _are_lines(path, b):
+        if a != b:
+            yield _difference(path, "\n".join(a), "\n".join(b))
     elif depth < _DEEPEST and isinstance(a, list) and isinstance(b, list):
         for place in range(max(len(a), len(b))):
             value, other = (side[place] if place < len(side) else _MISSING for side in (a, b))
             yield from _differences(value, other, f"{path}[{place}]", depth + 1)
     elif isinstance(a, bool) != isinstance(b, bool) or a != b:
-        yield ValueDifference(path.removeprefix(".") or "all of it", _shortened(a), _shortened(b))
+        yield _difference(path, a, b)
+
+
+def _are_lines(path: str, value: Any) -> bool:
+    """Tell whether a value is a stack trace as a list of lines."""
+    named = path.rpartition(".")[2] in _STACK_TRACES
+    return named and isinstance(value, list) and all(isinstance(line, str) for line in value)
+
+
+def _difference(path: str, a: Any, b: Any) -> ValueDifference:
+    return ValueDifference(
+        path.removeprefix(".") or "all of it",
+        *(_shortened(a), _shortened(b)),
+        *(_long_value(a), _long_value(b)),
+    )
+
+
+def _long_value(value: Any) -> LongValue | None:
+    """Return how a long value is shown, None for a short one. Line breaks of a text are lines."""
+    if value is _MISSING:
+        return None
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if len(text) <= _FOLDED and "\n" not in text.strip():
+        return None
+    whole = text if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+    return LongValue(_cut(_telling_line(value, text), _BEGINNING), _cut(whole, _WHOLE))
+
+
+def _telling_line(value: Any, text: str) -> str:
+    """Return the line that tells most: the error of a function, the last line of a trace."""
+    if isinstance(value, dict) and isinstance(message := value.get("errorMessage"), str):
+        kind = value.get("errorType")
+        return f"{kind}: {message}" if isinstance(kind, str) else message
+    lines = text.strip().splitlines() or [""]
+    return lines[-1] if lines[0].startswith(_PYTHON_TRACE) else lines[0]
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def _shortened(value: Any) -> str | None:
     if value is _MISSING:
         return None
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return _cut(text, _LONGEST)

@@ -12,7 +12,7 @@ import engine
 from console import clock
 from console.masking import masked_execution
 from console.metrics import cost
-from console.statuses import ExecutionStatus
+from console.statuses import UNSUCCESSFUL, ExecutionStatus
 from console.store.executions import replay
 from console.web.core import formatting, json_view
 from console.web.core.causes import cause_of
@@ -32,6 +32,7 @@ from console.web.execution import (
     timed_out,
 )
 from console.web.execution.chosen_step import ChosenStep, default_step
+from console.web.execution.compare import last_success
 from console.web.execution.timeline import bars
 from console.web.execution.timeline.lanes import lane_bar
 from console.web.execution.timeline.timeline_part import TimelinePart
@@ -282,6 +283,7 @@ def ending_context(execution: Execution, trace: Trace) -> dict[str, Any]:
         "root": (root := root_cause.root_cause(execution, trace)),
         "failed_child": _failed_child(execution, trace, root),
         "timed_out": timed_out.explain_timeout(execution),
+        "has_success": execution.status in UNSUCCESSFUL and bool(last_success(execution)),
     }
 
 

@@ -12,7 +12,6 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from console.models import Execution
-from console.statuses import ExecutionStatus
 from console.web.core.scope import Scope, render, scope_of
 from console.web.execution import compare as comparing
 from console.web.execution.root_cause import root_cause_of
@@ -44,7 +43,7 @@ def compare_page(request: HttpRequest) -> HttpResponse:
         problems = _unknown(arns, executions)
         return _render_choice(request, scope, arns, problems, executions)
     if executions["a"] is not None and arns["b"] == LAST_SUCCESS:
-        executions["b"] = _last_success(executions["a"])
+        executions["b"] = comparing.last_success(executions["a"])
         if executions["b"] is not None:
             return redirect(_address(executions["a"], executions["b"]))
     problems = _problems(arns, executions)
@@ -97,6 +96,7 @@ def _render_choice(
         "rows": [row for row in page.rows if a is None or row.pk != a.pk],
         "machine_names": machine_names(scope),
         "last_success": LAST_SUCCESS,
+        "last_success_of_a": comparing.last_success(a) if a is not None else None,
     }
     status = 422 if problems or page.filters.problems else 200
     return render(request, "search/compare_form.html", context, status=status)
@@ -163,12 +163,3 @@ def _execution(scope: Scope, arn: str) -> Execution | None:
     rows = Execution.objects.select_related("definition", "state_machine")
     execution = rows.filter(project=scope.project, arn=arn).first() if arn else None
     return execution and scope.shown(execution)
-
-
-def _last_success(of: Execution) -> Execution | None:
-    if of.state_machine_id is None:
-        return None
-    rows = Execution.objects.filter(
-        state_machine=of.state_machine_id, status=ExecutionStatus.SUCCEEDED
-    )
-    return rows.exclude(pk=of.pk).order_by("-start_ms", "-pk").first()

@@ -141,3 +141,25 @@ def test_choosing_a_lists_the_executions_of_its_state_machine(
     page.get_by_role("link", name="Show those of all").click()
     expect(rows).to_have_count(49)  # a page of them without A
     expect(page.locator("[data-compare-side=a]")).to_contain_text("fails-0")
+
+
+def test_the_button_waits_for_two(page: Page, machines: tuple[str, str]) -> None:
+    """It says what is missing; ARNs that are typed count, and their fields stand in one line."""
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto(f"/compare/?machine={machines[0]}")
+    compare = page.locator("[data-compare-button]")
+    expect(compare).to_have_attribute("aria-disabled", "true")
+    expect(compare).to_have_attribute("title", "Choose A and B first")
+    page.get_by_role("radio", name="B: waits-58").check()
+    expect(compare).to_have_attribute("title", "Choose A first")
+    compare.click(force=True)
+    expect(page.locator("#announce")).to_have_text("Choose A first")
+    page.locator(".by-arn summary").click()
+    tops = [box["y"] for side in "ab" if (box := page.locator(f"#{side}").bounding_box())]
+    assert tops[0] == tops[1]
+    arn = page.get_by_role("radio", name="A: waits-59").get_attribute("value") or ""
+    page.fill("#a", arn)
+    expect(compare).to_have_attribute("aria-disabled", "false")
+    compare.click()
+    expect(page.locator("#side-A")).to_contain_text("waits-59")
+    expect(page.locator("#side-B")).to_contain_text("waits-58")

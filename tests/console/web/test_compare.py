@@ -59,7 +59,7 @@ def test_x1_one_field_of_the_input_sends_them_different_ways(
 
 
 def test_paths_that_end_or_stay_together(project: Project, client: Client) -> None:
-    """The same path says so; one that has not begun stopped there."""
+    """The same path says so; one that has not begun entered no state."""
     machine = create(project, ORDERS)
     a, b = (drain(start(machine, {"amount": 1}, name=name)) for name in "ab")
     assert "Both took the same path" in text(ask(client, a, b))
@@ -68,7 +68,7 @@ def test_paths_that_end_or_stay_together(project: Project, client: Client) -> No
     drain(c)
     shown = markup(ask(client, c, d))
     assert "The paths part at the first state" in shown
-    assert "A continued to<b><bdi>First</bdi></b>, B stopped there" in shown
+    assert "A began with<b><bdi>First</bdi></b>, B entered no state" in shown
 
 
 def test_branches_are_compared_one_by_one(project: Project, client: Client) -> None:
@@ -90,11 +90,16 @@ def test_a_failure_is_compared_with_the_last_success(project: Project, client: C
     machine = create(project, ORDERS)
     failed = drain(start(machine, {"amount": 500}, name="failed"))
     link = f"/compare/?{urlencode({'a': failed.arn, 'b': 'last-success'})}"
-    assert link in text(client.get(page(failed)))
+    assert "last-success" not in text(client.get(page(failed))), "there is none yet"
     assert "has succeeded" in text(client.get(link), 422)
+    assert 'value="last-success"' not in text(client.get("/compare/", {"a": failed.arn}))
     drain(start(machine, {"amount": 1}, name="older"))
     newest = drain(start(machine, {"amount": 1}, name="newest"))
     drain(start(create(project, PASS, "other"), name="foreign"))
+    assert link in text(client.get(page(failed)))
+    assert 'value="last-success"' not in text(client.get("/compare/")), "A is not known"
+    offered = text(client.get("/compare/", {"a": failed.arn}))
+    assert f'href="{page(newest)}"' in offered.split('value="last-success"')[1]
     answer: Any = client.get(link)
     assert answer.status_code == 302
     assert answer.url.endswith(urlencode({"a": failed.arn, "b": newest.arn}))
@@ -147,6 +152,32 @@ def test_payloads_are_compared_value_by_value(
 ) -> None:
     """Exactly what differs, with its path."""
     assert [(one.path, one.a, one.b) for one in diff_field("input", a, b).differences] == wanted
+
+
+def test_a_stack_trace_is_one_folded_value() -> None:
+    """Its telling line is seen; another trace differs once, not in each of its lines."""
+    lines = [f'  File "module.py", line {number}, in call\n' for number in range(30)]
+    python = "\n".join(["Traceback (most recent call last):", *lines, "KeyError: 'sku'"])
+    [only] = diff_field("cause", python, None).differences
+    assert only.long_b is None
+    assert only.long_a is not None
+    assert only.long_a.beginning == "KeyError: 'sku'"
+    assert only.long_a.whole == python
+    error = {"errorMessage": "no stock", "errorType": "OutOfStock", "stackTrace": lines}
+    [only] = diff_field("cause", None, json.dumps(error)).differences
+    assert only.long_b is not None
+    assert only.long_b.beginning == "OutOfStock: no stock"
+    assert only.long_b.whole == json.dumps(error, indent=2)
+    [only] = diff_field(
+        "cause", json.dumps(error), json.dumps({**error, "stackTrace": lines[:9]})
+    ).differences
+    assert only.path == "stackTrace"
+    assert only.long_a is not None
+    assert only.long_a.whole == "\n".join(lines)
+    [only] = diff_field("input", '"a"', json.dumps("b" * 9_000)).differences
+    assert only.long_a is None
+    assert only.long_b is not None
+    assert (len(only.long_b.beginning), len(only.long_b.whole)) == (111, 4_001)
 
 
 def test_a_flood_of_differences_is_cut() -> None:
