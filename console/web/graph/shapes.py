@@ -24,6 +24,8 @@ MIN_WIDTH, MAX_NAME, MAX_DETAIL = 220, 270, 250
 NAME_SIZE, DETAIL_SIZE = 13, 12
 SIGNS = 52
 """What stands beside the words: the sign on their left, and padding."""
+STATUS_ROOM = MIN_WIDTH - 44
+"""What the line of a status has in the smallest box: the template cuts what is beyond."""
 FOLD_ROOM = 44
 """Beside the words in the head of a Parallel or Map: the sign that folds it."""
 COMPACT_NAME, COMPACT_SIGNS = 86, 33

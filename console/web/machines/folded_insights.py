@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from console.web.core import formatting
 from console.web.graph.folding import FOLD_ABOVE, states_inside
+from console.web.machines.insights import fitting_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +39,7 @@ class FoldedInsight:
     @property
     def under(self) -> str:
         """Return the small line under the name in the graph."""
-        return " · ".join([self._entered, *self._parts[:2]])
+        return fitting_line([self._entered, *self._parts])
 
     @property
     def label(self) -> str:

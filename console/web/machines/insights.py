@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from console.web.core import formatting
+from console.web.graph.font_metrics import text_width_px
+from console.web.graph.shapes import DETAIL_SIZE, STATUS_ROOM
 from console.web.machines import past_executions
 
 if TYPE_CHECKING:
@@ -20,6 +22,19 @@ if TYPE_CHECKING:
     from engine import Edge, Graph, Node
 
 _NAMES = {"choice": "Choice rule", "default": "Default", "catch": "Catcher"}
+
+
+def fitting_line(parts: Sequence[str]) -> str:
+    """Join the parts that the smallest box has room for: what is beyond would be cut.
+
+    "3 of 25" becomes "3/25" where that makes room for all; else the last ones are left out.
+    """
+    short = [parts[0].replace(" of ", "/"), *parts[1:]]
+    for shown in (parts, *(short[:count] for count in range(len(short), 1, -1))):
+        line = " · ".join(shown)
+        if text_width_px(line, DETAIL_SIZE, bold=True) <= STATUS_ROOM:
+            return line
+    return parts[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +70,9 @@ class Insight:
             parts.append(f"{self.failed} failed")
         if self.retried:
             parts.append(f"{self.retried} retried")
-        if self.p50 is not None and len(parts) < 3:  # noqa: PLR2004 - there is no more room
+        if self.p50 is not None:
             parts.append(formatting.duration_text(self.p50))
-        return " · ".join(parts)
+        return fitting_line(parts)
 
     @property
     def label(self) -> str:

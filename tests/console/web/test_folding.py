@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 import engine
 from console.web.graph import svg
 from console.web.graph.folding import FOLD_ABOVE, fold_groups, states_inside
+from console.web.graph.font_metrics import text_width_px
 from console.web.graph.graph_view import GraphView
+from console.web.graph.shapes import DETAIL_SIZE, STATUS_ROOM
+from console.web.machines.insights import fitting_line
 from tests.console.store.helpers import create, drain, start
 from tests.console.web.graph_geometry import find_flaws
 from tests.console.web.helpers import MARKUP, page, text
@@ -205,3 +208,13 @@ def test_the_editor_draws_only_what_changed(client: Client) -> None:
         assert 'id="preview"' in text(client.post("/machines/new/_check", again | {"text": other}))
     for more in ({"opened": '["map2"]'}, {"chosen": "first3"}, {"drawn": "<b>"}):
         assert 'id="preview"' in text(client.post("/machines/new/_check", again | more))
+
+
+def test_a_line_of_a_box_is_never_cut() -> None:
+    """What it has no room for is left out whole; the first part, in how many, always stays."""
+    assert fitting_line(["25 of 25", "8 ms"]) == "25 of 25 · 8 ms"
+    assert fitting_line(["25 of 25", "3 failed", "505 ms"]) == "25/25 · 3 failed · 505 ms"
+    line = fitting_line(["100 of 100", "98 failed", "97 retried", "1 min 30 s"])
+    assert line == "100/100 · 98 failed"
+    assert text_width_px(line, DETAIL_SIZE, bold=True) <= STATUS_ROOM
+    assert fitting_line(["x" * 100, "y"]) == "x" * 100
