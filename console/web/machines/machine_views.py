@@ -35,6 +35,8 @@ MOST_BESIDE_A_LIST = 150
 """How many states a graph may have that stands beside a list."""
 WIDEST_BESIDE_A_LIST = 660
 """Pixels: the groups of a wider graph are folded, so that its names can be read beside a list."""
+LEAST_FOLDED = 4
+"""With fewer boxes left, a folded graph says nothing: the groups stay open."""
 
 
 @require_safe
@@ -99,8 +101,8 @@ def _graph_context(request: HttpRequest, machine: StateMachine) -> dict[str, Any
     if shown["picture"] is None or len(shown["graph"].nodes) > MOST_BESIDE_A_LIST:
         return {}
     if shown["picture"].width > WIDEST_BESIDE_A_LIST:
-        folded = replace(view, folds=True)
-        shown |= {"picture": svg.definition_picture(text, machine.type, folded)}
+        folded = svg.definition_picture(text, machine.type, replace(view, folds=True))
+        shown |= {"picture": folded} if len(folded.boxes) >= LEAST_FOLDED else {}
     definition = reverse("definition", args=[machine.name])
     jump = f"{definition}?{urlencode({'region': scope_of(request).region, 'state': ''})}"
     return {key: shown[key] for key in ("picture", "graph_view")} | {"jump": jump}

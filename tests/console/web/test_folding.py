@@ -160,7 +160,7 @@ def test_the_insights_page_of_a_large_machine_folds(project: Project, client: Cl
     run(project, SIXTY, "large", {"x": [1, 2]})
     shown = text(client.get("/machines/large/insights/"))
     assert len(folded_boxes(shown)) == 60
-    assert "1 of 1 · 2 states" in shown
+    assert "1/1 · 2 states" in shown
     opened = text(client.get(f"/machines/large/insights/{folded_boxes(shown)['map7']}"))
     assert re.search(r'aria-label="first7, Choice, (1 of 1|Never entered)', opened)
 
@@ -218,3 +218,22 @@ def test_a_line_of_a_box_is_never_cut() -> None:
     assert line == "100/100 · 98 failed"
     assert text_width_px(line, DETAIL_SIZE, bold=True) <= STATUS_ROOM
     assert fitting_line(["x" * 100, "y"]) == "x" * 100
+
+
+def test_a_graph_beside_a_list_folds_only_where_enough_remains(
+    project: Project, client: Client
+) -> None:
+    """Groups of a wide machine are folded; of one that is a single group they stay open."""
+
+    def branch(name: str) -> dict[str, Any]:
+        return {"StartAt": name, "States": {name: {"Type": "Pass", "End": True}}}
+
+    fan = {"Type": "Parallel", "Branches": [branch(f"Branch number {n}") for n in range(9)]}
+    create(project, {"StartAt": "Fan", "States": {"Fan": {**fan, "End": True}}}, "fan")
+    steps = {f"Step {n}": {"Type": "Pass", "Next": f"Step {n + 1}"} for n in range(3)}
+    long = {**steps, "Step 3": {**fan, "End": True}}
+    create(project, {"StartAt": "Step 0", "States": long}, "steps")
+    for name, boxes in (("fan", 10), ("steps", 4)):
+        shown = client.get(f"/machines/{name}/").context["picture"]
+        assert len(shown.boxes) == boxes, name
+        assert {box.compact for box in shown.boxes} == {True}
