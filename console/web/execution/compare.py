@@ -307,7 +307,9 @@ def _long_value(value: Any) -> LongValue | None:
     if len(text) <= _FOLDED and "\n" not in text.strip():
         return None
     whole = text if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
-    return LongValue(_cut(_telling_line(value, text), _BEGINNING), _cut(whole, _WHOLE))
+    return LongValue(
+        _shorten_text(_telling_line(value, text), _BEGINNING), _shorten_text(whole, _WHOLE)
+    )
 
 
 def _telling_line(value: Any, text: str) -> str:
@@ -319,7 +321,7 @@ def _telling_line(value: Any, text: str) -> str:
     return lines[-1] if lines[0].startswith(_PYTHON_TRACE) else lines[0]
 
 
-def _cut(text: str, most: int) -> str:
+def _shorten_text(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
@@ -327,4 +329,4 @@ def _shortened(value: Any) -> str | None:
     if value is _MISSING:
         return None
     text = json.dumps(value, ensure_ascii=False)
-    return _cut(text, _LONGEST)
+    return _shorten_text(text, _LONGEST)
