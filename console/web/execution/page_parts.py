@@ -31,7 +31,13 @@ from console.web.execution import (
     time_machine,
     timed_out,
 )
-from console.web.execution.chosen_step import ChosenStep, default_step
+from console.web.execution.chosen_step import (
+    ChosenStep,
+    default_step,
+    ended_in,
+    states_left_open,
+)
+from console.web.execution.last_success import has_last_success
 from console.web.execution.timeline import bars
 from console.web.execution.timeline.lanes import lane_bar
 from console.web.execution.timeline.timeline_part import TimelinePart
@@ -272,13 +278,16 @@ def painted_context(
 def ending_context(execution: Execution, trace: Trace) -> dict[str, Any]:
     """Return how far it came: transitions, their price, and where it failed."""
     culprit = trace.culprit
+    ended = ended_in(execution, trace)
     return {
         "transitions": cost.transitions_of(execution, trace.transitions),
         "cost": cost.cost_of_execution(execution, trace.transitions),
-        "failed_at": trace.graph.by_id[culprit.node].name if culprit else "",
-        "failed_visit": trace.visits[culprit.node].place(culprit) if culprit else 0,
+        "failed_at": ended.name,
+        "failed_visit": ended.visit,
         "failed_attempts": culprit.attempts if culprit else 0,
-        "failed_iteration": ".".join(map(str, culprit.iteration)) if culprit else "",
+        "failed_iteration": ended.iteration,
+        "also_open": 0 if culprit else max(0, len(states_left_open(execution, trace)) - 1),
+        "has_success": has_last_success(execution),
         "root": (root := root_cause.root_cause(execution, trace)),
         "failed_child": _failed_child(execution, trace, root),
         "timed_out": timed_out.explain_timeout(execution),

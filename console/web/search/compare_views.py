@@ -12,9 +12,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from console.models import Execution
-from console.statuses import ExecutionStatus
 from console.web.core.scope import Scope, render, scope_of
 from console.web.execution import compare as comparing
+from console.web.execution.last_success import successes_beside
 from console.web.execution.root_cause import root_cause_of
 from console.web.search import scan
 from console.web.search.filters import ExecutionFilters
@@ -166,9 +166,4 @@ def _execution(scope: Scope, arn: str) -> Execution | None:
 
 
 def _last_success(of: Execution) -> Execution | None:
-    if of.state_machine_id is None:
-        return None
-    rows = Execution.objects.filter(
-        state_machine=of.state_machine_id, status=ExecutionStatus.SUCCEEDED
-    )
-    return rows.exclude(pk=of.pk).order_by("-start_ms", "-pk").first()
+    return successes_beside(of).first()

@@ -261,7 +261,7 @@ def _pieces(visit: Visit, events: list[VisitEvent], now: int) -> Iterator[_Piece
         yield _Piece(visit.entered_ms, end, status.tone, status.word.lower())
         return
     before = None
-    for attempt in list_attempts(events, visit.left_ms if visit.status == "aborted" else None):
+    for attempt in list_attempts(events, visit):
         if before is not None:
             yield _Piece(before, attempt.at_ms, "wait", "waited")
         before = attempt.until_ms
