@@ -197,9 +197,10 @@
     extendSlider(poll.dataset.cursor);
     const ways = new Set(taken);
     for (const edge of document.querySelectorAll("[data-edge]")) {
-      const isTaken = ways.has(edge.dataset.edge);
+      const isTaken = ways.has(edge.dataset.way ?? edge.dataset.edge);
       if (isTaken === edge.classList.contains("taken")) continue;
       edge.classList.toggle("taken", isTaken);
+      if (isTaken) edge.parentNode.append(edge); // above those it shares a way with
       if (edge.hasAttribute("marker-end")) {
         edge.setAttribute("marker-end", isTaken ? "url(#tip-taken)" : "url(#tip)");
       }

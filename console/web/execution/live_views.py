@@ -168,8 +168,7 @@ def _paint_json(trace: Trace, changed: set[str], context: Mapping[str, Any]) -> 
     inside = states_inside(trace.graph) if folded else {}
     changed |= {owner for owner, nodes in inside.items() if not changed.isdisjoint(nodes)}
     shown = {node: summary for node, summary in summaries.items() if node in changed}
-    taken = {f"{source}-{target}" for source, target in trace.taken}
-    painted = _paint_values(shown, taken, folded)
+    painted = _paint_values(shown, context["taken"], folded)
     for node, values in painted["nodes"].items():
         countdown = context["countdowns"].get(summaries[node].node.name)
         if countdown and values["since"]:

@@ -38,6 +38,7 @@ from console.web.execution.chosen_step import (
     states_left_open,
 )
 from console.web.execution.last_success import has_last_success
+from console.web.execution.taken_ways import taken_ways
 from console.web.execution.timeline import bars
 from console.web.execution.timeline.lanes import lane_bar
 from console.web.execution.timeline.timeline_part import TimelinePart
@@ -141,12 +142,8 @@ def as_it_ran_context(execution: Execution, drawing: Picture) -> dict[str, Any]:
         return {
             "legend": formatting.LEGEND,
             "box_summaries": _box_summaries(drawing, summaries, folded),
-            "taken": _taken_ways(trace),
+            "taken": taken_ways(trace, maps),
         }
-
-
-def _taken_ways(trace: Trace) -> set[str]:
-    return {f"{source}-{target}" for source, target in trace.taken}
 
 
 def past_context(execution: Execution, query: QueryDict, last: int) -> dict[str, Any]:
@@ -269,7 +266,7 @@ def painted_context(
             "keys": formatting.STEP,
         },
         "timeline": {"axis": axis, "bars": drawn, "lanes": lanes, "part": part},
-        "taken": _taken_ways(trace),
+        "taken": taken_ways(trace, maps),
         "map_stamp": maps.stamp if maps else "",
         **shown_panel,
     }

@@ -117,7 +117,10 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class EdgeLine:
-    """A transition's curve. ``path``: SVG path data; ``at``: where its label stands."""
+    """A transition's curve. ``path``: SVG path data; ``at``: where its label stands.
+
+    ``thread``: into which branch it leads or out of which, "" for one between states.
+    """
 
     source: str
     target: str
@@ -126,11 +129,17 @@ class EdgeLine:
     label: str = ""
     full_label: str = ""
     at: Point | None = None
+    thread: str = ""
 
     @property
     def key(self) -> str:
-        """Return what the page's script finds the line by."""
+        """Return what the editor finds the line by."""
         return f"{self.source}-{self.target}"
+
+    @property
+    def way(self) -> str:
+        """Return what tells whether it was taken: the branch of a thread, else both ends."""
+        return self.thread or self.key
 
     @property
     def plate(self) -> tuple[float, float, float, float]:
