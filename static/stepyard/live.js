@@ -96,7 +96,7 @@
     const { boxes, bars, rows } = findParts();
     for (const [id, node] of Object.entries(nodes)) {
       if (differs(boxes.get(id), node)) paintBox(boxes.get(id), node);
-      if (differs(bars.get(id), node)) paintSpent(bars.get(id), node);
+      if (differs(bars.get(id), node)) paintWorked(bars.get(id), node);
       if (differs(rows.get(id), node)) paintRow(rows.get(id), node);
     }
   }
@@ -139,10 +139,20 @@
     return badge;
   }
 
-  function paintSpent(row, node) {
+  function paintSpent(row, node, spent = node.spent) {
     const since = document.createElement("span");
     if (node.since) since.dataset.since = node.since;
-    row?.querySelector('[data-cell="spent"]')?.replaceChildren(node.since ? since : node.spent || "-");
+    row?.querySelector('[data-cell="spent"]')?.replaceChildren(node.since ? since : spent || "-");
+  }
+
+  // As in timeline/_row_duration.html: a bar shows all visits of its state.
+  function paintWorked(row, node) {
+    paintSpent(row, node, node.worked);
+    if (node.visits < 2) return;
+    const count = document.createElement("span");
+    count.className = "note visit-count";
+    count.textContent = `${node.visits.toLocaleString("en")} visits`;
+    row?.querySelector('[data-cell="spent"]')?.append(" ", count);
   }
 
   const inPast = () => new URLSearchParams(location.search).has("at");

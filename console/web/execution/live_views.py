@@ -202,6 +202,7 @@ def _paint_values(
             "badge": summary.badge,
             "label": summary.label,
             "spent": summary.duration,
+            "worked": summary.worked,
             "since": summary.running_since,
             "entered": summary.entered_ms,
             "left": summary.left_ms,

@@ -177,6 +177,10 @@ def test_what_was_pending_when_it_ended_was_never_started(
     assert "4 pending" in " ".join(text(client.get(page(napping))).split())
     stop_execution(napping)
     execution = ended(napping)
+    deadline = time.monotonic() + 10
+    while MapRun.objects.get(parent=execution).status == "RUNNING":
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
     assert "4 never started" in " ".join(text(client.get(page(execution))).split())
     shown_run = text(client.get(address))
     assert 'data-count="Never started"' in shown_run

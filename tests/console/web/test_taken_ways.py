@@ -31,10 +31,8 @@ def ways(client: Client, execution: Execution) -> tuple[set[str], set[str]]:
     ids = {node.id: node.name for node in answer.context["graph"].nodes}
     starts = {group.id: ids[group.start] for group in answer.context["graph"].groups}
     taken, others = set(), set()
-    for line in re.findall(
-        r'<path class="edge ([^"]*)" data-edge="([^"]*)"\s*([^>]*)', text(answer)
-    ):
-        classes, edge, rest = line
+    lines = r'<path class="edge ([^"]*)" data-edge="([^"]*)"\s*([^>]*)'
+    for classes, edge, rest in re.findall(lines, text(answer)):
         thread = re.search(r'data-way="(in|out)-([^"]*)"', rest)
         source, target = edge.split("-")
         words = f"{ids.get(source, source)} > {ids.get(target, target)}"
@@ -59,7 +57,7 @@ def test_the_ways_of_branches(project: Project, client: Client) -> None:
 
 
 def test_the_ways_of_a_map(project: Project, client: Client) -> None:
-    """Its iterations take both ways, of which one does not end; the picture to keep says it, too."""
+    """Its iterations take both ways, of which one does not end; so says the picture to keep."""
     states = {"Ask": choice("Low", "High"), "Low": PASS, "High": NAP}
     each = {"Type": "Map", "ItemProcessor": {"StartAt": "Ask", "States": states}, "End": True}
     execution = drain(start(create(project, {"StartAt": "Each", "States": {"Each": each}}), [1, 2]))
