@@ -66,7 +66,9 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
             context["note_changed"] = request.GET.get("note", "") != note_stamp(execution)
             maps = map_progress.map_runs_of_execution(execution, trace)
             counted = maps is not None and maps.stamp != request.GET.get("maps", "")
-            if trace.last == cursor and not (over or context["note_changed"] or counted):
+            beaten = _heartbeats_changed(execution, request.GET)
+            news = over or context["note_changed"] or counted or beaten
+            if trace.last == cursor and not news:
                 return HttpResponse(status=204)
             context |= painted_context(execution, trace, request.GET, maps=maps) | ending_context(
                 execution, trace
@@ -74,6 +76,9 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
             context["child_failures"] = failed_children(execution, trace, maps) if over else None
             context |= waiting.waiting_context(execution)
             changed = _changed_states(trace, cursor, counted=counted)
+            if beaten:
+                beating = waiting.states_with_heartbeats(context["waiting"])
+                changed |= {trace.graph.by_name.get(name, "") for name in beating} - {""}
             context["paint"] = _paint_json(trace, changed, context)
             context["cursor"] = trace.last
             context["step_changed"] = trace.graph.by_name.get(context["chosen"]) in changed
@@ -114,6 +119,12 @@ def time_machine_moment(
     response = render(request, "execution/_time_machine_update.html", context)
     response["HX-Trigger-After-Swap"] = "paint"
     return response
+
+
+def _heartbeats_changed(execution: Execution, query: QueryDict) -> bool:
+    """Tell whether a worker has sent a heartbeat. A page that awaits none does not ask."""
+    known = query.get("beats", "")
+    return bool(known) and waiting.heartbeat_stamp(execution) != known
 
 
 def _summaries_on_page(context: dict[str, Any]) -> dict[str, steps.StepSummary]:

@@ -198,7 +198,7 @@ def test_x10_a_fold_says_one_unit(milliseconds: int, said: str) -> None:
     ("length", "texts"),
     [
         (3, ["1 ms", "2 ms"]),
-        (4_006, ["1 s", "2 s", "3 s"]),
+        (4_006, ["1.0 s", "2.0 s", "3.0 s"]),
         (90 * 60_000, ["15 min", "30 min", "45 min", "1 h"]),
     ],
 )

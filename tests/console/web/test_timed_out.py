@@ -160,7 +160,7 @@ def test_the_state_in_which_the_time_ran_out_says_so(
     assert answer.context["panel"].status.word == "Timed out"
     shown = " ".join(text(answer).split())
     assert "at <bdi>Nap</bdi></span>" in shown
-    assert "View step details" in shown
+    assert 'View step<span class="wide-only"> details</span>' in shown
     assert "It was in progress when the execution's time was over. TimeoutSeconds" in shown
     assert f"{reverse('executions')}?machine=machine&status=TIMED_OUT" in shown
 
@@ -172,7 +172,7 @@ def test_what_was_stopped_says_by_what(project: Project, client: Client) -> None
     execution = drain(execution)
     shown = " ".join(text(client.get(page(execution))).split())
     assert "It was in progress when the execution was stopped." in shown
-    assert "View step details" in shown
+    assert 'View step<span class="wide-only"> details</span>' in shown
     fail = {"Bad": {"Type": "Fail", "Error": "E"}}
     branches = [{"StartAt": "W", "States": WAIT["States"]}, {"StartAt": "Bad", "States": fail}]
     both = {"Type": "Parallel", "Branches": branches, "End": True}

@@ -125,7 +125,7 @@ class IdleFold:
         return abs(self.text_x - other.text_x) >= room
 
 
-_NOTHING_LEFT = re.compile(r"\.0(?= s$)| 00 [a-z]+$")
+_NOTHING_LEFT = re.compile(r" 00 [a-z]+$")
 
 
 @dataclass(frozen=True, slots=True)
