@@ -106,6 +106,26 @@
     setTone(box, shown.tone);
     box.setAttribute("aria-label", shown.label);
     paintWords(box, shown);
+    if (node.child && !inPast()) paintChild(box, node.child);
+  }
+
+  const createSvg = (name, attributes) => {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    return element;
+  };
+
+  // As in graph/_node.html: a link beside the box to what its Task has started.
+  function paintChild(box, child) {
+    if (box.nextElementSibling?.matches(".child-sign")) box.nextElementSibling.remove();
+    const { x, y, width, height } = box.querySelector(".box");
+    const [right, bottom] = [x.baseVal.value + width.baseVal.value, y.baseVal.value + height.baseVal.value];
+    const sign = createSvg("a", { class: "child-sign", href: child.href, "aria-label": child.label });
+    const title = createSvg("title", {});
+    title.textContent = child.label;
+    const rectangle = createSvg("rect", { x: right - 30, y: bottom - 30, width: 24, height: 24, rx: 6 });
+    sign.append(title, rectangle, createSvg("path", { d: `M${right - 22},${bottom - 14} l8,-8 m-6,0 h6 v6` }));
+    box.after(sign);
   }
 
   function paintRow(row, node) {
@@ -127,15 +147,10 @@
   function createBadge(box, words) {
     const right = box.x.baseVal.value + box.width.baseVal.value;
     const top = box.y.baseVal.value;
-    const create = (name, attributes) => {
-      const element = document.createElementNS("http://www.w3.org/2000/svg", name);
-      for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-      return element;
-    };
-    const badge = create("g", { class: "visit-badge" });
-    const text = create("text", { x: right - 29, y: top + 4 });
+    const badge = createSvg("g", { class: "visit-badge" });
+    const text = createSvg("text", { x: right - 29, y: top + 4 });
     text.textContent = words;
-    badge.append(create("rect", { x: right - 50, y: top - 9, width: 42, height: 18, rx: 9 }), text);
+    badge.append(createSvg("rect", { x: right - 50, y: top - 9, width: 42, height: 18, rx: 9 }), text);
     return badge;
   }
 

@@ -18,6 +18,7 @@ import engine
 from console.statuses import ExecutionStatus
 from console.web.core.scope import render, scope_of
 from console.web.execution import audit_trail, iterations, map_progress, steps, waiting
+from console.web.execution.child_signs import child_signs
 from console.web.execution.note_stamp import note_stamp
 from console.web.execution.page_parts import (
     base_context,
@@ -75,6 +76,7 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
             )
             context["child_failures"] = failed_children(execution, trace, maps) if over else None
             context |= waiting.waiting_context(execution)
+            context["child_signs"] = child_signs(execution, trace)
             changed = _changed_states(trace, cursor, counted=counted)
             if beaten:
                 beating = waiting.states_with_heartbeats(context["waiting"])
@@ -184,6 +186,8 @@ def _paint_json(trace: Trace, changed: set[str], context: Mapping[str, Any]) -> 
         countdown = context["countdowns"].get(summaries[node].node.name)
         if countdown and values["since"]:
             values["countdown"] = countdown
+        if sign := context["child_signs"].get(node):
+            values["child"] = {"href": sign.href, "label": sign.label}
     return json.dumps({**painted, "types": sorted(trace.types)})
 
 

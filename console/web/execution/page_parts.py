@@ -31,6 +31,7 @@ from console.web.execution import (
     time_machine,
     timed_out,
 )
+from console.web.execution.child_signs import child_signs
 from console.web.execution.chosen_step import (
     ChosenStep,
     default_step,
@@ -102,6 +103,7 @@ def picture_context(
             if not time_machine.asked_event(query):
                 maps = map_progress.map_runs_of_execution(execution, trace)
                 context["child_failures"] = failed_children(execution, trace, maps)
+                context["child_signs"] = child_signs(execution, trace)
                 context |= painted_context(execution, trace, query, maps=maps)
         if time_machine.asked_event(query):
             context |= past_context(execution, query, counts.last)

@@ -90,6 +90,11 @@ class Box:
         return self.x + self.width
 
     @property
+    def bottom(self) -> float:
+        """Return the lower edge."""
+        return self.y + self.height
+
+    @property
     def head_width(self) -> float:
         """Return how much of the head of a Parallel or Map has words."""
         return min(text_width(self.node), self.width)
