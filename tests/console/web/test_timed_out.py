@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from django.urls import reverse
 
 from console import clock
 from console.models import Execution, MapRun
+from console.store.db.audit import Actor
 from console.store.executions.stop import stop_execution
 from console.store.machines import tags
 from console.store.tasks import activities
@@ -193,3 +195,14 @@ def test_states_that_were_open_besides_are_counted(
     now.later(5)
     shown = " ".join(text(client.get(page(drain(execution)))).split())
     assert "at <bdi>C</bdi> and 2 more states" in shown
+
+
+def test_the_banner_says_who_stopped_it(project: Project, client: Client) -> None:
+    """Also where no reason was given, on the page and in the tick that tells of the end."""
+    execution = drain(start(create(project, WAIT)))
+    stop_execution(execution, actor=Actor("ada"))
+    execution = drain(execution)
+    for address in (page(execution), page(execution, "_delta?after=1")):
+        banner = text(client.get(address)).partition('id="outcome"')[2].partition("</section>")[0]
+        words = " ".join(re.sub("<[^>]*>", "", banner).split())
+        assert "Aborted at W Stopped by ada" in words
