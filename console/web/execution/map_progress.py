@@ -65,6 +65,26 @@ class MapProgress:
         return [(count, word) for count, word in pairs if count]
 
     @property
+    def segments(self) -> list[tuple[str, int, float, float]]:
+        """Return the parts of a bar of all children: tone, count, start and share in percent.
+
+        As on the page of the Map Run, what went wrong comes first.
+        """
+        counts = {
+            "failed": self.failed + self.timed_out,
+            "aborted": self.aborted,
+            "succeeded": self.succeeded,
+            "running": self.running,
+        }
+        parts, start = [], 0.0
+        for tone, count in counts.items():
+            share = 100 * count / max(self.total, 1)
+            if count:
+                parts.append((tone, count, start, share))
+            start += share
+        return parts
+
+    @property
     def note(self) -> str:
         """Return the counts in the few words that a box of the graph has room for."""
         if self.reading and not self.total:
