@@ -30,7 +30,8 @@ def ways(client: Client, execution: Execution) -> tuple[set[str], set[str]]:
     answer: Any = client.get(page(execution))
     ids = {node.id: node.name for node in answer.context["graph"].nodes}
     starts = {group.id: ids[group.start] for group in answer.context["graph"].groups}
-    taken, others = set(), set()
+    taken: set[str] = set()
+    others: set[str] = set()
     lines = r'<path class="edge ([^"]*)" data-edge="([^"]*)"\s*([^>]*)'
     for classes, edge, rest in re.findall(lines, text(answer)):
         thread = re.search(r'data-way="(in|out)-([^"]*)"', rest)

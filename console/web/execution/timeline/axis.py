@@ -231,7 +231,7 @@ class AxisSpan:
     def _has_room(self, tick: AxisTick, before: AxisTick | None) -> bool:
         """Tell whether the words of a tick fit: after those before, beside folds and the end."""
         half = (len(tick.text) / 2 + 1) * _CHARACTER
-        taken = len(self.first_text) * _CHARACTER
+        taken: float = len(self.first_text) * _CHARACTER
         if before is not None:
             taken = before.x + len(before.text) * _CHARACTER / 2
         same = (self.first_text, self.last_text, before.text if before else "")
