@@ -10,8 +10,6 @@ from console.statuses import ExecutionStatus
 if TYPE_CHECKING:
     from django.db.models import QuerySet
 
-_COMPARABLE = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT, ExecutionStatus.ABORTED)
-
 
 def successes_beside(execution: Execution) -> QuerySet[Execution]:
     """Return the other executions of the same machine that succeeded, the newest first."""
@@ -23,5 +21,8 @@ def successes_beside(execution: Execution) -> QuerySet[Execution]:
 
 
 def has_last_success(execution: Execution) -> bool:
-    """Tell whether an execution ended badly and there is a success to compare it with."""
-    return execution.status in _COMPARABLE and successes_beside(execution).exists()
+    """Tell whether an execution ended badly and there is a success to compare it with.
+
+    ``Scope.execution`` has asked that with the execution; of one read otherwise it is not known.
+    """
+    return bool(execution.__dict__.get("has_last_success"))
