@@ -28,13 +28,14 @@ from typing import TYPE_CHECKING
 from engine.graph import TOP, EdgeKind
 from engine.history.batch import EventBatch, LastEvent
 from engine.history.event_kind import START, EventKind, EventKinds
-from engine.history.event_types import EVENT_TYPES, GROUP_FAMILIES, Effect, Family
+from engine.history.event_types import EVENT_TYPES, GROUP_FAMILIES, Effect, Family, Stage
 from engine.history.visits import (
     ABORTED,
     CAUGHT,
     FAILED,
     RUNNING,
     SUCCEEDED,
+    TIMED_OUT,
     ControlLine,
     GroupAttempt,
     Visit,
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from engine.graph import Graph
     from engine.history.batch import RecordedEvent
 
-SHOWN_FIRST = (RUNNING, FAILED, CAUGHT, ABORTED, SUCCEEDED)
+SHOWN_FIRST = (RUNNING, FAILED, TIMED_OUT, CAUGHT, ABORTED, SUCCEEDED)
 """Of several concurrent visits of a state, the first status of this list that occurs is shown."""
 
 # Members of an enum are slow to look up in a loop of 25,000 rounds.
@@ -425,8 +426,10 @@ class Trace(VisitTable):
             inner = inner.attempt.home
         self._close(line, FAILED, number)
 
-    def _aborted(self, number: int, _: int, line: ControlLine, __: EventKind) -> None:
-        self._close(line, ABORTED, number)
+    def _stopped(self, number: int, _: int, line: ControlLine, kind: EventKind) -> None:
+        """End the execution from outside: by a stop, or because its time was over."""
+        timed_out = EVENT_TYPES[kind.type].stage is Stage.TIMED_OUT
+        self._close(line, TIMED_OUT if timed_out else ABORTED, number)
 
     def _redriven(self, number: int, _: int, __: ControlLine, ___: EventKind) -> None:
         """Open again what did not succeed; a Fail is not: it will be entered anew."""
@@ -455,7 +458,7 @@ class Trace(VisitTable):
         self._change(node, number)
         attempt = (line.attempts or {}).get(node)
         for child in attempt.lines.values() if attempt else ():
-            self._close(child, ABORTED, number)
+            self._close(child, TIMED_OUT if status is TIMED_OUT else ABORTED, number)
 
     def _tallies(self, line: ControlLine) -> Iterator[tuple[str, Mapping[str, int]]]:
         """Yield node and status -> count of what is on a line of control and inside it."""
@@ -487,6 +490,6 @@ _HANDLERS: dict[Effect, Callable[[Trace, int, int, ControlLine, EventKind], None
     Effect.CHILD_FAILED: Trace._group_failed,  # noqa: SLF001 - the table belongs to the class
     Effect.EXECUTION_SUCCEEDED: Trace._succeeded,  # noqa: SLF001
     Effect.EXECUTION_FAILED: Trace._failed,  # noqa: SLF001
-    Effect.EXECUTION_STOPPED: Trace._aborted,  # noqa: SLF001
+    Effect.EXECUTION_STOPPED: Trace._stopped,  # noqa: SLF001
     Effect.EXECUTION_REDRIVEN: Trace._redriven,  # noqa: SLF001
 }

@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 def paint(graph: Graph, events: Iterable[RecordedEvent]) -> dict[str, VisitStatus]:
     """Return node id -> status from *all* events of an execution, in order.
 
-    Statuses: ``running``, ``succeeded``, ``caught``, ``failed``, ``aborted``; a state that was not
-    entered is absent. A state that runs many times (loop, Map) shows its latest visit; of several
-    concurrent iterations, the first of ``fold.SHOWN_FIRST``. ``Trace`` does the same for a history
-    that comes in portions.
+    Statuses: the values of ``VisitStatus``; a state that was not entered is absent. A
+    state that runs many times (loop, Map) shows its latest visit; of several concurrent iterations,
+    the first of ``fold.SHOWN_FIRST``. ``Trace`` does the same for a history in portions.
     """
     trace = Trace(graph)
     trace.feed(events)

@@ -19,17 +19,19 @@ if TYPE_CHECKING:
 
 
 class VisitStatus(StrEnum):
-    """How a visit goes on or ended. Pages use the values as names of style classes."""
+    """How a visit goes on or ended."""
 
     RUNNING = "running"  # the state is not left yet
     SUCCEEDED = "succeeded"  # it was left by its own transition
     CAUGHT = "caught"  # it failed, and a Catcher took the error
     FAILED = "failed"  # it failed, and nothing took the error
+    TIMED_OUT = "timed_out"  # it was in progress when the time of the execution was over
     ABORTED = "aborted"  # it was stopped by the failure of a sibling, or from outside
 
 
 RUNNING, SUCCEEDED, CAUGHT = VisitStatus.RUNNING, VisitStatus.SUCCEEDED, VisitStatus.CAUGHT
 FAILED, ABORTED = VisitStatus.FAILED, VisitStatus.ABORTED
+TIMED_OUT = VisitStatus.TIMED_OUT
 _FEW = 20
 """After this many look-ups of the events of single visits, an index of all visits is made."""
 

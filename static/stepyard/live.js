@@ -96,7 +96,7 @@
     const { boxes, bars, rows } = findParts();
     for (const [id, node] of Object.entries(nodes)) {
       if (differs(boxes.get(id), node)) paintBox(boxes.get(id), node);
-      if (differs(bars.get(id), node)) paintSpent(bars.get(id), node);
+      if (differs(bars.get(id), node)) paintWorked(bars.get(id), node);
       if (differs(rows.get(id), node)) paintRow(rows.get(id), node);
     }
   }
@@ -106,6 +106,26 @@
     setTone(box, shown.tone);
     box.setAttribute("aria-label", shown.label);
     paintWords(box, shown);
+    if (node.child && !inPast()) paintChild(box, node.child);
+  }
+
+  const createSvg = (name, attributes) => {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    return element;
+  };
+
+  // As in graph/_node.html: a link beside the box to what its Task has started.
+  function paintChild(box, child) {
+    if (box.nextElementSibling?.matches(".child-sign")) box.nextElementSibling.remove();
+    const { x, y, width, height } = box.querySelector(".box");
+    const [right, bottom] = [x.baseVal.value + width.baseVal.value, y.baseVal.value + height.baseVal.value];
+    const sign = createSvg("a", { class: "child-sign", href: child.href, "aria-label": child.label });
+    const title = createSvg("title", {});
+    title.textContent = child.label;
+    const rectangle = createSvg("rect", { x: right - 30, y: bottom - 30, width: 24, height: 24, rx: 6 });
+    sign.append(title, rectangle, createSvg("path", { d: `M${right - 22},${bottom - 14} l8,-8 m-6,0 h6 v6` }));
+    box.after(sign);
   }
 
   function paintRow(row, node) {
@@ -127,22 +147,27 @@
   function createBadge(box, words) {
     const right = box.x.baseVal.value + box.width.baseVal.value;
     const top = box.y.baseVal.value;
-    const create = (name, attributes) => {
-      const element = document.createElementNS("http://www.w3.org/2000/svg", name);
-      for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-      return element;
-    };
-    const badge = create("g", { class: "visit-badge" });
-    const text = create("text", { x: right - 29, y: top + 4 });
+    const badge = createSvg("g", { class: "visit-badge" });
+    const text = createSvg("text", { x: right - 29, y: top + 4 });
     text.textContent = words;
-    badge.append(create("rect", { x: right - 50, y: top - 9, width: 42, height: 18, rx: 9 }), text);
+    badge.append(createSvg("rect", { x: right - 50, y: top - 9, width: 42, height: 18, rx: 9 }), text);
     return badge;
   }
 
-  function paintSpent(row, node) {
+  function paintSpent(row, node, spent = node.spent) {
     const since = document.createElement("span");
     if (node.since) since.dataset.since = node.since;
-    row?.querySelector('[data-cell="spent"]')?.replaceChildren(node.since ? since : node.spent || "-");
+    row?.querySelector('[data-cell="spent"]')?.replaceChildren(node.since ? since : spent || "-");
+  }
+
+  // As in timeline/_row_duration.html: a bar shows all visits of its state.
+  function paintWorked(row, node) {
+    paintSpent(row, node, node.worked);
+    if (node.visits < 2) return;
+    const count = document.createElement("span");
+    count.className = "note visit-count";
+    count.textContent = `${node.visits.toLocaleString("en")} visits`;
+    row?.querySelector('[data-cell="spent"]')?.append(" ", count);
   }
 
   const inPast = () => new URLSearchParams(location.search).has("at");
@@ -197,9 +222,10 @@
     extendSlider(poll.dataset.cursor);
     const ways = new Set(taken);
     for (const edge of document.querySelectorAll("[data-edge]")) {
-      const isTaken = ways.has(edge.dataset.edge);
+      const isTaken = ways.has(edge.dataset.way ?? edge.dataset.edge);
       if (isTaken === edge.classList.contains("taken")) continue;
       edge.classList.toggle("taken", isTaken);
+      if (isTaken) edge.parentNode.append(edge); // above those it shares a way with
       if (edge.hasAttribute("marker-end")) {
         edge.setAttribute("marker-end", isTaken ? "url(#tip-taken)" : "url(#tip)");
       }

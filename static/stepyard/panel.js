@@ -54,7 +54,39 @@
     workflow.style.setProperty("--room", `${Math.max(LEAST_ROOM, Math.round(room))}px`);
   }
 
+  // A long cause may not push the graph down: the banner shows its beginning, and the rest at a press.
+  const showAll = () => document.querySelector("[data-show-all]");
+  const bounded = (button) => document.getElementById(button.dataset.showAll);
+
+  function offerRest() {
+    const button = showAll();
+    if (!button || button.getAttribute("aria-expanded") === "true") return;
+    button.hidden = bounded(button).scrollHeight <= bounded(button).clientHeight + 2;
+  }
+
+  function showRest(button, whole) {
+    button.hidden = false;
+    button.setAttribute("aria-expanded", String(whole));
+    button.textContent = whole ? "Show less" : "Show all";
+    bounded(button).classList.toggle("whole", whole);
+    bounded(button).scrollTop = 0;
+  }
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.("[data-show-all]");
+    if (button) showRest(button, button.getAttribute("aria-expanded") !== "true");
+  });
+  document.addEventListener("toggle", (event) => {
+    const button = showAll();
+    if (button && event.target.open && bounded(button).contains(event.target)) showRest(button, true);
+  }, true);
+  document.addEventListener("htmx:oobAfterSwap", (event) => {
+    if (event.detail.target?.id === "outcome") offerRest();
+  });
+
   document.addEventListener("DOMContentLoaded", () => {
+    offerRest();
+    addEventListener("resize", offerRest);
     if (!edge()) return;
     fitToWindow();
     addEventListener("resize", fitToWindow);

@@ -392,12 +392,14 @@ def test_a_map_inside_a_parallel_inside_a_map() -> None:
     assert [visit.iteration for visit in trace.visits[deep]] == [(0, 0), (0, 1), (1, 0)]
 
 
-@pytest.mark.parametrize("kind", ["ExecutionAborted", "ExecutionTimedOut"])
-def test_what_was_open_when_the_execution_was_stopped_is_aborted(kind: str) -> None:
-    """Stopping turns every running state grey, nested ones too."""
+@pytest.mark.parametrize(
+    ("kind", "status"), [("ExecutionAborted", "aborted"), ("ExecutionTimedOut", "timed_out")]
+)
+def test_what_was_open_when_the_execution_was_stopped_says_why(kind: str, status: str) -> None:
+    """A stop turns every running state grey, a timeout red, nested ones too."""
     events = stopped(until(played(PARALLEL, Left=lambda _: 1), "WaitStateEntered"), kind)
-    assert colours(PARALLEL, events)["Both"] == "aborted"
-    assert colours(PARALLEL, events)["Wait"] == "aborted"
+    assert colours(PARALLEL, events)["Both"] == status
+    assert colours(PARALLEL, events)["Wait"] == status
 
 
 def test_a_loop_shows_the_latest_visit() -> None:

@@ -40,9 +40,12 @@ STEP = {
     "succeeded": StatusLabel("succeeded", "Succeeded"),
     "caught": StatusLabel("caught", "Caught error"),
     "failed": StatusLabel("failed", "Failed"),
+    "timed_out": StatusLabel("failed", "Timed out"),
     "aborted": StatusLabel("aborted", "Aborted"),
 }
-LEGEND = tuple(STEP.values())
+"""Status of a visit -> its label, "" for a state that was not entered."""
+LEGEND = tuple(label for status, label in STEP.items() if status != "timed_out")
+"""One label a colour: what timed out has that of what failed."""
 IN_CHILD_EXECUTIONS = StatusLabel("idle", "In child executions")
 """Of a state inside a distributed Map that has been entered."""
 

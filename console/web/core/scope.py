@@ -17,14 +17,14 @@ from django import shortcuts
 from django.conf import settings
 from django.contrib.staticfiles import finders
 from django.core.exceptions import PermissionDenied
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Case, Exists, OuterRef, Q, Value, When
 from django.http import Http404
 from structlog.contextvars import bind_contextvars
 
 from console import access, arns, clock, logging_setup
 from console.masking import masked_execution
 from console.models import Alarm, Execution, Project, StateMachine
-from console.statuses import AlarmState
+from console.statuses import UNSUCCESSFUL, AlarmState, ExecutionStatus
 from console.store.db import audit
 from console.web.core import columns, formatting
 
@@ -32,6 +32,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from django.http import HttpRequest, HttpResponse
+
+
+_SUCCESSES = Execution.objects.filter(
+    state_machine=OuterRef("state_machine_id"), status=ExecutionStatus.SUCCEEDED
+)
+_HAS_LAST_SUCCESS = Case(
+    When(status__in=UNSUCCESSFUL, then=Exists(_SUCCESSES)), default=Value(value=False)
+)
+"""Whether there is a success to compare a failed execution with: asked without a query more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +105,7 @@ class Scope:
             return self._imported(int(imported[1]), name)
         beside = ("definition", "state_machine", "runrow", "note", "map_run")
         rows = Execution.objects.select_related(*beside).filter(project=self.project)
+        rows = rows.annotate(has_last_success=_HAS_LAST_SUCCESS)
         machine = machine.replace("~", "/")
         execution = rows.filter(arn=self.arn("execution", machine, name)).first()
         if execution is None:  # of an Express machine, where the last of a name is shown

@@ -13,6 +13,9 @@ from engine import event_types
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from engine import Visit
+
+_STOPPED = (engine.VisitStatus.ABORTED, engine.VisitStatus.TIMED_OUT)
 _WORDS = {engine.Stage.SUCCEEDED: "Succeeded", engine.Stage.TIMED_OUT: "Timed out"}
 
 
@@ -62,12 +65,10 @@ class StateAttempt:
         return cause_of(self.cause or None)
 
 
-def list_attempts(
-    events: Iterable[AttemptEvent], aborted_ms: int | None = None
-) -> list[StateAttempt]:
+def list_attempts(events: Iterable[AttemptEvent], visit: Visit | None = None) -> list[StateAttempt]:
     """Return the attempts at a state's work, each with its outcome and the pause after it.
 
-    ``aborted_ms``: when the execution's end stopped what was in progress.
+    ``visit``: the stay they belong to; if its execution's end stopped it, that ends what is open.
     """
     attempts: list[StateAttempt] = []
     for event in events:
@@ -85,12 +86,20 @@ def list_attempts(
             attempts.append(_end_attempt(begun, event) if about.is_failure else begun)
         elif attempts and attempts[-1].until_ms is None and _is_outcome(about):
             attempts[-1] = _end_attempt(attempts[-1], event)
-    if attempts and attempts[-1].until_ms is None and aborted_ms is not None:
-        spent = formatting.duration_text(aborted_ms - attempts[-1].at_ms)
-        attempts[-1] = replace(
-            attempts[-1], outcome="Aborted", tone="aborted", until_ms=aborted_ms, spent=spent
-        )
+    if attempts and attempts[-1].until_ms is None and visit is not None:
+        attempts[-1] = _stop_attempt(attempts[-1], visit)
     return attempts
+
+
+def _stop_attempt(begun: StateAttempt, visit: Visit) -> StateAttempt:
+    """End an attempt with its visit, if that was stopped or the execution's time was over."""
+    if visit.left_ms is None or visit.status not in _STOPPED:
+        return begun
+    status = formatting.STEP[visit.status]
+    spent = formatting.duration_text(visit.left_ms - begun.at_ms)
+    return replace(
+        begun, outcome=status.word, tone=status.tone, until_ms=visit.left_ms, spent=spent
+    )
 
 
 def _task_number(event: AttemptEvent) -> int:

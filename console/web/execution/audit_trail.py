@@ -54,6 +54,11 @@ class AuditTrail:
     acts: tuple[AuditedAction, ...]
     more: bool
 
+    @property
+    def stop(self) -> AuditedAction | None:
+        """Return the newest stop of the execution, None if nobody has stopped it."""
+        return next((act for act in self.acts if act.words == _WORDS["StopExecution"]), None)
+
 
 def audit_trail_of(execution: Execution) -> AuditTrail:
     """Return what was done with an execution, its start last, by one query."""

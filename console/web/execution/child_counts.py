@@ -58,6 +58,11 @@ class ChildCounts:
     aborted: int = 0
 
     @property
+    def passed(self) -> int:
+        """Return how many have left it as they should."""
+        return self.entered - self.running - self.failed - self.aborted
+
+    @property
     def status(self) -> formatting.StatusLabel:
         """Return the label of the state: the tone of the outcome that tells most."""
         tones = ("failed", "running", "aborted")
@@ -67,9 +72,8 @@ class ChildCounts:
     @property
     def text(self) -> str:
         """Return the counts in words: ``90 passed · 20 failed``."""
-        passed = self.entered - self.running - self.failed - self.aborted
         counts = {
-            "passed": passed,
+            "passed": self.passed,
             "failed": self.failed,
             "running": self.running,
             "aborted": self.aborted,

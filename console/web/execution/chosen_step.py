@@ -18,9 +18,12 @@ if TYPE_CHECKING:
 _LEFT_OPEN = {
     ExecutionStatus.RUNNING: "running",
     ExecutionStatus.ABORTED: "aborted",
-    ExecutionStatus.TIMED_OUT: "aborted",
+    ExecutionStatus.TIMED_OUT: "timed_out",
 }
 """Status of an execution -> status of the visits that it is in now, or was in when it ended."""
+
+
+_ENDED_WELL = (ExecutionStatus.RUNNING, ExecutionStatus.SUCCEEDED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,27 @@ def default_step(execution: Execution, trace: Trace) -> ChosenStep:
     event, node, place = newest
     iteration = trace.visit(node, event).iteration
     return ChosenStep(trace.graph.by_id[node].name, place, ".".join(map(str, iteration)))
+
+
+def ended_in(execution: Execution, trace: Trace) -> ChosenStep:
+    """Return the step that an execution failed, timed out or was stopped in; no name: none."""
+    if execution.status in _ENDED_WELL:
+        return ChosenStep()
+    return default_step(execution, trace)
+
+
+def states_left_open(execution: Execution, trace: Trace) -> set[str]:
+    """Return the states that were in progress when an execution was stopped or its time was over.
+
+    Parallels and Maps are left out: what is inside of them was in progress.
+    """
+    if execution.status not in (ExecutionStatus.ABORTED, ExecutionStatus.TIMED_OUT):
+        return set()
+    status = _LEFT_OPEN[ExecutionStatus(execution.status)]
+    owners = {group.owner for group in trace.graph.groups}
+    nodes = trace.graph.by_id
+    left_open = (trace.owner_of(number)[0] for number, how in trace.ended.items() if how == status)
+    return {node for node in left_open if node not in owners or nodes[node].distributed}
 
 
 def _newest(trace: Trace, node: str, status: str) -> tuple[int, str, int]:

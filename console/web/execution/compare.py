@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console.models import Execution
-from console.statuses import ExecutionStatus
 from console.web.core import formatting
 from console.web.history.traces import open_trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from console.models import Execution
     from engine import Trace, Visit
 
 MOST = 200
@@ -28,17 +27,6 @@ _PYTHON_TRACE = "Traceback (most recent call last)"
 _DEEPEST = 60
 _LAG_MS = 100
 """Durations that differ by less are the same to a reader."""
-
-
-def last_success(of: Execution) -> Execution | None:
-    """Return the newest other execution of the same state machine that succeeded."""
-    if of.state_machine_id is None:
-        return None
-    rows = Execution.objects.filter(
-        state_machine=of.state_machine_id, status=ExecutionStatus.SUCCEEDED
-    )
-    rows = rows.exclude(pk=of.pk).only("arn", "name", "state_machine_arn")
-    return rows.order_by("-start_ms", "-pk").first()
 
 
 # -- what one execution did ------------------------------------------------------------------------

@@ -19,7 +19,7 @@ MOST_WORST = 10
 """How many iterations in trouble are listed below a folded row."""
 MOST_LISTED = 100
 """How many are listed below one that was unfolded; a filter finds the others."""
-WORST_FIRST = ("failed", "running", "caught", "aborted", "succeeded")
+WORST_FIRST = ("failed", "timed_out", "running", "caught", "aborted", "succeeded")
 LEAST = 2
 """A Map with fewer iterations has no row that sums them up."""
 
@@ -81,7 +81,9 @@ def iteration_spans(trace: Trace, owner: Node, made: Sequence[Iteration]) -> lis
             known[0] = min(known[0] or begin, begin)
             known[1] = None if known[1] is None or end is None else max(known[1], end)
     return [
-        IterationSpan(stays[each.index][0] or 0, stays[each.index][1], each.status)
+        IterationSpan(
+            stays[each.index][0] or 0, stays[each.index][1], formatting.STEP[each.status].tone
+        )
         for each in made
         if each.index in stays
     ]

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 Index = tuple[int, ...]
 MOST_LINKS = 100
 """How many iterations of a group are listed; the number field leads to the others."""
-_WORST = ("failed", "running", "aborted", "caught", "succeeded")
+_WORST = ("failed", "timed_out", "running", "aborted", "caught", "succeeded")
 _RANK = {status: rank for rank, status in enumerate(_WORST)}
-_GROUPS = ("failed", "aborted", "running", "caught", "succeeded")
+_GROUPS = ("failed", "timed_out", "aborted", "running", "caught", "succeeded")
 
 
 @dataclass(slots=True)  # not frozen: there may be thousands, and that makes them slow
@@ -109,7 +109,7 @@ def iteration_picker(trace: Trace, node: Node, current: Index = ()) -> Iteration
     iterations = iterations_of_map(trace, owner)
     depth = len(iterations[0].index) if iterations else 1
     index = current[:depth]
-    failed = [iteration for iteration in iterations if iteration.status == "failed"]
+    failed = [iteration for iteration in iterations if iteration.status in ("failed", "timed_out")]
     # a press on another iteration keeps the state that is looked at
     kept_state = "" if node is owner else node.name
     return IterationPicker(

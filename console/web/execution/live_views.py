@@ -18,6 +18,7 @@ import engine
 from console.statuses import ExecutionStatus
 from console.web.core.scope import render, scope_of
 from console.web.execution import audit_trail, iterations, map_progress, steps, waiting
+from console.web.execution.child_signs import child_signs
 from console.web.execution.note_stamp import note_stamp
 from console.web.execution.page_parts import (
     base_context,
@@ -66,14 +67,20 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
             context["note_changed"] = request.GET.get("note", "") != note_stamp(execution)
             maps = map_progress.map_runs_of_execution(execution, trace)
             counted = maps is not None and maps.stamp != request.GET.get("maps", "")
-            if trace.last == cursor and not (over or context["note_changed"] or counted):
+            beaten = _heartbeats_changed(execution, request.GET)
+            news = over or context["note_changed"] or counted or beaten
+            if trace.last == cursor and not news:
                 return HttpResponse(status=204)
             context |= painted_context(execution, trace, request.GET, maps=maps) | ending_context(
                 execution, trace
             )
             context["child_failures"] = failed_children(execution, trace, maps) if over else None
             context |= waiting.waiting_context(execution)
+            context["child_signs"] = child_signs(execution, trace)
             changed = _changed_states(trace, cursor, counted=counted)
+            if beaten:
+                beating = waiting.states_with_heartbeats(context["waiting"])
+                changed |= {trace.graph.by_name.get(name, "") for name in beating} - {""}
             context["paint"] = _paint_json(trace, changed, context)
             context["cursor"] = trace.last
             context["step_changed"] = trace.graph.by_name.get(context["chosen"]) in changed
@@ -114,6 +121,12 @@ def time_machine_moment(
     response = render(request, "execution/_time_machine_update.html", context)
     response["HX-Trigger-After-Swap"] = "paint"
     return response
+
+
+def _heartbeats_changed(execution: Execution, query: QueryDict) -> bool:
+    """Tell whether a worker has sent a heartbeat. A page that awaits none does not ask."""
+    known = query.get("beats", "")
+    return bool(known) and waiting.heartbeat_stamp(execution) != known
 
 
 def _summaries_on_page(context: dict[str, Any]) -> dict[str, steps.StepSummary]:
@@ -168,12 +181,13 @@ def _paint_json(trace: Trace, changed: set[str], context: Mapping[str, Any]) -> 
     inside = states_inside(trace.graph) if folded else {}
     changed |= {owner for owner, nodes in inside.items() if not changed.isdisjoint(nodes)}
     shown = {node: summary for node, summary in summaries.items() if node in changed}
-    taken = {f"{source}-{target}" for source, target in trace.taken}
-    painted = _paint_values(shown, taken, folded)
+    painted = _paint_values(shown, context["taken"], folded)
     for node, values in painted["nodes"].items():
         countdown = context["countdowns"].get(summaries[node].node.name)
         if countdown and values["since"]:
             values["countdown"] = countdown
+        if sign := context["child_signs"].get(node):
+            values["child"] = {"href": sign.href, "label": sign.label}
     return json.dumps({**painted, "types": sorted(trace.types)})
 
 
@@ -203,6 +217,7 @@ def _paint_values(
             "badge": summary.badge,
             "label": summary.label,
             "spent": summary.duration,
+            "worked": summary.worked,
             "since": summary.running_since,
             "entered": summary.entered_ms,
             "left": summary.left_ms,

@@ -34,7 +34,8 @@ _COLUMNS = (
 class MapProgress:
     """How many children of a Map Run, or of several together, are in which state.
 
-    ``arn``: of the newest one; ``reading``: the items are still being read, so ``total`` grows.
+    ``arn``: of the newest one; ``reading``: the items are still being read, so ``total`` grows;
+    ``over``: what is pending will not be started any more, but by a redrive.
     """
 
     arn: str
@@ -47,6 +48,7 @@ class MapProgress:
     pending: int
     pending_redrive: int
     reading: bool
+    over: bool
 
     @property
     def ended(self) -> int:
@@ -57,9 +59,30 @@ class MapProgress:
     def parts(self) -> list[tuple[int, str]]:
         """Return count and word of each state that some child is in."""
         names = ("succeeded", "failed", "timed_out", "aborted", "running", "pending")
-        pairs = [(getattr(self, name), name.replace("_", " ")) for name in names]
+        words = {"pending": "never started"} if self.over else {}
+        pairs = [(getattr(self, name), words.get(name, name.replace("_", " "))) for name in names]
         pairs.append((self.pending_redrive, "pending redrive"))
         return [(count, word) for count, word in pairs if count]
+
+    @property
+    def segments(self) -> list[tuple[str, int, float, float]]:
+        """Return the parts of a bar of all children: tone, count, start and share in percent.
+
+        As on the page of the Map Run, what went wrong comes first.
+        """
+        counts = {
+            "failed": self.failed + self.timed_out,
+            "aborted": self.aborted,
+            "succeeded": self.succeeded,
+            "running": self.running,
+        }
+        parts, start = [], 0.0
+        for tone, count in counts.items():
+            share = 100 * count / max(self.total, 1)
+            if count:
+                parts.append((tone, count, start, share))
+            start += share
+        return parts
 
     @property
     def note(self) -> str:
@@ -117,6 +140,7 @@ def _sum_progress(runs: Iterable[MapRun]) -> MapProgress | None:
         pending=count("total") - count("started"),
         pending_redrive=waiting,
         reading=any(run.reading and run.status == MapRunStatus.RUNNING for run in map_runs),
+        over=all(run.status != MapRunStatus.RUNNING for run in map_runs),
     )
 
 

@@ -12,7 +12,7 @@ import engine
 from console import clock
 from console.masking import masked_execution
 from console.metrics import cost
-from console.statuses import UNSUCCESSFUL, ExecutionStatus
+from console.statuses import ExecutionStatus
 from console.store.executions import replay
 from console.web.core import formatting, json_view
 from console.web.core.causes import cause_of
@@ -31,8 +31,15 @@ from console.web.execution import (
     time_machine,
     timed_out,
 )
-from console.web.execution.chosen_step import ChosenStep, default_step
-from console.web.execution.compare import last_success
+from console.web.execution.child_signs import child_signs
+from console.web.execution.chosen_step import (
+    ChosenStep,
+    default_step,
+    ended_in,
+    states_left_open,
+)
+from console.web.execution.last_success import has_last_success
+from console.web.execution.taken_ways import taken_ways
 from console.web.execution.timeline import bars
 from console.web.execution.timeline.lanes import lane_bar
 from console.web.execution.timeline.timeline_part import TimelinePart
@@ -96,6 +103,7 @@ def picture_context(
             if not time_machine.asked_event(query):
                 maps = map_progress.map_runs_of_execution(execution, trace)
                 context["child_failures"] = failed_children(execution, trace, maps)
+                context["child_signs"] = child_signs(execution, trace)
                 context |= painted_context(execution, trace, query, maps=maps)
         if time_machine.asked_event(query):
             context |= past_context(execution, query, counts.last)
@@ -136,12 +144,8 @@ def as_it_ran_context(execution: Execution, drawing: Picture) -> dict[str, Any]:
         return {
             "legend": formatting.LEGEND,
             "box_summaries": _box_summaries(drawing, summaries, folded),
-            "taken": _taken_ways(trace),
+            "taken": taken_ways(trace, maps),
         }
-
-
-def _taken_ways(trace: Trace) -> set[str]:
-    return {f"{source}-{target}" for source, target in trace.taken}
 
 
 def past_context(execution: Execution, query: QueryDict, last: int) -> dict[str, Any]:
@@ -264,7 +268,7 @@ def painted_context(
             "keys": formatting.STEP,
         },
         "timeline": {"axis": axis, "bars": drawn, "lanes": lanes, "part": part},
-        "taken": _taken_ways(trace),
+        "taken": taken_ways(trace, maps),
         "map_stamp": maps.stamp if maps else "",
         **shown_panel,
     }
@@ -273,17 +277,19 @@ def painted_context(
 def ending_context(execution: Execution, trace: Trace) -> dict[str, Any]:
     """Return how far it came: transitions, their price, and where it failed."""
     culprit = trace.culprit
+    ended = ended_in(execution, trace)
     return {
         "transitions": cost.transitions_of(execution, trace.transitions),
         "cost": cost.cost_of_execution(execution, trace.transitions),
-        "failed_at": trace.graph.by_id[culprit.node].name if culprit else "",
-        "failed_visit": trace.visits[culprit.node].place(culprit) if culprit else 0,
+        "failed_at": ended.name,
+        "failed_visit": ended.visit,
         "failed_attempts": culprit.attempts if culprit else 0,
-        "failed_iteration": ".".join(map(str, culprit.iteration)) if culprit else "",
+        "failed_iteration": ended.iteration,
+        "also_open": 0 if culprit else max(0, len(states_left_open(execution, trace)) - 1),
+        "has_success": has_last_success(execution),
         "root": (root := root_cause.root_cause(execution, trace)),
         "failed_child": _failed_child(execution, trace, root),
         "timed_out": timed_out.explain_timeout(execution),
-        "has_success": execution.status in UNSUCCESSFUL and bool(last_success(execution)),
     }
 
 

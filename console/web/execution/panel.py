@@ -9,11 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import engine
+from console.statuses import ExecutionStatus
 from console.web.core import formatting, json_view
 from console.web.core.causes import Cause, cause_of
 from console.web.execution import iterations, map_progress
 from console.web.execution.attempts import StateAttempt, list_attempts
 from console.web.execution.steps import StepSummary, step_summaries
+from console.web.execution.timed_out import limit_that_ran_out
 from console.web.history import child_executions, task_timeouts, visit_events
 from engine import event_types
 
@@ -23,7 +25,11 @@ if TYPE_CHECKING:
     from console.models import Execution
     from console.web.execution.map_progress import MapProgress, MapRuns
     from console.web.history.visit_events import VisitEvent
-    from engine import Node, Trace, Visits
+    from engine import Node, Trace, Visit, Visits
+
+
+_TELLING = ("failed", "timed_out", "caught")
+"""Statuses of the visits that a reader looks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +39,7 @@ class Panel:
     ``number``: which of all its visits; ``alike``: the ``count`` of them in the same iteration;
     ``read``: its events; ``with_failures``: the same and those that made it start again or fail;
     ``progress``: the counts of its Map Run; ``apart``: that it runs in child executions;
-    ``children``: the executions that it started, the newest last.
+    ``children``: the executions that it started, the newest last; ``stopped``: what stopped it.
     """
 
     summary: StepSummary
@@ -61,6 +67,7 @@ class Panel:
     progress: MapProgress | None = None
     apart: ChildExecutionsNote | None = None
     children: tuple[Execution, ...] = ()
+    stopped: str = ""
 
     @property
     def can_begin(self) -> bool:
@@ -176,9 +183,9 @@ def _telling_visit(trace: Trace, visits: Visits, places: Sequence[int]) -> int:
     statuses = visits.statuses()
     if statuses[last - 1] == "running":
         return last
-    bad = [place for place in places if statuses[place - 1] in ("failed", "caught")]
+    bad = [place for place in places if statuses[place - 1] in _TELLING]
     still = [place for place in bad if trace.counts_still(visits.numbers[place - 1])] or bad
-    return min(still, key=lambda place: (statuses[place - 1] != "failed", place), default=last)
+    return min(still, key=lambda place: (statuses[place - 1] == "caught", place), default=last)
 
 
 def _child_executions_note(trace: Trace, node: str, maps: MapRuns | None) -> ChildExecutionsNote:
@@ -203,7 +210,6 @@ def _panel_of_visit(
     left = visit.left_ms
     own, failed = visit.iteration, visits.failed()
     alike = [place for place, visit in enumerate(visits.iterations(), 1) if visit == own]
-    aborted = left if visit.status == "aborted" else None
     return Panel(
         summary=summary,
         node=summary.node,
@@ -226,7 +232,7 @@ def _panel_of_visit(
         resource=next(
             (event.details["resource"] for event in events if "resource" in event.details), ""
         ),
-        attempts=_with_task_notes(execution, list_attempts(with_failures, aborted)),
+        attempts=_with_task_notes(execution, list_attempts(with_failures, visit)),
         events=tuple(
             EventLine(
                 event.id,
@@ -239,7 +245,20 @@ def _panel_of_visit(
         failed_visits=tuple(place for place in alike if place in failed) if failed else (),
         progress=maps.of_visit(summary.node.id, visit.number) if maps else None,
         children=_children_of_visit(execution, events),
+        stopped=_stopped_by(execution, visit),
     )
+
+
+def _stopped_by(execution: Execution, visit: Visit) -> str:
+    """Say what stopped a visit that did not end by itself, "" of others."""
+    if visit.status == "timed_out":
+        limit = limit_that_ran_out(execution)
+        return f"It was in progress when the execution's time was over. {limit}."
+    if visit.status != "aborted":
+        return ""
+    if execution.status == ExecutionStatus.ABORTED and visit.left_ms == execution.stop_ms:
+        return "It was in progress when the execution was stopped."
+    return "It was stopped because a state beside it failed."
 
 
 def _children_of_visit(execution: Execution, events: Sequence[VisitEvent]) -> tuple[Execution, ...]:

@@ -14,6 +14,7 @@ from django.template.loader import render_to_string
 from console.web.core import formatting
 from console.web.execution import map_progress, steps
 from console.web.execution.page_parts import ending_context
+from console.web.execution.taken_ways import taken_ways
 from console.web.execution.time_machine import open_trace_at
 from console.web.graph import svg
 from console.web.graph.font_metrics import text_width_px
@@ -88,7 +89,7 @@ def execution_picture(execution: Execution, at: int = 0, view: GraphView = WHOLE
         context = {
             "picture": picture,
             "summaries": steps.step_summaries(trace, maps=maps),
-            "taken": {f"{source}-{target}" for source, target in trace.taken},
+            "taken": taken_ways(trace, maps),
         }
         failed_at = ending_context(execution, trace)["failed_at"]
     caption = (

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from console.web.execution.panel import Panel
     from engine import Trace
 
-_BAD = (VisitStatus.FAILED, VisitStatus.CAUGHT)
+_BAD = (VisitStatus.FAILED, VisitStatus.TIMED_OUT, VisitStatus.CAUGHT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def problem_visits(trace: Trace) -> list[int]:
         node = graph.by_id.get(trace.owner_of(number)[0])
         if status not in _BAD or node is None or not trace.counts_still(number):
             continue
-        if status == VisitStatus.FAILED and node.id in outer and not node.distributed:
+        if status != VisitStatus.CAUGHT and node.id in outer and not node.distributed:
             continue
         numbers.append(number)
     return sorted(numbers)

@@ -28,7 +28,7 @@ MOST_OPENED = 50
 _NODE_ID = re.compile(r"n\d{1,6}", re.ASCII)
 IN_CHILDREN = "apart"
 """The key of a state that runs in child executions."""
-_ORDER = ("failed", "running", "caught", "aborted", "succeeded", "", IN_CHILDREN)
+_ORDER = ("failed", "timed_out", "running", "caught", "aborted", "succeeded", "", IN_CHILDREN)
 SORTS = ("name", "type", "status", "entered", "duration", "visits")
 
 

@@ -5,17 +5,18 @@ The summaries feed the graph and the steps table.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from console.web.core import formatting
 from console.web.execution import map_progress
+from console.web.execution.worked_time import worked_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from console.web.execution.map_progress import MapProgress, MapRuns
-    from engine import Node, Trace, Visit
+    from engine import Node, Trace, Visit, Visits
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class StepSummary:
     """A state's line. ``note``: ``1.2 s``, ``3 of 5``; ``depth``: how many boxes it stands in.
 
     ``in_children``: it runs in the child executions of a distributed Map. ``done``: how far a Map
-    is.
+    is. ``worked``: how long all its visits lasted, "" while it runs.
     """
 
     node: Node
@@ -38,6 +39,7 @@ class StepSummary:
     note: str = ""
     in_children: bool = False
     done: str = ""
+    worked: str = ""
 
     @property
     def badge(self) -> str:
@@ -130,7 +132,8 @@ def _summary(
         before = f"{len(visits)} earlier visit{'s' if len(visits) > 1 else ''}"
         return StepSummary(node, depth, formatting.STEP[""], visits=len(visits), note=before)
     done = _map_progress_text(trace, node, counted)
-    return _visited_summary(node, depth, status, visits[-1], len(visits), done)
+    summary = _visited_summary(node, depth, status, visits[-1], len(visits), done)
+    return replace(summary, worked=_worked_text(summary, visits))
 
 
 def _summary_in_iteration(
@@ -142,7 +145,14 @@ def _summary_in_iteration(
     last = trace.visits_of(node.id)[places[-1]]
     counted = maps.of_visit(node.id, last.number) if maps is not None and node.distributed else None
     done = counted.note if counted else ""
-    return _visited_summary(node, depth, last.status, last, len(places), done)
+    summary = _visited_summary(node, depth, last.status, last, len(places), done)
+    return replace(summary, worked=_worked_text(summary, trace.visits_of(node.id)))
+
+
+def _worked_text(summary: StepSummary, visits: Visits) -> str:
+    if len(visits) == 1 or summary.running_since is not None:
+        return summary.duration
+    return formatting.duration_text(worked_ms(visits, visits[-1].entered_ms))
 
 
 def _visited_summary(

@@ -48,13 +48,14 @@ def explain_timeout(execution: Execution) -> TimeoutExplanation | None:
         return None
     children = "; ".join(_children_lines(execution))
     if not children:
-        return TimeoutExplanation(_limit(execution))
+        return TimeoutExplanation(limit_that_ran_out(execution))
     policy = machine_options.of_execution(execution.pk, machine_options.CHILD_POLICY)
     meaning = _POLICIES[policy]
-    return TimeoutExplanation(_limit(execution), children, f"{policy}: {meaning}")
+    return TimeoutExplanation(limit_that_ran_out(execution), children, f"{policy}: {meaning}")
 
 
-def _limit(execution: Execution) -> str:
+def limit_that_ran_out(execution: Execution) -> str:
+    """Say in words which limit of time ended an execution."""
     definition = json.loads(execution.definition.text)  # an imported one may be anything
     seconds = definition.get("TimeoutSeconds") if isinstance(definition, dict) else None
     express = arns.is_express(execution.arn)

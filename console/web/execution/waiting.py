@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, assert_never
 
-from django.db.models import Count, Q, Value
+from django.db.models import Count, Q, Sum, Value
 
 import engine
 from console.models import Execution, MapRun, TaskRow, Timer
@@ -297,13 +297,21 @@ _PAUSES = {"Wait": ("Waits · ", " left"), "Retry": ("Next try in ", "")}
 def waiting_context(execution: Execution) -> dict[str, Any]:
     """Return what a running execution waits for; nothing once it has ended."""
     if execution.status != ExecutionStatus.RUNNING:
-        return {"waiting": [], "waiting_more": False, "countdowns": {}, "lone_states": ()}
+        return {
+            "waiting": [],
+            "waiting_more": False,
+            "countdowns": {},
+            "lone_states": (),
+            "heartbeats": "",
+        }
     open_tasks = TaskRow.objects.filter(execution_id=execution.pk).exclude(status=TaskStatus.CLOSED)
     rows = list(open_tasks.defer("input", "credentials").order_by("task")[: MOST + 1])
     lines = [*_timer_lines(execution), *_task_lines(execution, rows)]
     lines.sort(key=lambda line: line.until_ms or line.since_ms or 0)
     times = Counter(line.state for line in lines)
+    beating = any(row.heartbeat_due_ms for row in rows)
     return {
+        "heartbeats": heartbeat_stamp(execution) if beating else "",
         "waiting": lines[:MOST],
         "waiting_more": len(lines) > MOST,
         # of a state that several iterations are in, none: each has its own time
@@ -314,6 +322,18 @@ def waiting_context(execution: Execution) -> dict[str, Any]:
             if line.countdown and line.state in lone_states
         },
     }
+
+
+def heartbeat_stamp(execution: Execution) -> str:
+    """Return what changes with each heartbeat, which no event tells of; "" if none is awaited."""
+    rows = TaskRow.objects.filter(execution_id=execution.pk, heartbeat_due_ms__isnull=False)
+    due = rows.exclude(status=TaskStatus.CLOSED).aggregate(due=Sum("heartbeat_due_ms"))["due"]
+    return f"{due:x}" if due else ""
+
+
+def states_with_heartbeats(lines: Iterable[WaitingLine]) -> set[str]:
+    """Return the names of the states whose tasks must send heartbeats."""
+    return {line.state for line in lines if line.task and line.task.row.heartbeat_due_ms}
 
 
 def _task_lines(execution: Execution, rows: Sequence[TaskRow]) -> Iterator[WaitingLine]:

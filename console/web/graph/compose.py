@@ -124,11 +124,13 @@ class _Composer:
             return None
         parts = [self.group(group) for group in groups]
         if self._view.direction is Direction.DOWN:
-            return _side_by_side(node, parts, self._view)
-        return _one_below_the_other(node, parts, self._view)
+            return _side_by_side(node, groups, parts, self._view)
+        return _one_below_the_other(node, groups, parts, self._view)
 
 
-def _side_by_side(node: Node, parts: list[Picture], view: GraphView) -> Picture:
+def _side_by_side(
+    node: Node, groups: list[StateGroup], parts: list[Picture], view: GraphView
+) -> Picture:
     """Return branches that lead down."""
     width = sum(part.width for part in parts) + GAP * (len(parts) - 1)
     least = text_width(node, compact=view.compact) - 2 * PAD
@@ -138,23 +140,25 @@ def _side_by_side(node: Node, parts: list[Picture], view: GraphView) -> Picture:
     alone = len(parts) == 1  # its ways in and out need no place in common with others
     boxes: list[Box] = []
     lines: list[EdgeLine] = []
-    for part in parts:
+    for group, part in zip(groups, parts, strict=True):
         moved = _shift(part, left, 0)
         boxes += moved.boxes
         lines += moved.lines
         if moved.start is not None:
             x, y = moved.start
             turns = [(x if alone else middle, -ENTRY), (x, y if y < 1 else 0)]
-            lines.append(_thread(node, [*turns, (x, y)], "in", Direction.DOWN))
+            lines.append(_thread(group, [*turns, (x, y)], "in", Direction.DOWN))
         if moved.end is not None:
             x = moved.end[0]
             turns = [(x, height), (x if alone else middle, height + EXIT + PAD)]
-            lines.append(_thread(node, [moved.end, *turns], "out", Direction.DOWN))
+            lines.append(_thread(group, [moved.end, *turns], "out", Direction.DOWN))
         left += part.width + GAP
     return Picture(max(width, least), height, tuple(boxes), tuple(lines))
 
 
-def _one_below_the_other(node: Node, parts: list[Picture], view: GraphView) -> Picture:
+def _one_below_the_other(
+    node: Node, groups: list[StateGroup], parts: list[Picture], view: GraphView
+) -> Picture:
     """Return branches that lead to the right."""
     height = sum(part.height for part in parts) + GAP * (len(parts) - 1)
     least = text_width(node, compact=view.compact) - 2 * PAD - ENTRY - EXIT
@@ -165,23 +169,23 @@ def _one_below_the_other(node: Node, parts: list[Picture], view: GraphView) -> P
     alone = len(parts) == 1
     boxes: list[Box] = []
     lines: list[EdgeLine] = []
-    for part in parts:
+    for group, part in zip(groups, parts, strict=True):
         moved = _shift(part, 0, top)
         boxes += moved.boxes
         lines += moved.lines
         if moved.start is not None:
             x, y = moved.start
             turns = [(-ENTRY - PAD, y if alone else middle), (x if x < 1 else 0, y)]
-            lines.append(_thread(node, [*turns, (x, y)], "in", Direction.RIGHT))
+            lines.append(_thread(group, [*turns, (x, y)], "in", Direction.RIGHT))
         if moved.end is not None:
             y = moved.end[1]
             turns = [(width, y), (width + EXIT + PAD, y if alone else middle)]
-            lines.append(_thread(node, [moved.end, *turns], "out", Direction.RIGHT))
+            lines.append(_thread(group, [moved.end, *turns], "out", Direction.RIGHT))
         top += part.height + GAP
     return Picture(width, height, tuple(boxes), tuple(lines))
 
 
-def _thread(node: Node, points: list[Point], kind: str, direction: Direction) -> EdgeLine:
+def _thread(group: StateGroup, points: list[Point], kind: str, direction: Direction) -> EdgeLine:
     """Join the head or edge of a Parallel or Map with one of its branches.
 
     ``points``: three; it bends in the strip where there are no boxes, and is straight elsewhere.
@@ -193,7 +197,7 @@ def _thread(node: Node, points: list[Point], kind: str, direction: Direction) ->
             path += f" {_bend(start, end, kind, direction)}"
         elif start != end:  # an arrow head has no direction after a way of no length
             path += f" L{end[0]:.1f},{end[1]:.1f}"
-    return EdgeLine(node.id, node.id, kind, path)
+    return EdgeLine(group.owner, group.owner, kind, path, thread=f"{kind}-{group.id}")
 
 
 def _bend(start: Point, end: Point, kind: str, direction: Direction) -> str:

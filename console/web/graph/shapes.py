@@ -97,6 +97,11 @@ class Box:
         return self.x + self.width
 
     @property
+    def bottom(self) -> float:
+        """Return the lower edge."""
+        return self.y + self.height
+
+    @property
     def head_width(self) -> float:
         """Return how much of the head of a Parallel or Map has words."""
         return min(text_width(self.node, compact=self.compact), self.width)
@@ -124,7 +129,10 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class EdgeLine:
-    """A transition's curve. ``path``: SVG path data; ``at``: where its label stands."""
+    """A transition's curve. ``path``: SVG path data; ``at``: where its label stands.
+
+    ``thread``: into which branch it leads or out of which, "" for one between states.
+    """
 
     source: str
     target: str
@@ -133,11 +141,17 @@ class EdgeLine:
     label: str = ""
     full_label: str = ""
     at: Point | None = None
+    thread: str = ""
 
     @property
     def key(self) -> str:
-        """Return what the page's script finds the line by."""
+        """Return what the editor finds the line by."""
         return f"{self.source}-{self.target}"
+
+    @property
+    def way(self) -> str:
+        """Return what tells whether it was taken: the branch of a thread, else both ends."""
+        return self.thread or self.key
 
     @property
     def plate(self) -> tuple[float, float, float, float]:

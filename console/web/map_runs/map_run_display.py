@@ -35,6 +35,8 @@ _ROWS = (
     ("timed_out", "failed", "Timed out", ExecutionStatus.TIMED_OUT),
     ("aborted", "aborted", "Aborted", ExecutionStatus.ABORTED),
 )
+_NEVER_STARTED = ("pending", "idle", "Never started", "")
+"""What the API calls pending, of a Map Run that has ended."""
 
 
 # -- finding it ------------------------------------------------------------------------------------
@@ -121,12 +123,14 @@ def count_children(run: MapRun) -> dict[str, Any]:
     items = None
     if children.total <= MOST_BATCHES or not map_items.makes_batches(run):
         items = map_counts.count_items(run, children)
+    running = run.status == MapRunStatus.RUNNING
+    rows = _ROWS if running else (_NEVER_STARTED, *_ROWS[1:])
     return {
-        "counts": (counts := [_count_of(*row, children, items) for row in _ROWS]),
+        "counts": (counts := [_count_of(*row, children, items) for row in rows]),
         "segments": _segments(counts, children.total),
         "of_children": children,
         "of_items": items,
-        "over": run.status != MapRunStatus.RUNNING and not children.running,
+        "over": not running and not children.running,
     }
 
 

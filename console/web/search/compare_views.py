@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 from console.models import Execution
 from console.web.core.scope import Scope, render, scope_of
 from console.web.execution import compare as comparing
+from console.web.execution.last_success import successes_beside
 from console.web.execution.root_cause import root_cause_of
 from console.web.search import scan
 from console.web.search.filters import ExecutionFilters
@@ -43,7 +44,7 @@ def compare_page(request: HttpRequest) -> HttpResponse:
         problems = _unknown(arns, executions)
         return _render_choice(request, scope, arns, problems, executions)
     if executions["a"] is not None and arns["b"] == LAST_SUCCESS:
-        executions["b"] = comparing.last_success(executions["a"])
+        executions["b"] = successes_beside(executions["a"]).first()
         if executions["b"] is not None:
             return redirect(_address(executions["a"], executions["b"]))
     problems = _problems(arns, executions)
@@ -96,7 +97,7 @@ def _render_choice(
         "rows": [row for row in page.rows if a is None or row.pk != a.pk],
         "machine_names": machine_names(scope),
         "last_success": LAST_SUCCESS,
-        "last_success_of_a": comparing.last_success(a) if a is not None else None,
+        "last_success_of_a": successes_beside(a).first() if a is not None else None,
     }
     status = 422 if problems or page.filters.problems else 200
     return render(request, "search/compare_form.html", context, status=status)

@@ -96,13 +96,15 @@ def test_the_cause_and_the_error_are_read_in_full(page: Page, server: Server, wi
       (each) => each.checkVisibility() && getComputedStyle(each).overflow !== "visible"
         && (each.scrollWidth > each.clientWidth + 1 || each.scrollHeight > each.clientHeight + 1)
     ).length"""
-    expect(banner.locator(".beginning")).to_be_visible()
-    expect(banner.locator(".whole")).to_be_hidden()
+    top = "() => document.querySelector('[data-graph]').getBoundingClientRect().top"
+    assert page.evaluate(top) <= (400 if wide < 768 else 300)
+    banner.get_by_role("button", name="Show all").click()
+    expect(banner.locator(".failure-body.whole")).to_contain_text("word119")
     assert banner.evaluate(cut) == 0
-    banner.get_by_text("Show all").click()
-    expect(banner.locator(".whole")).to_contain_text("word119")
-    expect(banner.locator(".whole")).to_be_visible()
-    assert banner.evaluate(cut) == 0
+    body = "body => body.scrollHeight - body.clientHeight"
+    assert banner.locator(".failure-body").evaluate(body) <= 1
+    banner.get_by_role("button", name="Show less").click()
+    assert page.evaluate(top) <= (400 if wide < 768 else 300)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 

@@ -86,7 +86,7 @@ def test_branches_are_compared_one_by_one(project: Project, client: Client) -> N
 
 
 def test_a_failure_is_compared_with_the_last_success(project: Project, client: Client) -> None:
-    """The link on its page leads to the newest success of its machine; without one it says so."""
+    """The link on its page leads to the newest success of its machine; there may be none."""
     machine = create(project, ORDERS)
     failed = drain(start(machine, {"amount": 500}, name="failed"))
     link = f"/compare/?{urlencode({'a': failed.arn, 'b': 'last-success'})}"
@@ -94,6 +94,7 @@ def test_a_failure_is_compared_with_the_last_success(project: Project, client: C
     assert "has succeeded" in text(client.get(link), 422)
     assert 'value="last-success"' not in text(client.get("/compare/", {"a": failed.arn}))
     drain(start(machine, {"amount": 1}, name="older"))
+    assert link in text(client.get(page(failed)))
     newest = drain(start(machine, {"amount": 1}, name="newest"))
     drain(start(create(project, PASS, "other"), name="foreign"))
     assert link in text(client.get(page(failed)))

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.models import Timer
+from console.models import TaskRow, Timer
+from console.store.db import audit
 from console.store.executions.stop import stop_execution
-from console.store.tasks import activities, claim
+from console.store.tasks import activities, claim, manual
 from tests.console.store.helpers import ACTIVITY, REGION, WAIT, create, drain, one, start
 from tests.console.web.helpers import markup, page
 
@@ -119,3 +120,28 @@ def test_the_page_of_one_that_waits_has_one_heading(project: Project, client: Cl
     """The dialog that asks whether to stop it stands below it."""
     execution = drain(start(create(project, WAIT)))
     assert markup(client.get(page(execution))).count("<h1") == 1
+
+
+def test_a_heartbeat_starts_the_countdown_anew(project: Project, client: Client) -> None:
+    """No event tells of it: the next tick does, in the panel and in the table below."""
+    activities.create_activity(project, REGION, "work")
+    task = one("A", Type="Task", Resource=ACTIVITY, HeartbeatSeconds=600)
+    execution = drain(start(create(project, task)))
+    claim.take_activity_task(ACTIVITY, "w")
+    drain(execution)
+    row = TaskRow.objects.get(execution=execution)
+    TaskRow.objects.update(heartbeat_due_ms=row.heartbeat_due_ms - 300_000)
+    shown = unescape(client.get(page(execution)).content.decode())
+    poll = re.search(r'hx-get="([^"]*)"', shown.partition('id="poll"')[2])
+    assert poll is not None
+    assert client.get(poll[1]).status_code == 204
+    manual.heartbeat(execution, row.task, audit.Actor("ada"))
+    due = TaskRow.objects.get(execution=execution).heartbeat_due_ms
+    tick = client.get(poll[1])
+    assert tick.status_code == 200
+    told = markup(tick)
+    assert f'data-until="{due}"' in step_status(told)
+    assert f'data-until="{due}"' in told.partition('id="waiting"')[2]
+    again = re.search(r'hx-get="([^"]*)"', told.partition('id="poll"')[2])
+    assert again is not None
+    assert client.get(again[1]).status_code == 204

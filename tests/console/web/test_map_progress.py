@@ -12,6 +12,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.models import MapRun
+from console.store.executions.stop import stop_execution
 from console.web.execution.picture_export import outline_text
 from console.web.history import traces
 from tests.console.store.helpers import create, ended, one, start, types
@@ -165,3 +166,22 @@ def test_it_costs_one_query_and_others_none(napping: Execution, client: Client) 
     for more in ("", "?step=Each", "?view=timeline", "_delta?after=0", "_step?step=Each"):
         assert len(of_map_runs(napping, more)) == 1, more
         assert of_map_runs(inline, more) == [], more
+
+
+def test_what_was_pending_when_it_ended_was_never_started(
+    napping: Execution, client: Client
+) -> None:
+    """In the panel, and in the tallies of its own page; while it runs it is pending."""
+    address = page(napping, f"map-runs/{MapRun.objects.get(parent=napping).task}/")
+    assert 'data-count="Pending"' in text(client.get(address))
+    assert "4 pending" in " ".join(text(client.get(page(napping))).split())
+    stop_execution(napping)
+    execution = ended(napping)
+    deadline = time.monotonic() + 10
+    while MapRun.objects.get(parent=execution).status == "RUNNING":
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert "4 never started" in " ".join(text(client.get(page(execution))).split())
+    shown_run = text(client.get(address))
+    assert 'data-count="Never started"' in shown_run
+    assert 'data-count="Pending"' not in shown_run

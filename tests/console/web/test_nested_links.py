@@ -11,8 +11,12 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from console.models import Execution, HistoryEvent, MapRun, Project, TaskRow, Timer
+from console.store.db.audit import Actor
+from console.store.executions.start import start_execution
 from console.web.core.json_view import payload_view
+from console.web.execution.child_signs import child_signs
 from console.web.execution.parent_execution import parent_of
+from console.web.history.traces import open_trace
 from console.web.templatetags.stepyard import machine_name
 from tests.console.store.helpers import PASS, create, drain, ended, start
 from tests.console.web.helpers import markup, page
@@ -264,3 +268,40 @@ def test_json_in_a_string_is_shown_as_json() -> None:
     broken = payload_view(json.dumps({"Cause": cause[:-1]})).html
     assert "JSON in a string" not in broken
     assert "<script>" not in payload_view(json.dumps({"a": json.dumps(["<script>" * 20])})).html
+
+
+def test_the_graph_marks_what_started_executions(order: Execution, client: Client) -> None:
+    """Each box leads to its child; a Task that failed one, and one that did not wait, too."""
+    answer: Any = client.get(page(order))
+    names = {node.id: node.name for node in answer.context["graph"].nodes}
+    signs = {names[node]: sign for node, sign in answer.context["child_signs"].items()}
+    children = {row.arn for row in Execution.objects.filter(parent=order.pk)}
+    assert set(signs) == {"Pack", "Notify", "Charge"}
+    assert {sign.href.removeprefix("/arn/") for sign in signs.values()} == children
+    assert signs["Charge"].label.startswith("Child execution charge: ")
+    assert signs["Charge"].label.endswith(", failed")
+    assert markup(answer).count('class="child-sign"') == 3
+    assert "child-sign" not in markup(client.get(page(order, "?at=4")))
+    tick = markup(client.get(page(order, "_delta?after=1")))
+    assert tick.count('"child":') == 3
+
+
+def test_several_children_of_a_task_are_in_the_tree(project: Project, client: Client) -> None:
+    """The sign leads to the execution tree; a machine that starts none asks nothing."""
+    members(project, ada="editor")
+    fine = machine_of(project, "ada", PASS, "pack")
+    call = calls(("Pack", SYNC, fine.arn))
+    each = {"Type": "Map", "ItemProcessor": call, "End": True}
+    each["ItemProcessor"]["States"]["Pack"]["Parameters"] = {"StateMachineArn": fine.arn}
+    machine = machine_of(project, "ada", {"StartAt": "Each", "States": {"Each": each}}, "many")
+    made = start_execution(machine, input="[1, 2, 3]", actor=Actor("ada"))
+    execution = goes_on(drain(made))
+    answer: Any = client.get(page(execution))
+    (sign,) = answer.context["child_signs"].values()
+    assert sign.label == "3 child executions, in the execution tree"
+    assert client.get(sign.href).status_code == 200
+    with CaptureQueriesContext(connection) as asked:
+        with open_trace(alone := drain(start(create(project, PASS, "alone")))) as trace:
+            before = len(asked)
+            assert child_signs(alone, trace) == {}
+        assert len(asked) == before

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.urls import reverse
 
+from console import clock
 from console.models import Execution, MapRun
+from console.store.db.audit import Actor
+from console.store.executions.stop import stop_execution
 from console.store.machines import tags
 from console.store.tasks import activities
 from console.web.execution import timed_out
 from tests.console.store.helpers import REGION, WAIT, create, drain, start
+from tests.console.store.transition_rates import Clock
 from tests.console.web.helpers import page, text
 
 if TYPE_CHECKING:
@@ -20,6 +26,14 @@ if TYPE_CHECKING:
     from console.models import Project
 
 PICTURE = Path(__file__).parents[3] / "docs/images/activity-timeouts.svg"
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """A clock for everything that asks for the time."""
+    made = Clock()
+    monkeypatch.setattr(clock, "now_ms", lambda: made.now_ms)
+    return made
 
 
 def ended(project: Project, **more: Any) -> Execution:
@@ -123,3 +137,72 @@ def test_the_page_of_an_activity_draws_its_timeouts(project: Project, client: Cl
     for name in ("schedule to start", "start to close", "schedule to close", "heartbeat<"):
         assert f">{name}" in shown
         assert f">{name}" in picture
+
+
+def test_the_state_in_which_the_time_ran_out_says_so(
+    project: Project, client: Client, now: Clock
+) -> None:
+    """In the graph, in the panel with the limit, and in the banner, which leads to it."""
+    nap = {"Type": "Wait", "Seconds": 600, "End": True}
+    branches = [
+        {"StartAt": "Ready", "States": {"Ready": {"Type": "Pass", "End": True}}},
+        {"StartAt": "Nap", "States": {"Nap": nap}},
+    ]
+    both = {"Type": "Parallel", "Branches": branches, "End": True}
+    definition = {"StartAt": "Both", "TimeoutSeconds": 4, "States": {"Both": both}}
+    execution = drain(start(create(project, definition)))
+    now.later(5)
+    execution = drain(execution)
+    assert execution.status == "TIMED_OUT"
+    answer: Any = client.get(page(execution))
+    summaries = {each.node.name: each for each in answer.context["summaries"].values()}
+    words = {name: each.status.word for name, each in summaries.items()}
+    assert words == {"Both": "Timed out", "Nap": "Timed out", "Ready": "Succeeded"}
+    assert answer.context["panel"].node.name == "Nap"
+    assert answer.context["panel"].status.word == "Timed out"
+    shown = " ".join(text(answer).split())
+    assert "at <bdi>Nap</bdi></span>" in shown
+    assert 'View step<span class="wide-only"> details</span>' in shown
+    assert "It was in progress when the execution's time was over. TimeoutSeconds" in shown
+    assert f"{reverse('executions')}?machine=machine&status=TIMED_OUT" in shown
+
+
+def test_what_was_stopped_says_by_what(project: Project, client: Client) -> None:
+    """By a stop of the execution, with the way to the state; a failure beside it is another."""
+    execution = drain(start(create(project, WAIT)))
+    stop_execution(execution, error="Operator", cause="The warehouse burns")
+    execution = drain(execution)
+    shown = " ".join(text(client.get(page(execution))).split())
+    assert "It was in progress when the execution was stopped." in shown
+    assert 'View step<span class="wide-only"> details</span>' in shown
+    fail = {"Bad": {"Type": "Fail", "Error": "E"}}
+    branches = [{"StartAt": "W", "States": WAIT["States"]}, {"StartAt": "Bad", "States": fail}]
+    both = {"Type": "Parallel", "Branches": branches, "End": True}
+    machine = create(project, {"StartAt": "Both", "States": {"Both": both}}, "both")
+    failed = drain(start(machine))
+    assert "because a state beside it failed" in text(client.get(page(failed, "?step=W")))
+
+
+def test_states_that_were_open_besides_are_counted(
+    project: Project, client: Client, now: Clock
+) -> None:
+    """Of three branches that were in progress, one is named."""
+    nap = {"Type": "Wait", "Seconds": 600, "End": True}
+    branches = [{"StartAt": name, "States": {name: nap}} for name in ("A", "B", "C")]
+    both = {"Type": "Parallel", "Branches": branches, "End": True}
+    definition = {"StartAt": "Both", "TimeoutSeconds": 4, "States": {"Both": both}}
+    execution = drain(start(create(project, definition)))
+    now.later(5)
+    shown = " ".join(text(client.get(page(drain(execution)))).split())
+    assert "at <bdi>C</bdi> and 2 more states" in shown
+
+
+def test_the_banner_says_who_stopped_it(project: Project, client: Client) -> None:
+    """Also where no reason was given, on the page and in the tick that tells of the end."""
+    execution = drain(start(create(project, WAIT)))
+    stop_execution(execution, actor=Actor("ada"))
+    execution = drain(execution)
+    for address in (page(execution), page(execution, "_delta?after=1")):
+        banner = text(client.get(address)).partition('id="outcome"')[2].partition("</section>")[0]
+        words = " ".join(re.sub("<[^>]*>", "", banner).split())
+        assert "Aborted at W Stopped by ada" in words

@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.http import QueryDict
 
+from console import clock
 from console.models import Execution, HistoryEvent
 from console.web.execution.iteration_rows import IterationSpan
 from console.web.execution.timeline.axis import WIDTH, AxisSpan
 from console.web.execution.timeline.critical_path import critical_path
 from console.web.execution.timeline.lanes import MOST_LANES, MOST_RECTANGLES, lane_bar
 from console.web.execution.timeline.timeline_part import TimelinePart
+from console.web.execution.worked_time import MOST_VISITS, worked_ms
 from console.web.history.traces import open_trace
+from engine.history.visits import Visits, VisitTable
 from tests.console.store.helpers import create, drain, start
+from tests.console.store.transition_rates import Clock
 from tests.console.web.helpers import page, text
 
 if TYPE_CHECKING:
@@ -247,3 +251,44 @@ def test_what_makes_no_sense_shows_all(query: str, expected: tuple[int, int]) ->
 def test_a_folded_axis_tells_where_time_bends() -> None:
     """The script finds the time below the pointer from it."""
     assert AxisSpan(100, 1100, 1100).knots == "0:0 1000:1000"
+
+
+def test_the_duration_of_a_row_is_what_its_bar_shows(
+    project: Project, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a state in a loop that of all its visits, not of the last one alone."""
+    now = Clock()
+    monkeypatch.setattr(clock, "now_ms", lambda: now.now_ms)
+    add = {"Type": "Pass", "Parameters": {"n.$": "States.MathAdd($.n, 1)"}, "Next": "Enough"}
+    rule = {"Variable": "$.n", "NumericGreaterThanEquals": 3, "Next": "Done"}
+    states = {
+        "Nap": {"Type": "Wait", "Seconds": 1, "Next": "Add"},
+        "Add": add,
+        "Enough": {"Type": "Choice", "Choices": [rule], "Default": "Nap"},
+        "Done": {"Type": "Succeed"},
+    }
+    execution = start(create(project, {"StartAt": "Nap", "States": states}), {"n": 0})
+    for _ in range(3):
+        drain(execution)
+        now.later(1)
+    assert drain(execution).status == "SUCCEEDED"
+    answer = client.get(page(execution, "?view=timeline"))
+    (nap,) = (each for each in answer.context["tree"]["rows"] if each.label == "Nap")
+    assert len(answer.context["timeline"]["bars"][nap.id]) == 3
+    assert answer.context["summaries"][nap.id].worked == "3.0 s"
+    row = " ".join(text(answer).partition(f'data-bar="{nap.id}"')[2].partition("</tr>")[0].split())
+    assert '3.0 s <span class="note visit-count">3 visits</span>' in row
+
+
+def test_visits_side_by_side_count_once() -> None:
+    """Two of a second each that overlap by half of it have worked for 1.5 seconds."""
+    table = VisitTable()
+    table.times = [0, 1_000, 1_500, 9_000]
+    table.left = {1: 2_000, 2: 2_500}
+    visits = Visits(table, "n1")
+    visits.numbers = [1, 2]
+    assert worked_ms(visits, 0) == 1_500
+    visits.numbers = [1, 2, 3]
+    assert worked_ms(visits, 9_250) == 1_750
+    visits.numbers = [1, 2] * MOST_VISITS
+    assert worked_ms(visits, 0) == 1_500

@@ -1,12 +1,14 @@
 """Map the times of an execution to the width of the timeline, with idle time folded.
 
 Time in which nothing worked is folded: three days between a failure and its redrive, or an hour's
-wait, take as little room as fits their words, so that what worked is seen. Each redrive begins a
-new attempt at the whole execution; one of them can be looked at alone.
+wait, take as little room as fits their words, so that what worked is seen. Where it all worked for
+less than a second each time, there is nothing more to see, and no time is folded. Each redrive
+begins a new attempt at the whole execution; one of them can be looked at alone.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -39,9 +41,11 @@ MOST_WORDS = 6
 """Of more folds only the longest says how long it is: the others have a tooltip."""
 MOST_TICKS = 6
 _TICK_ROOM = 90
-"""Units: what the words of a tick take."""
-_END_ROOM = 150
-"""Units: what the words of the last tick and of the end take on a narrow page."""
+"""Units: how far from a fold a tick stands."""
+_CHARACTER = 16
+"""Units: what a character of the words takes at a common width; a narrow page has no ticks."""
+_PLAIN = SECOND
+"""Stretches of work that are shorter need no more room than the least."""
 _STEPS = tuple(
     count * unit
     for unit, counts in (
@@ -105,9 +109,23 @@ class IdleFold:
         )
 
     @property
+    def text_x(self) -> float:
+        """Return where the middle of its words is: of the fold, but for the ends of the axis."""
+        half = len(self.text) * _CHARACTER / 2
+        return min(max(self.x + self.width / 2, half), WIDTH - half)
+
+    @property
     def middle(self) -> str:
         """Return where its words stand, as a share of the width."""
-        return f"{(self.x + self.width / 2) / WIDTH:.1%}"
+        return f"{self.text_x / WIDTH:.1%}"
+
+    def is_clear_of(self, other: IdleFold) -> bool:
+        """Tell whether the words of both can be read."""
+        room = (len(self.text) + len(other.text) + 2) * _CHARACTER / 2
+        return abs(self.text_x - other.text_x) >= room
+
+
+_NOTHING_LEFT = re.compile(r" 00 [a-z]+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +137,8 @@ class AxisTick:
 
     @property
     def text(self) -> str:
-        """Return how long after the beginning it is."""
-        return formatting.duration_text(self.after_ms)
+        """Return how long after the beginning it is, without units of which there are none."""
+        return _NOTHING_LEFT.sub("", formatting.duration_text(self.after_ms))
 
     @property
     def share(self) -> str:
@@ -168,15 +186,25 @@ class AxisSpan:
     @property
     def labelled_folds(self) -> tuple[IdleFold, ...]:
         """Return the folds that say how long they are."""
-        if len(self.folds) <= MOST_WORDS:
-            return self.folds
-        return (max(self.folds, key=lambda fold: fold.until - fold.since),)
+        longest_first = sorted(self.folds, key=lambda fold: fold.since - fold.until)
+        if len(self.folds) > MOST_WORDS:
+            return (longest_first[0],)
+        labelled: list[IdleFold] = []
+        for fold in longest_first:
+            if all(fold.is_clear_of(other) for other in labelled):
+                labelled.append(fold)
+        return tuple(labelled)
+
+    @property
+    def folded_ms(self) -> int:
+        """Return how long everything that is folded lasted."""
+        return sum(fold.until - fold.since for fold in self.folds)
 
     @property
     def ticks(self) -> tuple[AxisTick, ...]:
         """Return round times between the beginning and the end, none of them in a fold."""
-        idle = sum(fold.until - fold.since for fold in self.folds)
-        step = next((step for step in _STEPS if (self.length - idle) / step <= MOST_TICKS), 0)
+        worked = self.length - self.folded_ms
+        step = next((step for step in _STEPS if worked / step <= MOST_TICKS), 0)
         if not step:
             return ()
         edges = [self.begin, *(edge for fold in self.folds for edge in (fold.since, fold.until))]
@@ -185,17 +213,34 @@ class AxisSpan:
             origin = self.begin - self.first_ms
             first = (since - origin) // step + 1
             for after in range(first * step, until - origin, step):
-                x = self._x(origin + after)
-                if self._has_room(x, ticks[-1].x if ticks else 0):
-                    ticks.append(AxisTick(after, round(x, 1)))
+                tick = AxisTick(after, round(self._x(origin + after), 1))
+                if self._has_room(tick, ticks[-1] if ticks else None):
+                    ticks.append(tick)
         return tuple(ticks)
 
-    def _has_room(self, x: float, last: float) -> bool:
-        """Tell whether the words of a tick fit: after the last ones, beside folds and the end."""
-        if x - last < _TICK_ROOM or x > WIDTH - _END_ROOM:
+    @property
+    def first_text(self) -> str:
+        """Return the words at its beginning."""
+        return formatting.duration_text(self.first_ms) if self.first_ms else "0"
+
+    @property
+    def last_text(self) -> str:
+        """Return the words at its end."""
+        return formatting.duration_text(self.last_ms)
+
+    def _has_room(self, tick: AxisTick, before: AxisTick | None) -> bool:
+        """Tell whether the words of a tick fit: after those before, beside folds and the end."""
+        half = (len(tick.text) / 2 + 1) * _CHARACTER
+        taken: float = len(self.first_text) * _CHARACTER
+        if before is not None:
+            taken = before.x + len(before.text) * _CHARACTER / 2
+        same = (self.first_text, self.last_text, before.text if before else "")
+        if tick.text in same or tick.x - half < taken:
+            return False
+        if tick.x + half > WIDTH - len(self.last_text) * _CHARACTER:
             return False
         return not any(
-            fold.x - _TICK_ROOM < x < fold.x + fold.width + _TICK_ROOM for fold in self.folds
+            fold.x - _TICK_ROOM < tick.x < fold.x + fold.width + _TICK_ROOM for fold in self.folds
         )
 
     def place(self, since: int, until: int, least: float = LEAST) -> tuple[float, float]:
@@ -209,9 +254,8 @@ class AxisSpan:
     def _x(self, moment: int) -> float:
         """Return where a moment is; within a fold by its share of the fold."""
         before = bisect_right([fold.since for fold in self.folds], moment)
-        folded = sum(fold.until - fold.since for fold in self.folds)
         room = WIDTH - sum(fold.width for fold in self.folds)
-        scale = room / max(1, self.end - self.begin - folded)
+        scale = room / max(1, self.end - self.begin - self.folded_ms)
         if not before:
             return (moment - self.begin) * scale
         last = self.folds[before - 1]
@@ -300,10 +344,15 @@ def _turns(execution: Execution) -> Iterable[tuple[int, str]]:
     return rows.order_by("event_id").values_list("at_ms", "type")
 
 
-def fold_idle_time(bare: AxisSpan, busy: Iterable[Stretch]) -> AxisSpan:
-    """Return a span with what is idle in it folded. ``busy``: when something worked."""
+def fold_idle_time(bare: AxisSpan, busy: Iterable[Stretch], *, magnified: bool = True) -> AxisSpan:
+    """Return a span with what is idle in it folded. ``busy``: when something worked.
+
+    ``magnified``: also if nothing worked for long, so that there is little to see.
+    """
     begin, end = bare.begin, bare.end
     merged, worked = _merge_stretches(busy, begin, end)
+    if not magnified and all(until - since < _PLAIN for since, until in merged):
+        return bare
     edges = [begin, *(edge for stretch in merged for edge in stretch), end]
     gaps = list(zip(edges[::2], edges[1::2], strict=True))
     least = max(SHORTEST, worked / _SHARE)

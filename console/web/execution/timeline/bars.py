@@ -29,8 +29,9 @@ from console.web.execution.timeline.axis import (
 )
 from console.web.execution.timeline.critical_path import CriticalPath, critical_path
 from console.web.execution.timeline.timeline_part import WHOLE_TIME
+from console.web.execution.worked_time import MOST_VISITS, span_of_visits
 from console.web.history.visit_events import VisitEvent
-from engine import event_types
+from engine import Visits, event_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
     from console.web.execution.timeline.timeline_part import TimelinePart
     from engine import Trace, Visit
 
-MOST_VISITS = 50
-"""Above this a state's visits are drawn as one segment."""
 _KINDS = (
     event_types.ATTEMPT_BEGINNINGS
     | event_types.WORK_OUTCOMES
@@ -119,7 +118,8 @@ def timeline_bars(
     plain = len(known) == 1 and not retried
     if end - begin >= SHORTEST and not (plain and _is_busy(trace, begin, end, now)):
         future = [] if past_ms is None else [(past_ms, end)]
-        span = fold_idle_time(span, [*_busy_stretches(trace, known, retried, now), *future])
+        busy = [*_busy_stretches(trace, known, retried, now), *future]
+        span = fold_idle_time(span, busy, magnified=len(known) > 1)
     over = execution.stop_ms is not None and past_ms is None
     path = critical_path(trace, execution.start_ms, whole[1]) if over else CriticalPath()
     axis = TimeAxis(span, known, chosen, path, (begin, end) != whole[:2])
@@ -216,10 +216,9 @@ def _segments(
     if row.iterations is not None:
         return  # it has lanes
     if row.iteration or len(row.visits_made) > MOST_VISITS:
-        begin = row.visits_made[0].entered_ms if row.visits_made else row.entered_ms
+        begin, end = _span_of_row(row, now)
         if begin is None:
             return
-        end = now if row.left_ms is None else row.left_ms
         many = f"{row.visits:,} visits, " if row.visits > 1 else ""
         critical = any(visit.number in on_path for visit in row.visits_made)
         text = many + row.status.word.lower()
@@ -233,6 +232,14 @@ def _segments(
         ]
     for piece in pieces:
         yield from _place_piece(piece, axis)
+
+
+def _span_of_row(row: StepRow, now: int) -> tuple[int | None, int]:
+    """Return where a row begins and ends that is drawn as one piece."""
+    if isinstance(row.visits_made, Visits) and row.visits_made:
+        return span_of_visits(row.visits_made, now)
+    begin = row.visits_made[0].entered_ms if row.visits_made else row.entered_ms
+    return begin, now if row.left_ms is None else row.left_ms
 
 
 def _place_piece(piece: _Piece, axis: TimeAxis) -> Iterator[Segment]:
@@ -261,7 +268,7 @@ def _pieces(visit: Visit, events: list[VisitEvent], now: int) -> Iterator[_Piece
         yield _Piece(visit.entered_ms, end, status.tone, status.word.lower())
         return
     before = None
-    for attempt in list_attempts(events, visit.left_ms if visit.status == "aborted" else None):
+    for attempt in list_attempts(events, visit):
         if before is not None:
             yield _Piece(before, attempt.at_ms, "wait", "waited")
         before = attempt.until_ms

@@ -1,0 +1,29 @@
+"""Measure how long the visits of a state lasted together, as the timeline draws them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine import Visits
+
+MOST_VISITS = 50
+"""Above this a state's visits are drawn as one segment, from the first to the last."""
+
+
+def span_of_visits(visits: Visits, now: int) -> tuple[int, int]:
+    """Return when the first began and when the last one ended, ``now`` if one has not."""
+    stays = list(visits.stays(now))
+    return stays[0][0], max(until for _, until in stays)
+
+
+def worked_ms(visits: Visits, now: int) -> int:
+    """Return how much time the timeline draws: that of visits side by side counts once."""
+    if len(visits) > MOST_VISITS:
+        begin, end = span_of_visits(visits, now)
+        return end - begin
+    total, last = 0, 0
+    for since, until in sorted(visits.stays(now)):
+        total += max(0, until - max(since, last))
+        last = max(last, until)
+    return total
