@@ -34,16 +34,19 @@
   });
 
   // A that was pressed: B is most often of the same state machine, so the list becomes that of A's,
-  // unless one is chosen already. Arrow keys pass over many rows, and leave the list as it is.
-  let pressed = false;
-  document.addEventListener("click", (event) => {
-    if (isSide(event.target)) pressed = event.detail > 0; // and then it changes
+  // unless B is chosen already. Arrow keys pass over many rows, and leave the list as it is.
+  let passing = false;
+  document.addEventListener("keydown", (event) => {
+    passing = event.key.startsWith("Arrow");
+  });
+  document.addEventListener("keyup", () => {
+    passing = false;
   });
 
   function listSameMachine() {
     const form = document.getElementById("choices");
     const other = document.querySelector('[data-kept-side="b"]').value;
-    if (pressed && !other && !form.elements.machine.value && !form.elements.all) form.requestSubmit();
+    if (!passing && !other && !form.elements.machine.value && !form.elements.all) form.requestSubmit();
   }
 
   function showChecked() {

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from console.models import Execution
+from console.statuses import ExecutionStatus
 from console.web.core.scope import Scope, render, scope_of
 from console.web.execution import compare as comparing
 from console.web.execution.last_success import successes_beside
@@ -84,6 +85,7 @@ def _render_choice(
     if machine is not None and narrowed and not query.get("machine"):
         query["machine"] = machine.name
     page = scan.find_executions(scope, None, ExecutionFilters.of(query))
+    last = successes_beside(a).first() if a is not None else None
     context = {
         "section": "executions",
         "asked": arns,
@@ -97,10 +99,17 @@ def _render_choice(
         "rows": [row for row in page.rows if a is None or row.pk != a.pk],
         "machine_names": machine_names(scope),
         "last_success": LAST_SUCCESS,
-        "last_success_of_a": successes_beside(a).first() if a is not None else None,
+        "last_success_of_a": last,
+        "offers_last_success": last or (a is None and _has_success(scope, page.filters.machine)),
     }
     status = 422 if problems or page.filters.problems else 200
     return render(request, "search/compare_form.html", context, status=status)
+
+
+def _has_success(scope: Scope, machine: str) -> bool:
+    """Tell whether an execution of the list's only machine has succeeded, before A is known."""
+    rows = Execution.objects.filter(project=scope.project, status=ExecutionStatus.SUCCEEDED)
+    return bool(machine) and rows.filter(state_machine__name=machine).exists()
 
 
 def _compared_context(a: Execution, b: Execution, *, differing: bool) -> dict[str, Any]:

@@ -167,8 +167,8 @@ def test_X4_a_marked_row_stays_marked_when_it_ends(page: Page, server: Server) -
     page.click("#bulk button[value=start]")
     expect(page.locator("#planned tbody tr")).to_have_count(1)
     page.click("form button.main")
-    expect(page.locator("#items")).to_contain_text("The new execution")
-    page.click("#items >> text=The new execution")
+    expect(page.locator("#items")).to_contain_text("New execution")
+    page.get_by_role("link", name="New execution").press("Enter")
     expect(page.locator("h1")).to_contain_text("Running")
 
 

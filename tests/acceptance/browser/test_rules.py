@@ -75,7 +75,7 @@ def test_a_schedule_is_made_and_says_when_it_is_due(page: Page, server: Server) 
     row = page.locator("tr", has_text=name)
     expect(row).to_contain_text("Europe/Rome")
     page.get_by_role("link", name=name).first.click()
-    expect(page.locator("dd time")).to_have_count(5)
+    expect(page.locator("dt:has-text('Next five times') + dd time")).to_have_count(5)
     expect(page.locator("main")).to_contain_text('Input {"night": true}')
 
 

@@ -99,6 +99,8 @@ def test_a_failure_is_compared_with_the_last_success(project: Project, client: C
     drain(start(create(project, PASS, "other"), name="foreign"))
     assert link in text(client.get(page(failed)))
     assert 'value="last-success"' not in text(client.get("/compare/")), "A is not known"
+    of_one = text(client.get("/compare/", {"machine": machine.name}))
+    assert 'value="last-success"' in of_one, "whichever of the list is chosen as A"
     offered = text(client.get("/compare/", {"a": failed.arn}))
     assert f'href="{page(newest)}"' in offered.split('value="last-success"')[1]
     answer: Any = client.get(link)
