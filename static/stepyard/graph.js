@@ -233,6 +233,8 @@
     address.searchParams.set("view", name);
     history.replaceState(history.state, "", address);
     if (name === "graph" && !fitted) openGraph();
+    // polls draw the bars only while they are in view
+    if (name === "timeline" && document.querySelector("#poll[hx-get]")) readTree();
   }
 
   document.addEventListener("click", (event) => {

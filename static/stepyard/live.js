@@ -244,13 +244,17 @@
     live.querySelector("[data-live-text]").textContent = words;
   }
 
+  let askedFor = ""; // the query string of the page when it asked what changed
+
   function addPagePosition(parameters) {
+    askedFor = location.search;
     for (const [key, value] of new URLSearchParams(location.search)) parameters[key] = value;
     const rows = document.querySelectorAll("#events > tr:not(.detail)");
     parameters.shown = rows.length;
     parameters.seen = rows.length ? rows[rows.length - 1].id.slice(1) : 0;
     parameters.follow = document.getElementById("history")?.dataset.follow ?? "";
     parameters.note = document.getElementById("note-list")?.dataset.noteStamp ?? "";
+    parameters.seen_rows = document.getElementById("step-table")?.dataset.rows ?? "";
     const shown = document.querySelector("#panel [data-visit]");
     parameters.seen_visit = shown?.dataset.visit ?? "";
     if (shown) parameters.seen_step = shown.dataset.stateName;
@@ -267,6 +271,10 @@
       const noted = [...document.querySelectorAll("tr[data-note-stamp]")];
       event.detail.parameters.notes = noted.map((row) => `${row.id.slice(1)}:${row.dataset.noteStamp}`).join(",");
     }
+  });
+  // An answer about rows that the reader has meanwhile filtered or sorted is dropped: the next one brings all of it.
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (event.detail.requestConfig.elt.dataset.poll === "execution" && askedFor !== location.search) event.detail.shouldSwap = false;
   });
   document.addEventListener("htmx:beforeRequest", (event) => {
     if (isPoll(event) && (paused || document.hidden)) event.preventDefault();

@@ -6,7 +6,7 @@
 
   // Where time bends: idle time is folded.
   function knotsOf(table) {
-    return table.dataset.knots.split(" ").map((knot) => knot.split(":").map(Number));
+    return table.querySelector(".axis").dataset.knots.split(" ").map((knot) => knot.split(":").map(Number));
   }
 
   function timeAt(knots, x) {

@@ -91,6 +91,7 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
     context["shown"] = _number(request.GET.get("shown", "")) + len(rows)
     context["more"] = _more_events_text(rows, context, request.GET)
     context["other_visit"] = _shows_other_visit(context.get("panel"), request.GET)
+    context["rows_changed"] = _rows_changed(context, request.GET)
     context["bars_now"] = "tree" in context and (over or request.GET.get("view") == "timeline")
     context |= facts_context(execution) if over or context.get("panel") is None else {}
     if "waiting" not in context:
@@ -229,6 +230,12 @@ def _paint_values(
         for node, summary in summaries.items()
     }
     return {"nodes": nodes, "taken": sorted(taken)}
+
+
+def _rows_changed(context: Mapping[str, Any], query: QueryDict) -> bool:
+    """Tell whether the page has other rows, such as before a Map had iterations."""
+    seen = query.get("seen_rows", "")
+    return bool(seen) and "tree" in context and context["tree"]["stamp"] != seen
 
 
 def _shows_other_visit(shown: Panel | None, query: QueryDict) -> bool:

@@ -263,6 +263,9 @@ def painted_context(
         "folded": folded_groups.folded_groups(trace.graph, summaries),
         "tree": {
             "rows": rows,
+            "stamp": step_tree.rows_stamp(rows),
+            "state_rows": [row for row in rows if not row.of_iterations],
+            "iteration_rows": [row for row in rows if row.of_iterations],
             "matching": len(matching),
             "filters": filters,
             "keys": formatting.STEP,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from console.web.core import formatting
 from console.web.execution import iteration_rows, iterations
@@ -101,6 +102,11 @@ class StepRow:
             return None
         return self.left_ms - self.entered_ms
 
+    @property
+    def of_iterations(self) -> bool:
+        """Tell whether it is about iterations of a Map, not about a state."""
+        return bool(self.iteration) or self.iterations is not None
+
 
 @dataclass(frozen=True, slots=True)
 class _StepBranch:
@@ -158,6 +164,12 @@ class _StepTree:
             return _iteration_branches(self.trace, node, shown, depth)
         below = _iteration_branches(self.trace, node, shown, depth + 1)
         return [_StepBranch(_sum_row(summary, node, depth), tuple(below))]
+
+
+def rows_stamp(rows: Iterable[StepRow]) -> str:
+    """Return what changes as soon as rows come, go, or stand in another order."""
+    text = " ".join(f"{row.id}:{row.matches:d}" for row in rows)
+    return f"{crc32(text.encode()):x}"
 
 
 def _state(trace: Trace, node: Node, summary: StepSummary, depth: int) -> StepRow:

@@ -47,6 +47,7 @@ _PASSING = frozenset(
             "after",
             "shown",
             "follow",
+            "seen_rows",
             "seen_visit",
             "seen_step",
             "newest",

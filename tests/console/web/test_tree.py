@@ -57,6 +57,22 @@ def test_failed_iterations_stand_below_their_map(client: Client, failed: Executi
     assert 'aria-sort="descending"' in text(client.get(page(failed, "?sort=-name")))
 
 
+def test_a_tick_brings_the_rows_that_the_page_has_not(client: Client, failed: Execution) -> None:
+    """Where other rows are shown, all of them; else those of the iterations, and their counts."""
+    stamp = client.get(page(failed)).context["tree"]["stamp"]
+    before = text(client.get(page(failed, "_delta?after=1&seen_rows=other")))
+    assert 'id="timeline-rows" hx-swap-oob="true"' in before
+    assert 'data-rows="' + stamp in before
+    same = text(client.get(page(failed, f"_delta?after=1&seen_rows={stamp}")))
+    assert 'id="timeline-rows"' not in same
+    rows = client.get(page(failed)).context["tree"]["rows"]
+    (summary,) = [row.id for row in rows if row.iterations]
+    assert f'<tr id="step-{summary}" hx-swap-oob="true"' in same
+    assert f'<tr id="time-{summary}" hx-swap-oob="true"' in same
+    nothing = page(failed, f"_delta?after=1&find=nowhere&view=timeline&seen_rows={stamp}")
+    assert 'id="axis"' not in text(client.get(nothing))  # which that page does not have
+
+
 def test_a_query_that_makes_no_sense_filters_nothing() -> None:
     """Whatever stands in the address, the page answers."""
     assert not StepFilters.of(QueryDict("status=zzz&sort=zzz")).active
