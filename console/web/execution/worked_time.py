@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from engine import Visits
 
 MOST_VISITS = 50
@@ -22,8 +24,13 @@ def worked_ms(visits: Visits, now: int) -> int:
     if len(visits) > MOST_VISITS:
         begin, end = span_of_visits(visits, now)
         return end - begin
+    return wall_time(visits.stays(now))
+
+
+def wall_time(stays: Iterable[tuple[int, int]]) -> int:
+    """Return how much time some stays cover: what they have in common counts once."""
     total, last = 0, 0
-    for since, until in sorted(visits.stays(now)):
+    for since, until in sorted(stays):
         total += max(0, until - max(since, last))
         last = max(last, until)
     return total

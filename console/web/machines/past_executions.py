@@ -17,6 +17,7 @@ from django.db.models import Case, F, TextField, Value, When
 
 import engine
 from console.models import Execution, HistoryEvent
+from console.web.execution.worked_time import wall_time
 from console.web.history.traces import details_of
 from engine import event_types
 
@@ -42,6 +43,8 @@ _BARE = ("input", "output", "cause", "error", "trace_header")
 class GridCell:
     """One state in one execution. ``times``: of each visit that ended, in milliseconds.
 
+    ``spent``: the wall time of all its visits, so that those side by side in a Map count once, in
+    milliseconds; None while one goes on.
     ``status``: as the execution's graph shows it; ``failed``, ``caught``: how many visits.
     """
 
@@ -51,11 +54,7 @@ class GridCell:
     failed: int
     caught: int
     times: tuple[int, ...]
-
-    @property
-    def spent(self) -> int | None:
-        """Return the time of all its visits together, None while one goes on."""
-        return sum(self.times) if len(self.times) == self.visits else None
+    spent: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,15 +165,15 @@ def _fold(row: Execution, length: int, events: Sequence[engine.Event]) -> _Folde
 
 
 def _cell(status: str, visits: Sequence[engine.Visit]) -> GridCell:
+    stays = [(visit.entered_ms, visit.left_ms) for visit in visits if visit.left_ms is not None]
     return GridCell(
         status=status,
         visits=len(visits),
         retries=sum(max(0, visit.attempts - 1) for visit in visits),
         failed=sum(visit.status == "failed" for visit in visits),
         caught=sum(visit.status == "caught" for visit in visits),
-        times=tuple(
-            visit.left_ms - visit.entered_ms for visit in visits if visit.left_ms is not None
-        ),
+        times=tuple(left - entered for entered, left in stays),
+        spent=wall_time(stays) if len(stays) == len(visits) else None,
     )
 
 

@@ -44,7 +44,7 @@ def test_the_page_that_followed_equals_the_reloaded_one(
     page.goto(f"{path}?view={view}")
     expect(page.locator("#status")).to_have_text(re.compile("Succeeded"), timeout=30_000)
     expect(page.locator("#step-table tr[data-row^=sn]")).to_contain_text("4 succeeded")
-    expect(page.locator("#timeline-rows svg.lanes rect")).to_have_count(4)
+    expect(page.locator(".timeline svg.lanes rect")).to_have_count(4)
     followed = page.evaluate(SHOWN)
     page.reload()
     assert page.evaluate(SHOWN) == followed
@@ -58,5 +58,5 @@ def test_the_timeline_that_is_opened_meanwhile_has_its_bars(page: Page, server: 
     page.goto(f"{start(server, machine)}?view=steps")
     expect(page.locator("#step-table [data-step=First]")).to_contain_text("Succeeded")
     page.click("[data-view-link=timeline]")
-    bar = page.locator("#timeline-rows [data-state-name=Long] svg.bar rect.running")
+    bar = page.locator(".timeline [data-state-name=Long] svg.bar rect.running")
     expect(bar).to_have_count(1)

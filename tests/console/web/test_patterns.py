@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from console.models import Execution, HistoryEvent, StateMachine
+from console.models import Execution, HistoryEvent, StateMachine, Timer
 from console.store.machines import machines
 from console.web.core import formatting
 from console.web.execution import steps
@@ -154,6 +154,29 @@ def test_an_outlier_is_marked_by_a_sign_and_a_word(project: Project, client: Cli
     (label,) = re.findall(rf'<a href="{re.escape(link)}"\s+title="([^"]*)"', shown)
     assert label == "run-3, succeeded, 1 min 00 s, unusually long"
     assert shown.count("▲") == 2  # the cell, and the legend
+
+
+def test_iterations_side_by_side_take_no_longer_than_their_map(
+    project: Project, client: Client
+) -> None:
+    """The grid counts the time in which several visits of a state went on once, and says so."""
+    nap = {"StartAt": "In", "States": {"In": {"Type": "Wait", "Seconds": 2, "End": True}}}
+    over = {"Type": "Map", "MaxConcurrency": 2, "ItemProcessor": nap, "End": True}
+    execution = start(create(project, {"StartAt": "M", "States": {"M": over}}), [1, 2, 3, 4])
+    for _ in range(3):
+        drain(execution)
+        Timer.objects.update(due_ms=0)
+    times = {"WaitStateEntered": (0, 0, 2, 2), "WaitStateExited": (2, 2, 4, 4)}
+    times |= {"MapStateEntered": (0,), "MapStateExited": (4,)}
+    for kind, seconds in times.items():
+        events = HistoryEvent.objects.filter(execution_id=execution.pk, type=kind)
+        numbers = events.order_by("event_id").values_list("event_id", flat=True)
+        for number, second in zip(numbers, seconds, strict=True):
+            events.filter(event_id=number).update(at_ms=execution.start_ms + second * 1000)
+    shown = " ".join(text(client.get("/machines/machine/grid/")).split())
+    assert "succeeded, 4.0 s, 4 visits" in shown
+    assert shown.count('<td class="number">4.0 s</td>') == 2  # the Map, and what is inside of it
+    assert "visits at the same time count once" in shown
 
 
 @pytest.mark.parametrize(
