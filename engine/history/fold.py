@@ -70,7 +70,6 @@ class Trace(VisitTable):
         self.lines = [self._root]
         self._transitions_taken: dict[str, dict[str, int]] = {}  # node -> EventKind.taken_from
         self._changed: dict[str, int] = {}  # node -> the event that changed it last
-        self._retries = 0
         self._begun: dict[int, int] = {}  # visit -> when its work was started last
         self._redrive = 0  # the last ExecutionRedriven
         self._failures: set[int] = set()  # events that a Catch may follow
@@ -134,7 +133,7 @@ class Trace(VisitTable):
     @property
     def transitions(self) -> int:
         """Return how many states were entered and retried; what a redrive runs again is neither."""
-        return sum(map(len, self.visits.values())) + self._retries
+        return sum(map(len, self.visits.values())) + sum(self.retries.values())
 
     @property
     def types(self) -> Counter[str]:
@@ -362,7 +361,8 @@ class Trace(VisitTable):
         node = kind.node
         attempts = self.attempts[visit] = self.attempts.get(visit, 0) + 1
         # A start after a redrive is no retry: the redrive has interrupted the attempts.
-        self._retries += attempts > 1 and self._begun[visit] > self._redrive
+        if attempts > 1 and self._begun[visit] > self._redrive:
+            self.retries[visit] = self.retries.get(visit, 0) + 1
         self._begun[visit] = number
         self._mark_running(line, node)
         family = EVENT_TYPES[kind.type].family

@@ -55,6 +55,8 @@ class VisitTable:
         """Visit -> its status, if it is over and did not succeed."""
         self.attempts: dict[int, int] = {}
         """Visit -> how often its work was started."""
+        self.retries: dict[int, int] = {}
+        """Visit -> how often its work was started by a Retrier: not first, nor by a redrive."""
         self._views: dict[int, Visit] = {}
         self._events: dict[int, list[int]] = {}  # visit -> its events, up to event _indexed
         self._indexed = self._lookups = 0
@@ -132,6 +134,11 @@ class Visit:
     def attempts(self) -> int:
         """Return how often its work was started."""
         return self._table.attempts.get(self.number, 0)
+
+    @property
+    def retries(self) -> int:
+        """Return how often a Retrier started its work again."""
+        return self._table.retries.get(self.number, 0)
 
     @property
     def iteration(self) -> tuple[int, ...]:

@@ -58,6 +58,7 @@ class Panel:
     cause: Cause | None = None
     resource: str = ""
     attempts: tuple[StateAttempt, ...] = ()
+    retries: int = 0
     events: tuple[EventLine, ...] = ()
     failed_visits: tuple[int, ...] = ()
     alike: tuple[int, ...] = ()
@@ -233,6 +234,7 @@ def _panel_of_visit(
             (event.details["resource"] for event in events if "resource" in event.details), ""
         ),
         attempts=_with_task_notes(execution, list_attempts(with_failures, visit)),
+        retries=visit.retries,
         events=tuple(
             EventLine(
                 event.id,

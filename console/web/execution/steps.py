@@ -160,7 +160,6 @@ def _visited_summary(
 ) -> StepSummary:
     """Return the summary of a state by its last visit. ``done``: how far a Map is."""
     spent = "" if last.left_ms is None else formatting.duration_text(last.left_ms - last.entered_ms)
-    retries = max(0, last.attempts - 1)
     return StepSummary(
         node=node,
         depth=depth,
@@ -170,8 +169,8 @@ def _visited_summary(
         duration=spent,
         running_since=last.entered_ms if last.left_ms is None else None,
         visits=visits,
-        retries=retries,
-        note=_note_text(done, spent, retries, visits),
+        retries=last.retries,
+        note=_note_text(done, spent, last.attempts, visits),
         done=done,
     )
 
@@ -189,13 +188,13 @@ def _map_progress_text(trace: Trace, node: Node, counted: MapProgress | None) ->
 _WIDE = 1000  # above this number, there is no room for the word
 
 
-def _note_text(done: str, spent: str, retries: int, visits: int) -> str:
+def _note_text(done: str, spent: str, attempts: int, visits: int) -> str:
     """Return the one or two most telling facts; there is little room in a box."""
     parts = []
     if done:
         parts.append(done)
-    if retries:
-        parts.append(f"attempt {retries + 1}")
+    if attempts > 1:
+        parts.append(f"attempt {attempts}")
     elif visits > 1:
         parts.append(f"{visits} visits" if visits < _WIDE else f"{visits}×")  # noqa: RUF001
     elif spent:

@@ -169,7 +169,7 @@ def _cell(status: str, visits: Sequence[engine.Visit]) -> GridCell:
     return GridCell(
         status=status,
         visits=len(visits),
-        retries=sum(max(0, visit.attempts - 1) for visit in visits),
+        retries=sum(visit.retries for visit in visits),
         failed=sum(visit.status == "failed" for visit in visits),
         caught=sum(visit.status == "caught" for visit in visits),
         times=tuple(left - entered for entered, left in stays),

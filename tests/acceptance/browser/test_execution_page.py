@@ -123,7 +123,7 @@ def test_E5_each_attempt_is_a_row(page: Page, server: Server) -> None:
     state = {"Type": "Parallel", "Branches": [branch], "Retry": retry, "End": True}
     machine = create(server, {"StartAt": "P", "States": {"P": state}})
     page.goto(f"{ended(server, start(server, machine))}?step=P")
-    words = ["Input & output", "Data flow", "Details", "Definition", "Retries (3)", "Events"]
+    words = ["Input & output", "Data flow", "Details", "Definition", "Retries (2)", "Events"]
     expect(page.locator("#panel .tabs a")).to_have_text(words)
     page.click("#panel [data-tab=attempts]")
     rows = page.locator("#step-attempts tbody tr")

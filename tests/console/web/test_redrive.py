@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from console.models import AuditEntry, Execution
+from console.models import AuditEntry, Execution, Timer
+from console.store.executions import redrive as redrives
 from console.store.executions.stop import stop_execution
-from tests.console.store.helpers import PASS, create, drain, start, types
+from tests.console.store.helpers import PASS, create, drain, function, start, types
 from tests.console.web.helpers import CHAIN, MARKUP, page, text
+from tests.console.web.test_scenario import answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,3 +72,25 @@ def test_the_graph_shows_a_redriven_state_as_running(project: Project, client: C
     shown = text(client.get(page(execution, "?view=steps&step=Nap")))
     row = shown.split('id="step-status"')[1][:900]
     assert "In progress" in row or "Running" in row
+
+
+def test_a_redrive_is_no_retry(project: Project, client: Client) -> None:
+    """A state with one retry in each attempt at the execution has four attempts and two retries."""
+    retry = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "MaxAttempts": 1}]
+    pay = function("pay", Retry=retry, End=True)
+    execution = drain(start(create(project, {"StartAt": "P", "States": {"P": pay}}), name="x"))
+    for redriven in (False, True):
+        if redriven:
+            redrives.redrive_execution(Execution.objects.get(pk=execution.pk))
+            drain(execution)
+        answer(execution, "P", ("Bad", "it broke"))
+        Timer.objects.update(due_ms=0)
+        drain(execution)
+        answer(execution, "P", ("Bad", "it broke"))
+    context = client.get(page(execution, "?step=P&tab=attempts")).context
+    assert len(context["panel"].attempts) == 4
+    summary = context["summaries"][context["panel"].node.id]
+    assert (summary.retries, summary.badge, summary.note) == (2, "↻ 2", "attempt 4")
+    shown = " ".join(text(client.get(page(execution, "?step=P"))).split())
+    assert "Retries (2)" in shown
+    assert "2 retries" in text(client.get("/machines/machine/grid/"))
