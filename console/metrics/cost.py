@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Min, Q, Sum
 
+from console import clock
 from console.fast_path import rows
 from console.metrics.token_cost import NO_TOKENS, TokenUse, read_token_use
 from console.models import Execution, HistoryEvent, Price, TaskRow
@@ -30,6 +31,8 @@ MOST = 1000
 """So many executions of a machine are looked at for its estimate."""
 FREE_TRANSITIONS = 4_000
 """State transitions of Standard executions that AWS charges no account for, in each month."""
+SHORTEST_PACE_MS = 30 * 60_000
+"""From less time no month is estimated."""
 _MONTH_MS = 30 * 24 * 3_600_000
 _EXPRESS_MS = 5 * 60_000
 _BLOCK_MB = 64
@@ -161,8 +164,25 @@ def cost_of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost
     return cost, looked_at
 
 
-def costs_of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost, MonthCost, int]:
-    """Return as ``cost_of_machine``, with what 30 days cost at this pace between the two."""
+def observed_ms(machine: StateMachine, since: int, until: int) -> int:
+    """Return how much of [since, until) a machine has been there, milliseconds.
+
+    What is to come counts nothing, nor does the time before its creation and its first execution:
+    an imported execution is older than its machine.
+    """
+    first = Execution.objects.filter(state_machine=machine, start_ms__range=(since, until - 1))
+    first_ms = first.aggregate(first=Min("start_ms"))["first"]
+    begin = machine.created_ms if first_ms is None else min(machine.created_ms, first_ms)
+    return max(min(until, clock.now_ms()) - max(since, begin), 0)
+
+
+def costs_of_machine(
+    machine: StateMachine, since: int, until: int, pace_ms: int | None = None
+) -> tuple[Cost, MonthCost, int]:
+    """Return as ``cost_of_machine``, with what 30 days cost at this pace between the two.
+
+    ``pace_ms``: in how many milliseconds the executions started, None for all between the two.
+    """
     executions = Execution.objects.filter(state_machine=machine, start_ms__range=(since, until - 1))
     has_ended = ~Q(status="RUNNING") | Q(redrive_count__gt=0)
     sums = executions.aggregate(
@@ -173,7 +193,7 @@ def costs_of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cos
     spans = [stop - start for _, start, stop in newest if stop is not None]
     rates = read_rates()
     share = Decimal(runs) / len(newest) if newest else Decimal(0)
-    months = Decimal(_MONTH_MS) / max(until - since, 1)
+    months = Decimal(_MONTH_MS) / max(until - since if pace_ms is None else pace_ms, 1)
     memory = BASE_MB * MB + len(machine.definition.text)
     held = sum((_gb_seconds(span, memory) for span in spans), Decimal()) * share
     tokens = read_token_use([pk for pk, _, _ in newest], machine.definition.text).times(share)
