@@ -369,9 +369,7 @@ def rules_that_start(project: Project, region: str, machine_arn: str) -> list[Ev
     targets = EventTarget.objects.filter(
         named | universal, rule__project=project, rule__region=region
     ).select_related("rule")
-    starting = {
-        target.rule_id: target.rule for target in targets if _starts(target, machine_arn)
-    }
+    starting = {target.rule_id: target.rule for target in targets if _starts(target, machine_arn)}
     return sorted(
         starting.values(), key=lambda rule: (rule.schedule_group, rule.schedule_name, rule.name)
     )
