@@ -44,12 +44,11 @@ def machine_charts(request: HttpRequest, machine_name: str) -> HttpResponse:
         | charts.charts_context(scope, request.GET, machine)
     )
     chosen: span.ChartSpan = context["span"]
-    pace_ms = cost.observed_ms(machine, chosen.since, chosen.until)
     context["cost"], month, looked_at = cost.costs_of_machine(
-        machine, chosen.since, chosen.until, pace_ms
+        machine, chosen.since, chosen.shown_until
     )
-    context["month"] = month if pace_ms >= cost.SHORTEST_PACE_MS else None
-    context["pace"] = formatting.rough_duration(pace_ms)
+    context["month"] = month if month.pace_ms >= cost.SHORTEST_PACE_MS else None
+    context["pace"] = formatting.rough_duration(month.pace_ms)
     context["sampled"] = looked_at if looked_at == cost.MOST else 0
     return render(request, "metrics/machine.html", context)
 
