@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Min, Q, Sum
 
 from console.fast_path import rows
 from console.metrics.token_cost import NO_TOKENS, TokenUse, read_token_use
@@ -30,6 +30,8 @@ MOST = 1000
 """So many executions of a machine are looked at for its estimate."""
 FREE_TRANSITIONS = 4_000
 """State transitions of Standard executions that AWS charges no account for, in each month."""
+SHORTEST_PACE_MS = 30 * 60_000
+"""From less time no month is estimated."""
 _MONTH_MS = 30 * 24 * 3_600_000
 _EXPRESS_MS = 5 * 60_000
 _BLOCK_MB = 64
@@ -99,6 +101,7 @@ class MonthCost:
     """What a month costs at some pace. ``count``: of transitions or requests in 30 days.
 
     ``free``: how many of them are in the free tier, which an account has once, not each machine.
+    ``pace_ms``: the time, in milliseconds, that it is estimated from.
     ``express_dollars``: what the same executions cost as Express, None of a machine that is;
     ``too_long``: the share of them, in percent, that Express would end after five minutes.
     """
@@ -107,6 +110,7 @@ class MonthCost:
     count: int
     unit: str
     free: int
+    pace_ms: int
     express_dollars: Decimal | None = None
     too_long: int = 0
 
@@ -162,37 +166,45 @@ def cost_of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost
 
 
 def costs_of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost, MonthCost, int]:
-    """Return as ``cost_of_machine``, with what 30 days cost at this pace between the two."""
+    """Return as ``cost_of_machine``, with what 30 days cost at this pace between the two.
+
+    The time before the machine was created counts nothing, but for imported executions.
+    """
     executions = Execution.objects.filter(state_machine=machine, start_ms__range=(since, until - 1))
     has_ended = ~Q(status="RUNNING") | Q(redrive_count__gt=0)
     sums = executions.aggregate(
-        runs=Count("pk"), redrives=Sum("redrive_count"), ends=Count("pk", filter=has_ended)
+        runs=Count("pk"),
+        redrives=Sum("redrive_count"),
+        ends=Count("pk", filter=has_ended),
+        first=Min("start_ms"),
     )
     runs, redrives = sums["runs"], sums["redrives"] or 0
     newest = list(executions.order_by("-start_ms").values_list("pk", "start_ms", "stop_ms")[:MOST])
     spans = [stop - start for _, start, stop in newest if stop is not None]
     rates = read_rates()
     share = Decimal(runs) / len(newest) if newest else Decimal(0)
-    months = Decimal(_MONTH_MS) / max(until - since, 1)
+    begin = min(machine.created_ms, sums["first"] or machine.created_ms)
+    pace_ms = max(until - max(since, begin), 0)
+    months = Decimal(_MONTH_MS) / max(pace_ms, 1)
     memory = BASE_MB * MB + len(machine.definition.text)
     held = sum((_gb_seconds(span, memory) for span in spans), Decimal()) * share
     tokens = read_token_use([pk for pk, _, _ in newest], machine.definition.text).times(share)
     express = _express(runs, held, rates).with_tokens(tokens, rates)
     if machine.type == "EXPRESS":
-        month = MonthCost(express.dollars * months, round(runs * months), express.unit, 0)
+        count = round(runs * months)
+        month = MonthCost(express.dollars * months, count, express.unit, 0, pace_ms)
         return express, month, len(newest)
     made = round(_made([pk for pk, _, _ in newest]) * share)
     cost = _standard(count_transitions(made, redrives, sums["ends"]), rates)
     cost = cost.with_tokens(tokens, rates)
-    return cost, _month_of_standard(cost, express, spans, months), len(newest)
+    return cost, _month_of_standard(cost, express, spans, pace_ms), len(newest)
 
 
 _NO_RATES = (PriceRate(Decimal(0), "", ""),) * 2
 
 
-def _month_of_standard(
-    cost: Cost, express: Cost, spans: Sequence[int], months: Decimal
-) -> MonthCost:
+def _month_of_standard(cost: Cost, express: Cost, spans: Sequence[int], pace_ms: int) -> MonthCost:
+    months = Decimal(_MONTH_MS) / max(pace_ms, 1)
     count = round(cost.count * months)
     long = sum(span > _EXPRESS_MS for span in spans)
     of_tokens = cost.tokens.dollars(*(price.dollars for price in cost.token_rates or _NO_RATES))
@@ -201,6 +213,7 @@ def _month_of_standard(
         count,
         cost.unit,
         min(count, FREE_TRANSITIONS),
+        pace_ms,
         express.dollars * months,
         math.ceil(100 * long / len(spans)) if spans else 0,
     )

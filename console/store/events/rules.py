@@ -7,6 +7,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from django.db.models import Q
+
 from console import arns, clock, execution_rights
 from console.errors import ConflictException, ErrorCode, ServiceError, ValidationException
 from console.events import addresses, inputs, patterns, schedules
@@ -355,6 +357,30 @@ def rules_of_target(project: Project, region: str, address: str) -> list[str]:
     address = storable(address)  # no stored address has a NUL, and PostgreSQL takes none
     rules = bus_rules(project, region).filter(targets__address=address)
     return list(rules.order_by("name").values_list("name", flat=True).distinct())
+
+
+def rules_that_start(project: Project, region: str, machine_arn: str) -> list[EventRule]:
+    """Return the rules, then the schedules of EventBridge Scheduler, that start a machine.
+
+    Also those that name a version or an alias of it, and universal targets.
+    """
+    named = Q(address=machine_arn) | Q(address__startswith=f"{machine_arn}:")
+    universal = Q(address__endswith=addresses.UNIVERSAL_END, settings__contains=machine_arn)
+    targets = EventTarget.objects.filter(
+        named | universal, rule__project=project, rule__region=region
+    ).select_related("rule")
+    starting = {target.rule_id: target.rule for target in targets if _starts(target, machine_arn)}
+    return sorted(
+        starting.values(), key=lambda rule: (rule.schedule_group, rule.schedule_name, rule.name)
+    )
+
+
+def _starts(target: EventTarget, machine_arn: str) -> bool:
+    if not addresses.is_universal(target.address):
+        return True
+    parameters = json.loads(json.loads(target.settings)["Input"])  # checked when it was stored
+    arn = str(parameters["StateMachineArn"])
+    return arn == machine_arn or arn.startswith(f"{machine_arn}:")
 
 
 # -- tags ------------------------------------------------------------------------------------------

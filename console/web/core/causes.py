@@ -79,10 +79,14 @@ def normalized_text(text: str | None) -> str:
     if cause is None:
         return ""
     message = f"{cause.kind}: {cause.message}" if cause.message and cause.kind else cause.message
-    message = (message or cause.raw)[: 4 * _LONGEST]
+    whole = message or cause.raw
+    message = whole[: 4 * _LONGEST]
     for pattern, word in _NOISE:
         message = pattern.sub(word, message)
-    return message.strip()[:_LONGEST]
+    message = message.strip()
+    if len(message) <= _LONGEST and len(whole) <= 4 * _LONGEST:
+        return message
+    return f"{message[: _LONGEST - 1].rstrip()}…"
 
 
 def _first_value(parts: dict[str, Any], names: tuple[str, ...]) -> Any:

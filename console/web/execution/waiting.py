@@ -13,6 +13,7 @@ from console.models import Execution, MapRun, TaskRow, Timer
 from console.statuses import OPEN_TASKS, ExecutionStatus, TaskClock, TaskKind, TaskStatus
 from console.store.state import transition_rate
 from console.store.tasks import timeouts
+from console.store.tasks.claim import BUILTIN_WORKER, OWN
 from console.store.tasks.manual import is_answerable
 from console.web.core import formatting
 from console.web.history import task_timeouts
@@ -67,8 +68,12 @@ class OpenTask:
     @property
     def approvable(self) -> bool:
         """Tell whether it waits for a person, not for the answer of a worker that has taken it."""
-        taken = self.row.kind == TaskKind.ACTIVITY and self.row.started_ms is not None
-        return self.answerable and not taken
+        return self.answerable and self.taken_ms is None
+
+    @property
+    def taken_ms(self) -> int | None:
+        """Return when a worker took an activity task, None if it is another task or none did."""
+        return self.row.started_ms if self.row.kind == TaskKind.ACTIVITY else None
 
     @property
     def later_deadlines(self) -> list[tuple[str, str]]:
@@ -110,7 +115,7 @@ def open_task(row: TaskRow) -> OpenTask:
         kind=_task_kind(row),
         target=_task_target(row),
         status=_task_status(row),
-        worker=row.worker.lstrip("\x01"),
+        worker=_worker_text(row),
         deadline=_deadline(row),
         answerable=is_answerable(row),
     )
@@ -165,9 +170,27 @@ def _words_of_running(row: TaskRow, status: TaskStatus) -> str:
         case TaskKind.MAP:
             return "Runs"
         case TaskKind.LAMBDA | TaskKind.SERVICE:
-            return "Waits outside" if status == TaskStatus.WAITING else "Being called"
+            return _words_of_waiting(row) if status == TaskStatus.WAITING else "Being called"
         case _:
             assert_never(kind)
+
+
+def _words_of_waiting(row: TaskRow) -> str:
+    """Say what ends a task whose call was answered."""
+    match _task_kind(row):
+        case "Callback":
+            return "Waits for its task token"
+        case "Child execution":
+            return "Waits for the child execution"
+        case _:
+            return "Waits for the job to end"
+
+
+def _worker_text(row: TaskRow) -> str:
+    """Return who has a task, "" if nobody: its call was answered, and others end it now."""
+    if row.status == TaskStatus.WAITING:
+        return ""
+    return "this server" if row.worker == OWN + BUILTIN_WORKER else row.worker.lstrip(OWN)
 
 
 def _deadline(row: TaskRow) -> Deadline | None:
@@ -202,7 +225,7 @@ class TaskFilters:
 
 @dataclass(frozen=True, slots=True)
 class TaskPage:
-    """A page of open tasks, the longest waiting first; ``after``: key of the next page, or ""."""
+    """A page of open tasks, first scheduled first; ``after``: key of the next page, or ""."""
 
     rows: tuple[OpenTask, ...]
     total: int

@@ -43,8 +43,12 @@ def _concurrency(run: MapRun, children: Counts, *, over: bool) -> PaceFact:
 
 
 def _tolerated(run: MapRun, children: Counts) -> PaceFact:
-    """Say how many failures there are and may be; AWS counts what was aborted, too."""
-    bad = children.failed + children.timed_out + children.aborted
+    """Say how many failures there are and may be; AWS counts what was aborted, too.
+
+    The two stand apart: once the limit is passed, the Map Run aborts the children that run.
+    """
+    failed = children.failed + children.timed_out
+    bad = failed + children.aborted
     count, percentage = run.tolerated_count, run.tolerated_percentage
     word = "Tolerated failures"
     if count is None and percentage is None:
@@ -60,7 +64,9 @@ def _tolerated(run: MapRun, children: Counts) -> PaceFact:
         words.append(f"{percentage:g} %")
     most = min(limits)
     limit = f"{most:,} tolerated" + (f" ({' or '.join(words)})" if percentage is not None else "")
-    return PaceFact(word, f"{bad:,}", f"failed or aborted, {limit}", bad=bad > most)
+    kinds = "failed or timed out" if children.timed_out else "failed"
+    aborted = f", {children.aborted:,} aborted" if children.aborted else ""
+    return PaceFact(word, f"{failed:,}", f"{kinds}{aborted}; {limit}", bad=bad > most)
 
 
 def _throughput(run: MapRun, children: Counts, *, over: bool) -> PaceFact:

@@ -14,7 +14,7 @@ from console.metrics import cost
 from console.metrics.names import METRICS, REDRIVEN_ENDS, STATUS_OF, Metric
 from console.models import Execution, StateMachine
 from console.statuses import MachineType
-from console.web.core.formatting import iso_text
+from console.web.core import formatting
 from console.web.core.scope import Scope, render, scope_of
 from console.web.machines.machine_views import machine_context
 from console.web.metrics import charts, span
@@ -44,9 +44,11 @@ def machine_charts(request: HttpRequest, machine_name: str) -> HttpResponse:
         | charts.charts_context(scope, request.GET, machine)
     )
     chosen: span.ChartSpan = context["span"]
-    context["cost"], context["month"], looked_at = cost.costs_of_machine(
-        machine, chosen.since, chosen.until
+    context["cost"], month, looked_at = cost.costs_of_machine(
+        machine, chosen.since, chosen.shown_until
     )
+    context["month"] = month if month.pace_ms >= cost.SHORTEST_PACE_MS else None
+    context["pace"] = formatting.rough_duration(month.pace_ms)
     context["sampled"] = looked_at if looked_at == cost.MOST else 0
     return render(request, "metrics/machine.html", context)
 
@@ -79,7 +81,7 @@ def charts_csv(request: HttpRequest) -> HttpResponse:
     rows.writerow(["metric", "statistic", "unit", "from", "seconds", "value"])
     for chart in context["charts"]:
         for bar in chart.bars:
-            start, seconds = iso_text(bar.start), context["span"].period // 1000
+            start, seconds = formatting.iso_text(bar.start), context["span"].period // 1000
             rows.writerow(
                 [chart.name, chart.statistic, chart.unit, start, seconds, f"{bar.value:.10g}"]
             )

@@ -180,7 +180,8 @@ def _chart(
         left = x + (step - width) / 2
         bars.append(ChartBar(start, value, text, label, href, x, left, HEIGHT - height, height))
     tone = next((tone for word, tone in _TONES.items() if word in metric.name), "")
-    ticks = scale.value_ticks(end, times=in_time)
+    has_values = any(bar.value or times for bar in bars)
+    ticks = scale.value_ticks(end, times=in_time) if has_values else []
     return Chart(
         *(metric.name, metric.label, metric.unit, statistic, tone),
         *(_summary(metric, statistic, buckets, in_time=in_time), ticks, step, width, tuple(bars)),

@@ -61,7 +61,8 @@ class Column:
 class ChartSeries:
     """One metric or statistic of a chart.
 
-    ``path``: its line, "" if it is drawn as columns; ``dots``: its values, where they are few.
+    ``is_line``: it is drawn as a line, not as columns. ``path``: the line, "" without values;
+    ``dots``: its values, where they are few.
     """
 
     word: str
@@ -69,6 +70,7 @@ class ChartSeries:
     summary: str
     path: str = ""
     dots: str = ""
+    is_line: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,7 @@ def stack_outcomes(
     )
     return CombinedChart(
         *("outcomes", "How executions ended", series, tuple(columns)),
-        *(scale.value_ticks(end, times=False), step, width),
+        *(scale.value_ticks(end, times=False) if columns else [], step, width),
     )
 
 
@@ -172,12 +174,13 @@ def draw_durations(span: ChartSpan, buckets: Buckets) -> CombinedChart:
             scale.value_text(whole.statistic(name), times=True) if whole.count else "-",
             path,
             marks if len(starts) <= _DOTS else "",
+            is_line=True,
         )
         for (name, word), path, marks in zip(chosen, paths, dots, strict=True)
     )
     return CombinedChart(
         *("durations", "How long executions took", series, tuple(columns)),
-        *(scale.value_ticks(end, times=True), step, width),
+        *(scale.value_ticks(end, times=True) if columns else [], step, width),
     )
 
 

@@ -56,7 +56,7 @@ def axis_end(most: float, *, times: bool) -> float:
 
 def value_ticks(end: float, *, times: bool) -> list[ValueTick]:
     """Return the lines at the end and in the middle of an axis of values."""
-    whole = end < 2 and not times  # noqa: PLR2004 - half an execution is none
+    whole = end < 2  # noqa: PLR2004 - half an execution is none, half a millisecond is not shown
     shares = (1.0,) if whole else (1.0, 0.5)
     return [
         ValueTick(100 * (1 - share), HEIGHT * (1 - share), _tick_text(end * share, times=times))

@@ -93,6 +93,12 @@ class ChartSpan:
         return self.group in OF_MACHINES
 
     @property
+    def shown_until(self) -> int:
+        """Return where the time ends that has values: at the latest now, though a bar goes on."""
+        now = clock.now_ms()
+        return min(self.until, now) if now > self.since else self.until
+
+    @property
     def from_text(self) -> str:
         """Return the start as the field of the form has it."""
         return minute_text(self.since)

@@ -26,6 +26,7 @@ from console.store.events import rules, start_links
 from console.store.executions.start import start_execution
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.machines.machine_views import machine_context
+from console.web.rules import rule_display
 from console.web.rules.forms import StartLinkForm
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def _json_response(body: dict[str, Any], status: int) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def triggers_page(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Answer ``/machines/<name>/triggers/``: its start links and rules; an editor adds links."""
+    """Answer ``/machines/<name>/triggers/``: links, rules and schedules."""
     scope = scope_of(request)
     machine = scope.machine(machine_name)
     made, problem = "", ""
@@ -130,7 +131,10 @@ def triggers_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     context = machine_context(machine) | {
         "tab": "triggers",
         "links": StartLink.objects.filter(machine=machine).order_by("-pk"),
-        "rules": rules.rules_of_target(scope.project, scope.region, machine.arn),
+        "rules": [
+            (rule, rule_display.rule_state(rule))
+            for rule in rules.rules_that_start(scope.project, scope.region, machine.arn)
+        ],
         "may_link": scope.may("CreateStartLink"),
         "made": made,
         "problem": problem,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from django.views.decorators.http import require_safe
 
 from console import clock
-from console.models import Execution
-from console.statuses import ExecutionStatus
+from console.models import Execution, StateMachine
+from console.statuses import ExecutionStatus, MachineStatus
 from console.web.core.formatting import DAY
 from console.web.core.scope import render, scope_of
 from console.web.execution.root_cause import root_cause_of
@@ -63,8 +63,24 @@ def failures_page(request: HttpRequest) -> HttpResponse:
         "groups": failure_trends.trending_failures(groups[:MOST_SHOWN], span, now),
         "kinds": len(groups),
         "roots": _root_causes(scope, groups),
+        "redrivable": _redrivable_kinds(groups[:MOST_SHOWN])
+        if scope.may("RedriveExecution")
+        else (),
     }
     return render(request, "search/failure_groups.html", context)
+
+
+def _redrivable_kinds(groups: list[store.FailureGroup]) -> set[str]:
+    """Return the keys of the groups that a redrive can take: their machine is still there."""
+    kinds = {
+        group.like.key: {row.machine for row in group.failures if row.machine is not None}
+        for group in groups
+        if not group.like.is_child and not group.like.is_express
+    }
+    machines = set().union(*kinds.values())
+    rows = StateMachine.objects.filter(pk__in=machines, status=MachineStatus.ACTIVE)
+    active = set(rows.values_list("pk", flat=True))
+    return {key for key, numbers in kinds.items() if numbers & active}
 
 
 def _root_causes(scope: Scope, groups: list[store.FailureGroup]) -> dict[str, RootCause]:

@@ -214,7 +214,7 @@ OPEN_TASKS = "open tasks"
 def status_counts(scope: Scope) -> dict[str, int]:
     """Return how many run now, and how many ended how in the last 24 hours.
 
-    The key ``OPEN_TASKS`` has the number of tasks that wait for somebody.
+    The key ``OPEN_TASKS`` has the number of open tasks, as ``/tasks/`` lists them.
     """
     since = clock.now_ms() - DAY
     rows = (

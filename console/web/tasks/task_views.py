@@ -41,7 +41,7 @@ _ACTIONS = {
 
 @require_http_methods(["GET", "POST"])
 def task_list(request: HttpRequest) -> HttpResponse:
-    """Answer ``/tasks/``: all open tasks, the longest waiting first; a POST answers one."""
+    """Answer ``/tasks/``: all open tasks, first scheduled first; a POST answers one."""
     scope = scope_of(request)
     if request.method == "POST":
         return _answer_in_list(request, scope)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import pytest
 import engine
 from console import clock
 from console.metrics import cost
-from console.models import Execution, Price
+from console.models import Execution, Price, StateMachine
 from console.store.executions import redrive
 from console.store.machines import machines
 from console.store.state import step_rows
@@ -30,6 +31,7 @@ from tests.console.store.helpers import (
     start,
 )
 from tests.console.web.conftest import signed_in
+from tests.console.web.helpers import text
 
 if TYPE_CHECKING:
     from console.models import Project
@@ -49,6 +51,7 @@ def test_a_month_has_the_free_tier_and_what_express_would_cost(
 ) -> None:
     """300,000 transitions are 7.40 dollars: 4,000 of them are free, as in AWS's own example."""
     machine = create(project, PASS)
+    machine.created_ms -= 60_000
     execution = drain(start(machine))
     Execution.objects.filter(pk=execution.pk).update(stop_ms=execution.start_ms + 1_000)
     half_minute = execution.start_ms - 1, execution.start_ms - 1 + 17_280
@@ -66,6 +69,35 @@ def test_a_month_has_the_free_tier_and_what_express_would_cost(
     assert cost.costs_of_machine(machine, *half_minute)[1].too_long == 100
     monkeypatch.setattr(cost, "FREE_TRANSITIONS", 400_000)
     assert cost.costs_of_machine(machine, *half_minute)[1].dollars == 0
+
+
+def test_a_month_is_estimated_from_the_time_that_a_machine_has_existed(
+    project: Project, signed_in: Any
+) -> None:
+    """One of an hour ago is no machine of three hours, and ten minutes are too few for a month."""
+    machine = create(project, PASS)
+    execution = drain(start(machine))
+    editor, page = signed_in("editor"), "/machines/machine/metrics/?range=3h"
+
+    def month(age_ms: int, ago_ms: int) -> str:
+        now = clock.now_ms()
+        StateMachine.objects.filter(pk=machine.pk).update(created_ms=now - age_ms)
+        Execution.objects.filter(pk=execution.pk).update(start_ms=now - ago_ms)
+        whole = text(editor.get(page))
+        return " ".join(re.sub(r"<[^>]+>", "", whole.partition('id="month-cost">')[2]).split())
+
+    minute = 60_000
+    assert month(10 * minute, minute).startswith(
+        "Too little data to estimate a month: that takes 30 minutes, and this state machine has"
+        " existed for 10 min of the chosen time."
+    )
+    pace = "A month at this pace, measured over"
+    assert month(60 * minute, minute).startswith(f"{pace} 1 h: $0.00 for")
+    assert month(minute, 60 * minute).startswith(f"{pace} 1 h: $0.00 for")
+    assert month(999 * minute, minute).startswith(f"{pace} 3 h: $0.00 for")
+    until = clock.now_ms()
+    machine.created_ms = until - 60 * minute
+    assert cost.costs_of_machine(machine, until - 180 * minute, until)[1].count == 2 * 30 * 24
 
 
 def test_each_retry_is_a_transition(project: Project, worker: Any) -> None:

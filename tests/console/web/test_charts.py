@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.db import connection
+from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 
+from console import clock
 from console.metrics import rollups
 from console.models import Project
+from console.web.core.formatting import clock_text
 from console.web.metrics import scale
+from console.web.metrics.span import ChartSpan
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 from tests.console.web.helpers import markup, text
 
@@ -166,6 +171,43 @@ def test_axes_end_at_round_numbers(most: float, times: bool, end: float) -> None
     """Half of it is round, too: it is the line in the middle."""
     assert scale.axis_end(most, times=times) == end
     assert most <= end
+
+
+def test_charts_without_values_have_no_axis_of_values(client: Client) -> None:
+    """There is nothing to measure by it; the legend still shows a line for each statistic."""
+    answer = client.get("/charts/?range=1h")
+    context = answer.context
+    assert all(chart.value_ticks == [] for chart in (*context["charts"], *context["combined"]))
+    legend = markup(answer).partition('id="plot-durations"')[2].partition("</figcaption>")[0]
+    assert legend.count('<path class="line"') == 3
+    assert "<rect" not in legend
+
+
+def test_no_middle_is_named_that_is_not_there() -> None:
+    """Half of one millisecond is shown as none."""
+    assert [tick.text for tick in scale.value_ticks(1, times=True)] == ["1 ms"]
+    assert [tick.text for tick in scale.value_ticks(2, times=True)] == ["2 ms", "1 ms"]
+
+
+def test_the_time_of_the_charts_ends_now(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last bar goes on after it; a time that is over, or all to come, stays as chosen."""
+    now = 1_700_000_040_000  # 22:14 of 2023-11-14
+    monkeypatch.setattr(clock, "now_ms", lambda: now)
+    past = "range=own&from=2023-11-14T20:00&to=2023-11-14T21:00"
+    ahead = "range=own&from=2023-11-15T20:00&to=2023-11-15T21:00"
+    for query, first, last in (
+        ("range=3h&period=15", "2023-11-14 19:15:00", "2023-11-14 22:14:00"),
+        (past, "2023-11-14 20:00:00", "2023-11-14 21:00:00"),
+        (ahead, "2023-11-15 20:00:00", "2023-11-15 21:00:00"),
+    ):
+        span = ChartSpan.of(QueryDict(query), ("seven",))
+        assert clock_text(span.since) == first
+        assert clock_text(span.shown_until) == last
+    monkeypatch.undo()
+    shown = re.sub(r"<[^>]+>", "", markup(client.get("/charts/?range=3h&period=180")))
+    until = re.search(r" UTC ?to ?(\S+ \S+) UTC", shown)
+    assert until is not None
+    assert until[1] <= clock_text(clock.now_ms())
 
 
 def test_the_poll_brings_charts_of_several_metrics_too(project: Project, client: Client) -> None:

@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console import clock
-from console.models import Execution
+from console.models import Execution, StateMachine
 from console.store.executions.stop import stop_execution
 from console.web.core.causes import normalized_text
 from console.web.core.formatting import DAY
@@ -21,7 +21,7 @@ from tests.console.web.helpers import MARKUP, text
 if TYPE_CHECKING:
     from django.test import Client
 
-    from console.models import Project, StateMachine
+    from console.models import Project
     from console.web.search.failure_groups import FailureGroup
 
 TWO_WAYS: dict[str, Any] = {
@@ -145,6 +145,27 @@ def test_failures_of_a_deleted_machine_can_still_be_listed(
     Execution.objects.update(state_machine=None)
     (group,) = groups(client)
     assert len(client.get(f"/executions/?{group_address(group)}").context["executions"].rows) == 2
+
+
+def test_failures_of_a_deleted_machine_offer_no_redrive(project: Project, client: Client) -> None:
+    """Neither when it is gone nor while it waits for its last execution; the others do."""
+    machine = create(project, TWO_WAYS)
+    fail(machine, 2, late=False)
+    assert "Redrive…" in text(client.get("/failures/"))
+    StateMachine.objects.update(status="DELETING")
+    assert "Redrive…" not in text(client.get("/failures/"))
+    Execution.objects.update(state_machine=None)
+    machine.delete()
+    assert "Redrive…" not in text(client.get("/failures/"))
+
+
+def test_a_cause_that_is_cut_says_so() -> None:
+    """It ends in an ellipsis, and one that is whole does not."""
+    assert normalized_text("word " * 59) == ("word " * 59).strip()
+    cut = normalized_text("a sentence " * 40)
+    assert len(cut) <= 300
+    assert cut.endswith("…")
+    assert normalized_text("a" + " " * 1_300 + "b") == "a…"
 
 
 @pytest.mark.parametrize(

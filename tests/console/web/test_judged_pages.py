@@ -48,7 +48,8 @@ def test_a_tile_counts_what_its_list_shows(project: Project, client: Client) -> 
         rows = Execution.objects.filter(pk=execution.pk)
         rows.update(status=status, start_ms=execution.start_ms - age)
     shown = markup(client.get("/"))
-    for word in ("Succeeded", "Failed"):
+    assert shown.count("Failed or timed out in 24 h") == 2  # the tile and the heading of the list
+    for word in ("Succeeded", "Failed or timed out"):
         tile = re.search(rf'href="([^"]*)">(?:(?!</a>).)*{word} in 24 h.*?<b>(\d+)</b>', shown)
         assert tile is not None
         listed = client.get(tile[1]).context["executions"].rows

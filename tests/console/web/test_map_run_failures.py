@@ -186,7 +186,7 @@ def test_limits_and_speed_are_told_in_words() -> None:
     """How many run of how many, how many failed of how many, and how many end in which time."""
     assert facts(max_concurrency=40, tolerated_percentage=90) == [
         "12 running of at most 40",
-        "25 failed or aborted, 207 tolerated (90 %)",
+        "23 failed or timed out, 2 aborted; 207 tolerated (90 %)",
         "2.0 child executions a second, about 1 min left",
     ]
 
@@ -195,9 +195,13 @@ def test_a_limit_that_is_passed_stands_out() -> None:
     """Without a tolerance the first failure is too many; the lower one of two limits counts."""
     assert facts(over=True)[:2] == ["no limit", "none the first one ends the Map Run!"]
     assert facts(tolerated_count=24, tolerated_percentage=90)[1] == (
-        "25 failed or aborted, 24 tolerated (24 or 90 %)!"
+        "23 failed or timed out, 2 aborted; 24 tolerated (24 or 90 %)!"
     )
-    assert facts(tolerated_count=25)[1] == "25 failed or aborted, 25 tolerated"
+    assert facts(tolerated_count=25)[1] == "23 failed or timed out, 2 aborted; 25 tolerated"
+    stopped = replace(_CHILDREN, failed=11, timed_out=0, aborted=4)
+    assert facts(stopped, tolerated_count=10)[1] == "11 failed, 4 aborted; 10 tolerated!"
+    untouched = replace(stopped, failed=3, aborted=0)
+    assert facts(untouched, tolerated_count=10)[1] == "3 failed; 10 tolerated"
 
 
 def test_no_speed_is_told_that_is_not_known() -> None:

@@ -47,6 +47,15 @@ def test_the_chosen_project_is_the_one_that_is_shown(
     assert b"mine" in client.get("/machines/").content
 
 
+def test_the_samples_are_not_said_to_have_executions(client: Client, owner: User) -> None:
+    """They are state machines to read and to start; nothing has run there yet."""
+    client.force_login(owner)
+    assert not Execution.objects.exists()
+    shown = client.get("/").content.decode()
+    assert "has state machines of every kind, to read and to start." in shown
+    assert "finished" not in shown
+
+
 def test_an_empty_project_leads_to_the_samples(client: Client, owner: User) -> None:
     """The overview of a new server has the button."""
     client.force_login(owner)

@@ -430,6 +430,33 @@ def test_schedules_of_the_scheduler_are_listed_after_rules(
     assert address == ""
 
 
+def test_the_triggers_of_a_machine_are_its_rules_and_its_schedules(
+    project: Project, client: Client
+) -> None:
+    """Of both kinds, also by a universal target or an alias; those of another machine are not."""
+    made = schedule(project)
+    arn = f"arn:aws:states:{REGION}:123456789012:stateMachine:machine"
+    rule(project, "tick", schedule="rate(1 day)")
+    rules.put_targets(project, REGION, "tick", [{"Id": "2", "Arn": arn, "RoleArn": ROLE}])
+    target = {"Arn": "arn:aws:scheduler:::aws-sdk:sfn:startExecution", "RoleArn": ROLE}
+    create(project, PASS, "machine-2")
+    for name, machine in (("universal", arn), ("other", f"{arn}-2")):
+        given = target | {"Input": json.dumps({"StateMachineArn": machine, "Input": arn})}
+        settings = scheduler.ScheduleSettings("rate(1 day)", given)
+        scheduler.create_schedule(scheduler.ScheduleKey(project, REGION, "default", name), settings)
+    page = "/machines/machine/triggers/"
+    shown = text(client.get(page))
+    assert 'href="/schedules/default/nightly/"' in shown
+    assert 'href="/schedules/default/universal/"' in shown
+    assert 'href="/rules/tick/"' in shown
+    assert "/schedules/default/other/" not in shown
+    assert "No rules" not in shown
+    EventTarget.objects.filter(rule=made).update(address=f"{arn}:live")
+    assert 'href="/schedules/default/nightly/"' in text(client.get(page))
+    shown = text(client.get("/machines/machine-2/triggers/"))
+    assert re.findall(r'href="/(?:rules|schedules)/([^"]+)"', shown) == ["default/other/"]
+
+
 def test_a_schedule_of_the_scheduler_has_a_page(project: Project, client: Client) -> None:
     """What it starts, when, and with which input; editors switch and delete it there."""
     made = schedule(project)

@@ -22,6 +22,7 @@ from console.store.db import signals
 from console.store.executions.start import start_execution
 from console.store.machines import tags
 from console.store.tasks import activities, claim, complete, lost_calls
+from console.web.core.formatting import clock_text
 from tests.console.store.helpers import (
     ACTIVITY,
     REGION,
@@ -94,6 +95,53 @@ def test_open_tasks_are_listed_with_where_they_wait(project: Project, client: Cl
     assert "0 open tasks" in text(client.get("/tasks/?kind=callback"))
 
 
+def test_open_tasks_show_the_time_by_which_they_are_sorted(
+    project: Project, client: Client
+) -> None:
+    """When they were scheduled; when a worker took one stands beside the worker."""
+    first, second = waiting(project), waiting(project, name="later")
+    rows = TaskRow.objects.order_by("execution_id")
+    for row, at_ms in zip(rows, (1_600_000_000_000, 1_600_000_060_000), strict=True):
+        TaskRow.objects.filter(pk=row.pk).update(scheduled_ms=at_ms)
+    assert claim.take_activity_task(ACTIVITY, "w1") is not None
+    taken_ms = TaskRow.objects.get(execution=first).started_ms
+    assert taken_ms is not None
+    for place in ("/tasks/", PAGE):
+        shown = markup(client.get(place))
+        assert shown.index(form(first)) < shown.index(form(second))
+        times = re.findall(r'data-since="(\d+)"', shown)[-2:]  # those of the rows
+        assert times == ["1600000000000", "1600000060000"]
+        assert re.search(rf"since ?<time[^>]*>{clock_text(taken_ms)} UTC", shown)
+    assert "the first scheduled on top" in text(client.get("/tasks/"))
+
+
+def test_the_overview_counts_the_open_tasks_that_its_link_lists(
+    project: Project, client: Client
+) -> None:
+    """Also one that a worker has: it is open, though it waits for nobody else."""
+    waiting(project)
+    waiting(project, name="taken")
+    assert claim.take_activity_task(ACTIVITY, "w1") is not None
+    shown = re.sub(r"<[^>]+>|\s+", " ", markup(client.get("/")))
+    assert re.search(r"Open tasks\s+2\b", shown)
+    assert "Waits for somebody" not in shown
+    assert "2 open tasks" in text(client.get("/tasks/"))
+
+
+def test_a_callback_says_in_words_what_it_waits_for(project: Project, client: Client) -> None:
+    """Its call was answered, so that no worker has it; the server's own name is nobody's."""
+    execution = waiting(project, CALLBACK)
+    own = claim.OWN + claim.BUILTIN_WORKER
+    TaskRow.objects.update(status="waiting", started_ms=F("scheduled_ms"), worker=own)
+    for place in ("/tasks/", page(execution), form(execution)):
+        shown = text(client.get(place))
+        assert "Waits for its task token" in shown, place
+        assert "stepyard-builtin" not in shown, place
+    TaskRow.objects.update(status="started", kind="activity")
+    shown = re.sub(r"<[^>]+>|\s+", " ", markup(client.get("/tasks/")))
+    assert re.search(r"A worker has it\s*: this server", shown)
+
+
 def test_a_task_says_which_clocks_begin_when_it_is_picked_up(
     project: Project, client: Client
 ) -> None:
@@ -135,7 +183,7 @@ def test_tasks_of_others_are_not_there(project: Project, signed_in: SignIn) -> N
 
 
 def test_pages_of_tasks_neither_repeat_nor_skip(project: Project, client: Client) -> None:
-    """Fifty at a time by key, the longest waiting first."""
+    """Fifty at a time by key, first scheduled first."""
     for number in range(53):
         waiting(project, name=f"x{number:02d}")
     TaskRow.objects.update(scheduled_ms=1)  # all at once: the rest of the key decides
