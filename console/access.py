@@ -252,7 +252,7 @@ def anonymous_principal() -> Principal:
 
     Remembered for five seconds, as that of a key.
     """
-    return _remembered("", _first_owner_principal) or _first_owner_principal()
+    return _remembered(ANY_KEY, _first_owner_principal) or _first_owner_principal()
 
 
 def _remembered(key_id: str, find: Callable[[], Principal | None]) -> Principal | None:

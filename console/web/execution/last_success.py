@@ -25,4 +25,4 @@ def has_last_success(execution: Execution) -> bool:
 
     ``Scope.execution`` has asked that with the execution; of one read otherwise it is not known.
     """
-    return bool(execution.__dict__.get("has_last_success"))
+    return bool(getattr(execution, "has_last_success", False))

@@ -190,7 +190,7 @@ def _worker_text(row: TaskRow) -> str:
     """Return who has a task, "" if nobody: its call was answered, and others end it now."""
     if row.status == TaskStatus.WAITING:
         return ""
-    return "this server" if row.worker == OWN + BUILTIN_WORKER else row.worker.lstrip(OWN)
+    return "this server" if row.worker == OWN + BUILTIN_WORKER else row.worker.removeprefix(OWN)
 
 
 def _deadline(row: TaskRow) -> Deadline | None:

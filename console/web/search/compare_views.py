@@ -108,8 +108,9 @@ def _render_choice(
 
 def _has_success(scope: Scope, machine: str) -> bool:
     """Tell whether an execution of the list's only machine has succeeded, before A is known."""
+    of_list = {"state_machine__name": machine, "state_machine__region": scope.region}
     rows = Execution.objects.filter(project=scope.project, status=ExecutionStatus.SUCCEEDED)
-    return bool(machine) and rows.filter(state_machine__name=machine).exists()
+    return bool(machine) and rows.filter(**of_list).exists()
 
 
 def _compared_context(a: Execution, b: Execution, *, differing: bool) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from console.store.machines import machines
 from console.web.execution.compare import ComparedRow, ComparedState, diff_field
-from tests.console.store.helpers import PASS, create, drain, start
+from tests.console.store.helpers import PASS, ROLE, create, drain, start
 from tests.console.web.helpers import CHAIN, MARKUP, markup, page, text
 
 if TYPE_CHECKING:
@@ -107,6 +107,19 @@ def test_a_failure_is_compared_with_the_last_success(project: Project, client: C
     assert answer.status_code == 302
     assert answer.url.endswith(urlencode({"a": failed.arn, "b": newest.arn}))
     assert "last-success" not in text(client.get(page(newest)))
+
+
+def test_a_success_in_another_region_is_no_last_success(project: Project, client: Client) -> None:
+    """A state machine there may have the same name."""
+    machine = create(project, ORDERS)
+    drain(start(machine, {"amount": 500}))
+    twin = machines.create_machine(
+        project, "eu-west-1", name=machine.name, definition=json.dumps(PASS), role_arn=ROLE
+    )
+    drain(start(twin))
+    shown = text(client.get("/compare/", {"machine": machine.name}))
+    assert 'name="a"' in shown
+    assert 'value="last-success"' not in shown
 
 
 def test_two_marked_rows_are_compared(project: Project, client: Client) -> None:
