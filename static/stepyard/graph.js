@@ -233,8 +233,7 @@
     address.searchParams.set("view", name);
     history.replaceState(history.state, "", address);
     if (name === "graph" && !fitted) openGraph();
-    // polls draw the bars only while they are in view
-    if (name === "timeline" && document.querySelector("#poll[hx-get]")) readTree();
+    if (name !== "graph") readTree(); // the page brings the tables only where they are in view
   }
 
   document.addEventListener("click", (event) => {

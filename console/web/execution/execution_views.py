@@ -12,6 +12,7 @@ from console.web.core import formatting
 from console.web.core.scope import render, scope_of
 from console.web.execution import audit_trail, parent_execution, time_machine, waiting
 from console.web.execution.page_parts import (
+    TABLE_VIEWS,
     as_it_ran_context,
     base_context,
     facts_context,
@@ -34,7 +35,7 @@ def execution_page(request: HttpRequest, machine_name: str, execution_name: str)
     context = {
         **base_context(execution, machine_name),
         "legend": formatting.LEGEND,
-        "view": view if view in ("graph", "steps", "timeline") else "",
+        "view": view if view in ("graph", *TABLE_VIEWS) else "",
         **(drawn := picture_context(execution, request.GET, graph_view_of(request))),
         **history_context(execution, request.GET, drawn),
         **facts_context(execution),

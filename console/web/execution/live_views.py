@@ -91,8 +91,11 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
     context["shown"] = _number(request.GET.get("shown", "")) + len(rows)
     context["more"] = _more_events_text(rows, context, request.GET)
     context["other_visit"] = _shows_other_visit(context.get("panel"), request.GET)
+    if not request.GET.get("seen_rows"):
+        context["tree"] = None  # the page has not read the steps yet
     context["rows_changed"] = _rows_changed(context, request.GET)
-    context["bars_now"] = "tree" in context and (over or request.GET.get("view") == "timeline")
+    timeline = over or request.GET.get("view") == "timeline"
+    context["bars_now"] = context.get("tree") is not None and timeline
     context |= facts_context(execution) if over or context.get("panel") is None else {}
     if "waiting" not in context:
         context |= waiting.waiting_context(execution)
@@ -134,7 +137,8 @@ def _summaries_on_page(context: dict[str, Any]) -> dict[str, steps.StepSummary]:
     """Return the summaries of the states that the page may show: in the graph or as a row."""
     known: dict[str, steps.StepSummary] = context["summaries"]
     shown = {node.id for node in bound_graph(context["graph"]).nodes}
-    shown |= {row.id for row in context["tree"]["rows"]}
+    if context["tree"] is not None:
+        shown |= {row.id for row in context["tree"]["rows"]}
     return {node: summary for node, summary in known.items() if node in shown}
 
 
@@ -234,8 +238,8 @@ def _paint_values(
 
 def _rows_changed(context: Mapping[str, Any], query: QueryDict) -> bool:
     """Tell whether the page has other rows, such as before a Map had iterations."""
-    seen = query.get("seen_rows", "")
-    return bool(seen) and "tree" in context and context["tree"]["stamp"] != seen
+    tree = context.get("tree")
+    return tree is not None and tree["stamp"] != query.get("seen_rows", "")
 
 
 def _shows_other_visit(shown: Panel | None, query: QueryDict) -> bool:

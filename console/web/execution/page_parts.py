@@ -169,6 +169,8 @@ TABS = (
     ("logs", "Logs"),
     ("events", "Events"),
 )
+TABLE_VIEWS = ("steps", "timeline")
+"""Views of an execution that show a table of its steps."""
 _OLD_TABS = {"tries": "attempts"}
 """Names of tabs in addresses of the release before -> their names now."""
 _KEPT = (
@@ -241,12 +243,44 @@ def painted_context(
     past_ms: int | None = None,
     maps: MapRuns | None = None,
 ) -> dict[str, Any]:
-    """Return what a trace says: summaries, ways taken, steps, bars and the panel.
+    """Return what a trace says: summaries, ways taken, steps and bars if shown, and the panel.
 
     ``maps``: the counts of Map Runs as they are now; None in the past, which nobody kept.
     """
     shown_panel = panel_context(execution, trace, query, maps)
     summaries = steps.step_summaries(trace, maps=maps, shown=shown_panel["shown_iteration"])
+    return {
+        "graph": trace.graph,
+        "summaries": summaries,
+        "folded": folded_groups.folded_groups(trace.graph, summaries),
+        **(
+            _tables_context(execution, trace, summaries, query, past_ms)
+            if _shows_tables(query, trace.graph)
+            else {"tree": None}
+        ),
+        "taken": taken_ways(trace, maps),
+        "map_stamp": maps.stamp if maps else "",
+        **shown_panel,
+    }
+
+
+def _shows_tables(query: QueryDict, graph: engine.Graph) -> bool:
+    """Tell whether the page holds the steps and the timeline: they cost as much as the graph.
+
+    It does where the reader looks at them, and beside a graph that folds groups: the search for a
+    state finds in the table what the graph does not show.
+    """
+    return query.get("view") in TABLE_VIEWS or len(graph.nodes) > folding.FOLD_ABOVE
+
+
+def _tables_context(
+    execution: Execution,
+    trace: Trace,
+    summaries: Mapping[str, StepSummary],
+    query: QueryDict,
+    past_ms: int | None,
+) -> dict[str, Any]:
+    """Return the rows of the steps, and the axis and the bars of the timeline."""
     filters = step_tree.StepFilters.of(query)
     matching = step_tree.step_rows(trace, summaries, filters)
     rows = matching[:MOST_ROWS]
@@ -258,9 +292,6 @@ def painted_context(
         if row.iterations is not None
     }
     return {
-        "graph": trace.graph,
-        "summaries": summaries,
-        "folded": folded_groups.folded_groups(trace.graph, summaries),
         "tree": {
             "rows": rows,
             "stamp": step_tree.rows_stamp(rows),
@@ -271,9 +302,6 @@ def painted_context(
             "keys": formatting.STEP,
         },
         "timeline": {"axis": axis, "bars": drawn, "lanes": lanes, "part": part},
-        "taken": taken_ways(trace, maps),
-        "map_stamp": maps.stamp if maps else "",
-        **shown_panel,
     }
 
 

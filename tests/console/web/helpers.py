@@ -35,3 +35,8 @@ def page(execution: Execution, query: str = "") -> str:
     """Return the address of an execution's page."""
     machine = execution.state_machine_arn.rpartition(":")[2]
     return f"/machines/{machine}/executions/{execution.name}/{query}"
+
+
+def steps_page(execution: Execution, query: str = "") -> str:
+    """Return the address at which an execution's steps are a table; ``query``: with its ``?``."""
+    return page(execution, f"?{query[1:]}&view=steps")

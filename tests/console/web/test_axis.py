@@ -15,7 +15,7 @@ from console.web.core.formatting import DAY, HOUR, MINUTE, SECOND, rough_duratio
 from console.web.execution.timeline.axis import LEAST, MOST_WORDS, WIDTH, AxisSpan, fold_idle_time
 from console.web.history import traces
 from tests.console.store.helpers import create, drain, function, start
-from tests.console.web.helpers import page, text
+from tests.console.web.helpers import page, steps_page, text
 from tests.console.web.test_scenario import answer
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def redriven(project: Project) -> Execution:
 
 def drawn(client: Client, execution: Execution, query: str = "") -> Any:
     """Return the timeline of a page."""
-    return client.get(page(execution, query)).context["timeline"]
+    return client.get(steps_page(execution, query)).context["timeline"]
 
 
 def test_x10_three_idle_days_are_folded(client: Client, redriven: Execution) -> None:
@@ -81,7 +81,7 @@ def test_x10_three_idle_days_are_folded(client: Client, redriven: Execution) -> 
     timeline = drawn(client, redriven)
     axis = timeline["axis"]
     assert [(one.text, one.width) for one in axis.span.folds] == [("3 d", 60)]
-    assert "3 d 00 h in which nothing worked, folded" in text(client.get(page(redriven)))
+    assert "3 d 00 h in which nothing worked, folded" in text(client.get(steps_page(redriven)))
     assert [one.label for one in axis.attempts] == ["First run", "Redrive 1"]
     pay = timeline["bars"]["n2"]
     assert [(one.tone, one.lane) for one in pay] == [("failed", 0), ("succeeded", 1)]
@@ -146,7 +146,7 @@ def test_x10_no_redrive_no_selector(project: Project, client: Client) -> None:
     execution = drain(start(create(project, DEFINITION), name="x"))
     axis = drawn(client, execution)["axis"]
     assert (axis.lanes, axis.height) == (1, 22)
-    assert "Attempts at this execution" not in text(client.get(page(execution)))
+    assert "Attempts at this execution" not in text(client.get(steps_page(execution)))
 
 
 def test_x10_only_long_idle_time_is_folded() -> None:

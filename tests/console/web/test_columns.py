@@ -9,7 +9,7 @@ import pytest
 
 from console.web.core.columns import TABLES, chosen_columns, updated_choice
 from tests.console.store.helpers import PASS, create, drain, start
-from tests.console.web.helpers import page, text
+from tests.console.web.helpers import page, steps_page, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,18 +41,18 @@ def test_e9_chosen_columns_are_kept_for_the_person(
     from django.test import Client as Browser
 
     usual = ["Name", "Type", "Status", "Entered", "Duration", "Visits"]
-    assert headings(client, page(execution), "steps") == usual
+    assert headings(client, steps_page(execution), "steps") == usual
     asked = {"table": "steps", "column": ["retries", "left", "nonsense"], "next": page(execution)}
     answer = client.post("/preferences/columns/", asked)
     assert answer["Location"] == f"{page(execution)}#workflow"
     another = Browser()
     another.login(username="editor", password="a long enough password")
     for one in (client, another):
-        assert headings(one, page(execution), "steps") == ["Name", "Left", "Retries"]
-        assert headings(one, page(execution, "?at=2&sort=-name"), "steps")[1] == "Left"
-    assert headings(signed_in("viewer"), page(execution), "steps") == usual
+        assert headings(one, steps_page(execution), "steps") == ["Name", "Left", "Retries"]
+        assert headings(one, steps_page(execution, "?at=2&sort=-name"), "steps")[1] == "Left"
+    assert headings(signed_in("viewer"), steps_page(execution), "steps") == usual
     client.post("/preferences/columns/", {**asked, "act": "reset"})
-    assert headings(client, page(execution), "steps") == usual
+    assert headings(client, steps_page(execution), "steps") == usual
 
 
 def test_e9_lists_of_executions_have_chosen_columns(execution: Execution, client: Client) -> None:

@@ -69,7 +69,8 @@ def test_the_states_inside_run_in_child_executions(tolerant: Execution, client: 
     counts = {name: of(context, name).under for name in ("Three?", "Good", "Bad")}
     assert counts == {"Three?": "5 passed", "Good": "4 passed", "Bad": "1 failed"}
     assert of(context, "Bad").status.tone == "failed"
-    rows = {row.step: row.status.word for row in context["tree"]["rows"]}
+    tree = shown(client, tolerant, "?view=steps")["tree"]
+    rows = {row.step: row.status.word for row in tree["rows"]}
     assert rows["Good"] == "In child executions"
     assert rows["Each"] == "Succeeded"
     panel = text(client.get(page(tolerant, "?step=Good")))

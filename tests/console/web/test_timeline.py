@@ -20,7 +20,7 @@ from console.web.history.traces import open_trace
 from engine.history.visits import Visits, VisitTable
 from tests.console.store.helpers import create, drain, start
 from tests.console.store.transition_rates import Clock
-from tests.console.web.helpers import page, text
+from tests.console.web.helpers import page, steps_page, text
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -53,7 +53,7 @@ def execution(project: Project) -> Execution:
 
 def rows(client: Client, execution: Execution, query: str = "") -> list[Any]:
     """Return the rows of steps table and timeline."""
-    shown: list[Any] = client.get(page(execution, query)).context["tree"]["rows"]
+    shown: list[Any] = client.get(steps_page(execution, query)).context["tree"]["rows"]
     return shown
 
 
@@ -71,7 +71,7 @@ def test_a_map_has_one_row_for_its_iterations(client: Client, execution: Executi
     assert "3 listed, the worst first" in page_text
     assert page_text.count('aria-expanded="false"') >= 2  # in the table and in the timeline
     for bad in ("n9999999", "x", "<b>", "n1" * 900):
-        assert text(client.get(page(execution, f"?rows={bad}")))
+        assert text(client.get(page(execution, f"?view=timeline&rows={bad}")))
 
 
 def test_a_thousand_iterations_are_a_small_page(project: Project, client: Client) -> None:
@@ -85,7 +85,7 @@ def test_a_thousand_iterations_are_a_small_page(project: Project, client: Client
     assert len(shown) < 20
     opened = rows(client, made, "?rows=n1")
     assert len([row for row in opened if row.iteration]) == 100
-    drawn = client.get(page(made)).context["timeline"]["lanes"][shown[1].id]
+    drawn = client.get(steps_page(made)).context["timeline"]["lanes"][shown[1].id]
     assert len(drawn.rectangles) <= MOST_RECTANGLES
 
 
@@ -197,10 +197,10 @@ def test_the_page_names_where_the_path_was_longest(client: Client, execution: Ex
     shown = text(client.get(page(execution, "?view=timeline")))
     assert re.search(r"<b>Critical path</b>, longest in\s+<span><bdi>", shown)
     assert "on the critical path" in shown
-    bars = client.get(page(execution)).context["timeline"]["bars"]
+    bars = client.get(steps_page(execution)).context["timeline"]["bars"]
     assert bars["i59"][0].critical
     assert not bars["i57"][0].critical
-    past = text(client.get(page(execution, "?at=20")))
+    past = text(client.get(steps_page(execution, "?at=20")))
     assert "Critical path</b>" not in past
 
 
@@ -215,7 +215,7 @@ def test_a_part_of_the_timeline_is_shown_alone(client: Client, execution: Execut
         .values_list("event_id", flat=True)
     )
     timed(execution, {number: number * 100 for number in numbers})
-    whole = client.get(page(execution)).context["timeline"]["axis"]
+    whole = client.get(steps_page(execution)).context["timeline"]["axis"]
     assert not whole.zoomed
     answer = client.get(page(execution, "?view=timeline&from=2&to=4.5"))
     axis = answer.context["timeline"]["axis"]

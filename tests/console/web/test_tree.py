@@ -12,7 +12,7 @@ from console.web.execution.step_tree import StepFilters
 from console.web.execution.timeline.axis import LEAST, WIDTH, AxisSpan
 from console.web.history import traces
 from tests.console.store.helpers import create, drain, one, start
-from tests.console.web.helpers import CHAIN, page, text
+from tests.console.web.helpers import CHAIN, page, steps_page, text
 from tests.console.web.test_iterations import demo
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ def failed(project: Project) -> Execution:
 def labels(client: Client, execution: Execution, query: str = "") -> list[tuple[str, int]]:
     """Return label and depth of the rows on display."""
     return [
-        (row.label, row.depth) for row in client.get(page(execution, query)).context["tree"]["rows"]
+        (row.label, row.depth)
+        for row in client.get(steps_page(execution, query)).context["tree"]["rows"]
     ]
 
 
@@ -42,9 +43,9 @@ def test_a_filter_keeps_the_way_down(client: Client, failed: Execution) -> None:
     below = [("#141", 1), ("Break", 1)]
     assert labels(client, failed, "?status=FAILED") == [("Over", 0), *below]
     assert labels(client, failed, "?find=fine") == [("Over", 0), ("Fine", 1)]
-    rows = client.get(page(failed, "?find=fine")).context["tree"]["rows"]
+    rows = client.get(steps_page(failed, "?find=fine")).context["tree"]["rows"]
     assert [row.matches for row in rows] == [False, True]
-    assert "No matching steps" in text(client.get(page(failed, "?find=nowhere")))
+    assert "No matching steps" in text(client.get(steps_page(failed, "?find=nowhere")))
 
 
 def test_failed_iterations_stand_below_their_map(client: Client, failed: Execution) -> None:
@@ -54,18 +55,18 @@ def test_failed_iterations_stand_below_their_map(client: Client, failed: Executi
     assert labels(client, failed) == [("Over", 0), *worst, *inner]
     names = [name for name, _ in labels(client, failed, "?sort=-name")]
     assert names == ["Over", "Look", "Fine", "Break", "142 iterations", "#141"]
-    assert 'aria-sort="descending"' in text(client.get(page(failed, "?sort=-name")))
+    assert 'aria-sort="descending"' in text(client.get(steps_page(failed, "?sort=-name")))
 
 
 def test_a_tick_brings_the_rows_that_the_page_has_not(client: Client, failed: Execution) -> None:
     """Where other rows are shown, all of them; else those of the iterations, and their counts."""
-    stamp = client.get(page(failed)).context["tree"]["stamp"]
-    before = text(client.get(page(failed, "_delta?after=1&seen_rows=other")))
+    stamp = client.get(steps_page(failed)).context["tree"]["stamp"]
+    before = text(client.get(page(failed, "_delta?after=1&view=steps&seen_rows=other")))
     assert 'id="timeline-rows" hx-swap-oob="true"' in before
     assert 'data-rows="' + stamp in before
-    same = text(client.get(page(failed, f"_delta?after=1&seen_rows={stamp}")))
+    same = text(client.get(page(failed, f"_delta?after=1&view=steps&seen_rows={stamp}")))
     assert 'id="timeline-rows"' not in same
-    rows = client.get(page(failed)).context["tree"]["rows"]
+    rows = client.get(steps_page(failed)).context["tree"]["rows"]
     (summary,) = [row.id for row in rows if row.iterations]
     assert f'<tr id="step-{summary}" hx-swap-oob="true"' in same
     assert f'<tr id="time-{summary}" hx-swap-oob="true"' in same
@@ -92,7 +93,7 @@ def test_a_retried_state_has_a_segment_for_each_attempt(project: Project, client
     events = HistoryEvent.objects.filter(execution_id=execution.pk)
     for number in events.values_list("event_id", flat=True):
         events.filter(event_id=number).update(at_ms=begin + number * 1000)
-    shown = client.get(page(execution)).context["timeline"]["bars"]["n1"]
+    shown = client.get(steps_page(execution)).context["timeline"]["bars"]["n1"]
     assert [one.text for one in shown] == [
         "attempt 1 failed, 1.0 s, on the critical path",
         "waited, 1.0 s, on the critical path",
@@ -104,8 +105,13 @@ def test_a_retried_state_has_a_segment_for_each_attempt(project: Project, client
 def test_the_bars_of_a_running_execution_follow(project: Project, client: Client) -> None:
     """A tick carries the bars while the timeline is on display, and at the end."""
     execution = drain(start(create(project, CHAIN), name="x"))
-    assert 'id="bar-n2"' in text(client.get(page(execution, "_delta?after=1&view=timeline")))
-    assert 'id="bar-n2"' not in text(client.get(page(execution, "_delta?after=1&view=graph")))
+    seen = "&seen_rows=" + client.get(steps_page(execution)).context["tree"]["stamp"]
+    assert 'id="bar-n2"' in text(client.get(page(execution, f"_delta?after=1&view=timeline{seen}")))
+    assert 'id="bar-n2"' not in text(
+        client.get(page(execution, f"_delta?after=1&view=graph{seen}"))
+    )
+    unread = text(client.get(page(execution, "_delta?after=1&view=timeline")))
+    assert 'id="bar-n2"' not in unread  # the page has just asked for the table
 
 
 def test_a_segment_is_never_too_short_to_see() -> None:
