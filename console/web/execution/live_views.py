@@ -91,8 +91,7 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
     context["shown"] = _number(request.GET.get("shown", "")) + len(rows)
     context["more"] = _more_events_text(rows, context, request.GET)
     context["other_visit"] = _shows_other_visit(context.get("panel"), request.GET)
-    if not request.GET.get("seen_rows"):
-        context["tree"] = None  # the page has not read the steps yet
+    _forget_unread_tables(context, request.GET)
     context["rows_changed"] = _rows_changed(context, request.GET)
     timeline = over or request.GET.get("view") == "timeline"
     context["bars_now"] = context.get("tree") is not None and timeline
@@ -120,11 +119,18 @@ def time_machine_moment(
         context |= past_context(execution, request.GET, event_table.last_event_id(execution))
     except engine.DefinitionError as error:
         raise Http404("This definition can no longer be drawn.") from error
+    _forget_unread_tables(context, request.GET)
     shown = _summaries_on_page(context)
     context["paint"] = json.dumps(_paint_values(shown, context["taken"], context["folded"]))
     response = render(request, "execution/_time_machine_update.html", context)
     response["HX-Trigger-After-Swap"] = "paint"
     return response
+
+
+def _forget_unread_tables(context: dict[str, Any], query: QueryDict) -> None:
+    """Drop the steps of a page that has none yet: it reads them when the reader turns to them."""
+    if not query.get("seen_rows"):
+        context["tree"] = None
 
 
 def _heartbeats_changed(execution: Execution, query: QueryDict) -> bool:

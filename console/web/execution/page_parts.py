@@ -276,7 +276,7 @@ def _shows_tables(query: QueryDict, graph: engine.Graph) -> bool:
 def _tables_context(
     execution: Execution,
     trace: Trace,
-    summaries: Mapping[str, StepSummary],
+    summaries: dict[str, StepSummary],
     query: QueryDict,
     past_ms: int | None,
 ) -> dict[str, Any]:

@@ -39,10 +39,16 @@ SHOWN = """() => [...document.querySelectorAll(
 def test_the_page_that_followed_equals_the_reloaded_one(
     page: Page, server: Server, definition: dict[str, object], view: str
 ) -> None:
-    """All iterations, their counts, their bars and the critical path are there at the end."""
+    """All iterations, their counts, their bars and the critical path are there at the end.
+
+    Beside the graph they come when the reader turns to them.
+    """
     path = start(server, create(server, definition), [1, 2, 3, 4])
     page.goto(f"{path}?view={view}")
     expect(page.locator("#status")).to_have_text(re.compile("Succeeded"), timeout=30_000)
+    if view == "graph":
+        expect(page.locator("#step-table")).to_have_count(0)
+        page.click("[data-view-link=steps]")
     expect(page.locator("#step-table tr[data-row^=sn]")).to_contain_text("4 succeeded")
     expect(page.locator(".timeline svg.lanes rect")).to_have_count(4)
     followed = page.evaluate(SHOWN)
