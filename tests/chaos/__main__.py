@@ -45,6 +45,12 @@ _SIZES = {  # executions, faults, starts a second: the sizes of a full run
     "fuzz": (5000, 0, 0.0),
 }
 
+_ON_SQLITE = (
+    *("kill-workers", "kill-web", "callbacks", "stops", "disk-full", "timers", "poison", "freeze"),
+    *("crash-points", "mutate-checker", "guards", "fuzz"),
+)
+"""The others harm workers beside the web process, or the connection to the database."""
+
 
 def main() -> int:
     """Run one check and print its line; 1 if it found a violation."""
@@ -59,6 +65,10 @@ def main() -> int:
     parser.add_argument("--from", default="HEAD~1", dest="revision", help="what upgrade begins at")
     parser.add_argument("--keep", action="store_true", help="keep the folder, and print it")
     given = parser.parse_args()
+    if given.db == "sqlite" and given.check not in _ON_SQLITE:
+        parser.error(
+            f"{given.check}: got --db sqlite, wanted --db postgres: it is of a team server"
+        )
     n, faults, per_s = _SIZES[given.check]
     size = Size(
         n=n if given.n is None else given.n,
