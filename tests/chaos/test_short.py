@@ -32,6 +32,7 @@ SIZES = {
     ("timers", "postgres"): Size(60, 0, workers=2),
     ("freeze", "sqlite"): Size(2, 0),
     ("poison", "postgres"): Size(16, 1, workers=2, per_s=8),
+    ("poison", "sqlite"): Size(16, 1, per_s=8),
     ("fuzz", "sqlite"): Size(100, 0),
     ("fuzz", "postgres"): Size(100, 0, workers=1),
 }
