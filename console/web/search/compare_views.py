@@ -15,6 +15,7 @@ from console.models import Execution
 from console.statuses import ExecutionStatus
 from console.web.core.scope import Scope, render, scope_of
 from console.web.execution import compare as comparing
+from console.web.execution.divergence import find_divergence
 from console.web.execution.last_success import successes_beside
 from console.web.execution.root_cause import root_cause_of
 from console.web.search import scan
@@ -117,11 +118,13 @@ def _compared_context(a: Execution, b: Execution, *, differing: bool) -> dict[st
     ours, theirs = comparing.walk_execution(a), comparing.walk_execution(b)
     rows = comparing.compared_rows(ours, theirs)
     fields = ("input", "output", "error", "cause")
+    divergence = find_divergence(ours, theirs)
     return {
         "a": a,
         "b": b,
         "sides": [("A", a, root_cause_of(a)), ("B", b, root_cause_of(b))],
-        "divergence": comparing.find_divergence(ours, theirs),
+        "divergence": divergence,
+        "ways": [("A", a, divergence.a), ("B", b, divergence.b)] if divergence else [],
         "rows": comparing.shown_rows(rows, differing=differing),
         "states": len(rows),
         "differing": sum(row.differs for row in rows),

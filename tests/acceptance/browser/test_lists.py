@@ -203,19 +203,23 @@ def test_X1_a_failure_is_compared_with_a_success(  # noqa: N802 - see above
     machine = orders(server, [500, 10])
     page.goto(f"/machines/{machine}/executions/order-0/")
     page.click("text=Compare with last success")
-    expect(page.locator("#divergence-title")).to_have_text("The paths part at Choice Large?")
-    expect(page.locator("#divergence")).to_contain_text("A continued to Refuse, B continued to Pay")
+    expect(page.locator("#divergence-title")).to_have_text(
+        "The paths part at Choice Large?: rule 1 against Default"
+    )
+    expect(page.locator("#divergence li")).to_contain_text(["continued to Refuse", "to Pay"])
     expect(page.locator("[data-diff=input] tbody tr")).to_have_count(3)
     address = page.url
     page.goto(f"/machines/{machine}/")
     for box in page.locator("input[name=x]").all():
         box.check()
     page.click("text=Compare two")
-    expect(page.locator("#divergence")).to_contain_text("A continued to Pay, B continued to Refuse")
+    expect(page.locator("#divergence li")).to_contain_text(["continued to Pay", "to Refuse"])
     again = browser.new_context(storage_state=signed_in, java_script_enabled=False)
     other = again.new_page()
     other.goto(address)
-    expect(other.locator("#divergence-title")).to_have_text("The paths part at Choice Large?")
+    expect(other.locator("#divergence-title")).to_have_text(
+        "The paths part at Choice Large?: Default against rule 1"
+    )
     again.close()
 
 
