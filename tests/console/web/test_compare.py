@@ -107,7 +107,7 @@ def test_the_reason_of_each_way_is_named(project: Project, client: Client) -> No
     work = {"Type": "Parallel", "Branches": [fail_if_negative()], "ResultPath": None, "Next": "X"}
     catch = {"Catch": [{"ErrorEquals": ["Negative"], "Next": "Late"}]}
     states = {
-        **{"Work": work | catch, "X": {"Type": "Choice", "Choices": rules, "Default": "Late"}},
+        "Work": work | catch, "X": {"Type": "Choice", "Choices": rules, "Default": "Late"},
         **{name: {"Type": "Pass", "End": True} for name in ("Ship", "Late")},
     }
     machine = create(project, {"StartAt": "Work", "States": states})
