@@ -26,7 +26,7 @@ RANGES = {
     "1d": ("Last 24 hours", DAY),
     "7d": ("Last 7 days", 7 * DAY),
     "30d": ("Last 30 days", 30 * DAY),
-    "own": ("From … to …", DAY),
+    "own": ("Custom time", DAY),
 }
 PERIODS = {
     "1": ("1 minute", MINUTE),
@@ -81,6 +81,11 @@ class ChartSpan:
             statistic if statistic in STATISTICS else STATISTICS[0],
             group if group in groups else "seven",
         )
+
+    @property
+    def title(self) -> str:
+        """Write the time: ``Last 3 hours``."""
+        return RANGES[self.key][0]
 
     @property
     def period_text(self) -> str:

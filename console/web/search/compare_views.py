@@ -16,7 +16,7 @@ from console.statuses import ExecutionStatus
 from console.web.core.scope import Scope, render, scope_of
 from console.web.execution import compare as comparing
 from console.web.execution.divergence import find_divergence
-from console.web.execution.last_success import successes_beside
+from console.web.execution.last_success import failures_beside_success, successes_beside
 from console.web.execution.root_cause import root_cause_of
 from console.web.search import scan
 from console.web.search.filters import ExecutionFilters
@@ -87,6 +87,7 @@ def _render_choice(
         query["machine"] = machine.name
     page = scan.find_executions(scope, None, ExecutionFilters.of(query))
     last = successes_beside(a).first() if a is not None else None
+    begins = not any(arns.values()) and not problems and not page.filters.active
     context = {
         "section": "executions",
         "asked": arns,
@@ -98,6 +99,7 @@ def _render_choice(
         "asks_all": asks_all,
         "same_machine": machine if machine and page.filters.machine == machine.name else None,
         "rows": [row for row in page.rows if a is None or row.pk != a.pk],
+        "suggested": failures_beside_success(page.rows) if begins else [],
         "machine_names": machine_names(scope),
         "last_success": LAST_SUCCESS,
         "last_success_of_a": last,

@@ -173,6 +173,24 @@ def test_axes_end_at_round_numbers(most: float, times: bool, end: float) -> None
     assert most <= end
 
 
+def test_a_press_chooses_the_time(two: Project, client: Client) -> None:
+    """The title says which; no heading says the page's title again; other choices are kept."""
+    shown = text(client.get("/charts/?range=7d&statistic=p90"))
+    assert re.findall(r"<h[12][^>]*>([^<]*)</h[12]>", shown)[:2] == ["Metrics", "Last 7 days"]
+    nav = shown.partition('aria-label="Time"')[2].partition("</nav>")[0]
+    links = re.findall(r'href="\?([^"#]*)#charts-title" title="([^"]*)"\s*(aria-current)?', nav)
+    assert [word for _, word, _ in links] == [
+        *("Last hour", "Last 3 hours", "Last 12 hours", "Last 24 hours"),
+        *("Last 7 days", "Last 30 days", "Custom time"),
+    ]
+    assert [word for _, word, current in links if current] == ["Last 7 days"]
+    assert all("statistic=p90" in address for address, *_ in links)
+    assert 'type="datetime-local"' not in shown
+    own = text(client.get("/charts/?range=own"))
+    assert own.count('type="datetime-local"') == 2
+    assert '<input type="hidden" name="range" value="own">' in own
+
+
 def test_charts_without_values_have_no_axis_of_values(client: Client) -> None:
     """There is nothing to measure by it; the legend still shows a line for each statistic."""
     answer = client.get("/charts/?range=1h")

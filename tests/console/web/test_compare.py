@@ -107,7 +107,8 @@ def test_the_reason_of_each_way_is_named(project: Project, client: Client) -> No
     work = {"Type": "Parallel", "Branches": [fail_if_negative()], "ResultPath": None, "Next": "X"}
     catch = {"Catch": [{"ErrorEquals": ["Negative"], "Next": "Late"}]}
     states = {
-        "Work": work | catch, "X": {"Type": "Choice", "Choices": rules, "Default": "Late"},
+        "Work": work | catch,
+        "X": {"Type": "Choice", "Choices": rules, "Default": "Late"},
         **{name: {"Type": "Pass", "End": True} for name in ("Ship", "Late")},
     }
     machine = create(project, {"StartAt": "Work", "States": states})
@@ -165,6 +166,31 @@ def test_a_failure_is_compared_with_the_last_success(project: Project, client: C
     assert answer.status_code == 302
     assert answer.url.endswith(urlencode({"a": failed.arn, "b": newest.arn}))
     assert "last-success" not in text(client.get(page(newest)))
+
+
+def test_failures_are_offered_beside_their_last_success(
+    project: Project, client: Client, django_assert_max_num_queries: Any
+) -> None:
+    """The newest of each machine that ever succeeded; not once something is chosen or filtered."""
+    for name in ("first", "second", "third", "fourth"):
+        machine = create(project, ORDERS, name)
+        drain(start(machine, {"amount": 1}, name="good"))
+        drain(start(machine, {"amount": 500}, name="older"))
+        newest = drain(start(machine, {"amount": 500}, name="newest"))
+    never = drain(start(create(project, ORDERS, "never"), {"amount": 500}, name="never"))
+    client.get("/compare/")
+    with django_assert_max_num_queries(12):
+        answer: Any = client.get("/compare/")
+    suggested = answer.context["suggested"]
+    assert [each.state_machine.name for each in suggested] == ["fourth", "third", "second"]
+    assert {each.name for each in suggested} == {"newest"}
+    shown = text(answer)
+    link = f"/compare/?{urlencode({'a': newest.arn, 'b': 'last-success'})}"
+    assert f'href="{link}"' in shown
+    assert f"a={never.arn}" not in shown
+    assert client.get(link).status_code == 302
+    for query in ({"a": newest.arn}, {"machine": "fourth"}, {"q": "new"}):
+        assert "suggested-title" not in text(client.get("/compare/", query))
 
 
 def test_a_success_in_another_region_is_no_last_success(project: Project, client: Client) -> None:
