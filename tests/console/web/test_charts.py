@@ -107,6 +107,20 @@ def test_long_lists_behind_a_bar_come_in_pages(project: Project, client: Client)
     assert second.context["after"] == ""
 
 
+def test_the_failures_behind_a_bar_have_their_errors(project: Project, client: Client) -> None:
+    """With the state; the machine of a row that was deleted is no link."""
+    ended = drain(start(create(project, FAILS, "mine"), name="bad"))
+    address = f"/charts/executions/?metric=ExecutionsFailed&{ALL}"
+    shown = markup(client.get(address))
+    cells = [re.sub(r"<[^>]*>", "", cell) for cell in re.findall(r"<td.*?</td>", shown)]
+    assert cells[1:5] == ["mine", "Failed", "F", "No"]
+    assert 'href="/machines/mine/"' in shown
+    type(ended).objects.filter(pk=ended.pk).update(state_machine=None)
+    shown = markup(client.get(address))
+    assert 'href="/machines/mine/"' not in shown
+    assert "(deleted)" in shown
+
+
 def test_a_tick_without_change_carries_nothing(two: Project, client: Client) -> None:
     """The second poll with what the first had seen answers 204."""
     del two
