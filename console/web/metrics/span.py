@@ -73,7 +73,7 @@ class ChartSpan:
         end = -read.floor_to_period(-until, period)
         return cls(
             key,
-            end - -(-(until - since) // period) * period,
+            read.floor_to_period(since, period),
             end,
             asked_period if fits else "",
             period,

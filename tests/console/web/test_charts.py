@@ -187,6 +187,29 @@ def test_axes_end_at_round_numbers(most: float, times: bool, end: float) -> None
     assert most <= end
 
 
+@pytest.mark.parametrize(
+    ("query", "since", "until"),
+    [
+        ("range=1h&period=60", "2026-07-01 18:00:00", "2026-07-01 20:00:00"),
+        ("range=3h&period=5", "2026-07-01 16:00:00", "2026-07-01 19:05:00"),
+        (
+            "range=own&from=2026-07-01T10:50&to=2026-07-01T11:10&period=60",
+            *(
+                "2026-07-01 10:00:00",
+                "2026-07-01 12:00:00",
+            ),
+        ),
+    ],
+)
+def test_the_whole_time_is_shown(
+    monkeypatch: pytest.MonkeyPatch, query: str, since: str, until: str
+) -> None:
+    """The last hour is an hour also two minutes after a full one, when a bar is an hour."""
+    monkeypatch.setattr(clock, "now_ms", lambda: 1_782_932_520_000)  # 2026-07-01 19:02 UTC
+    span = ChartSpan.of(QueryDict(query), ("seven",))
+    assert (clock_text(span.since), clock_text(span.until)) == (since, until)
+
+
 def test_a_press_chooses_the_time(two: Project, client: Client) -> None:
     """The title says which; no heading says the page's title again; other choices are kept."""
     shown = text(client.get("/charts/?range=7d&statistic=p90"))
@@ -228,7 +251,7 @@ def test_the_time_of_the_charts_ends_now(client: Client, monkeypatch: pytest.Mon
     past = "range=own&from=2023-11-14T20:00&to=2023-11-14T21:00"
     ahead = "range=own&from=2023-11-15T20:00&to=2023-11-15T21:00"
     for query, first, last in (
-        ("range=3h&period=15", "2023-11-14 19:15:00", "2023-11-14 22:14:00"),
+        ("range=3h&period=15", "2023-11-14 19:00:00", "2023-11-14 22:14:00"),
         (past, "2023-11-14 20:00:00", "2023-11-14 21:00:00"),
         (ahead, "2023-11-15 20:00:00", "2023-11-15 21:00:00"),
     ):
