@@ -1,10 +1,10 @@
-"""Compare two executions: where their paths part, state by state, and their data."""
+"""Compare two executions: state by state, and their data."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import engine
 from console.web.core import formatting
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from console.models import Execution
-    from engine import Trace, Visit
+    from engine import Graph, Trace, Visit, VisitStatus
 
 MOST = 200
 """How many differences of a payload are shown."""
@@ -42,13 +42,24 @@ class ComparedState:
     spent: int | None = None
 
 
+class PathStep(NamedTuple):
+    """One visit on a path. ``visit``: which one of the state it is, from 1, as in addresses."""
+
+    name: str
+    visit: int
+    status: VisitStatus
+
+
 @dataclass(frozen=True, slots=True)
 class ExecutionWalk:
-    """What one execution did. ``paths``: line of control -> the states it went through."""
+    """What one execution did. ``paths``: line of control -> the states it went through.
+
+    ``graph``: of the definition it ran with, None if that cannot be drawn.
+    """
 
     cells: Mapping[str, ComparedState]
-    types: Mapping[str, str]
-    paths: Mapping[tuple[int, tuple[int, ...]], tuple[str, ...]]
+    paths: Mapping[tuple[int, tuple[int, ...]], Sequence[PathStep]]
+    graph: Graph | None
 
 
 def walk_execution(execution: Execution) -> ExecutionWalk:
@@ -57,23 +68,23 @@ def walk_execution(execution: Execution) -> ExecutionWalk:
         with open_trace(execution) as trace:
             return _walk_trace(trace)
     except engine.DefinitionError:
-        return ExecutionWalk({}, {}, {})
+        return ExecutionWalk({}, {}, None)
 
 
 def _walk_trace(trace: Trace) -> ExecutionWalk:
     statuses = trace.statuses()
     order = {group.id: place for place, group in enumerate(trace.graph.groups)}
-    every = [visit for visits in trace.visits.values() for visit in visits]
-    paths: dict[tuple[int, tuple[int, ...]], list[str]] = {}
-    for visit in sorted(every, key=lambda attempt: attempt.number):
+    every = [pair for visits in trace.visits.values() for pair in enumerate(visits, 1)]
+    paths: dict[tuple[int, tuple[int, ...]], list[PathStep]] = {}
+    for place, visit in sorted(every, key=lambda pair: pair[1].number):
         node = trace.graph.by_id[visit.node]
-        paths.setdefault((order.get(node.group, 0), visit.iteration), []).append(node.name)
+        line = order.get(node.group, 0), visit.iteration
+        paths.setdefault(line, []).append(PathStep(node.name, place, visit.status))
     cells = {
         node.name: _compared_state(statuses.get(node.id, ""), trace.visits_of(node.id))
         for node in trace.graph.nodes
     }
-    types = {node.name: node.type for node in trace.graph.nodes}
-    return ExecutionWalk(cells, types, {key: tuple(names) for key, names in paths.items()})
+    return ExecutionWalk(cells, paths, trace.graph)
 
 
 def _compared_state(status: str, visits: Sequence[Visit]) -> ComparedState:
@@ -86,46 +97,7 @@ def _compared_state(status: str, visits: Sequence[Visit]) -> ComparedState:
     )
 
 
-# -- where two part --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Divergence:
-    """Where two paths part. ``at``: the last state they share, "" if none; then where each went.
-
-    ``kind``: the type of that state; ``line``: which branch or iteration, "" for the main line.
-    """
-
-    at: str
-    kind: str
-    a: str
-    b: str
-    line: str = ""
-
-
-def find_divergence(a: ExecutionWalk, b: ExecutionWalk) -> Divergence | None:
-    """Return where the paths part first, on the main line before any branch; None: nowhere."""
-    for key in sorted({*a.paths, *b.paths}):
-        ours, theirs = a.paths.get(key, ()), b.paths.get(key, ())
-        same = _shared_length(ours, theirs)
-        if same < max(len(ours), len(theirs)):
-            at = ours[same - 1] if same else ""
-            then = [path[same] if same < len(path) else "" for path in (ours, theirs)]
-            return Divergence(at, a.types.get(at, ""), then[0], then[1], _line_of_control(key))
-    return None
-
-
-def _shared_length(ours: Sequence[str], theirs: Sequence[str]) -> int:
-    """Return how many states two paths have in common from their beginning."""
-    pairs = enumerate(zip(ours, theirs, strict=False))
-    return next((place for place, (a, b) in pairs if a != b), min(len(ours), len(theirs)))
-
-
-def _line_of_control(key: tuple[int, tuple[int, ...]]) -> str:
-    group, iteration = key
-    if iteration:
-        return "iteration " + " → ".join(f"#{index}" for index in iteration)
-    return "a branch" if group else ""
+# -- state by state --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

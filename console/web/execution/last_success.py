@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from console.models import Execution
-from console.statuses import ExecutionStatus
+from django.db.models import Exists, OuterRef
+
+from console.models import Execution, StateMachine
+from console.statuses import UNSUCCESSFUL, ExecutionStatus
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from django.db.models import QuerySet
+
+MOST_SUGGESTED = 3
+_MOST_LOOKED_AT = 10
 
 
 def successes_beside(execution: Execution) -> QuerySet[Execution]:
@@ -18,6 +25,26 @@ def successes_beside(execution: Execution) -> QuerySet[Execution]:
         return Execution.objects.none()
     rows = Execution.objects.filter(state_machine=machine, status=ExecutionStatus.SUCCEEDED)
     return rows.exclude(pk=execution.pk).order_by("-start_ms", "-pk")
+
+
+def failures_beside_success(executions: Iterable[Execution]) -> list[Execution]:
+    """Return the first failure of each machine among some executions, if it ever succeeded.
+
+    At most ``MOST_SUGGESTED``, by one query.
+    """
+    first: dict[int, Execution] = {}
+    for execution in executions:
+        if execution.status in UNSUCCESSFUL and execution.state_machine_id is not None:
+            first.setdefault(execution.state_machine_id, execution)
+    if not first:
+        return []
+    of_machine = {"state_machine": OuterRef("pk"), "status": ExecutionStatus.SUCCEEDED}
+    machines = StateMachine.objects.filter(
+        Exists(Execution.objects.filter(**of_machine)), pk__in=list(first)[:_MOST_LOOKED_AT]
+    )
+    succeeded = set(machines.values_list("pk", flat=True))
+    suggested = [each for machine, each in first.items() if machine in succeeded]
+    return suggested[:MOST_SUGGESTED]
 
 
 def has_last_success(execution: Execution) -> bool:

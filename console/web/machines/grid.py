@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from console.web.core import formatting
 from console.web.machines import past_executions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from console.models import Execution
     from console.web.machines.past_executions import PastExecution
@@ -22,12 +23,16 @@ MOST_LINES = 1000
 
 @dataclass(frozen=True, slots=True)
 class StatusCell:
-    """One state of one execution. ``note``: how long and how often; ``long``: unusually long."""
+    """One state of one execution. ``note``: how long and how often; ``long``: unusually long.
+
+    ``changed``: the execution ran with another definition than the one before it.
+    """
 
     execution: Execution
     status: formatting.StatusLabel
     note: str = ""
     long: bool = False
+    changed: bool = False
 
     @property
     def entered(self) -> bool:
@@ -37,7 +42,12 @@ class StatusCell:
     @property
     def label(self) -> str:
         """Return the cell in words."""
-        parts = [self.execution.name, self.status.word.lower(), self.note]
+        return f"{self.execution.name}, {self.outcome}"
+
+    @property
+    def outcome(self) -> str:
+        """Return those words without the execution."""
+        parts = [self.status.word.lower(), self.note]
         return ", ".join([part for part in parts if part] + ["unusually long"] * self.long)
 
 
@@ -59,9 +69,20 @@ class GridLine:
 
 
 @dataclass(frozen=True, slots=True)
+class DefinitionSpan:
+    """Executions one after another with the same definition. ``before``: the one before them."""
+
+    sha256: str
+    first: Execution
+    columns: int
+    before: Execution | None
+
+
+@dataclass(frozen=True, slots=True)
 class VisitGrid:
     """Executions, oldest first, and a line for each state. ``total``: the executions themselves.
 
+    ``spans``: the executions by their definitions;
     ``states``: how many states there are, also those beyond ``MOST_LINES``, which have no line.
     """
 
@@ -69,6 +90,7 @@ class VisitGrid:
     total: GridLine
     lines: tuple[GridLine, ...]
     states: int
+    spans: tuple[DefinitionSpan, ...]
 
     @property
     def oldest(self) -> Execution:
@@ -98,7 +120,30 @@ def visit_grid(
     ]
     room = MOST_LINES - len(lines)
     lines += [_grid_line(name, "", 0, order, removed=True) for name in list(gone)[:room]]
-    return VisitGrid(order, _total_line(order), tuple(lines), len(states) + len(gone))
+    total = _total_line(order)
+    return VisitGrid(
+        order, total, tuple(lines), len(states) + len(gone), tuple(_definition_spans(order))
+    )
+
+
+def _definition_spans(order: Sequence[PastExecution]) -> Iterator[DefinitionSpan]:
+    before = None
+    for sha256, runs in groupby(order, key=lambda run: run.execution.definition_id):
+        executions = [run.execution for run in runs]
+        yield DefinitionSpan(sha256, executions[0], len(executions), before)
+        before = executions[-1]
+
+
+def _marked(cells: Sequence[StatusCell]) -> tuple[StatusCell, ...]:
+    """Return the cells of a line, those marked before which the definition was changed."""
+    pairs = pairwise(cells)
+    return (
+        *cells[:1],
+        *(
+            replace(cell, changed=cell.execution.definition_id != before.execution.definition_id)
+            for before, cell in pairs
+        ),
+    )
 
 
 def _depths(graph: Graph | None) -> dict[str, int]:
@@ -134,7 +179,7 @@ def _grid_line(
             StatusCell(run.execution, formatting.STEP[summary.status], ", ".join(parts), long)
         )
     typical = int(median(times)) if times else None
-    return GridLine(name, kind, depth, tuple(cells), typical, removed)
+    return GridLine(name, kind, depth, _marked(cells), typical, removed)
 
 
 def _total_line(order: Sequence[PastExecution]) -> GridLine:
@@ -149,4 +194,4 @@ def _total_line(order: Sequence[PastExecution]) -> GridLine:
         )
         for run in order
     )
-    return GridLine("", "", 0, cells, int(median(times)) if times else None)
+    return GridLine("", "", 0, _marked(cells), int(median(times)) if times else None)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from django.views.decorators.http import require_safe
 
 import engine
+from console.models import Definition
 from console.web.core import formatting
 from console.web.core.scope import render, scope_of
 from console.web.graph.definition_text import picture_context
@@ -17,6 +18,7 @@ from console.web.machines.folded_insights import folded_insights
 from console.web.machines.grid import MOST_LINES, SIZES
 from console.web.machines.grid import visit_grid as gridded
 from console.web.machines.machine_views import machine_context
+from console.web.machines.ran_definitions import chosen_definition, ran_definitions, revisions_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -32,9 +34,12 @@ def grid_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     context = machine_context(machine)
     graph = _graph_of(machine)
     apart = seen.states_elsewhere(graph) if graph is not None else frozenset()
+    grid = gridded(past_executions.last_executions(machine, most), graph, apart)
+    definitions = list({span.sha256: None for span in grid.spans})
     context |= {
         "tab": "grid",
-        "grid": gridded(past_executions.last_executions(machine, most), graph, apart),
+        "grid": grid,
+        "revisions": revisions_of(machine, definitions) if len(definitions) > 1 else {},
         "most": most,
         "sizes": SIZES,
         "legend": formatting.LEGEND,
@@ -54,17 +59,23 @@ def insights_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/insights/``: how often, how long, and what was never tried."""
     machine = scope_of(request).machine(machine_name)
     most = _asked_size(request)
+    ran = ran_definitions(machine)
+    chosen = chosen_definition(ran, request.GET.get("definition", ""))
+    text = Definition.objects.get(pk=chosen.sha256).text if not chosen.current else ""
     context = machine_context(machine) | picture_context(
-        machine.definition.text, machine.type, graph_view_of(request)
+        text or machine.definition.text, machine.type, graph_view_of(request)
     )
     context |= {
         "tab": "insights",
         "most": most,
         "sizes": SIZES,
         "looked_at": past_executions.LOOKED_AT,
+        "definitions": ran,
+        "of_definition": chosen,
+        "current_definition": ran[0],
     }
-    if context["picture"] is not None:
-        executions = past_executions.last_executions(machine, most, of_now=True)
+    if context["picture"] is not None and chosen.executions:
+        executions = past_executions.last_executions(machine, most, definition=chosen.sha256)
         context |= _insights(context["graph"], executions)
         context["summaries"] = {
             box.node.id: context["folded" if box.folded else "summaries"][box.node.id]
@@ -79,8 +90,6 @@ def _insights(
     inner = past_executions.child_executions(executions) if seen.states_elsewhere(graph) else []
     known = seen.list_insights(graph, executions, inner)
     ways = seen.list_ways(graph, [*executions, *inner], known)
-    pairs = {way for run in [*executions, *inner] for way in run.ways}
-    ids = graph.by_name
     never = [way for way in ways if way.tried is False]
     unknown = [way for way in ways if way.tried is None]
     return {
@@ -90,7 +99,7 @@ def _insights(
         "states": len(known),
         "summaries": known,
         "folded": folded_insights(graph, known),
-        "taken": {f"{ids[a]}-{ids[b]}" for a, b in pairs if a in ids and b in ids},
+        "taken": seen.taken_lines(graph, [*executions, *inner], known),
         "coverage": seen.measure_coverage(ways),
         "never": never[:MOST_LINES],
         "never_tried": len(never),

@@ -1,6 +1,6 @@
 """Sum up each state over the last executions, and the ways that none of them took.
 
-Only executions with the definition of now count: what was never tried in another one says nothing.
+Only executions with one definition count: what was never tried in another one says nothing.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ class Insight:
     ran: int
     of: int
     visits: int
+    succeeded: int
     failed: int
     caught: int
     retried: int
@@ -135,12 +136,33 @@ def _insight(node: Node, executions: Sequence[PastExecution]) -> Insight:
         ran=len(cells),
         of=len(executions),
         visits=sum(cell.visits for cell in cells),
+        succeeded=sum(cell.succeeded for cell in cells),
         failed=sum(cell.failed for cell in cells),
         caught=sum(cell.caught for cell in cells),
         retried=sum(cell.retries for cell in cells),
         p50=past_executions.percentile(times, 50),
         p95=past_executions.percentile(times, 95),
     )
+
+
+def taken_lines(
+    graph: Graph, executions: Sequence[PastExecution], known: dict[str, Insight]
+) -> set[str]:
+    """Return the keys of the graph's lines that an execution took, as ``EdgeLine.way`` has them.
+
+    ``executions``: with the children of distributed Maps. As in the graph of one execution, the
+    first state of a branch tells that the branch began, and its last one that it ended.
+    """
+    ids = graph.by_name
+    pairs = {way for run in executions for way in run.ways}
+    lines = {f"{ids[a]}-{ids[b]}" for a, b in pairs if a in ids and b in ids}
+    for group in graph.groups:
+        if known[group.start].visits:
+            lines |= {f"in-{group.id}", f"start-{group.start}"}
+    for node in graph.nodes:
+        if node.ends and known[node.id].succeeded:
+            lines |= {f"out-{node.group}", f"{node.id}-end"}
+    return lines
 
 
 def list_ways(

@@ -18,6 +18,7 @@ from console.integrations import mocks
 from console.samples import MACHINES, PROJECT
 from console.statuses import ExecutionStatus
 from console.store.machines import machines as store
+from console.store.machines import revisions
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.graph import definition_text, svg
 from console.web.graph.graph_view import GraphView
@@ -124,7 +125,12 @@ def definition_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     context |= definition_text.definition_context(
         request, machine.definition.text, machine.type, scope.region
     )
-    context |= {"drift": drift_of(machine), "formats": FORMATS}
+    saves = revisions.list_revisions(machine, limit=1)
+    context |= {
+        "drift": drift_of(machine),
+        "formats": FORMATS,
+        "revision": saves[0].number if saves else None,
+    }
     return render(request, "machines/definition.html", context)
 
 

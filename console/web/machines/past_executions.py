@@ -32,7 +32,7 @@ MOST_EVENTS = 50_000
 """How many events of several executions are read for one page."""
 
 LOOKED_AT = 1_000
-"""Among how many executions those with the definition of now are looked for."""
+"""Among how many executions those with one definition are looked for."""
 
 _KEPT = 2_000
 _MOST_CHILDREN = 200
@@ -45,12 +45,14 @@ class GridCell:
 
     ``spent``: the wall time of all its visits, so that those side by side in a Map count once, in
     milliseconds; None while one goes on.
-    ``status``: as the execution's graph shows it; ``failed``, ``caught``: how many visits.
+    ``status``: as the execution's graph shows it; ``succeeded``, ``failed``, ``caught``: how many
+    visits.
     """
 
     status: str
     visits: int
     retries: int
+    succeeded: int
     failed: int
     caught: int
     times: tuple[int, ...]
@@ -73,16 +75,16 @@ class PastExecution:
 
 
 def last_executions(
-    machine: StateMachine, most: int, *, of_now: bool = False
+    machine: StateMachine, most: int, *, definition: str = ""
 ) -> list[PastExecution]:
     """Return the last executions, newest first; fewer where their histories are very long.
 
-    ``of_now``: only those that have the definition which the machine has now.
+    ``definition``: the SHA-256 of the only one that counts, "" for all.
     """
     executions = Execution.objects.filter(state_machine=machine, map_run=None)
-    if of_now:  # no index has the definition: a new one would be looked for among all there are
+    if definition:  # no index has it: a rare one would be looked for among all there are
         recent = executions.order_by("-start_ms", "-pk").values("pk")[:LOOKED_AT]
-        executions = executions.filter(definition_id=machine.definition_id, pk__in=recent)
+        executions = executions.filter(definition_id=definition, pk__in=recent)
     return _folded(_chosen_rows(executions.order_by("-start_ms", "-pk"), most))
 
 
@@ -170,6 +172,7 @@ def _cell(status: str, visits: Sequence[engine.Visit]) -> GridCell:
         status=status,
         visits=len(visits),
         retries=sum(visit.retries for visit in visits),
+        succeeded=sum(visit.status == "succeeded" for visit in visits),
         failed=sum(visit.status == "failed" for visit in visits),
         caught=sum(visit.status == "caught" for visit in visits),
         times=tuple(left - entered for entered, left in stays),

@@ -10,7 +10,7 @@ from django.http import Http404
 from django.views.decorators.http import require_http_methods, require_safe
 
 from console.errors import ServiceError
-from console.models import Alias, Version
+from console.models import Alias, MachineRevision, Version
 from console.store.machines import machines, revisions
 from console.store.machines import versions as store
 from console.web.core import form_actions
@@ -28,6 +28,8 @@ from console.web.machines.forms import (
 from console.web.machines.machine_views import machine_context
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from django.http import HttpRequest, HttpResponse
 
     from console.models import StateMachine
@@ -66,6 +68,7 @@ def _render_page(
     newest = store.list_versions(machine, limit=1)
     before_revision = whole_number(request.GET.get("before_revision", "")[:9]) or 0
     saves = revisions.list_revisions(machine, before=before_revision, limit=_PAGE + 1)
+    versions = store.list_versions(machine, limit=_CHOICES)
     context = machine_context(machine) | {
         "tab": "versions",
         "drift": drift_of(machine),
@@ -77,7 +80,9 @@ def _render_page(
             AliasRow(each, json.loads(each.routing))
             for each in store.list_aliases(store.Target(machine))
         ],
-        "choices": [each.number for each in store.list_versions(machine, limit=_CHOICES)],
+        "choices": [each.number for each in versions],
+        "diff_choices": _diff_choices(versions, saves[:_PAGE]),
+        "after": DiffSide("", "Current", "", ""),
         "revision": machines.revision_of(machine),
         "unpublished": not newest or newest[0].revision_id != machine.revision_id,
     }
@@ -185,9 +190,26 @@ def definition_diff(request: HttpRequest, machine_name: str) -> HttpResponse:
         "rows": rows,
         "added": sum(row.sign == "+" for row in rows or ()),
         "removed": sum(row.sign == "-" for row in rows or ()),
-        "choices": [each.number for each in store.list_versions(machine, limit=_CHOICES)],
+        "diff_choices": _diff_choices(
+            store.list_versions(machine, limit=_CHOICES),
+            revisions.list_revisions(machine, limit=_PAGE),
+            (before, after),
+        ),
     }
     return render(request, "machines/diff.html", context)
+
+
+def _diff_choices(
+    versions: Sequence[Version], saves: Sequence[MachineRevision], sides: Sequence[DiffSide] = ()
+) -> dict[str, str]:
+    """Return key -> label of what can be compared. ``sides``: the two that are, if any."""
+    return {
+        **{side.key: side.label for side in sides if side.key.startswith("run:")},
+        **{str(each.number): f"Version {each.number}" for each in versions},
+        **{f"rev:{each.number}": f"Revision {each.number}" for each in saves},
+        **{side.key: side.label for side in sides if side.key},
+        "": "Current",
+    }
 
 
 def _diff_side(scope: Scope, machine: StateMachine, key: str) -> DiffSide:
@@ -209,4 +231,4 @@ def _diff_side(scope: Scope, machine: StateMachine, key: str) -> DiffSide:
         name = key.removeprefix("run:")
         run = scope.execution(machine.name, name)
         return DiffSide(key, f"Execution {name}", run.definition.text, run.role_arn)
-    return DiffSide("", "Now", machine.definition.text, machine.role_arn)
+    return DiffSide("", "Current", machine.definition.text, machine.role_arn)

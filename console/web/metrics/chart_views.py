@@ -18,6 +18,7 @@ from console.web.core import formatting
 from console.web.core.scope import Scope, render, scope_of
 from console.web.machines.machine_views import machine_context
 from console.web.metrics import charts, span
+from console.web.search.row_facts import read_row_facts
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -118,6 +119,7 @@ def chart_executions(request: HttpRequest) -> HttpResponse:
         "until": until,
         "total": total,
         "rows": rows[:_PAGE],
+        "facts": read_row_facts(scope.project, rows[:_PAGE]),
         "after": f"{getattr(last, column)}-{last.pk}" if last else "",
     }
     return render(request, "metrics/executions.html", context)

@@ -234,7 +234,9 @@ def charts_context(
         "csv_url": f"{reverse('charts-csv')}?{urlencode(parameters)}",
         "delta_url": f"{reverse('charts-delta')}?{urlencode(parameters | seen)}",
         "choices": {
-            "ranges": [(key, word) for key, (word, _) in RANGES.items()],
+            "ranges": [
+                (key, "Custom" if key == "own" else key, word) for key, (word, _) in RANGES.items()
+            ],
             "periods": [("", "Automatic"), *((key, word) for key, (word, _) in PERIODS.items())],
             "statistics": STATISTICS,
             "groups": [(key, _GROUPS[key][0]) for key in groups],

@@ -26,7 +26,7 @@ RANGES = {
     "1d": ("Last 24 hours", DAY),
     "7d": ("Last 7 days", 7 * DAY),
     "30d": ("Last 30 days", 30 * DAY),
-    "own": ("From … to …", DAY),
+    "own": ("Custom time", DAY),
 }
 PERIODS = {
     "1": ("1 minute", MINUTE),
@@ -73,7 +73,7 @@ class ChartSpan:
         end = -read.floor_to_period(-until, period)
         return cls(
             key,
-            end - -(-(until - since) // period) * period,
+            read.floor_to_period(since, period),
             end,
             asked_period if fits else "",
             period,
@@ -81,6 +81,11 @@ class ChartSpan:
             statistic if statistic in STATISTICS else STATISTICS[0],
             group if group in groups else "seven",
         )
+
+    @property
+    def title(self) -> str:
+        """Write the time: ``Last 3 hours``."""
+        return RANGES[self.key][0]
 
     @property
     def period_text(self) -> str:

@@ -15,7 +15,8 @@ from console.models import Execution
 from console.statuses import ExecutionStatus
 from console.web.core.scope import Scope, render, scope_of
 from console.web.execution import compare as comparing
-from console.web.execution.last_success import successes_beside
+from console.web.execution.divergence import find_divergence
+from console.web.execution.last_success import failures_beside_success, successes_beside
 from console.web.execution.root_cause import root_cause_of
 from console.web.search import scan
 from console.web.search.filters import ExecutionFilters
@@ -86,6 +87,7 @@ def _render_choice(
         query["machine"] = machine.name
     page = scan.find_executions(scope, None, ExecutionFilters.of(query))
     last = successes_beside(a).first() if a is not None else None
+    begins = not any(arns.values()) and not problems and not page.filters.active
     context = {
         "section": "executions",
         "asked": arns,
@@ -97,6 +99,7 @@ def _render_choice(
         "asks_all": asks_all,
         "same_machine": machine if machine and page.filters.machine == machine.name else None,
         "rows": [row for row in page.rows if a is None or row.pk != a.pk],
+        "suggested": failures_beside_success(page.rows) if begins else [],
         "machine_names": machine_names(scope),
         "last_success": LAST_SUCCESS,
         "last_success_of_a": last,
@@ -117,11 +120,13 @@ def _compared_context(a: Execution, b: Execution, *, differing: bool) -> dict[st
     ours, theirs = comparing.walk_execution(a), comparing.walk_execution(b)
     rows = comparing.compared_rows(ours, theirs)
     fields = ("input", "output", "error", "cause")
+    divergence = find_divergence(ours, theirs)
     return {
         "a": a,
         "b": b,
         "sides": [("A", a, root_cause_of(a)), ("B", b, root_cause_of(b))],
-        "divergence": comparing.find_divergence(ours, theirs),
+        "divergence": divergence,
+        "ways": [("A", a, divergence.a), ("B", b, divergence.b)] if divergence else [],
         "rows": comparing.shown_rows(rows, differing=differing),
         "states": len(rows),
         "differing": sum(row.differs for row in rows),

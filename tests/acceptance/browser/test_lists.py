@@ -51,9 +51,9 @@ def test_E17_a_filter_narrows_in_place_and_has_an_address(page: Page, server: Se
     expect(page.locator("#executions tbody tr")).to_have_count(3)
     page.evaluate("window.kept = true")
     page.check("input[name=status][value=FAILED]")
-    page.click("text=Find")
     expect(page.locator("#executions tbody tr")).to_have_count(1)
     assert page.url.endswith(f"/machines/{machine}/?status=FAILED")
+    expect(page.locator("#status-failed")).to_be_focused()
     assert page.evaluate("window.kept")
     page.click("text=More filters")
     page.fill("#min", "soon")
@@ -196,6 +196,35 @@ def test_X3_an_order_is_found_by_its_number(page: Page, server: Server) -> None:
     expect(page.locator("#find-problem")).to_contain_text("and a value after it")
 
 
+def test_a_status_filter_applies_at_once(
+    page: Page, server: Server, browser: Browser, signed_in: Path
+) -> None:
+    """Two ticks one after another both count; the sign of the filter stands still.
+
+    Without a script the button applies it.
+    """
+    machine = orders(server, [10, 500, 10])
+    page.goto(f"/machines/{machine}/")
+    expect(page.locator("#executions tbody tr")).to_have_count(3)
+    boxes = "() => [...document.querySelectorAll('.checks input')].slice(1, 3)"
+    page.evaluate(f"({boxes})().forEach((box) => box.click())")
+    until(page, "location.search === '?status=SUCCEEDED&status=FAILED'")
+    expect(page.locator("#executions tbody tr")).to_have_count(3)
+    expect(page.locator("#status-succeeded")).to_be_checked()
+    page.uncheck("#status-succeeded")
+    expect(page.locator("#executions tbody tr")).to_have_count(1)
+    turns = "getComputedStyle(document.querySelector('{}')).getPropertyValue('--turns').trim()"
+    assert page.evaluate(turns.format(".checks .running")) == "none"
+    assert page.evaluate(turns.format("#executions .status")) == ""
+    plain = browser.new_context(storage_state=signed_in, java_script_enabled=False)
+    other = plain.new_page()
+    other.goto(f"{server.url}/machines/{machine}/")
+    other.check("#status-failed")
+    other.click("button:has-text('Find')")
+    expect(other.locator("#executions tbody tr")).to_have_count(1)
+    plain.close()
+
+
 def test_X1_a_failure_is_compared_with_a_success(  # noqa: N802 - see above
     page: Page, server: Server, browser: Browser, signed_in: Path
 ) -> None:
@@ -203,19 +232,23 @@ def test_X1_a_failure_is_compared_with_a_success(  # noqa: N802 - see above
     machine = orders(server, [500, 10])
     page.goto(f"/machines/{machine}/executions/order-0/")
     page.click("text=Compare with last success")
-    expect(page.locator("#divergence-title")).to_have_text("The paths part at Choice Large?")
-    expect(page.locator("#divergence")).to_contain_text("A continued to Refuse, B continued to Pay")
+    expect(page.locator("#divergence-title")).to_have_text(
+        "The paths part at Choice Large?: rule 1 against Default"
+    )
+    expect(page.locator("#divergence li")).to_contain_text(["continued to Refuse", "to Pay"])
     expect(page.locator("[data-diff=input] tbody tr")).to_have_count(3)
     address = page.url
     page.goto(f"/machines/{machine}/")
     for box in page.locator("input[name=x]").all():
         box.check()
     page.click("text=Compare two")
-    expect(page.locator("#divergence")).to_contain_text("A continued to Pay, B continued to Refuse")
+    expect(page.locator("#divergence li")).to_contain_text(["continued to Pay", "to Refuse"])
     again = browser.new_context(storage_state=signed_in, java_script_enabled=False)
     other = again.new_page()
     other.goto(address)
-    expect(other.locator("#divergence-title")).to_have_text("The paths part at Choice Large?")
+    expect(other.locator("#divergence-title")).to_have_text(
+        "The paths part at Choice Large?: rule 1 against Default"
+    )
     again.close()
 
 

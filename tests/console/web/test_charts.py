@@ -107,6 +107,20 @@ def test_long_lists_behind_a_bar_come_in_pages(project: Project, client: Client)
     assert second.context["after"] == ""
 
 
+def test_the_failures_behind_a_bar_have_their_errors(project: Project, client: Client) -> None:
+    """With the state; the machine of a row that was deleted is no link."""
+    ended = drain(start(create(project, FAILS, "mine"), name="bad"))
+    address = f"/charts/executions/?metric=ExecutionsFailed&{ALL}"
+    shown = markup(client.get(address))
+    cells = [re.sub(r"<[^>]*>", "", cell) for cell in re.findall(r"<td.*?</td>", shown)]
+    assert cells[1:5] == ["mine", "Failed", "F", "No"]
+    assert 'href="/machines/mine/"' in shown
+    type(ended).objects.filter(pk=ended.pk).update(state_machine=None)
+    shown = markup(client.get(address))
+    assert 'href="/machines/mine/"' not in shown
+    assert "(deleted)" in shown
+
+
 def test_a_tick_without_change_carries_nothing(two: Project, client: Client) -> None:
     """The second poll with what the first had seen answers 204."""
     del two
@@ -173,6 +187,47 @@ def test_axes_end_at_round_numbers(most: float, times: bool, end: float) -> None
     assert most <= end
 
 
+@pytest.mark.parametrize(
+    ("query", "since", "until"),
+    [
+        ("range=1h&period=60", "2026-07-01 18:00:00", "2026-07-01 20:00:00"),
+        ("range=3h&period=5", "2026-07-01 16:00:00", "2026-07-01 19:05:00"),
+        (
+            "range=own&from=2026-07-01T10:50&to=2026-07-01T11:10&period=60",
+            *(
+                "2026-07-01 10:00:00",
+                "2026-07-01 12:00:00",
+            ),
+        ),
+    ],
+)
+def test_the_whole_time_is_shown(
+    monkeypatch: pytest.MonkeyPatch, query: str, since: str, until: str
+) -> None:
+    """The last hour is an hour also two minutes after a full one, when a bar is an hour."""
+    monkeypatch.setattr(clock, "now_ms", lambda: 1_782_932_520_000)  # 2026-07-01 19:02 UTC
+    span = ChartSpan.of(QueryDict(query), ("seven",))
+    assert (clock_text(span.since), clock_text(span.until)) == (since, until)
+
+
+def test_a_press_chooses_the_time(two: Project, client: Client) -> None:
+    """The title says which; no heading says the page's title again; other choices are kept."""
+    shown = text(client.get("/charts/?range=7d&statistic=p90"))
+    assert re.findall(r"<h[12][^>]*>([^<]*)</h[12]>", shown)[:2] == ["Metrics", "Last 7 days"]
+    nav = shown.partition('aria-label="Time"')[2].partition("</nav>")[0]
+    links = re.findall(r'href="\?([^"#]*)#charts-title" title="([^"]*)"\s*(aria-current)?', nav)
+    assert [word for _, word, _ in links] == [
+        *("Last hour", "Last 3 hours", "Last 12 hours", "Last 24 hours"),
+        *("Last 7 days", "Last 30 days", "Custom time"),
+    ]
+    assert [word for _, word, current in links if current] == ["Last 7 days"]
+    assert all("statistic=p90" in address for address, *_ in links)
+    assert 'type="datetime-local"' not in shown
+    own = text(client.get("/charts/?range=own"))
+    assert own.count('type="datetime-local"') == 2
+    assert '<input type="hidden" name="range" value="own">' in own
+
+
 def test_charts_without_values_have_no_axis_of_values(client: Client) -> None:
     """There is nothing to measure by it; the legend still shows a line for each statistic."""
     answer = client.get("/charts/?range=1h")
@@ -196,7 +251,7 @@ def test_the_time_of_the_charts_ends_now(client: Client, monkeypatch: pytest.Mon
     past = "range=own&from=2023-11-14T20:00&to=2023-11-14T21:00"
     ahead = "range=own&from=2023-11-15T20:00&to=2023-11-15T21:00"
     for query, first, last in (
-        ("range=3h&period=15", "2023-11-14 19:15:00", "2023-11-14 22:14:00"),
+        ("range=3h&period=15", "2023-11-14 19:00:00", "2023-11-14 22:14:00"),
         (past, "2023-11-14 20:00:00", "2023-11-14 21:00:00"),
         (ahead, "2023-11-15 20:00:00", "2023-11-15 21:00:00"),
     ):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -40,6 +42,13 @@ def ask(client: Client, a: Execution, b: Execution) -> Any:
     return client.get(f"/compare/?{urlencode({'a': a.arn, 'b': b.arn})}")
 
 
+def ways(shown: str) -> list[str]:
+    """Return where A and B went, in words."""
+    part = shown.partition('id="divergence"')[2].partition("</ul>")[0]
+    lines = re.findall(r"<li>(.*?)</li>", part, re.DOTALL)
+    return [" ".join(re.sub(r"<[^>]*>", " ", html.unescape(line)).split()) for line in lines]
+
+
 def test_x1_one_field_of_the_input_sends_them_different_ways(
     project: Project, client: Client
 ) -> None:
@@ -49,13 +58,18 @@ def test_x1_one_field_of_the_input_sends_them_different_ways(
     b = drain(start(machine, {"id": 1, "amount": 5}, name="small"))
     answer = ask(client, a, b)
     shown = markup(answer)
-    assert "The paths part at Choice<bdi>X</bdi>" in shown
-    assert "A continued to<b><bdi>Refuse</bdi></b>, B continued to<b><bdi>Ship</bdi></b>" in shown
+    assert "The paths part at Choice<bdi>X</bdi>: rule 1 against Default" in shown
+    assert ways(shown) == [
+        "A continued to Refuse by rule 1 $.amount > 100 See the step in A",
+        "B continued to Ship by Default See the step in B",
+    ]
+    assert f'href="{page(a)}?step=X&visit=1"' in text(answer), "the step that decided"
+    assert f'href="{page(a)}?step=Refuse&visit=1"' in text(answer), "and the one it led to"
     (found,) = answer.context["diffs"][0].differences
     assert (found.path, found.a, found.b, found.kind) == ("amount", "500", "5", "changed")
     differing = {row.name for row in answer.context["rows"] if row.differs}
     assert differing == {"Refuse", "Ship"}
-    assert ask(client, b, a).context["divergence"].a == "Ship"
+    assert ask(client, b, a).context["divergence"].a.to == "Ship"
 
 
 def test_paths_that_end_or_stay_together(project: Project, client: Client) -> None:
@@ -68,7 +82,7 @@ def test_paths_that_end_or_stay_together(project: Project, client: Client) -> No
     drain(c)
     shown = markup(ask(client, c, d))
     assert "The paths part at the first state" in shown
-    assert "A began with<b><bdi>First</bdi></b>, B entered no state" in shown
+    assert ways(shown) == ["A began with First", "B entered no state"]
 
 
 def test_branches_are_compared_one_by_one(project: Project, client: Client) -> None:
@@ -82,7 +96,52 @@ def test_branches_are_compared_one_by_one(project: Project, client: Client) -> N
     c = drain(start(machine, {"amount": 999}, name="c"))
     assert ask(client, a, b).context["divergence"] is None
     parting = ask(client, a, c).context["divergence"]
-    assert (parting.at, parting.a, parting.b, parting.line) == ("X", "Ship", "Refuse", "a branch")
+    assert (parting.at, parting.line) == ("X", "a branch")
+    assert (parting.a.to, parting.b.to) == ("Ship", "Refuse")
+
+
+def test_the_reason_of_each_way_is_named(project: Project, client: Client) -> None:
+    """Rules of each execution's own definition, all that lead there, a Catcher, or the end."""
+    big, missing = {"Variable": "$.amount", "NumericGreaterThan": 9}, {"Variable": "$.x"}
+    rules = [big | {"Next": "Ship"}, missing | {"IsPresent": True, "Next": "Ship"}]
+    work = {"Type": "Parallel", "Branches": [fail_if_negative()], "ResultPath": None, "Next": "X"}
+    catch = {"Catch": [{"ErrorEquals": ["Negative"], "Next": "Late"}]}
+    states = {
+        "Work": work | catch,
+        "X": {"Type": "Choice", "Choices": rules, "Default": "Late"},
+        **{name: {"Type": "Pass", "End": True} for name in ("Ship", "Late")},
+    }
+    machine = create(project, {"StartAt": "Work", "States": states})
+    shipped = drain(start(machine, {"amount": 10}, name="shipped"))
+    late = drain(start(machine, {"amount": 1}, name="late"))
+    caught = drain(start(machine, {"amount": -1}, name="caught"))
+    first = ask(client, shipped, late).context["divergence"]
+    assert (first.at, first.summary) == ("X", "rule 1 or rule 2 against Default")
+    assert ways(markup(ask(client, caught, late))) == [
+        "A continued to Late by Catcher 1 Negative See the step in A",
+        "B continued to X See the step in B",
+    ]
+    rules.insert(0, missing | {"IsPresent": True, "Next": "Late"})
+    definition = json.dumps({"StartAt": "Work", "States": {**states, "Work": work}})
+    machine = machines.update_machine(machine, definition=definition)
+    again = drain(start(machine, {"amount": 10}, name="again"))
+    second = ask(client, again, late).context["divergence"]
+    assert second.summary == "rule 2 or rule 3 against Default", "as its own definition counts"
+    failed = drain(start(machine, {"amount": -1}, name="failed"))
+    assert ways(markup(ask(client, failed, late)))[0] == (
+        "A went no further: failed See the step in A"
+    )
+
+
+def fail_if_negative() -> dict[str, Any]:
+    """Return a branch that fails for a negative amount."""
+    rule = {"Variable": "$.amount", "NumericLessThan": 0, "Next": "Break"}
+    states = {
+        "Sign": {"Type": "Choice", "Choices": [rule], "Default": "Fine"},
+        "Break": {"Type": "Fail", "Error": "Negative"},
+        "Fine": {"Type": "Succeed"},
+    }
+    return {"StartAt": "Sign", "States": states}
 
 
 def test_a_failure_is_compared_with_the_last_success(project: Project, client: Client) -> None:
@@ -107,6 +166,31 @@ def test_a_failure_is_compared_with_the_last_success(project: Project, client: C
     assert answer.status_code == 302
     assert answer.url.endswith(urlencode({"a": failed.arn, "b": newest.arn}))
     assert "last-success" not in text(client.get(page(newest)))
+
+
+def test_failures_are_offered_beside_their_last_success(
+    project: Project, client: Client, django_assert_max_num_queries: Any
+) -> None:
+    """The newest of each machine that ever succeeded; not once something is chosen or filtered."""
+    for name in ("first", "second", "third", "fourth"):
+        machine = create(project, ORDERS, name)
+        drain(start(machine, {"amount": 1}, name="good"))
+        drain(start(machine, {"amount": 500}, name="older"))
+        newest = drain(start(machine, {"amount": 500}, name="newest"))
+    never = drain(start(create(project, ORDERS, "never"), {"amount": 500}, name="never"))
+    client.get("/compare/")
+    with django_assert_max_num_queries(12):
+        answer: Any = client.get("/compare/")
+    suggested = answer.context["suggested"]
+    assert [each.state_machine.name for each in suggested] == ["fourth", "third", "second"]
+    assert {each.name for each in suggested} == {"newest"}
+    shown = text(answer)
+    link = f"/compare/?{urlencode({'a': newest.arn, 'b': 'last-success'})}"
+    assert f'href="{link}"' in shown
+    assert f"a={never.arn}" not in shown
+    assert client.get(link).status_code == 302
+    for query in ({"a": newest.arn}, {"machine": "fourth"}, {"q": "new"}):
+        assert "suggested-title" not in text(client.get("/compare/", query))
 
 
 def test_a_success_in_another_region_is_no_last_success(project: Project, client: Client) -> None:

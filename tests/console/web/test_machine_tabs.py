@@ -120,6 +120,13 @@ def test_a_wrong_alias_is_refused_and_kept(
 # -- changes ---------------------------------------------------------------------------------------
 
 
+def selected(shown: str, name: str) -> str:
+    """Return the words of the chosen option of a field."""
+    select = shown.partition(f'<select id="{name}"')[2].partition("</select>")[0]
+    (words,) = re.findall(r"<option[^>]* selected>([^<]*)</option>", select)
+    return str(words)
+
+
 def test_the_difference_names_exactly_what_changed(project: Project, client: Client) -> None:
     """Between a version, an execution's definition and now, by lines, without a script."""
     machine = create(project, CHAIN)
@@ -135,6 +142,16 @@ def test_the_difference_names_exactly_what_changed(project: Project, client: Cli
         assert re.search(r'class="removed".*"Seconds": 3600', shown)
         assert re.search(r'class="added".*"Seconds": 7200', shown)
         assert machine.role_arn in shown
+    answer = text(client.get("/machines/machine/diff/?from=run:old&to=rev:2"))
+    assert selected(answer, "from") == "Execution old"
+    assert selected(answer, "to") == "Revision 2", "what the page compares"
+    assert re.findall(r"<option[^>]*>([^<]*)</option>", answer.partition('id="to"')[2]) == [
+        *("Execution old", "Version 1", "Revision 2", "Revision 1", "Current"),
+    ]
+    assert selected(text(client.get("/machines/machine/diff/?from=1")), "to") == "Current"
+    shown = text(client.get("/machines/machine/versions/"))
+    assert selected(shown, "to") == "Current"
+    assert 'value="rev:1"' in shown.partition('id="from"')[2]
     same = text(client.get("/machines/machine/diff/?from=1&to=1"))
     assert "The definitions are the same" in same
     assert client.get("/machines/machine/diff/?from=7").status_code == 404

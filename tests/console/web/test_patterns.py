@@ -17,7 +17,7 @@ from console.web.execution import steps
 from console.web.history.traces import open_trace
 from console.web.machines import past_executions
 from tests.console.store.helpers import create, drain, ended, function, start
-from tests.console.web.helpers import MARKUP, text
+from tests.console.web.helpers import MARKUP, markup, text
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -207,11 +207,128 @@ def test_states_of_older_definitions_are_told_apart(project: Project, client: Cl
     machine = machines.update_machine(machine, definition=json.dumps(new))
     shown = text(client.get("/machines/machine/grid/"))
     assert "not in the current definition" in shown
-    assert "No executions of this definition yet" in text(client.get("/machines/machine/insights/"))
     drain(start(machine))
     shown = text(client.get("/machines/machine/insights/"))
     assert "1 of 1" in shown
     assert "Everything is covered" in shown
+
+
+def choices(shown: str) -> tuple[dict[str, str], str]:
+    """Return key -> words of the definitions to choose from, and the key of the chosen one."""
+    select = shown.partition('id="definition"')[2].partition("</select>")[0]
+    options = re.findall(r'<option value="(\w+)"( selected)?>\s*(.*?)\s*</option>', select)
+    return {key: words for key, _, words in options}, next(key for key, on, _ in options if on)
+
+
+def test_insights_of_an_earlier_definition(project: Project, client: Client) -> None:
+    """After a save the newest one that ran is shown, and says so; each can be chosen."""
+    machine = mixed(project)
+    assert 'id="definition"' not in text(client.get("/machines/machine/insights/")), "only one"
+    new = {"StartAt": "New", "States": {"New": {"Type": "Pass", "End": True}}}
+    machine = machines.update_machine(machine, definition=json.dumps(new))
+    answer: Any = client.get("/machines/machine/insights/")
+    shown = markup(answer)
+    known, chosen = choices(text(answer))
+    assert list(known.values()) == [
+        "Revision 2 (current): 0 executions",
+        "Revision 1: 5 executions",
+    ]
+    assert known[chosen] == "Revision 1: 5 executions"
+    assert "The current definition has no executions yet." in shown
+    assert "These figures are of revision 1, saved" in shown
+    assert len(answer.context["runs"]) == 5
+    assert {insight.node.name for insight in answer.context["insights"]} > {"Sort", "Each"}
+    current = next(iter(known))
+    empty = text(client.get(f"/machines/machine/insights/?definition={current}"))
+    assert "No executions of revision 2 (current) yet" in empty
+    drain(start(machine))
+    answer = client.get("/machines/machine/insights/")
+    assert choices(text(answer))[1] == current
+    assert len(answer.context["runs"]) == 1
+    answer = client.get(f"/machines/machine/insights/?definition={chosen}&last=50")
+    assert choices(text(answer))[1] == chosen
+    assert len(answer.context["runs"]) == 5
+    assert "of an earlier definition, saved" in markup(answer)
+    unknown: Any = client.get("/machines/machine/insights/?definition=other")
+    assert len(unknown.context["runs"]) == 1
+
+
+def test_a_choice_of_definitions_costs_two_queries(
+    project: Project, client: Client, django_assert_max_num_queries: Any
+) -> None:
+    """However many definitions there are."""
+    machine = mixed(project)
+    for name in ("A", "B", "C", "D"):
+        new = {"StartAt": name, "States": {name: {"Type": "Pass", "End": True}}}
+        machine = machines.update_machine(machine, definition=json.dumps(new))
+        drain(start(machine))
+    client.get("/machines/machine/insights/")
+    with django_assert_max_num_queries(14):
+        shown = text(client.get("/machines/machine/insights/"))
+    assert list(choices(shown)[0].values()) == [
+        "Revision 5 (current): 1 execution",
+        *(f"Revision {number}: 1 execution" for number in (4, 3, 2)),
+        "Revision 1: 5 executions",
+    ]
+
+
+def test_insights_draw_the_ways_into_branches_as_taken(project: Project, client: Client) -> None:
+    """As the graph of an execution does: into a branch that began, out of one that ended."""
+    inner = {"Type": "Pass", "End": True}
+    fails = {"Type": "Fail", "Error": "E"}
+    branches = [{"StartAt": name, "States": {name: inner}} for name in ("L", "R")]
+    branches.append({"StartAt": "No", "States": {"No": fails}})
+    rule = {"Variable": "$.k", "NumericEquals": 1, "Next": "Both"}
+    states = {
+        "Sort": {"Type": "Choice", "Choices": [rule], "Default": "Other"},
+        "Both": {"Type": "Parallel", "Branches": branches, "End": True},
+        "Other": {"Type": "Parallel", "Branches": [{"StartAt": "O", "States": {"O": inner}}]},
+    }
+    states["Other"]["End"] = True
+    drain(start(create(project, {"StartAt": "Sort", "States": states}), {"k": 1}))
+    answer: Any = client.get("/machines/machine/insights/")
+    graph, taken = answer.context["graph"], answer.context["taken"]
+    group = {graph.by_id[each.start].name: each.id for each in graph.groups}
+    ids = graph.by_name
+    wanted = {f"start-{ids['Sort']}", *(f"in-{group[name]}" for name in ("L", "R", "No"))}
+    wanted |= {f"{ids['Sort']}-{ids['Both']}", f"out-{group['L']}"}
+    assert wanted <= taken
+    unused = {f"in-{group['O']}", f"out-{group['No']}", f"{ids['Other']}-end", f"{ids['Both']}-end"}
+    assert not unused & taken
+    assert text(answer).count("edge in taken") == 3
+
+
+def test_the_grid_names_its_columns_and_marks_a_changed_definition(
+    project: Project, client: Client
+) -> None:
+    """Each heading has name and start; a row has the revisions, with a link to what changed."""
+    machine = mixed(project)
+    one = markup(client.get("/machines/machine/grid/"))
+    assert one.count('class="column-head"') == 5
+    heading = one.partition('class="column-head"')[2].partition("</a>")[0]
+    assert "<b><bdi>run-0</bdi></b>" in heading
+    assert "<time datetime=" in heading
+    assert ">Revision<" not in one
+    new = {"StartAt": "New", "States": {"New": {"Type": "Pass", "End": True}}}
+    machine = machines.update_machine(machine, definition=json.dumps(new))
+    for name in ("new-1", "new-2", "new-3"):
+        drain(start(machine, name=name))
+    answer: Any = client.get("/machines/machine/grid/")
+    assert [(span.columns, span.first.name) for span in answer.context["grid"].spans] == [
+        (5, "run-0"),
+        (3, "new-1"),
+    ]
+    shown = markup(answer)
+    row = shown.partition('<tr class="definitions">')[2].partition("</tr>")[0]
+    assert re.findall(r'<td colspan="(\d)"', row) == ["5", "3"]
+    assert re.sub(r"<[^>]*>", " ", row).split() == (
+        ["Revision", "1", "2", ":", "see", "what", "changed", "(current)"]
+    )
+    address = re.search(r'href="(/machines/machine/diff/[^"]*)"', text(answer))
+    assert address is not None
+    assert client.get(address[1]).status_code == 200
+    lines = answer.context["grid"].lines
+    assert [cell.changed for cell in lines[0].cells] == [False] * 5 + [True, False, False]
 
 
 def test_insights_look_at_the_newest_only(
@@ -220,7 +337,7 @@ def test_insights_look_at_the_newest_only(
     """A definition that no recent execution has is not looked for among a million old ones."""
     machine = mixed(project)
     monkeypatch.setattr(past_executions, "LOOKED_AT", 2)
-    found = past_executions.last_executions(machine, 25, of_now=True)
+    found = past_executions.last_executions(machine, 25, definition=machine.definition_id)
     assert [run.execution.name for run in found] == ["run-4", "run-3"]
 
 
@@ -300,5 +417,5 @@ def test_pages_of_a_machine_without_executions_say_so(project: Project, client: 
     """Both lead on to a first execution; a missing function is no reason to fail."""
     create(project, {"StartAt": "T", "States": {"T": {**function("x"), "End": True}}})
     assert "No executions yet" in text(client.get("/machines/machine/grid/"))
-    assert "No executions of this definition yet" in text(client.get("/machines/machine/insights/"))
+    assert "No executions yet" in text(client.get("/machines/machine/insights/"))
     assert text(client.get("/machines/machine/grid/?last=nonsense"))

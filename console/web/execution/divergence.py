@@ -1,0 +1,132 @@
+"""Find where the paths of two executions part, and what sent each its way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from console.web.core import formatting
+from engine import EdgeKind, VisitStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from console.web.execution.compare import ExecutionWalk, PathStep
+    from engine import Edge, Graph
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """What opened a way. ``name``: ``rule 2``, ``Default``; ``condition``: what it asks for."""
+
+    name: str
+    condition: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WayTaken:
+    """Where one execution went. ``visit``: of the state they share, 0 if they share none.
+
+    ``to``: the state that followed, "" if none, with its visit; ``status``: of the shared visit;
+    ``reasons``: several where more than one rule leads to the same state.
+    """
+
+    visit: int
+    to: str
+    to_visit: int
+    status: formatting.StatusLabel
+    reasons: tuple[Reason, ...] = ()
+
+    @property
+    def cause(self) -> str:
+        """Return the reasons in words: ``rule 1 or rule 3``, "" where nothing was decided."""
+        return " or ".join(reason.name for reason in self.reasons)
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """Where two paths part. ``at``: the last state they share, "" if none; then where each went.
+
+    ``kind``: the type of that state; ``line``: which branch or iteration, "" for the main line.
+    """
+
+    at: str
+    kind: str
+    a: WayTaken
+    b: WayTaken
+    line: str = ""
+
+    @property
+    def summary(self) -> str:
+        """Return the two reasons: ``rule 1 against Default``, "" where they do not differ."""
+        causes = self.a.cause, self.b.cause
+        return " against ".join(causes) if all(causes) and causes[0] != causes[1] else ""
+
+
+def find_divergence(a: ExecutionWalk, b: ExecutionWalk) -> Divergence | None:
+    """Return where the paths part first, on the main line before any branch; None: nowhere."""
+    for key in sorted({*a.paths, *b.paths}):
+        ours, theirs = a.paths.get(key, ()), b.paths.get(key, ())
+        same = _shared_length(ours, theirs)
+        if same < max(len(ours), len(theirs)):
+            at = ours[same - 1].name if same else ""
+            return Divergence(
+                at,
+                _type_of(a.graph, at) or _type_of(b.graph, at),
+                _way_taken(a.graph, ours, same),
+                _way_taken(b.graph, theirs, same),
+                _line_of_control(key),
+            )
+    return None
+
+
+def _shared_length(ours: Sequence[PathStep], theirs: Sequence[PathStep]) -> int:
+    """Return how many states two paths have in common from their beginning."""
+    pairs = enumerate(zip(ours, theirs, strict=False))
+    parting = (place for place, (a, b) in pairs if a.name != b.name)
+    return next(parting, min(len(ours), len(theirs)))
+
+
+def _type_of(graph: Graph | None, name: str) -> str:
+    return graph.by_id[graph.by_name[name]].type if graph and name in graph.by_name else ""
+
+
+def _line_of_control(key: tuple[int, tuple[int, ...]]) -> str:
+    group, iteration = key
+    if iteration:
+        return "iteration " + " → ".join(f"#{index}" for index in iteration)
+    return "a branch" if group else ""
+
+
+def _way_taken(graph: Graph | None, path: Sequence[PathStep], same: int) -> WayTaken:
+    """Return the way out of the last of the ``same`` states that a path begins with."""
+    shared = path[same - 1] if same else None
+    after = path[same] if same < len(path) else None
+    return WayTaken(
+        shared.visit if shared else 0,
+        after.name if after else "",
+        after.visit if after else 0,
+        formatting.STEP[shared.status if shared else ""],
+        tuple(_reasons(graph, shared, after.name)) if graph and shared and after else (),
+    )
+
+
+def _reasons(graph: Graph, shared: PathStep, to: str) -> Iterator[Reason]:
+    """Yield each rule or Catcher that leads from a visit to a state."""
+    source, target = graph.by_name[shared.name], graph.by_name[to]
+    edges = [edge for edge in graph.edges if edge.source == source]
+    caught = shared.status == VisitStatus.CAUGHT
+    for kind, word in (
+        *((EdgeKind.CHOICE, "rule"), (EdgeKind.DEFAULT, "")),
+        *([(EdgeKind.CATCH, "Catcher")] if caught else []),
+    ):
+        yield from _reasons_of_kind(edges, kind, word, target)
+
+
+def _reasons_of_kind(
+    edges: Sequence[Edge], kind: EdgeKind, word: str, target: str
+) -> Iterator[Reason]:
+    alike = [edge for edge in edges if edge.kind == kind]
+    for number, edge in enumerate(alike, 1):
+        if edge.target == target:
+            yield Reason(f"{word} {number}", edge.label) if word else Reason("Default")
