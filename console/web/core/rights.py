@@ -52,6 +52,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     **{
         name: {"GET": (VIEW,)}
         for name in (
+            "alarm",
             "alarms",
             "arn",
             "audit",
