@@ -56,6 +56,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "alarms",
             "arn",
             "audit",
+            "audit-csv",
             "chart-executions",
             "charts",
             "charts-csv",
