@@ -7,6 +7,7 @@ from the sums of minutes, the last success by an index, and of the running execu
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from django.db.models import OuterRef, Subquery
@@ -56,72 +57,99 @@ def evaluate_alarm(alarm: Alarm, now_ms: int) -> AlarmVerdict:
 def _judge_metric(alarm: Alarm, now_ms: int) -> AlarmVerdict:
     """Judge the newest whole periods of a metric, as CloudWatch does."""
     values = _values(alarm, now_ms)
-    given = [value for value in values if value is not None]
+    given = [(start, value) for start, value in values if value is not None]
     gaps = len(values) - len(given)
+    over = sum(breaches(alarm, value) for _, value in given)
     if alarm.missing == MissingData.BREACHING:
-        breaching, counted = gaps + _breaching(alarm, given), len(values)
+        breaching, counted = gaps + over, len(values)
     elif alarm.missing == MissingData.NOT_BREACHING:
-        breaching, counted = _breaching(alarm, given), len(values)
+        breaching, counted = over, len(values)
     else:
-        breaching, counted = _breaching(alarm, given), len(given)
+        breaching, counted = over, len(given)
     if not counted:
         kept = alarm.missing == MissingData.IGNORE
         state = AlarmState(alarm.state) if kept else AlarmState.INSUFFICIENT_DATA
-        span = "the last period" if gaps == 1 else f"the last {gaps} periods"
-        return AlarmVerdict(state, f"{_LACKING}: {span} had no value")
-    reason = _reason(alarm, given, breaching, len(values))
+        unknown = "1 datapoint was unknown" if gaps == 1 else f"{gaps} datapoints were unknown"
+        return AlarmVerdict(state, f"Insufficient Data: {unknown}.")
     alarmed = breaching >= min(alarm.datapoints, counted)
+    reason = _reason(alarm, given, gaps, alarmed=alarmed)
     return AlarmVerdict(AlarmState.ALARM if alarmed else AlarmState.OK, reason)
 
 
 _THRESHOLDS = {
-    AlarmComparison.AT_LEAST: "at least",
-    AlarmComparison.ABOVE: "above",
-    AlarmComparison.BELOW: "below",
-    AlarmComparison.AT_MOST: "at most",
+    AlarmComparison.AT_LEAST: "greater than or equal to",
+    AlarmComparison.ABOVE: "greater than",
+    AlarmComparison.BELOW: "less than",
+    AlarmComparison.AT_MOST: "less than or equal to",
 }
+_TREATED = {MissingData.BREACHING: "Breaching", MissingData.NOT_BREACHING: "NonBreaching"}
 
 
-def _reason(alarm: Alarm, given: Sequence[float], breaching: int, periods: int) -> str:
-    """Return why a metric's alarm is in its state: ``2 of the last 5 periods were above 10 …``."""
-    limit = f"{_THRESHOLDS[AlarmComparison(alarm.comparison)]} {alarm.threshold:g}"
-    words = ", ".join(f"{value:g}" for value in given[-_NEWEST:])
-    if periods == 1:
-        return f"The last period was {'' if breaching else 'not '}{limit}: {words or 'no value'}"
-    were = "was" if breaching == 1 else "were"
-    gaps = periods - len(given)
-    without = f"{gaps if given else 'none'} {'without' if given else 'had'} a value" if gaps else ""
-    values = ", ".join(part for part in (words, without) if part)
-    needed = f"an alarm takes {alarm.datapoints}"
-    return f"{breaching} of the last {periods} periods {were} {limit} ({values}); {needed}"
+def _reason(alarm: Alarm, given: Sequence[tuple[int, float]], gaps: int, *, alarmed: bool) -> str:
+    """Return why a metric's alarm is in its state, in CloudWatch's words.
+
+    The newest datapoint stands first. In alarm those count that breach, else those that do not.
+    """
+    missing = "" if alarm.missing not in _TREATED else _missing(alarm, gaps)
+    if not given:
+        periods = "1 period" if gaps == 1 else f"{gaps} periods"
+        return f"Threshold Crossed: no datapoints were received for {periods} and {missing}."
+    meant = [pair for pair in given if breaches(alarm, pair[1]) == alarmed]
+    points = ", ".join(
+        f"{value} ({datetime.fromtimestamp(start / 1000, UTC):%d/%m/%y %H:%M:%S})"
+        for start, value in reversed(meant[-_NEWEST:])
+    )
+    if alarmed and alarm.periods > 1:
+        number = f"{len(meant)} out of the last {alarm.periods} datapoints"
+    else:
+        number = "1 datapoint" if len(meant) == 1 else f"{len(meant)} datapoints"
+    limit = f"{_THRESHOLDS[AlarmComparison(alarm.comparison)]} the threshold ({alarm.threshold})"
+    were = "was" if len(meant) == 1 else "were"
+    reason = f"Threshold Crossed: {number} [{points}] {were} {'' if alarmed else 'not '}{limit}"
+    if missing and gaps:
+        reason += f" and {missing}"
+    least = f"{alarm.datapoints} datapoint{'' if alarm.datapoints == 1 else 's'}"
+    if alarmed and alarm.periods > 1:
+        reason += f" (minimum {least} for OK -> ALARM transition)"
+    return f"{reason}."
 
 
-def _breaching(alarm: Alarm, values: Sequence[float]) -> int:
+def _missing(alarm: Alarm, gaps: int) -> str:
+    """Say as what datapoints that are missing count."""
+    number = "1 missing datapoint was" if gaps == 1 else f"{gaps} missing datapoints were"
+    return f"{number} treated as [{_TREATED[MissingData(alarm.missing)]}]"
+
+
+def breaches(alarm: Alarm, value: float) -> bool:
+    """Tell whether a value of its metric is beyond the threshold of an alarm."""
     match AlarmComparison(alarm.comparison):
         case AlarmComparison.AT_LEAST:
-            return sum(value >= alarm.threshold for value in values)
+            return value >= alarm.threshold
         case AlarmComparison.ABOVE:
-            return sum(value > alarm.threshold for value in values)
+            return value > alarm.threshold
         case AlarmComparison.BELOW:
-            return sum(value < alarm.threshold for value in values)
+            return value < alarm.threshold
         case AlarmComparison.AT_MOST:
-            return sum(value <= alarm.threshold for value in values)
+            return value <= alarm.threshold
 
 
-def _values(alarm: Alarm, now_ms: int) -> list[float | None]:
-    """Return the value of each of the newest whole periods, the oldest first; None without one."""
+def _values(alarm: Alarm, now_ms: int) -> list[tuple[int, float | None]]:
+    """Return the newest whole periods, the oldest first: start and value, None without one."""
     period = alarm.period_s * 1000
     until = read.floor_to_period(now_ms)
     since = until - alarm.periods * period
+    points = dict(metric_points(alarm, since, until))
+    return [(start, points.get(start)) for start in range(since, until, period)]
+
+
+def metric_points(alarm: Alarm, since: int, until: int) -> list[tuple[int, float]]:
+    """Return the periods of a metric's alarm that have a value: start and value."""
     known = METRICS.get(alarm.metric)
     if known is None or alarm.unit not in ("", known.unit):
-        return [None] * alarm.periods
-    points = dict(
-        read.data_points(
-            _query(alarm, (alarm.metric,), since, until, period), alarm.metric, [alarm.statistic]
-        )
-    )
-    return [points[start][0] if start in points else None for start in range(since, until, period)]
+        return []
+    query = _query(alarm, (alarm.metric,), since, until, alarm.period_s * 1000)
+    points = read.data_points(query, alarm.metric, [alarm.statistic])
+    return [(start, float(values[0])) for start, values in points]
 
 
 def _query(
@@ -141,12 +169,8 @@ def _query(
 
 def _judge_failure_rate(alarm: Alarm, now_ms: int) -> AlarmVerdict:
     until = read.floor_to_period(now_ms) + MINUTE
-    period = alarm.period_s * 1000
-    buckets = read.read_buckets(_query(alarm, _ENDS, until - period, until, period))
-    succeeded, failed, timed_out = (
-        round(sum(tally.statistic("Sum") for tally in buckets[name].values())) for name in _ENDS
-    )
-    ended, bad = succeeded + failed + timed_out, failed + timed_out
+    since = until - alarm.period_s * 1000
+    _, bad, ended = next(iter(failure_counts(alarm, since, until)), (since, 0, 0))
     within = _within(alarm.period_s)
     if ended < alarm.minimum:
         reason = f"{_LACKING}: {_executions(ended)} ended {within}; it takes {alarm.minimum}"
@@ -157,6 +181,22 @@ def _judge_failure_rate(alarm: Alarm, now_ms: int) -> AlarmVerdict:
         f" {_percent(rate)}; the limit is {_percent(alarm.threshold)}"
     )
     return AlarmVerdict(AlarmState.ALARM if rate > alarm.threshold else AlarmState.OK, reason)
+
+
+def failure_counts(alarm: Alarm, since: int, until: int) -> list[tuple[int, int, int]]:
+    """Return of each period with ends: its start, how many failed or timed out, and how many ended.
+
+    What was stopped counts as neither.
+    """
+    buckets = read.read_buckets(_query(alarm, _ENDS, since, until, alarm.period_s * 1000))
+    counts = []
+    for start in sorted({start for name in _ENDS for start in buckets[name]}):
+        succeeded, failed, timed_out = (
+            round(buckets[name][start].statistic("Sum")) if start in buckets[name] else 0
+            for name in _ENDS
+        )
+        counts.append((start, failed + timed_out, succeeded + failed + timed_out))
+    return counts
 
 
 def _judge_success(alarm: Alarm, now_ms: int) -> AlarmVerdict:
@@ -184,7 +224,7 @@ def _judge_duration(alarm: Alarm, now_ms: int) -> AlarmVerdict:
     until = read.floor_to_period(now_ms) + MINUTE
     since = until - alarm.period_s * 1000
     now, number = _percentile(alarm, since, until)
-    past, of_past = _percentile(alarm, since - PAST_MS, since)
+    past, of_past = past_percentile(alarm, since)
     within = _within(alarm.period_s)
     if min(number, of_past) < alarm.minimum:
         reason = (
@@ -201,17 +241,28 @@ def _judge_duration(alarm: Alarm, now_ms: int) -> AlarmVerdict:
     return AlarmVerdict(AlarmState.ALARM if percent > alarm.threshold else AlarmState.OK, reason)
 
 
+def past_percentile(alarm: Alarm, until: int) -> tuple[float, int]:
+    """Return the 95th percentile of the two weeks before a moment, ms, and of how many."""
+    return _percentile(alarm, until - PAST_MS, until)
+
+
 def _percentile(alarm: Alarm, since: int, until: int) -> tuple[float, int]:
     """Return the 95th percentile of the duration in a time, ms, and of how many executions."""
+    for _, value, count in percentiles(alarm, since, until, until - since):
+        return value, count
+    return 0.0, 0
+
+
+def percentiles(alarm: Alarm, since: int, until: int, period: int) -> list[tuple[int, float, int]]:
+    """Return of each period its start, the 95th percentile of the duration, ms, and its count."""
     arn = alarm.machine.arn if alarm.machine is not None else ""
     name = "ExecutionTime"
     query = read.MetricQuery(
-        *(alarm.project_id, alarm.region, (name,), since, until, until - since, arn),
+        *(alarm.project_id, alarm.region, (name,), since, until, period, arn),
         spread=frozenset({name}),
     )
-    for _, (value, count) in read.data_points(query, name, ["p95", "SampleCount"]):
-        return value, round(count)
-    return 0.0, 0
+    points = read.data_points(query, name, ["p95", "SampleCount"])
+    return [(start, value, round(count)) for start, (value, count) in points]
 
 
 def _judge_stuck(alarm: Alarm, now_ms: int) -> AlarmVerdict:

@@ -9,7 +9,7 @@ in goes out.
 
 from __future__ import annotations
 
-from console.models.alarms import Alarm
+from console.models.alarms import Alarm, AlarmChange
 from console.models.bulk import BulkItem, BulkJob
 from console.models.events import (
     Delivery,
@@ -70,6 +70,7 @@ __all__ = [
     "AccessKey",
     "Activity",
     "Alarm",
+    "AlarmChange",
     "Alias",
     "AuditEntry",
     "BulkItem",

@@ -62,3 +62,17 @@ class Alarm(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class AlarmChange(models.Model):
+    """A change of an alarm's state. ``actor``: who set it, "" where an evaluation did."""
+
+    alarm = models.ForeignKey(Alarm, on_delete=models.CASCADE)
+    at_ms = models.BigIntegerField()
+    before = models.CharField(max_length=20)
+    state = models.CharField(max_length=20)
+    reason = models.TextField(default="")
+    actor = models.CharField(max_length=150, default="")
+
+    def __str__(self) -> str:
+        return f"{self.before} -> {self.state}"

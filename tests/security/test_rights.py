@@ -99,8 +99,8 @@ PAGE = {
     (None, ANYBODY): "start-link reset",
     (None, SIGNED_IN): "logout preferences",
     ("viewer", None): """
-        alarms arn audit chart-executions charts charts-csv charts-delta compare definition delta
-        diff download event event-payload events events-csv events-json execution
+        alarm alarms arn audit audit-csv chart-executions charts charts-csv charts-delta compare
+        definition delta diff download event event-payload events events-csv events-json execution
         execution-export execution-scenario execution-svg executions executions-updates
         failures family grid insights machine machine-export machine-logs machine-mermaid
         machine-metrics

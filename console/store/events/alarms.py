@@ -18,7 +18,7 @@ from console.errors import ErrorCode, ServiceError
 from console.events import body
 from console.fast_path.rows import storable
 from console.metrics.names import NAMESPACE
-from console.models import Alarm
+from console.models import Alarm, AlarmChange
 from console.statuses import AlarmKind, AlarmState
 from console.store.db import audit
 from console.store.db.writer import write
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 MOST_ALARMS = 500
 """How many alarms a project may have in a region."""
+MOST_CHANGES = 100
+"""How many of the newest changes of its state are kept of an alarm."""
 LONGEST_NAME = 255
 _REASON = 1_023
 _UNCHECKED = "Unchecked: Initial alarm creation"
@@ -158,7 +160,7 @@ def set_alarm_state(
             raise ServiceError(ErrorCode.ResourceNotFound, f"There is no alarm {name}")
         alarm.project = project
         audit.record(project, actor, "monitoring:SetAlarmState", alarm.arn, f"{state}: {reason}")
-        _change(alarm, AlarmState(state), reason, reason_data)
+        _change(alarm, AlarmState(state), reason, reason_data, actor.name)
 
     write(store)
 
@@ -184,17 +186,32 @@ def _as_read(alarm: Alarm) -> QuerySet[Alarm]:
     )
 
 
-def _change(alarm: Alarm, state: AlarmState, reason: str, reason_data: str) -> bool:
+def _change(
+    alarm: Alarm, state: AlarmState, reason: str, reason_data: str, actor: str = ""
+) -> bool:
     now_ms = max(clock.now_ms(), alarm.state_ms + 1)
     reason = storable(reason[:_REASON])
     written = _as_read(alarm).update(
         state=state, reason=reason, reason_data=storable(reason_data), state_ms=now_ms
     )
+    if written and alarm.state != state:
+        _keep_change(alarm, state, reason, now_ms, actor)
     if written and alarm.enabled and alarm.state != state and outbox.has_rules(alarm.project_id):
         event_id = body.stable_id(alarm.arn, now_ms, state)
         text = _event(alarm, event_id, state, reason, now_ms)
         outbox.put_event(alarm.project_id, event_id, text, region=alarm.region, about=alarm.arn)
     return bool(written)
+
+
+def _keep_change(alarm: Alarm, state: AlarmState, reason: str, now_ms: int, actor: str) -> None:
+    """Write a change into the history of an alarm, and drop the oldest beyond its length."""
+    AlarmChange.objects.create(
+        alarm=alarm, at_ms=now_ms, before=alarm.state, state=state, reason=reason, actor=actor
+    )
+    changes = AlarmChange.objects.filter(alarm=alarm)
+    oldest = changes.order_by("-pk").values_list("pk", flat=True)[MOST_CHANGES - 1 : MOST_CHANGES]
+    for kept in oldest:
+        changes.filter(pk__lt=kept).delete()
 
 
 def _event(alarm: Alarm, event_id: str, state: str, reason: str, now_ms: int) -> str:

@@ -369,17 +369,22 @@ def rules_that_start(project: Project, region: str, machine_arn: str) -> list[Ev
     targets = EventTarget.objects.filter(
         named | universal, rule__project=project, rule__region=region
     ).select_related("rule")
-    starting = {target.rule_id: target.rule for target in targets if _starts(target, machine_arn)}
+    starting = {
+        target.rule_id: target.rule for target in targets if starts_machine(target, machine_arn)
+    }
     return sorted(
         starting.values(), key=lambda rule: (rule.schedule_group, rule.schedule_name, rule.name)
     )
 
 
-def _starts(target: EventTarget, machine_arn: str) -> bool:
-    if not addresses.is_universal(target.address):
-        return True
-    parameters = json.loads(json.loads(target.settings)["Input"])  # checked when it was stored
-    arn = str(parameters["StateMachineArn"])
+def starts_machine(target: EventTarget, machine_arn: str) -> bool:
+    """Tell whether a target starts a machine, or a version or an alias of it."""
+    arn = target.address
+    if addresses.is_universal(arn):
+        if machine_arn not in target.settings:
+            return False
+        parameters = json.loads(json.loads(target.settings)["Input"])  # checked when it was stored
+        arn = str(parameters.get("StateMachineArn", ""))
     return arn == machine_arn or arn.startswith(f"{machine_arn}:")
 
 

@@ -199,16 +199,42 @@ def _check_owner_stays(project: Project, leaving: Membership) -> None:
         raise ValidationException("A project keeps at least one owner: make somebody else one.")
 
 
-def new_key(user: User, project: Project, actor: audit.Actor) -> tuple[AccessKey, str]:
+def service_accounts(project: Project) -> list[User]:
+    """Return the members that have no password, by name: programs, which sign their calls."""
+    members = Membership.objects.filter(project=project).select_related("user")
+    users = [member.user for member in members.order_by("user__username")]
+    return [user for user in users if not user.has_usable_password()]
+
+
+def new_key_of_service_account(
+    name: str, project: Project, actor: audit.Actor, by: User
+) -> tuple[AccessKey, str]:
+    """Make a key of a member that has no password, as ``new_key`` does.
+
+    A person's key is theirs alone to make: what it does is theirs in the audit. ``by``: the person
+    who asks. Raise ValidationException for who is no such member, AccessDeniedException if ``by``
+    is no owner.
+    """
+    user = next((user for user in service_accounts(project) if user.get_username() == name), None)
+    if user is None:
+        raise ValidationException(f"{name!r} is no service account of {project.name!r}")
+    return new_key(user, project, actor, by)
+
+
+def new_key(
+    user: User, project: Project, actor: audit.Actor, by: User | None = None
+) -> tuple[AccessKey, str]:
     """Make a key of a member; return it and its secret, which is shown this once.
 
-    Raise ValidationException for who is no member or has too many keys.
+    ``by``: the owner who asks for the key of another member, None for one's own and for the
+    operator's commands. Raise ValidationException for who is no member or has too many keys,
+    AccessDeniedException if ``by`` is no owner any more.
     """
 
     def store() -> AccessKey:
         # 1. a removal deletes the keys, 2. this one is inserted, 3. both commit: without the lock
         # the key would stay, and work again as soon as the person is added again
-        lock_team(project)
+        lock_team(project, by)
         if not Membership.objects.filter(project=project, user=user).exists():
             raise ValidationException(f"{user.get_username()!r} is no member of {project.name!r}")
         if AccessKey.objects.filter(project=project, user=user).count() >= _MOST_KEYS:

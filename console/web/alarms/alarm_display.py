@@ -12,7 +12,13 @@ from console import clock
 from console.events import body
 from console.metrics.alarm_rules import evaluate_alarm
 from console.models import Alarm, EventRule
-from console.statuses import AlarmComparison, AlarmKind, AlarmState, ExecutionStatus
+from console.statuses import (
+    AlarmComparison,
+    AlarmKind,
+    AlarmState,
+    ExecutionStatus,
+    MissingData,
+)
 from console.store.events import alarms
 from console.web.alarms.forms import OFFERED
 from console.web.core import formatting
@@ -51,6 +57,12 @@ _COMPARED = {
     AlarmComparison.ABOVE: "above",
     AlarmComparison.BELOW: "below",
     AlarmComparison.AT_MOST: "at most",
+}
+_MISSING = {
+    MissingData.MISSING: "as missing: without any the state is Insufficient data",
+    MissingData.IGNORE: "ignored: the state stays",
+    MissingData.BREACHING: "as breaching",
+    MissingData.NOT_BREACHING: "as not breaching",
 }
 
 
@@ -165,6 +177,11 @@ def alarm_words(alarm: Alarm) -> str:
             if alarm.periods == 1:
                 return f"{words} within {span}"
             return f"{words} in {alarm.datapoints} of {alarm.periods} periods of {span}"
+
+
+def missing_words(alarm: Alarm) -> str:
+    """Return as what a period without values counts, "" of an alarm that has no periods."""
+    return _MISSING[MissingData(alarm.missing)] if alarm.kind == AlarmKind.METRIC else ""
 
 
 def alarm_forms(

@@ -7,12 +7,13 @@ import secrets
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from django.http import Http404
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
 from console.statuses import AlarmKind
 from console.store.events import alarms, rules
-from console.web.alarms import alarm_display
+from console.web.alarms import alarm_chart, alarm_display, alarm_history
 from console.web.alarms.forms import OFFERED, AlarmForm, DeleteAlarmForm, NotifyForm
 from console.web.core import form_actions
 from console.web.core.numbers import whole_number
@@ -52,7 +53,7 @@ def alarm_list(request: HttpRequest) -> HttpResponse:
     after = min(whole_number(request.GET.get("after", "")) or 0, alarms.MOST_ALARMS)
     creates = may_alarm and "create" in request.GET
     context = {
-        "section": "machines",
+        "section": "alarms",
         "rows": alarm_display.evaluated(wanted[after : after + PAGE]),
         "count": len(wanted),
         "newer": after > 0,
@@ -67,6 +68,29 @@ def alarm_list(request: HttpRequest) -> HttpResponse:
         "machines": rule_display.machine_names(scope) if creates else [],
     }
     return render(request, "alarms/alarm_list.html", context)
+
+
+@require_safe
+def alarm_page(request: HttpRequest, number: int) -> HttpResponse:
+    """Answer ``/alarms/<number>/``: its metric against the threshold, and its changes of state."""
+    scope = scope_of(request)
+    stored = alarms.alarms_of(scope.project, scope.region).select_related("machine")
+    alarm = stored.filter(pk=number).first()
+    if alarm is None:
+        raise Http404("There is no such alarm: it may be deleted.")
+    row = alarm_display.evaluated(alarm_display.alarm_rows([alarm]))[0]
+    context = {
+        "section": "alarms",
+        "row": row,
+        "alarm": alarm,
+        "chart": alarm_chart.draw_alarm(alarm),
+        "history": alarm_history.alarm_history(alarm),
+        "most": alarms.MOST_CHANGES,
+        "missing": alarm_display.missing_words(alarm),
+        "rules": alarm_display.alarm_rules(scope, alarm.machine) if alarm.machine else [],
+        "may_alarm": scope.may("monitoring:PutMetricAlarm"),
+    }
+    return render(request, "alarms/alarm.html", context)
 
 
 @require_http_methods(["GET", "POST"])

@@ -9,5 +9,6 @@ from console.web.core.addresses import MACHINE
 
 urlpatterns = [
     path("alarms/", alarm_views.alarm_list, name="alarms"),
+    path("alarms/<number:number>/", alarm_views.alarm_page, name="alarm"),
     path(f"{MACHINE}alarms/", alarm_views.machine_alarms, name="machine-alarms"),
 ]

@@ -52,9 +52,11 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     **{
         name: {"GET": (VIEW,)}
         for name in (
+            "alarm",
             "alarms",
             "arn",
             "audit",
+            "audit-csv",
             "chart-executions",
             "charts",
             "charts-csv",

@@ -14,6 +14,7 @@ from console.masking import masked_execution
 from console.store.state.history import aws_event
 from console.web.core import formatting
 from console.web.core.scope import render, scope_of
+from console.web.core.spreadsheets import without_formula
 from console.web.execution.page_parts import base_context, history_context
 from console.web.history.event_filter import EventFilter
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from console.models import Execution, HistoryEvent
 
 _COLUMNS = ("id", "previousEventId", "timestamp", "elapsedMs", "type", "state", "details")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @require_safe
@@ -69,11 +69,6 @@ def history_json(request: HttpRequest, machine_name: str, execution_name: str) -
     lines = (json.dumps(_told(row), ensure_ascii=False) for row in _found(request, execution))
     response.write('{"events": [\n' + ",\n".join(lines) + "\n]}\n")
     return response
-
-
-def without_formula(text: str) -> str:
-    """Keep spreadsheets from taking a text for a formula: a quote goes before it."""
-    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def _found(request: HttpRequest, execution: Execution) -> Iterator[HistoryEvent]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, assert_never
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 PAGE = 50
 MOST = 50
 _EXECUTION_TIMER = "execution"
+_APPROVAL = re.compile(
+    r"approv|review|reject|accept|confirm|authori[sz]|consent|decision|decide|sign.?off|manual|human",
+    re.IGNORECASE,
+)
 _BARE = ("input", "credentials", "execution__input", "execution__output", "execution__cause")
 
 
@@ -66,9 +71,17 @@ class OpenTask:
         return f"{self.row.execution_id}-{self.row.task}"
 
     @property
-    def approvable(self) -> bool:
-        """Tell whether it waits for a person, not for the answer of a worker that has taken it."""
+    def offered(self) -> bool:
+        """Tell whether a list offers to end it: no worker that has taken it is about to."""
         return self.answerable and self.taken_ms is None
+
+    @property
+    def is_approval(self) -> bool:
+        """Tell whether it asks a person, by the names of its state and of what it waits for.
+
+        Nothing else of a task says so: a program and a person answer with the same calls.
+        """
+        return self.offered and bool(_APPROVAL.search(f"{self.row.state} {self.target}"))
 
     @property
     def taken_ms(self) -> int | None:

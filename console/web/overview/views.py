@@ -99,11 +99,10 @@ _RULE_ARN = re.compile(r"arn:aws[a-z-]*:events:([a-z0-9-]+):\d{12}:rule/([^/:]+)
 
 
 def _alarm_address(scope: Scope, arn: str, region: str) -> str:
-    """Return where an alarm is: among those of its machine; the list of all if it is gone."""
+    """Return where an alarm is: its page; the list of all if it is gone."""
     rows = Alarm.objects.filter(project=scope.project, arn=arn)
-    for alarm, machine in rows.values_list("pk", "machine__name"):
-        place = reverse("machine-alarms", args=[machine]) if machine else reverse("alarms")
-        return f"{place}?region={region}#alarm-{alarm}"
+    for alarm in rows.values_list("pk", flat=True):
+        return f"{reverse('alarm', args=[alarm])}?region={region}"
     return f"{reverse('alarms')}?region={region}"
 
 

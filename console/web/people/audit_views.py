@@ -2,29 +2,51 @@
 
 from __future__ import annotations
 
+import csv
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
-from django.db.models import Max
+from django.db.models import Max, Q
+from django.http import HttpResponse
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from console.models import AuditEntry
-from console.web.core.formatting import SECOND
+from console.web.core.formatting import SECOND, iso_text
 from console.web.core.numbers import whole_number
 from console.web.core.scope import render, scope_of
-from console.web.people.audit_rows import group_days
+from console.web.core.spreadsheets import without_formula
+from console.web.people.audit_rows import audit_row, group_days
 from console.web.search.moments import parse_moment
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
-    from django.http import HttpRequest, HttpResponse
+    from django.http import HttpRequest
 
     from console.models import Project
 
 _ROWS = 50
 OFFERED = 10_000
 """Among how many of the newest entries the people and actions to choose from are looked for."""
-BUT_STARTS = "-StartExecution"
+_START = "StartExecution"
+BUT_STARTS = f"-{_START}"
 """The choice of every action but the start of executions, which most entries are."""
+BY = {
+    "": "Everything",
+    "people": "By people and their programs",
+    "server": "By rules, schedules and executions",
+}
+"""Who acted. The names of people have no blanks; those of rules and schedules begin as below."""
+_AUTOMATIC = (
+    Q(execution__gt="")
+    | Q(actor__in=("", "stepyard"))
+    | Q(actor__startswith="rule ")
+    | Q(actor__startswith="schedule ")
+)
+MOST_EXPORTED = 10_000
+_NAMES = ("by", "who", "act", "what", "from", "to")
+_COLUMNS = ("time", "who", "action", "object", "reason", "from", "access key", "execution")
+_LONGEST = 512
 _MINUTE = len("2026-11-21T13:20")
 
 
@@ -32,13 +54,8 @@ _MINUTE = len("2026-11-21T13:20")
 def audit_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/audit/``: who did what to what, newest first."""
     scope = scope_of(request)
-    names = ("who", "act", "what", "from", "to")
-    asked = {name: request.GET.get(name, "").strip()[:200] for name in names}
-    problem, entries = "", _entries(scope.project, asked)
-    try:
-        entries = _between(entries, asked["from"], asked["to"])
-    except ValueError as wrong:
-        problem, entries = str(wrong), entries.none()
+    asked = _asked(request)
+    entries, problem = _asked_entries(scope.project, asked)
     after = whole_number(request.GET.get("after", ""))
     if after:
         entries = entries.filter(pk__lt=after)
@@ -52,6 +69,9 @@ def audit_page(request: HttpRequest) -> HttpResponse:
         "problem": problem,
         "older": rows[_ROWS - 1].pk if len(rows) > _ROWS else None,
         "newer": "after" in request.GET,
+        "csv_address": f"{reverse('audit-csv')}?{urlencode({**asked, 'region': scope.region})}",
+        "most": MOST_EXPORTED,
+        "by_choices": BY,
         "but_starts": BUT_STARTS,
         "actions": _offered(scope.project, "action", asked["act"]),
         "actors": _offered(scope.project, "actor", asked["who"]),
@@ -59,15 +79,69 @@ def audit_page(request: HttpRequest) -> HttpResponse:
     return render(request, "people/audit.html", context, status=422 if problem else 200)
 
 
+@require_safe
+def audit_csv(request: HttpRequest) -> HttpResponse:
+    """Answer ``/audit.csv``: the newest of the entries that the filters of the page choose."""
+    scope = scope_of(request)
+    entries, problem = _asked_entries(scope.project, _asked(request))
+    if problem:
+        return HttpResponse(problem, status=422, content_type="text/plain; charset=utf-8")
+    headers = {
+        "Cache-Control": "no-store",
+        "Content-Disposition": 'attachment; filename="audit.csv"',
+    }
+    response = HttpResponse(content_type="text/csv; charset=utf-8", headers=headers)
+    rows = csv.writer(response)
+    rows.writerow(_COLUMNS)
+    for entry in entries.order_by("-pk")[:MOST_EXPORTED].iterator():
+        row = audit_row(entry)
+        texts = (entry.actor, entry.action, entry.target, entry.reason, row.origin, entry.key_id)
+        cells = (without_formula(text) for text in (*texts, entry.execution or ""))
+        rows.writerow([iso_text(entry.at_ms), *cells])
+    return response
+
+
+def _asked(request: HttpRequest) -> dict[str, str]:
+    """Return what the filters ask for; of who acts, only what is to choose from."""
+    asked = {name: request.GET.get(name, "").strip()[:_LONGEST] for name in _NAMES}
+    return asked | {"by": asked["by"] if asked["by"] in BY else ""}
+
+
+def _asked_entries(project: Project, asked: dict[str, str]) -> tuple[QuerySet[AuditEntry], str]:
+    """Return the entries that filters choose, and what is wrong with the filters, "" if nothing."""
+    entries = _entries(project, asked)
+    try:
+        return _between(entries, asked["from"], asked["to"]), ""
+    except ValueError as wrong:
+        return entries.none(), str(wrong)
+
+
 def _entries(project: Project, asked: dict[str, str]) -> QuerySet[AuditEntry]:
     entries = AuditEntry.objects.filter(project=project)
+    if asked["by"] == "people":
+        entries = entries.exclude(_AUTOMATIC)
+    elif asked["by"] == "server":
+        entries = entries.filter(_AUTOMATIC)
     if asked["who"]:
         entries = entries.filter(actor=asked["who"])
     if asked["act"] == BUT_STARTS:
-        entries = entries.exclude(action=BUT_STARTS.removeprefix("-"))
+        entries = entries.exclude(action=_START)
     elif asked["act"]:
         entries = entries.filter(action=asked["act"])
-    return entries.filter(target__contains=asked["what"]) if asked["what"] else entries
+    if not asked["what"]:
+        return entries
+    if asked["what"].startswith("arn:") and _is_target(project, asked["what"]):
+        return entries.filter(target=asked["what"])
+    return entries.filter(target__icontains=asked["what"])
+
+
+def _is_target(project: Project, arn: str) -> bool:
+    """Tell whether an ARN is the whole name of something: then others that begin so are not meant.
+
+    The index of targets has no starts.
+    """
+    rows = AuditEntry.objects.filter(project=project, target=arn)
+    return rows.exclude(action=_START).exists()
 
 
 def _between(entries: QuerySet[AuditEntry], since: str, until: str) -> QuerySet[AuditEntry]:

@@ -37,3 +37,9 @@ class KeyForm(PageForm):
     """``act``: ``delete``, ``enable``, or anything else to disable a key."""
 
     act = TextField(strip=False)
+
+
+class NewKeyForm(PageForm):
+    """``member``: the service account whose key it is, "" for one's own."""
+
+    member = TextField()

@@ -16,9 +16,17 @@ from console.models import AccessKey, Membership, Role
 from console.store.people import invitations
 from console.store.people import people as store
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
-from console.web.people.forms import HOURS, InvitationForm, KeyForm, MemberForm, RemoveMemberForm
+from console.web.people.forms import (
+    HOURS,
+    InvitationForm,
+    KeyForm,
+    MemberForm,
+    NewKeyForm,
+    RemoveMemberForm,
+)
 
 if TYPE_CHECKING:
+    from django.contrib.auth.models import User
     from django.http import HttpRequest, HttpResponse
 
 
@@ -119,15 +127,34 @@ def _profile_lines(key_id: str, secret: str, address: str, region: str) -> str:
     return "\n".join(sorted(lines, key=lambda line: line.endswith(secret)))
 
 
+def _service_accounts(scope: Scope) -> list[User]:
+    """Return the members whose keys an owner makes: programs, and not the owner."""
+    if not scope.may("PutMember"):
+        return []
+    accounts = store.service_accounts(scope.project)
+    return [user for user in accounts if user.pk != scope.principal.user.pk]
+
+
+def _create_key(scope: Scope, member: str) -> tuple[AccessKey, str]:
+    """Make a key of a service account, or one's own where none is named."""
+    user, actor = scope.principal.user, actor_of(scope)
+    if member:
+        return store.new_key_of_service_account(member, scope.project, actor, user)
+    return store.new_key(user, scope.project, actor)
+
+
 @require_http_methods(["GET", "POST"])
 def keys_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/keys/``: one's own access keys, and everybody's for an owner."""
     scope = scope_of(request)
     address = request.build_absolute_uri("/").rstrip("/")
     made = problem = ""
+    sent = NewKeyForm(request.POST).values
     if request.method == "POST":
+        if sent["member"]:
+            require(scope, "PutMember")
         try:
-            key, secret = store.new_key(scope.principal.user, scope.project, actor_of(scope))
+            key, secret = _create_key(scope, sent["member"])
             made = _profile_lines(key.key_id, secret, address, scope.region)
         except ServiceError as refused:
             problem = refused.message
@@ -138,6 +165,9 @@ def keys_page(request: HttpRequest) -> HttpResponse:
         "section": "keys",
         "keys": rows.order_by("user__username", "-created_ms"),
         "made": made,
+        "made_for": sent["member"],
+        "accounts": _service_accounts(scope),
+        "chosen": request.GET.get("member", ""),
         "problem": problem,
     }
     return render(request, "people/access_keys.html", context, status=422 if problem else 200)

@@ -24,6 +24,7 @@ urlpatterns = [
     path("keys/", people_views.keys_page, name="keys"),
     path("keys/<str:key>/", people_views.change_key, name="key"),
     path("audit/", audit_views.audit_page, name="audit"),
+    path("audit.csv", audit_views.audit_csv, name="audit-csv"),
     path("login/", login_views.login_page, name="login"),
     path("login/<str:token>/", login_views.login_link_page, name="login-link"),
     path("invitation/<str:token>/", invitation_views.invitation_page, name="invitation"),

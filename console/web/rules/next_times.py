@@ -9,6 +9,7 @@ from typing import Any
 from console import clock
 from console.events import schedules
 from console.web.core import formatting
+from console.web.rules.schedule_words import schedule_words
 
 _MOMENTS = 5
 
@@ -38,4 +39,6 @@ def next_times(expression: str, zone: str) -> dict[str, Any]:
         distance = formatting.duration_text(at_ms - now_ms)
         times.append(NextTime(at_ms, f"{shown:%a %d %b %Y %H:%M:%S %Z}", distance))
         at_ms = schedule.next(at_ms, now_ms)
-    return {"zone": zone, "times": times, "problem": "" if times else "No moment is left"}
+    words = schedule_words(expression, zone) if times else ""
+    problem = "" if times else "No moment is left"
+    return {"zone": zone, "times": times, "problem": problem, "words": words}

@@ -14,6 +14,7 @@ from console.models import EventRule, StateMachine
 from console.statuses import DeliveryStatus, ExecutionStatus, MachineStatus, RuleState
 from console.web.core.existing import arn_kind, existing_arns
 from console.web.core.formatting import StatusLabel
+from console.web.rules.schedule_words import schedule_words
 from console.web.rules.target_health import TargetHealth, health_of_targets
 
 if TYPE_CHECKING:
@@ -89,6 +90,11 @@ class RuleRow:
     def next_ms(self) -> int | None:
         """Return when the schedule is due next, epoch ms."""
         return self.rule.due_ms if self.rule.schedule_group else self.rule.next_ms
+
+    @property
+    def schedule_words(self) -> str:
+        """Return what its schedule means, "" if that takes too many words."""
+        return schedule_words(self.rule.schedule, self.rule.timezone)
 
     @property
     def status(self) -> StatusLabel:

@@ -17,11 +17,13 @@ from console.statuses import UNSUCCESSFUL
 from console.store.events import rules as store
 from console.store.events import scheduler
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
-from console.web.rules import dead_letters, rule_display
+from console.web.rules import dead_letters, matches, rule_display
 from console.web.rules.forms import NotificationForm, ScheduleForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
+
+_LONGEST_NAMED = 1_600
 
 
 @require_http_methods(["GET", "POST"])
@@ -46,7 +48,7 @@ def _render_notifications(request: HttpRequest, scope: Scope, problem: str = "")
         context = _form_context(scope, problem) | {
             "section": "notifications",
             "statuses_to_tell": rule_display.STATUSES,
-            "typed": form.data,
+            "typed": form.data or _named(request, "target"),
             "chosen": form.texts["status"] if form.data else UNSUCCESSFUL,
         }
         return render(request, "rules/create.html", context, status=422 if problem else 200)
@@ -58,6 +60,11 @@ def _render_notifications(request: HttpRequest, scope: Scope, problem: str = "")
         "may_rule": scope.may("events:PutRule"),
     }
     return render(request, "rules/notifications.html", context)
+
+
+def _named(request: HttpRequest, field: str) -> dict[str, str]:
+    """Return what a link to the form has filled in."""
+    return {field: request.GET.get(field, "")[:_LONGEST_NAMED]}
 
 
 def _creates(request: HttpRequest, scope: Scope) -> bool:
@@ -83,15 +90,20 @@ def schedules_page(request: HttpRequest) -> HttpResponse:
     if problem or _creates(request, scope):
         context = _form_context(scope, problem) | {
             "section": "schedules",
-            "typed": ScheduleForm(request.POST).data,
+            "typed": ScheduleForm(request.POST).data or _named(request, "machine"),
             "zones": sorted(available_timezones()),
         }
         return render(
             request, "rules/create_schedule.html", context, status=422 if problem else 200
         )
     rows, after = rule_display.rule_rows(scope, scheduled=True, after=request.GET.get("after", ""))
-    context = {"section": "schedules", "rows": rows, "after": after}
-    context["may_rule"] = scope.may("events:PutRule")
+    context = {
+        "section": "schedules",
+        "rows": rows,
+        "after": after,
+        "last_outcomes": matches.last_outcomes(scope.project, rows),
+        "may_rule": scope.may("events:PutRule"),
+    }
     return render(request, "rules/schedules.html", context)
 
 

@@ -102,6 +102,7 @@ def _rule_context(scope: Scope, rule: EventRule, before: int | None) -> dict[str
         "counted": row,
         "targets": [target_context(each, secret=may) for each in row.targets],
         "full": len(row.targets) >= store.MOST_TARGETS,
+        "schedule_words": row.schedule_words,
         "moments": due_moments(rule),
         "matched": matches.list_matches(rule, before),
         "newer": before is not None,

@@ -28,6 +28,7 @@ from console.web.rules.rule_views import (
     due_moments,
     target_context,
 )
+from console.web.rules.schedule_words import schedule_words
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -60,6 +61,7 @@ def schedule_page(request: HttpRequest, schedule_group: str, schedule_name: str)
         "section": _SECTION,
         "rule": row,
         "state": rule_display.rule_state(row),
+        "schedule_words": schedule_words(row.schedule, row.timezone),
         "moments": due_moments(row),
         "targets": [
             target_context(sent, secret=may_reveal)

@@ -25,13 +25,15 @@ class TargetHealth:
     """How the deliveries of a target fare, of those that are kept: of the last seven days.
 
     ``counts``: deliveries by status. ``delivered_ms``: when it last took one, epoch ms.
-    ``failing_ms``: since when it takes none, None while it does.
+    ``failing_ms``: since when it takes none, None while it does. ``newest``: the number of the last
+    delivery, None without one.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
     delivered_ms: int | None = None
     failing_ms: int | None = None
     retried: int = 0
+    newest: int | None = None
 
     @property
     def dead(self) -> int:
@@ -84,10 +86,12 @@ def _read_counts(health: dict[int, TargetHealth]) -> tuple[dict[int, int], dict[
         last_ms=Max("ended_ms"),
         oldest_ms=Min("created_ms", filter=tried),
         newest_ms=Max("created_ms", filter=tried),
+        newest=Max("pk"),
     )
     first_ended, last_dead, waits = {}, {}, {}
-    for target, status, count, retried, first_ms, last_ms, oldest_ms, newest_ms in grouped:
+    for target, status, count, retried, first_ms, last_ms, oldest_ms, newest_ms, newest in grouped:
         row = health[target]
+        row.newest = max(newest, row.newest or 0)
         row.counts[status] = count
         if status == DeliveryStatus.DELIVERED:
             row.delivered_ms = last_ms

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
+from django.db.models import prefetch_related_objects
 from django.http import JsonResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -24,13 +25,15 @@ from console.store.db import signals
 from console.store.db.audit import Actor
 from console.store.events import rules, start_links
 from console.store.executions.start import start_execution
-from console.web.core.scope import actor_of, render, require, scope_of
+from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.machines.machine_views import machine_context
-from console.web.rules import rule_display
+from console.web.rules import matches, rule_display
 from console.web.rules.forms import StartLinkForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
+
+    from console.models import StateMachine
 
 LONGEST_S = 29.0
 """API Gateway: how long a caller is kept waiting at most."""
@@ -128,18 +131,30 @@ def triggers_page(request: HttpRequest, machine_name: str) -> HttpResponse:
             made = request.build_absolute_uri(reverse("start-link", args=[machine.name, secret]))
         except ServiceError as refused:
             problem = refused.message
+    rows = _rows_that_start(scope, machine)
     context = machine_context(machine) | {
         "tab": "triggers",
         "links": StartLink.objects.filter(machine=machine).order_by("-pk"),
-        "rules": [
-            (rule, rule_display.rule_state(rule))
-            for rule in rules.rules_that_start(scope.project, scope.region, machine.arn)
-        ],
+        "rows": rows,
+        "last_outcomes": matches.last_outcomes(scope.project, rows),
         "may_link": scope.may("CreateStartLink"),
+        "may_rule": scope.may("events:PutRule"),
         "made": made,
         "problem": problem,
     }
     return render(request, "rules/triggers.html", context, status=422 if problem else 200)
+
+
+def _rows_that_start(scope: Scope, machine: StateMachine) -> list[rule_display.RuleRow]:
+    """Return the rules and schedules that start a machine, each with these targets only."""
+    starting = rules.rules_that_start(scope.project, scope.region, machine.arn)
+    prefetch_related_objects(starting, "targets")
+    rows = rule_display.list_rows(starting)
+    for row in rows:
+        row.targets = [
+            sent for sent in row.targets if rules.starts_machine(sent.target, machine.arn)
+        ]
+    return rows
 
 
 @require_POST

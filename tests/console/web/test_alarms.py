@@ -252,11 +252,11 @@ def test_a_page_says_what_is_true_now_beside_the_reason_of_the_change(
     assert at in markup(client.get("/"))
 
 
-def test_the_arn_of_an_alarm_leads_to_its_row(project: Project, client: Client) -> None:
-    """As the audit links it: among those of its machine; to all alarms where it is gone."""
+def test_the_arn_of_an_alarm_leads_to_its_page(project: Project, client: Client) -> None:
+    """As the audit links it; to all alarms where it is gone."""
     alarm = put(create(project, PASS), AlarmKind.STUCK)
     answer = client.get(f"/arn/{alarm.arn}")
-    assert answer["Location"] == f"{PAGE}?region={REGION}#alarm-{alarm.pk}"
+    assert answer["Location"] == f"/alarms/{alarm.pk}/?region={REGION}"
     assert f'id="alarm-{alarm.pk}"' in text(client.get(PAGE))
     alarm.delete()
     assert client.get(f"/arn/{alarm.arn}")["Location"] == f"/alarms/?region={REGION}"

@@ -14,7 +14,7 @@ from console.models import AuditEntry, Execution, Membership, Project, TaskRow
 from console.store.executions.stop import stop_execution
 from console.store.people import approval_links
 from console.web.core.formatting import HOUR
-from tests.console.store.helpers import REGION, WORK, create, drain, one, start
+from tests.console.store.helpers import ACTIVITY, REGION, WORK, create, drain, one, start
 from tests.console.web.helpers import MARKUP, markup, text
 from tests.console.web.test_tasks import form, waiting
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     SignIn = Callable[[str], Client]
+
+APPROVAL = one("Review", Type="Task", Resource=ACTIVITY)
 
 
 def key_of(execution: Execution) -> str:
@@ -160,7 +162,7 @@ def test_of_two_people_the_first_answer_counts(project: Project, client: Client)
 
 def test_a_viewer_and_strangers_answer_nothing(project: Project, signed_in: SignIn) -> None:
     """No button, no answer; no task of another project either."""
-    execution = waiting(project)
+    execution = waiting(project, APPROVAL)
     sent = {"task": key_of(execution), "act": "approve"}
     viewer = signed_in("viewer")
     assert 'value="approve"' not in text(viewer.get("/tasks/"))
@@ -179,7 +181,7 @@ def test_what_a_worker_has_taken_is_answered_on_its_page(project: Project, clien
     """Else a press in the list would take it from the worker."""
     from console.store.tasks import claim
 
-    execution = waiting(project)
+    execution = waiting(project, APPROVAL)
     assert 'value="approve"' in text(client.get("/tasks/"))
     row = TaskRow.objects.get(execution=execution)
     assert claim.take_activity_task(row.resource, "w1") is not None
@@ -292,7 +294,7 @@ def test_values_of_odd_inputs_are_empty() -> None:
 @pytest.mark.parametrize("address", ["link", "/tasks/"])
 def test_the_enter_key_approves_nothing(project: Project, client: Client, address: str) -> None:
     """Enter in a field presses a form's first button; one that is disabled keeps the form here."""
-    execution = waiting(project)
+    execution = waiting(project, APPROVAL)
     link = make_link(client, execution, hours="1")
     shown = text(client.get(link if address == "link" else address))
     form_of_answer = next(part for part in shown.split("<form")[1:] if 'value="approve"' in part)

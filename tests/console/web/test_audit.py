@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +13,7 @@ from console.models import AuditEntry, Membership, Role
 from console.store.db import audit
 from console.web.people.audit_rows import audit_row
 from tests.console.store.helpers import WAIT, create, start
-from tests.console.web.helpers import markup, page
+from tests.console.web.helpers import markup, page, text
 from tests.security.test_signed_calls import request, send
 
 if TYPE_CHECKING:
@@ -65,3 +67,54 @@ def test_the_targets_of_a_rule_are_named_as_such(project: Project, client: Clien
     shown = markup(client.get("/audit/"))
     assert "<bdi>Target 1</bdi>" in shown
     assert "<bdi>Targets 1, mail</bdi>" in shown
+
+
+def test_what_people_did_is_apart_from_what_runs_by_itself(
+    project: Project, client: Client
+) -> None:
+    """Starts of rules and schedules, and what tasks of executions do, are no acts of people."""
+    arn = create(project, WAIT).arn
+    AuditEntry.objects.all().delete()
+    for actor in ("ada", "link shop", "Bo, by a link of ada", "rule nightly", "schedule g/s", ""):
+        audit.record(project, audit.Actor(actor), "StartExecution", arn)
+    audit.record(project, audit.Actor("ada", execution=f"{arn}:x"), "StartExecution", arn)
+
+    def actors(by: str) -> list[str]:
+        answer = client.get("/audit/", {"by": by})
+        return [row.entry.actor for day in answer.context["days"] for row in day.rows]
+
+    assert actors("people") == ["Bo, by a link of ada", "link shop", "ada"]
+    assert actors("server") == ["ada", "", "schedule g/s", "rule nightly"]
+    assert len(actors("")) == len(actors("anything")) == 7
+    assert 'href="?by=people"' in text(client.get("/audit/"))
+
+
+def test_the_audit_is_exported_as_it_is_filtered(project: Project, client: Client) -> None:
+    """As comma-separated values, which no spreadsheet takes for formulas."""
+    AuditEntry.objects.all().delete()
+    audit.record(project, audit.Actor("ada"), "PutMember", "bob", "=1+1")
+    audit.record(project, audit.Actor("rule nightly"), "StartExecution", "x")
+    page = client.get("/audit/", {"by": "people", "act": "PutMember"})
+    address = page.context["csv_address"]
+    assert f'href="{address}"' in text(page)
+    answer = client.get(address)
+    assert answer["Content-Type"].startswith("text/csv")
+    head, *rows = csv.reader(io.StringIO(answer.content.decode()))
+    assert head[:5] == ["time", "who", "action", "object", "reason"]
+    assert [row[1:5] for row in rows] == [["ada", "PutMember", "bob", "'=1+1"]]
+    assert client.get("/audit.csv", {"from": "yesterday"}).status_code == 422
+
+
+def test_the_whole_name_of_an_object_is_that_one_alone(project: Project, client: Client) -> None:
+    """As the page of a rule leads to its changes; a part of a name finds all that contain it."""
+    rule = "arn:aws:events:us-east-1:123456789012:rule/night"
+    for target in (rule, f"{rule}ly"):
+        audit.record(project, audit.Actor("ada"), "events:PutRule", target)
+
+    def targets(what: str) -> list[str]:
+        answer = client.get("/audit/", {"what": what})
+        return [row.entry.target for day in answer.context["days"] for row in day.rows]
+
+    assert targets(rule) == [rule]
+    assert targets("rule/NIGHT") == [f"{rule}ly", rule]
+    assert targets(rule.removesuffix("t")) == [f"{rule}ly", rule]

@@ -107,6 +107,35 @@ def test_a_new_key_shows_its_secret_once(project: Project, signed_in: SignIn) ->
     assert "never" in text(viewer.get("/keys/"))
 
 
+def test_only_an_owner_makes_the_key_of_a_service_account(
+    project: Project, signed_in: SignIn, django_user_model: Any
+) -> None:
+    """As the command does; a person's key is theirs alone to make."""
+    owner = signed_in("owner")
+    owner.post("/team/", {"name": "robot", "role": "operator"})
+    assert 'href="/keys/?member=robot"' in text(owner.get("/team/"))
+    for role in ("viewer", "operator", "editor"):
+        other = signed_in(role)
+        assert 'name="member"' not in text(other.get("/keys/"))
+        assert other.post("/keys/", {"member": "robot"}).status_code == 403
+        assert not AccessKey.objects.filter(user__username="robot").exists()
+    assert '<option value="robot" selected>' in text(owner.get("/keys/?member=robot"))
+    made = text(owner.post("/keys/", {"member": "robot"}))
+    key = AccessKey.objects.get(user__username="robot")
+    assert access.secret_for(key.key_id) in made
+    principal = access.principal_of_key(key.key_id)
+    assert principal is not None
+    assert (principal.user.get_username(), principal.role) == ("robot", "operator")
+    assert AuditEntry.objects.filter(actor="owner", action="CreateAccessKey", reason="robot")
+    person = django_user_model.objects.get(username="viewer")
+    person.set_password("x")
+    person.save()
+    django_user_model.objects.create_user("stranger")
+    for name in ("viewer", "stranger", "nobody"):
+        assert "is no service account" in text(owner.post("/keys/", {"member": name}), 422), name
+        assert not AccessKey.objects.filter(user__username=name).exists()
+
+
 def test_a_disabled_key_is_nobodys(project: Project, signed_in: SignIn) -> None:
     """Disabled, enabled again, then deleted; only its owner and the project's may do so."""
     viewer = signed_in("viewer")

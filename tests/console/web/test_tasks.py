@@ -378,7 +378,7 @@ def test_a_viewer_cannot_answer(project: Project, signed_in: SignIn) -> None:
     execution = waiting(project)
     viewer = signed_in("viewer")
     shown = text(viewer.get(form(execution)))
-    assert "Complete the task" not in shown
+    assert "Send success" not in shown
     for act in ("complete", "fail", "heartbeat", "reveal"):
         assert viewer.post(form(execution), {"act": act, "output": "1"}).status_code == 403
     assert viewer.post("/activities/", {"name": "a"}).status_code == 403
@@ -474,3 +474,18 @@ def test_a_task_that_was_sent_once_is_not_marked(project: Project, client: Clien
     assert claim.take_activity_task(Activity.objects.get().arn, "w") is not None
     for query in ("", "tasks/3/", "?step=A&tab=attempts"):
         assert "re-dispatched" not in text(client.get(page(execution, query)))
+
+
+def test_only_an_approval_is_approved(project: Project, client: Client) -> None:
+    """To a task that a program works on a person sends what the program would, in AWS's words."""
+    address = form(waiting(project))
+    shown = text(client.get("/tasks/"))
+    assert 'value="approve"' not in shown
+    assert f'href="{address}#output"' in shown
+    assert f'href="{address}#error"' in shown
+    opened = text(client.get(address))
+    assert opened.count("Send success") == opened.count("Send failure") == 2
+    assert 'id="output"' in opened
+    assert 'id="error"' in opened
+    drain(start(create(project, CALLBACK, "refunds"), {}, "y"))
+    assert text(client.get("/tasks/")).count('value="approve"') == 1

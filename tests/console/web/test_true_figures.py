@@ -390,14 +390,13 @@ def test_an_alarm_without_data_says_what_it_lacks(project: Project) -> None:
     given = {"statistic": "Sum", "resource": machine.arn, "machine": machine}
     alarms.put_alarm(project, REGION, "metric", metric | given, actor=Actor("ada"))
     evaluate_alarms()
-    assert Alarm.objects.get(name="metric").reason == (
-        "Insufficient data: the last period had no value"
-    )
+    reason = Alarm.objects.get(name="metric").reason
+    assert reason == "Insufficient Data: 1 datapoint was unknown."
     assert Execution.objects.count() == 2
 
 
 def test_names_of_alarms_and_machines_are_links(project: Project, client: Client) -> None:
-    """An alarm to those of its machine, or to the chart of its metric; a machine to its page."""
+    """An alarm to its page, which leads to the charts of its metric; a machine to its page."""
     machine = create(project, PASS)
     stuck: dict[str, Any] = {"kind": "stuck", "machine": machine, "period_s": 60}
     alarms.put_alarm(project, REGION, "stuck", stuck, actor=Actor("ada"))
@@ -411,9 +410,10 @@ def test_names_of_alarms_and_machines_are_links(project: Project, client: Client
     )
     shown = plain(client.get("/alarms/"))
     row = Alarm.objects.get(name="stuck").pk
-    assert f'<a href="/machines/machine/alarms/#alarm-{row}">stuck</a>' in shown
+    assert f'<a href="/alarms/{row}/">stuck</a>' in shown
     assert '<a href="/machines/machine/">machine</a>' in shown
     assert f'id="alarm-{row}"' in text(client.get("/machines/machine/alarms/"))
-    address = re.search(r'<a href="([^"#]*)#(chart-LambdaFunctionsFailed)">lambda</a>', shown)
+    page = plain(client.get(f"/alarms/{Alarm.objects.get(name='lambda').pk}/"))
+    address = re.search(r'<a href="([^"#]*)#(chart-LambdaFunctionsFailed)">All metrics</a>', page)
     assert address is not None
     assert f'id="{address[2]}"' in text(client.get(address[1]))

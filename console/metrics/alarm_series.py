@@ -1,0 +1,100 @@
+"""Read what an alarm looks at over time: the periods before now, and its threshold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from console.metrics import read
+from console.metrics.alarm_rules import (
+    breaches,
+    failure_counts,
+    metric_points,
+    past_percentile,
+    percentiles,
+)
+from console.metrics.names import METRICS
+from console.metrics.rollups import MINUTE
+from console.statuses import AlarmKind
+
+if TYPE_CHECKING:
+    from console.models import Alarm
+
+MOST_PERIODS = 60
+_PERIODS = 24
+"""How many periods of an alarm that looks at executions are read."""
+_LONGEST_MS = 14 * 24 * 60 * MINUTE
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesPoint:
+    """The value of one period. ``breaching``: it is beyond the threshold."""
+
+    start: int
+    value: float
+    breaching: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmSeries:
+    """What an alarm looks at from ``since`` to ``until``, in periods of ``period``, epoch ms.
+
+    ``limit``: the threshold in the same unit, None where it is not known yet. ``unit``: Count,
+    Milliseconds or Percent.
+    """
+
+    label: str
+    unit: str
+    since: int
+    until: int
+    period: int
+    limit: float | None
+    points: list[SeriesPoint]
+
+
+def read_series(alarm: Alarm, now_ms: int) -> AlarmSeries | None:
+    """Return what an alarm looks at, None where that is executions as they are now."""
+    period = alarm.period_s * 1000
+    until = read.floor_to_period(now_ms)
+    if alarm.kind == AlarmKind.METRIC:
+        count = max(alarm.periods, min(MOST_PERIODS, _LONGEST_MS // period))
+    else:
+        until += MINUTE  # the minute that is not over yet counts, as when it is evaluated
+        count = max(3, min(_PERIODS, _LONGEST_MS // period))
+    since = until - count * period
+    match AlarmKind(alarm.kind):
+        case AlarmKind.METRIC:
+            metric = METRICS.get(alarm.metric)
+            label = f"{alarm.statistic} of {alarm.metric}"
+            unit = "Count" if metric is None or alarm.statistic == "SampleCount" else metric.unit
+            limit: float | None = alarm.threshold
+            points = [
+                SeriesPoint(start, value, breaches(alarm, value))
+                for start, value in metric_points(alarm, since, until)
+            ]
+        case AlarmKind.FAILURE_RATE:
+            label, unit, limit = "Failed or timed out", "Percent", alarm.threshold
+            points = [
+                SeriesPoint(start, 100 * bad / ended, 100 * bad / ended > alarm.threshold)
+                for start, bad, ended in failure_counts(alarm, since, until)
+                if ended >= max(alarm.minimum, 1)
+            ]
+        case AlarmKind.DURATION:
+            label, unit = "95th percentile of the duration", "Milliseconds"
+            past, of_past = past_percentile(alarm, until - period)
+            limit = past * alarm.threshold / 100 if of_past >= max(alarm.minimum, 1) else None
+            points = [
+                SeriesPoint(start, value, limit is not None and value > limit)
+                for start, value, number in percentiles(alarm, since, until, period)
+                if number >= alarm.minimum
+            ]
+        case AlarmKind.NO_SUCCESS:
+            label, unit, limit = "Executions succeeded", "Count", None
+            points = [
+                SeriesPoint(start, ended - bad, breaching=False)
+                for start, bad, ended in failure_counts(alarm, since, until)
+                if ended > bad
+            ]
+        case AlarmKind.STUCK:
+            return None
+    return AlarmSeries(label, unit, since, until, period, limit, points)
