@@ -151,3 +151,24 @@ def test_the_words_of_the_search_are_not_cut(phone: Page) -> None:
             }"""
         )
         assert free >= 0, width
+
+
+def test_the_list_of_state_machines_is_read_and_sorted_on_a_phone(
+    phone: Page, server: Server
+) -> None:
+    """A name has the whole width, how its executions ended is beside its status, times sort."""
+    machine = create(server, waits(0), name=unique("customer-onboarding-and-verification-of"))
+    ended(server, start(server, machine))
+    phone.goto(f"/machines/?q={machine}")
+    row = phone.locator("main table tbody tr")
+    expect(row).to_have_count(1)
+    name, status = row.locator("td.name").bounding_box(), row.locator(".status").bounding_box()
+    assert name is not None
+    assert status is not None
+    assert name["width"] > 300
+    assert status["y"] >= name["y"] + name["height"]
+    expect(row).to_contain_text("100 %", use_inner_text=True)
+    expect(row.locator(".recent svg")).to_be_visible()
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 390
+    phone.get_by_role("link", name="Started").click()
+    phone.wait_for_url("**sort=-started**")

@@ -320,9 +320,7 @@ def test_a_viewer_meets_no_form_that_is_refused(project: Project, signed_in: Sig
     assert 'href="/import/"' not in main_of(viewer, "/")
 
 
-def test_a_page_without_keys_has_one_button_to_create(
-    project: Project, signed_in: SignIn
-) -> None:
+def test_a_page_without_keys_has_one_button_to_create(project: Project, signed_in: SignIn) -> None:
     """It is the one of the empty list; with a key it stands in the head."""
     assert project
     viewer = signed_in("viewer")
