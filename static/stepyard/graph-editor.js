@@ -7,6 +7,7 @@
   const textarea = () => document.getElementById("text");
   let selected = ""; // the name of the state in the panel
   let marker = null;
+  let owed = ""; // a state that was made a moment ago: its lines are shown when they are known
   let refocus = ""; // what had the focus in a graph that was drawn anew
 
   const editor = () => {
@@ -169,11 +170,13 @@
     if (!ace) return;
     if (marker !== null) ace.session.removeMarker(marker);
     marker = null;
+    if (scroll) owed = place ? "" : selected;
     if (!place) return;
     const Range = window.ace.require("ace/range").Range;
     const [first, last] = [Number(place.first) - 1, Number(place.last) - 1];
     marker = ace.session.addMarker(new Range(first, 0, last, 1), "state-lines", "fullLine");
-    if (scroll) ace.scrollToLine(first, false, true);
+    if (scroll || owed === selected) ace.scrollToLine(first, false, true);
+    owed = "";
   }
 
   /** Draw the graph in another direction, without leaving the page: the text may not be saved yet. */
@@ -292,6 +295,8 @@
     // the graph may be the one there was, but its states stand in other lines
     readPlaces();
     markSelected(false);
+    // what was said of another text
+    if (textarea().value !== panelText && !panel().querySelector("[data-state-form]")) refusal()?.remove();
     refreshForm();
     document.getElementById("opened").value = document.getElementById("state-list").dataset.opened;
     document.getElementById("chosen").value = "";
@@ -385,8 +390,19 @@
     htmx.trigger(textarea(), "recheck");
   }
 
+  /** Delete the state that has the focus in the graph, else that of the panel. Undo brings it back. */
+  function deleteState(event) {
+    if (event.repeat || event.target.closest("input, textarea, select, summary, button, a:not(.node)")) return;
+    const node = event.target.closest("#preview a.node");
+    const state = node ? nameOf(node.getAttribute("href").slice("#state-".length)) : panel().querySelector("[data-selected]")?.dataset.selected;
+    if (!state) return;
+    event.preventDefault();
+    ask("delete", { state });
+  }
+
   document.addEventListener("keydown", (event) => {
     if (!event.target.closest?.("#state-panel, #preview")) return;
+    if (event.key === "Delete" || event.key === "Backspace") deleteState(event);
     if (event.key === "Escape") ask("show", { state: "" });
     if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z") return;
     if (event.target.matches("input, textarea, select")) return;

@@ -230,6 +230,7 @@ def _common_context(request: HttpRequest) -> dict[str, Any]:
                 "reveal": scope.may("RevealPayloads"),
                 "view": scope.may("PutView"),
                 "note": scope.may("PutNote"),
+                "import": scope.may("ImportExecution"),
             },
         }
     return common

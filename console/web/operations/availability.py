@@ -5,18 +5,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from console.store.state import readiness
 from console.web.core import formatting
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 TARGET = 0.999
 TARGET_PERCENT = f"{TARGET * 100:g} %"
 _DAYS_SHOWN = 7
-_SPANS = (("24 hours", formatting.DAY), ("7 days", 7 * formatting.DAY), ("30 days", None))
 _LONGEST_MS = 30 * formatting.DAY
+_SPANS = (("24 hours", formatting.DAY), ("7 days", 7 * formatting.DAY), ("30 days", _LONGEST_MS))
 _MOST_INTERRUPTIONS = 20
 _KEPT_PLACES = 3
 _MET = formatting.StatusLabel("succeeded", "Met")
+_MET_SO_FAR = formatting.StatusLabel("succeeded", "Met so far")
 _MISSED = formatting.StatusLabel("failed", "Missed")
 _TONES = ((0.0, "succeeded"), (0.1, "caught"), (1.0, "failed"))
 """The largest share of an hour that was lost -> the tone of its cell."""
@@ -24,9 +29,13 @@ _TONES = ((0.0, "succeeded"), (0.1, "caught"), (1.0, "failed"))
 
 @dataclass(frozen=True, slots=True)
 class AvailabilityFigure:
-    """The availability over a span. ``lost_ms`` of ``allowed_ms`` that the target allows."""
+    """The availability over a span. ``lost_ms`` of ``allowed_ms`` that the target allows.
+
+    ``whole``: False of all that is measured, where that is shorter than the next span.
+    """
 
     span: str
+    whole: bool
     measured_ms: int
     percent: str
     lost_ms: int
@@ -81,27 +90,41 @@ def make_report(now_ms: int) -> AvailabilityReport:
     return AvailabilityReport(
         since_ms,
         steady_ms if steady_ms < until_ms else None,
-        tuple(_figure(name, span, minutes) for name, span in _SPANS),
+        tuple(_figures(minutes)),
         tuple(_days(minutes, until_ms)),
         tuple(reversed(gaps[-_MOST_INTERRUPTIONS:])),
         max(len(gaps) - _MOST_INTERRUPTIONS, 0),
     )
 
 
-def _figure(
-    name: str, span_ms: int | None, minutes: list[readiness.MeasuredMinute]
-) -> AvailabilityFigure:
-    newest = minutes if span_ms is None else minutes[-span_ms // formatting.MINUTE :]
-    availability = readiness.availability_of(newest)
-    measured_ms = round(availability.minutes * formatting.MINUTE)
-    return AvailabilityFigure(
-        name,
-        measured_ms,
-        percent_text(availability.share),
-        round(availability.lost * formatting.MINUTE),
-        round(measured_ms * (1 - TARGET)),
-        _MET if availability.share >= TARGET else _MISSED,
-    )
+def _figures(minutes: list[readiness.MeasuredMinute]) -> Iterator[AvailabilityFigure]:
+    """Yield the spans that are measured as a whole, and then what is measured of the next one.
+
+    A server of eight minutes has no figure of 30 days: it has one of eight minutes.
+    """
+    yielded_ms = 0
+    for name, span_ms in _SPANS:
+        availability = readiness.availability_of(minutes[-(span_ms // formatting.MINUTE) :])
+        measured_ms = round(availability.minutes * formatting.MINUTE)
+        if measured_ms == yielded_ms:
+            return
+        whole = measured_ms >= span_ms
+        yield AvailabilityFigure(
+            name if whole else formatting.duration_text(measured_ms),
+            whole,
+            measured_ms,
+            percent_text(availability.share),
+            round(availability.lost * formatting.MINUTE),
+            round(measured_ms * (1 - TARGET)),
+            _label(availability.share, whole=whole),
+        )
+        yielded_ms = measured_ms
+
+
+def _label(share: float, *, whole: bool) -> formatting.StatusLabel:
+    if share < TARGET:
+        return _MISSED
+    return _MET if whole else _MET_SO_FAR
 
 
 def percent_text(share: float) -> str:

@@ -32,9 +32,14 @@ def first_calls_context(request: HttpRequest, scope: Scope) -> dict[str, Any]:
     credentials = _own_credentials(request, scope)
     return {
         "credentials": credentials,
+        "endpoint": _endpoint(request),
         "first_calls": _first_calls(request, scope, credentials),
         "first_program": _first_program(request, scope),
     }
+
+
+def _endpoint(request: HttpRequest) -> str:
+    return f"{request.scheme}://{request.get_host()}"
 
 
 def _own_credentials(request: HttpRequest, scope: Scope) -> Path | None:
@@ -67,14 +72,18 @@ def _first_calls(request: HttpRequest, scope: Scope, credentials: Path | None) -
         "--input '{}'",
     ]
     place = [
-        f"AWS_ENDPOINT_URL={request.scheme}://{request.get_host()}",
+        f"AWS_ENDPOINT_URL={_endpoint(request)}",
         f"AWS_DEFAULT_REGION={scope.region}",
         f"AWS_PROFILE={PROFILE}",
     ]
     if credentials is not None:
         place.insert(0, f"AWS_SHARED_CREDENTIALS_FILE={shlex.quote(str(credentials))}")
+    export = "\n".join(f"export {each}" for each in place)
+    if not scope.may("CreateStateMachine"):
+        look = "aws stepfunctions list-state-machines"
+        return [CliCommand("Say where the server is", export), CliCommand("Look around", look)]
     return [
-        CliCommand("Say where the server is", "\n".join(f"export {each}" for each in place)),
+        CliCommand("Say where the server is", export),
         CliCommand("Create a state machine", " \\\n  ".join(create)),
         CliCommand("Start it", " \\\n  ".join(start)),
     ]
@@ -88,7 +97,7 @@ def _first_program(request: HttpRequest, scope: Scope) -> CliCommand:
         f'session = boto3.Session(profile_name="{PROFILE}")',
         "sfn = session.client(",
         '    "stepfunctions",',
-        f'    endpoint_url="{request.scheme}://{request.get_host()}",',
+        f'    endpoint_url="{_endpoint(request)}",',
         f'    region_name="{scope.region}",',
         ")",
         "machine = sfn.create_state_machine(",

@@ -100,10 +100,16 @@ class SilentMachine:
 
 @dataclass(frozen=True, slots=True)
 class MachineTrends:
-    """What the overview says of state machines over time, the most striking first."""
+    """What the overview says of state machines over time, the most striking first.
+
+    ``compared``: how many of them have enough successes to be compared with their past.
+    """
 
     drifts: tuple[DurationDrift, ...]
     silent: tuple[SilentMachine, ...]
+    compared: int
+    needed: int = NEW + LEAST_BEFORE
+    looked_at: int = LOOKED_AT
 
 
 def machine_trends(scope: Scope, listed: MachinePage) -> MachineTrends:
@@ -115,12 +121,13 @@ def machine_trends(scope: Scope, listed: MachinePage) -> MachineTrends:
     names = _last_started(scope) if listed.after else _names(listed)
     newest = newest_rows(list(names), ("stop_ms", "status"), LOOKED_AT)
     now = clock.now_ms()
-    drifts, silent = [], []
+    drifts, silent, compared = [], [], 0
     for machine, rows in newest.items():
         succeeded = [
             (start, stop) for start, stop, status in rows if status == ExecutionStatus.SUCCEEDED
         ]
         drifts.append(_drift(names[machine], succeeded[: NEW + BEFORE]))
+        compared += len(succeeded) >= NEW + LEAST_BEFORE
         starts = [start for start, _, _ in rows[:STARTS]]
         silent.append(_silence(names[machine], starts, now))
     return MachineTrends(
@@ -130,6 +137,7 @@ def machine_trends(scope: Scope, listed: MachinePage) -> MachineTrends:
                 :MOST_SHOWN
             ]
         ),
+        compared,
     )
 
 

@@ -10,6 +10,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
+from django_htmx.http import HttpResponseClientRefresh
 
 from console.models import Alarm
 from console.statuses import ExecutionStatus
@@ -49,6 +50,9 @@ def overview_changes(request: HttpRequest) -> HttpResponse:
     context = _page_context(scope)
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
+    if "empty" in request.GET:  # the page of an empty yard is another one
+        rows = context["machines"].rows
+        return HttpResponseClientRefresh() if rows else HttpResponse(status=204)
     return render(request, "overview/_live_update.html", context | _failure_context(scope))
 
 

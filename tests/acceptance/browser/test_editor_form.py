@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
+from tests.acceptance.browser.test_editor_layout import chain
 from tests.acceptance.browser.test_graph_editor import (
     BUILT,
     SHOWN,
@@ -314,3 +315,80 @@ def test_a_form_begins_at_its_top_after_apply(page: Page, server: Server) -> Non
     shows(page, "After")
     expect(page.locator("#panel-title")).to_be_focused()
     assert page.evaluate(scroll) == 0
+
+
+def test_the_delete_key_deletes_a_state_and_undo_brings_it_back(page: Page, server: Server) -> None:
+    """The chosen one, or that with the focus in the graph; in a field it deletes characters."""
+    name = create(server, waits(60))
+    page.goto(f"/machines/{name}/edit/")
+    hand = Mouse(page)
+    hand.choose("Nap")
+    expect(page.locator("#panel-title")).to_be_focused()
+    page.keyboard.press("Delete")
+    wait_for_state(page, "Nap", there=False)
+    assert text_of(page)["States"]["Before"]["Next"] == "After"
+    expect(page.locator("#state-panel [data-selected]")).to_have_count(0)
+    hand.press("Undo")
+    wait_for_state(page, "Nap")
+    assert text_of(page) == waits(60)
+    hand.choose("Nap")
+    expect(page.locator("#state-name")).to_have_value("Nap")
+    page.locator("#state-name").press("End")
+    page.keyboard.press("Backspace")
+    expect(page.locator("#state-name")).to_have_value("Na")
+    page.get_by_role("button", name="Discard these changes").click()
+    page.locator("#preview").get_by_role("link", name="After,").focus()
+    page.keyboard.press("Backspace")
+    wait_for_state(page, "After", there=False)
+    hand.press("Insert a state between Before and Nap")
+    expect(page.locator("#panel-title")).to_be_focused()
+    page.keyboard.press("Delete")  # the panel of an edge has no state
+    page.keyboard.press("Escape")
+    expect(page.locator("#state-panel .empty")).to_be_visible()
+    assert list(text_of(page)["States"]) == ["Before", "Nap"]
+
+
+def test_a_refusal_is_gone_when_the_text_has_changed(page: Page) -> None:
+    """It was said of the text that was no JSON."""
+    page.goto("/machines/new/?fresh=1")
+    wait_for_state(page, "Greet")
+    type_definition(page, '{"StartAt": ')
+    expect(page.locator("#problems-title")).to_have_text("1 problem")
+    Mouse(page).choose("Greet")
+    expect(page.locator("#state-panel [role=alert]")).to_contain_text("The text is not JSON")
+    type_definition(page, json.dumps(waits(60), indent=2))
+    wait_for_state(page, "Nap")
+    expect(page.locator("#state-panel [role=alert]")).to_have_count(0)
+
+
+def test_what_to_insert_is_in_sight_on_the_page_of_a_new_machine(page: Page) -> None:
+    """The first pieces stand in the window, under the field that finds the others."""
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto("/machines/new/?fresh=1")
+    wait_for_state(page, "Greet")
+    Mouse(page).press("Insert a state after Greet")
+    pieces = page.locator(".palette .piece")
+    for place in range(6):
+        expect(pieces.nth(place)).to_be_in_viewport(ratio=1)
+    expect(page.locator(".editor.tall")).to_be_in_viewport(ratio=0.95)
+
+
+def test_the_lines_of_an_inserted_state_are_shown(page: Page, server: Server) -> None:
+    """As those of a state that is pressed: the reader sees what an insertion wrote."""
+    name = create(server, chain(40))
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto(f"/machines/{name}/edit/")
+    expect(page.locator(".editor .ace_line").first).to_be_in_viewport()
+    hand = Mouse(page)
+    hand.insert("between Step 30 and Step 31", "Wait waits for a time")
+    shows(page, "Wait")
+    expect(page.locator(".editor .state-lines").first).to_be_in_viewport()
+    until(
+        page,
+        """() => {
+          const editor = ace.edit(document.querySelector('.editor'));
+          const lines = editor.getValue().split('\\n');
+          const row = lines.findIndex((line) => line.includes('"Wait": {'));
+          return editor.isRowFullyVisible(row);
+        }""",
+    )

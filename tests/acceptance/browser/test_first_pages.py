@@ -80,6 +80,9 @@ def test_the_lines_of_the_first_page_work_as_pasted(first_page: Page, tmp_path: 
     printed = in_a_fresh_shell(tmp_path, "\n".join([*lines, f"python {program}"]))
     assert ":execution:HelloWorld:" in printed
     assert ":execution:HelloPython:" in printed
+    # without a press: what a shell created takes the place of the first page
+    expect(first_page.get_by_role("heading", name="No state machines yet")).to_have_count(0)
+    expect(first_page.locator("#machines")).to_contain_text("HelloWorld")
 
 
 def test_a_new_key_works_as_pasted(first_page: Page, empty_yard: Server, tmp_path: Path) -> None:

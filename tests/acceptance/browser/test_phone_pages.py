@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -151,3 +153,46 @@ def test_the_words_of_the_search_are_not_cut(phone: Page) -> None:
             }"""
         )
         assert free >= 0, width
+
+
+def test_the_list_of_state_machines_is_read_and_sorted_on_a_phone(
+    phone: Page, server: Server
+) -> None:
+    """A name has the whole width, how its executions ended is beside its status, times sort."""
+    machine = create(server, waits(0), name=unique("customer-onboarding-and-verification-of"))
+    ended(server, start(server, machine))
+    phone.goto(f"/machines/?q={machine}")
+    row = phone.locator("main table tbody tr")
+    expect(row).to_have_count(1)
+    name, status = row.locator("td.name").bounding_box(), row.locator(".status").bounding_box()
+    assert name is not None
+    assert status is not None
+    assert name["width"] > 300
+    assert status["y"] >= name["y"] + name["height"]
+    expect(row).to_contain_text("100 %", use_inner_text=True)
+    expect(row.locator(".recent svg")).to_be_visible()
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 390
+    phone.get_by_role("link", name="Started").click()
+    phone.wait_for_url("**sort=-started**")
+
+
+def test_revisions_and_bulk_actions_are_cards_on_a_phone(phone: Page, server: Server) -> None:
+    """No column of theirs is cut; each value stands after its name."""
+    machine = create(server, waits(0))
+    arn = f"arn:aws:states:us-east-1:123456789012:stateMachine:{machine}"
+    server.client().update_state_machine(stateMachineArn=arn, definition=json.dumps(waits(1)))
+    phone.goto(f"/machines/{machine}/versions/")
+    rows = phone.locator("#revisions .scroll")
+    expect(rows.locator("tbody tr")).to_have_count(2)
+    assert rows.evaluate("part => part.scrollWidth <= part.clientWidth")
+    expect(rows.get_by_text("what it changed")).to_be_visible()
+    ended(server, start(server, machine))
+    phone.goto(f"/machines/{machine}/")
+    phone.locator("#executions tbody input[type=checkbox]").first.check()
+    phone.locator('.bulk-actions button[name="action"][value="start"]').click()
+    phone.get_by_role("button", name=re.compile("^Start")).last.click()
+    phone.wait_for_url("**/executions/bulk/*/")
+    phone.goto("/executions/bulk/")
+    jobs = phone.locator("main .scroll")
+    assert jobs.evaluate("part => part.scrollWidth <= part.clientWidth")
+    expect(jobs.locator("td[data-label=Started] time").first).to_be_visible()

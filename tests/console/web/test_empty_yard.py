@@ -69,7 +69,7 @@ def test_an_empty_yard_has_the_lines_to_copy(client: Client) -> None:
     shown = text(client.get("/"))
     assert "export AWS_ENDPOINT_URL=http://testserver" in shown
     assert "aws stepfunctions create-state-machine" in shown
-    assert shown.count("data-copy-text=") == 4
+    assert shown.count("data-copy-text=") == 5
     copied = re.search(
         r'data-copy-text="(aws stepfunctions create-[^"]*"[^>]*)" data-script', shown
     )
@@ -78,3 +78,34 @@ def test_an_empty_yard_has_the_lines_to_copy(client: Client) -> None:
     engine.parse(words[words.index("--definition") + 1])
     assert "Create access key" in shown
     assert 'href="/import/"' in shown
+
+
+def test_the_first_page_says_where_clients_find_the_server(client: Client) -> None:
+    """The endpoint, region and account, as a client of AWS asks for them."""
+    facts = text(client.get("/")).partition("<dt>Endpoint</dt>")[2].partition("</dl>")[0]
+    assert 'data-copy-text="http://testserver"' in facts
+    assert "us-east-1" in facts
+    assert "123456789012" in facts
+
+
+def test_the_first_page_waits_for_the_first_state_machine(project: Project, client: Client) -> None:
+    """It says nothing while there is none, and is loaded anew when a client has created one."""
+    poll = re.search(r'hx-get="([^"]*/_overview[^"]*)"', text(client.get("/")))
+    assert poll is not None
+    assert client.get(poll[1]).status_code == 204
+    create(project, PASS, "by-the-api")
+    answer = client.get(poll[1])
+    assert answer.headers["HX-Refresh"] == "true"
+    assert client.get("/").context["machines"].total == 1
+
+
+def test_a_viewer_of_an_empty_yard_gets_no_line_that_is_refused(
+    project: Project, signed_in: Callable[[str], Client]
+) -> None:
+    """The lines of a viewer list state machines; those that create one are an editor's."""
+    assert project
+    shown = text(signed_in("viewer").get("/"))
+    assert "list-state-machines" in shown
+    assert "create-state-machine" not in shown
+    assert "create_state_machine" not in shown
+    assert "role of an editor" in shown

@@ -65,6 +65,25 @@ def test_a_row_says_how_the_last_executions_ended(project: Project, client: Clie
     assert "75 %" in text(response)
 
 
+def test_a_page_without_rows_has_one_button_to_create(
+    project: Project, signed_in: Callable[[str], Client]
+) -> None:
+    """Also where only samples are there; an empty yard has a sample to start in one press."""
+    editor, viewer = signed_in("editor"), signed_in("viewer")
+    shown = text(editor.get("/machines/"))
+    assert shown.count("Create state machine") == 1
+    assert "Start a sample" in shown
+    assert "Name contains" not in shown, "there is nothing to look for"
+    assert "/samples/start/" not in text(viewer.get("/machines/"))
+    machine = create(project, PASS, "Sample")
+    StateMachine.objects.filter(pk=machine.pk).update(role_arn=f"arn:aws:iam::1{ROLE_END}")
+    shown = text(editor.get("/machines/"))
+    assert shown.count("Create state machine") == 1
+    assert "No state machines of your own yet" in shown
+    create(project, PASS, "own")
+    assert text(editor.get("/machines/")).count("Create state machine") == 1
+
+
 def test_samples_stand_apart_from_ones_own(project: Project, client: Client) -> None:
     """In a list of their own below."""
     create(project, PASS, "mine")

@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from console import clock
 from console.models import Execution, StateMachine
 from console.web.core.formatting import DAY, HOUR, MINUTE, SECOND
-from tests.console.store.helpers import PASS, create, drain, start
-from tests.console.web.helpers import text
+from tests.console.store.helpers import PASS, WAIT, create, drain, start
+from tests.console.web.helpers import markup, text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,3 +122,30 @@ def test_it_costs_one_query_however_many_machines_there_are(
                 steps = [row[3] for row in cursor.fetchall()]
             assert sum("USING INDEX execution_by_" in step for step in steps) == machines
             assert not any("SCAN console_execution" in step for step in steps)
+
+
+def test_a_young_yard_claims_no_steady_durations(project: Project, client: Client) -> None:
+    """Nothing drifts where nothing can be compared: the page says what it takes."""
+    ages = [minute * MINUTE for minute in range(20)]
+    run_at(create(project, PASS, "IsNew"), ages[:19], [SECOND] * 19)
+    assert trends(client).compared == 0
+    assert "Nothing to compare yet" in text(client.get("/"))
+    assert "takes noticeably longer" not in text(client.get("/"))
+    run_at(create(project, PASS, "IsKnown"), ages, [SECOND] * 20)
+    assert trends(client).compared == 1
+    assert "takes noticeably longer" in text(client.get("/"))
+
+
+def test_the_card_of_running_executions_counts_those_it_leaves_out(
+    project: Project, client: Client
+) -> None:
+    """It shows the newest 8, and says of how many, as the list behind *All* does."""
+    machine = create(project, WAIT, "Waits")
+    for number in range(3):
+        start(machine, name=f"early-{number}")
+    head = markup(client.get("/")).partition('id="running-title"')[2].partition("</h2>")[0]
+    assert head.endswith('<span class="note">3</span>')
+    for number in range(7):
+        start(machine, name=f"late-{number}")
+    head = markup(client.get("/")).partition('id="running-title"')[2].partition("</h2>")[0]
+    assert "10, the newest 8" in head

@@ -334,3 +334,30 @@ def test_older_entries_are_a_page_away(project: Project, signed_in: SignIn) -> N
     second = text(owner.get("/audit/", {"after": older[1]}))
     targets = re.findall(r"target-\d{3}", first) + re.findall(r"target-\d{3}", second)
     assert targets == [f"target-{number:03}" for number in range(59, -1, -1)]
+
+
+def test_a_viewer_meets_no_form_that_is_refused(project: Project, signed_in: SignIn) -> None:
+    """Settings and imports are read by everybody; their forms are for those who may send them."""
+    assert project
+    viewer, editor = signed_in("viewer"), signed_in("editor")
+    for address in ("/settings/", "/import/"):
+        assert 'method="post"' in main_of(editor, address)
+        assert 'method="post"' not in main_of(viewer, address)
+    assert "no masked paths" in main_of(viewer, "/settings/")
+    assert "that you import above" not in main_of(viewer, "/import/")
+    assert 'href="/import/"' in main_of(editor, "/")
+    assert 'href="/import/"' not in main_of(viewer, "/")
+
+
+def test_a_page_without_keys_has_one_button_to_create(project: Project, signed_in: SignIn) -> None:
+    """It is the one of the empty list; with a key it stands in the head."""
+    assert project
+    viewer = signed_in("viewer")
+    assert main_of(viewer, "/keys/").count("Create access key") == 1
+    assert viewer.post("/keys/").status_code == 200
+    assert main_of(viewer, "/keys/").count("Create access key") == 1
+
+
+def main_of(client: Client, address: str) -> str:
+    """Return what a page says below its head."""
+    return text(client.get(address)).partition("<main")[2]
