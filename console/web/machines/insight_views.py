@@ -79,8 +79,6 @@ def _insights(
     inner = past_executions.child_executions(executions) if seen.states_elsewhere(graph) else []
     known = seen.list_insights(graph, executions, inner)
     ways = seen.list_ways(graph, [*executions, *inner], known)
-    pairs = {way for run in [*executions, *inner] for way in run.ways}
-    ids = graph.by_name
     never = [way for way in ways if way.tried is False]
     unknown = [way for way in ways if way.tried is None]
     return {
@@ -90,7 +88,7 @@ def _insights(
         "states": len(known),
         "summaries": known,
         "folded": folded_insights(graph, known),
-        "taken": {f"{ids[a]}-{ids[b]}" for a, b in pairs if a in ids and b in ids},
+        "taken": seen.taken_lines(graph, [*executions, *inner]),
         "coverage": seen.measure_coverage(ways),
         "never": never[:MOST_LINES],
         "never_tried": len(never),

@@ -127,6 +127,29 @@ def list_insights(
     }
 
 
+def taken_lines(graph: Graph, executions: Sequence[PastExecution]) -> set[str]:
+    """Return the keys of the graph's lines that some execution took, also into and out of branches.
+
+    As in an execution's graph: that a branch began is known by its first state, and that it ended
+    by a last one that succeeded.
+    """
+    ids = graph.by_name
+    cells = [
+        (ids[name], cell) for run in executions for name, cell in run.cells.items() if name in ids
+    ]
+    entered = {node for node, _ in cells}
+    passed = {node for node, cell in cells if cell.status == "succeeded"}
+    pairs = {way for run in executions for way in run.ways}
+    lines = {f"{ids[a]}-{ids[b]}" for a, b in pairs if a in ids and b in ids}
+    for group in graph.groups:
+        if group.start in entered:
+            lines |= {f"start-{group.start}", f"in-{group.id}"}
+    for node in graph.nodes:
+        if node.ends and node.id in passed:
+            lines |= {f"{node.id}-end", f"out-{node.group}"}
+    return lines
+
+
 def _insight(node: Node, executions: Sequence[PastExecution]) -> Insight:
     cells = [run.cells[node.name] for run in executions if node.name in run.cells]
     times = [time for cell in cells for time in cell.times]
