@@ -156,6 +156,13 @@
     }
   }
 
+  // A row of tabs that is wider than the panel begins with as many as leave the chosen one in sight.
+  function showChosenTab() {
+    const tab = document.querySelector("#panel .tabs [aria-current]");
+    const row = tab?.parentElement;
+    if (row) row.scrollLeft = Math.max(0, tab.offsetLeft + tab.offsetWidth + 28 - row.clientWidth);
+  }
+
   const stepOfPanel = () => document.querySelector("#panel > header")?.dataset.stateName ?? "";
 
   async function showPanel(address) {
@@ -163,6 +170,7 @@
     const source = `${address.pathname}_step${address.search}`;
     await htmx.ajax("GET", source, { source: "#panel", target: "#panel", swap: "innerHTML" });
     markStep(stepOfPanel());
+    showChosenTab();
   }
 
   async function select(changes, focus) {
@@ -173,7 +181,10 @@
       else address.searchParams.delete(key);
     }
     address.hash = "";
-    history.pushState({}, "", address);
+    // Back leads from state to state; visits, iterations and tabs of one state share an entry
+    const another = "step" in changes && changes.step !== currentUrl().searchParams.get("step");
+    if (another) history.pushState({}, "", address);
+    else history.replaceState(history.state, "", address);
     await showPanel(address);
     const title = document.getElementById("panel-title");
     if (!focus || !title) return;
@@ -182,10 +193,16 @@
     if (top < 0 || top > innerHeight - 80) title.scrollIntoView({ block: "start" });
   }
 
+  let shownEvent = currentUrl().searchParams.get("at"); // where the time machine stands
+  document.addEventListener("past", (event) => (shownEvent = String(event.detail)));
+
   addEventListener("popstate", (event) => {
     if (!document.getElementById("panel") || event.state?.htmx) return;
+    const parameters = currentUrl().searchParams;
+    if (parameters.get("at") !== shownEvent) return location.reload(); // all of the page is of another time
+    showView(parameters.get("view") ?? "");
     showPanel(currentUrl());
-    readTree();
+    if ((parameters.get("view") || "graph") !== "graph") readTree();
   });
 
   function followLink(link) {
@@ -196,7 +213,7 @@
       select({ step: chosen, visit: "", iteration: selectIteration ?? "" }, true);
     }
     else if (tab) select({ tab }, false);
-    else if (viewLink) showView(link, viewLink);
+    else if (viewLink) chooseView(viewLink);
     else if (link.dataset.stepFilterLink !== undefined) loadTree(new URL(link.href));
     else return false;
     return true;
@@ -223,16 +240,24 @@
     loadTree(address);
   }
 
-  function showView(link, name) {
-    link.closest("[data-view]").dataset.view = name;
-    for (const other of document.querySelectorAll("[data-view-link]")) {
-      if (other === link) other.setAttribute("aria-current", "true");
-      else other.removeAttribute("aria-current");
+  /** Show one of the views; the one without a name is the graph. */
+  function showView(name) {
+    const card = document.querySelector("[data-view]");
+    if (!card) return;
+    card.dataset.view = name;
+    for (const link of document.querySelectorAll("[data-view-link]")) {
+      if (link.dataset.viewLink === (name || "graph")) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
     }
+    if ((name || "graph") === "graph" && !fitted) openGraph();
+  }
+
+  function chooseView(name) {
     const address = currentUrl();
+    if (name === (address.searchParams.get("view") || "graph")) return;
     address.searchParams.set("view", name);
-    history.replaceState(history.state, "", address);
-    if (name === "graph" && !fitted) openGraph();
+    history.pushState({}, "", address);
+    showView(name);
     if (name !== "graph") readTree(); // the page brings the tables only where they are in view
   }
 
@@ -259,6 +284,7 @@
   document.addEventListener("htmx:oobAfterSwap", (event) => {
     if (event.detail.target?.id === "panel") {
       markStep(stepOfPanel());
+      showChosenTab();
       showChosenNode(); // the execution went on, or the time machine
     }
   });
@@ -280,7 +306,7 @@
 
   // A press on the lines of a state leads to its box, the innermost one that the graph shows.
   document.addEventListener("click", (event) => {
-    let lines = event.target.closest?.(".definition .src");
+    let lines = event.target.closest?.("a") ? null : event.target.closest?.(".definition .src");
     const box = (state) => document.querySelector(`a[data-place="${state.id.slice("src-".length)}"]`);
     while (lines && !box(lines)) lines = lines.parentElement.closest(".src");
     if (!lines || !getSelection().isCollapsed) return;
@@ -295,5 +321,6 @@
   document.addEventListener("DOMContentLoaded", () => {
     markPlace();
     openGraph();
+    showChosenTab();
   });
 })();

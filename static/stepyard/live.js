@@ -3,10 +3,18 @@
 "use strict";
 (() => {
   const root = document.documentElement;
-  const skew = Date.now() - Number(root.dataset.now);
+  const skew = clockSkew(Number(root.dataset.now));
   let paused = false;
 
   // -- clocks -----------------------------------------------------------------------------------
+
+  /** Return by how much this clock is ahead of the server's: no more than the page's own request proves. */
+  function clockSkew(server) {
+    const [loaded] = performance.getEntriesByType("navigation");
+    const { requestStart = 0, responseEnd = 0 } = loaded ?? {};
+    const [asked, answered] = [requestStart, responseEnd || performance.now()].map((at) => performance.timeOrigin + at);
+    return Math.max(0, asked - server) + Math.min(0, answered - server);
+  }
 
   const pad = (value, width = 2) => String(value).padStart(width, "0");
 
@@ -28,7 +36,7 @@
       element.textContent = duration(now - Number(element.dataset.since));
     }
     for (const element of document.querySelectorAll("[data-until]")) {
-      element.textContent = duration(Number(element.dataset.until) - now);
+      element.textContent = duration(Number(element.dataset.until) - now + 999);
     }
   }
 
@@ -138,9 +146,19 @@
     cell("visits")?.replaceChildren(node.visits);
     cell("retries")?.replaceChildren(node.retries);
     paintSpent(row, node);
+    paintChildren(cell("children"), node);
     cell("entered")?.replaceChildren(moment(node.entered));
     cell("left")?.replaceChildren(moment(node.left));
     showTimes(row);
+  }
+
+  function paintChildren(cell, node) {
+    if (node.child) {
+      const link = document.createElement("a");
+      link.href = node.child.href;
+      link.textContent = node.child.words;
+      cell?.replaceChildren(link);
+    } else if (node.children) cell?.replaceChildren(node.children);
   }
 
   // As in graph/_node.html, at the upper right corner of the box.
@@ -163,7 +181,7 @@
   // As in timeline/_row_duration.html: a bar shows all visits of its state.
   function paintWorked(row, node) {
     paintSpent(row, node, node.worked);
-    if (node.visits < 2) return;
+    if (!(node.visits > 1)) return;
     const count = document.createElement("span");
     count.className = "note visit-count";
     count.textContent = `${node.visits.toLocaleString("en")} visits`;
@@ -255,6 +273,7 @@
     parameters.follow = document.getElementById("history")?.dataset.follow ?? "";
     parameters.note = document.getElementById("note-list")?.dataset.noteStamp ?? "";
     parameters.seen_rows = document.getElementById("step-table")?.dataset.rows ?? "";
+    parameters.drawn = document.getElementById("axis")?.dataset.drawn ?? "";
     const shown = document.querySelector("#panel [data-visit]");
     parameters.seen_visit = shown?.dataset.visit ?? "";
     if (shown) parameters.seen_step = shown.dataset.stateName;

@@ -3,6 +3,7 @@
 (() => {
   const KEPT = "stepyard-panel";
   const STEP = 24;
+  const LINE = 26; // pixels
   const LEAST_ROOM = 380; // pixels: four states above each other
   const edge = () => document.querySelector("[data-panel-edge]");
 
@@ -61,7 +62,11 @@
   function offerRest() {
     const button = showAll();
     if (!button || button.getAttribute("aria-expanded") === "true") return;
-    button.hidden = bounded(button).scrollHeight <= bounded(button).clientHeight + 2;
+    const text = bounded(button);
+    text.classList.remove("nearly-whole");
+    const rest = text.scrollHeight - text.clientHeight;
+    text.classList.toggle("nearly-whole", rest > 2 && rest <= LINE); // a press for one line is one too many
+    button.hidden = rest <= LINE;
   }
 
   function showRest(button, whole) {

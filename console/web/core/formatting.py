@@ -67,6 +67,12 @@ def duration_text(milliseconds: int) -> str:
     raise AssertionError(span)
 
 
+def ticking_text(milliseconds: int) -> str:
+    """Write a span that the page counts on, as its script does: without parts of a second."""
+    seconds = max(milliseconds, 0) // SECOND
+    return f"{seconds} s" if seconds < MINUTE // SECOND else duration_text(seconds * SECOND)
+
+
 def limit_text(milliseconds: int) -> str:
     """Write a length that somebody has set, without parts that are zero: ``1 h``, ``5 s``."""
     return _ZERO_PART.sub("", duration_text(milliseconds))

@@ -25,6 +25,7 @@ class ChildSign:
 
     href: str
     label: str
+    words: str
 
 
 def child_signs(execution: Execution, trace: Trace) -> dict[str, ChildSign]:
@@ -68,8 +69,10 @@ def _sign_of(execution: Execution, started: list[Execution]) -> ChildSign:
         machine = child.state_machine_arn.rpartition(":")[2]
         status = formatting.EXECUTION[child.status].word.lower()
         label = f"Child execution {machine}: {child.name}, {status}"
-        return ChildSign(reverse("arn", args=[child.arn]), formatting.visible_text(label))
+        address = reverse("arn", args=[child.arn])
+        return ChildSign(address, formatting.visible_text(label), "1 child execution")
     machine = execution.state_machine_arn.rpartition(":")[2].replace("/", "~")
     address = reverse("family", args=[machine, execution.name])
-    label = f"{len(started):,} child executions, in the execution tree"
-    return ChildSign(f"{address}?region={execution.arn.split(':')[3]}", label)
+    words = f"{len(started):,} child executions"
+    address += f"?region={execution.arn.split(':')[3]}"
+    return ChildSign(address, f"{words}, in the execution tree", words)

@@ -56,15 +56,17 @@ def executed_definition(
     scope = scope_of(request)
     execution = scope.execution(machine_name, execution_name)
     machine = execution.state_machine
+    names = base_context(execution, machine_name)
     drawn = definition_text.definition_context(
         request,
         execution.definition.text,
         machine.type if machine else engine.MachineType.STANDARD,
         scope.region,
         plain=False,
+        steps=f"{names['base']}?region={scope.region}&step=",
     )
     context = {
-        **base_context(execution, machine_name),
+        **names,
         **drawn,
         **(as_it_ran_context(execution, drawn["picture"]) if drawn["picture"] else {}),
     }

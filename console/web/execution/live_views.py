@@ -15,6 +15,7 @@ from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_safe
 
 import engine
+from console import clock
 from console.statuses import ExecutionStatus
 from console.web.core.scope import render, scope_of
 from console.web.execution import audit_trail, iterations, map_progress, steps, waiting
@@ -51,6 +52,9 @@ if TYPE_CHECKING:
 MOST_REPAINTED = 300
 """Of how many states inside Maps a choice repaints the graph; beyond, a reload does it."""
 
+LEAST_GROWTH_MS, GROWTH = 2_000, 50
+"""The bars of a running execution are drawn anew when it has lasted 1/50 longer, and 2 s."""
+
 
 @require_safe
 def execution_changes(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
@@ -68,7 +72,8 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
             maps = map_progress.map_runs_of_execution(execution, trace)
             counted = maps is not None and maps.stamp != request.GET.get("maps", "")
             beaten = _heartbeats_changed(execution, request.GET)
-            news = over or context["note_changed"] or counted or beaten
+            grown = _bars_are_due(execution, request.GET)
+            news = over or context["note_changed"] or counted or beaten or grown
             if trace.last == cursor and not news:
                 return HttpResponse(status=204)
             context |= painted_context(execution, trace, request.GET, maps=maps) | ending_context(
@@ -131,6 +136,15 @@ def _forget_unread_tables(context: dict[str, Any], query: QueryDict) -> None:
     """Drop the steps of a page that has none yet: it reads them when the reader turns to them."""
     if not query.get("seen_rows"):
         context["tree"] = None
+
+
+def _bars_are_due(execution: Execution, query: QueryDict) -> bool:
+    """Tell whether the timeline that the page shows has grown enough to be drawn anew."""
+    drawn = _number(query.get("drawn", ""))
+    if query.get("view") != "timeline" or not drawn:
+        return False
+    now = clock.now_ms()
+    return now - drawn >= max(LEAST_GROWTH_MS, (now - execution.start_ms) // GROWTH)
 
 
 def _heartbeats_changed(execution: Execution, query: QueryDict) -> bool:
@@ -198,7 +212,7 @@ def _paint_json(trace: Trace, changed: set[str], context: Mapping[str, Any]) -> 
         if countdown and values["since"]:
             values["countdown"] = countdown
         if sign := context["child_signs"].get(node):
-            values["child"] = {"href": sign.href, "label": sign.label}
+            values["child"] = {"href": sign.href, "label": sign.label, "words": sign.words}
     return json.dumps({**painted, "types": sorted(trace.types)})
 
 
@@ -232,9 +246,10 @@ def _paint_values(
             "since": summary.running_since,
             "entered": summary.entered_ms,
             "left": summary.left_ms,
-            "visits": summary.visits,
+            "visits": "-" if summary.in_children else summary.visits,
             "retries": summary.retries,
             "note": summary.note,
+            **({"children": summary.children} if summary.children else {}),
             **({"folded": folded[node].paint} if node in folded else {}),
         }
         for node, summary in summaries.items()

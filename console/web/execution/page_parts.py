@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django.urls import reverse
 
 import engine
-from console import clock
+from console import arns, clock
 from console.masking import masked_execution
 from console.metrics import cost
 from console.statuses import ExecutionStatus
@@ -44,6 +44,7 @@ from console.web.execution.timeline import bars
 from console.web.execution.timeline.lanes import lane_bar
 from console.web.execution.timeline.timeline_part import TimelinePart
 from console.web.graph import folding, svg
+from console.web.graph.definition_text import coloured_text
 from console.web.graph.graph_view import WHOLE
 from console.web.history import child_executions, event_table, visit_events
 from console.web.history.event_filter import EventFilter
@@ -211,6 +212,9 @@ def panel_context(
         "chosen": chosen,
         "flow": flow,
         "function_calls": calls,
+        "definition_text": coloured_text(shown.node.text)
+        if shown is not None and tab["tab"] == "definition"
+        else "",
         "problem": problems.next_problem(trace, shown),
         "shown_iteration": iterations.shown_iteration(trace, chosen, query.get("iteration", "")),
         **tab,
@@ -285,7 +289,8 @@ def _tables_context(
     matching = step_tree.step_rows(trace, summaries, filters)
     rows = matching[:MOST_ROWS]
     part = TimelinePart.of(query)
-    axis, drawn = bars.timeline_bars(execution, trace, rows, clock.now_ms(), past_ms, part)
+    now = clock.now_ms()
+    axis, drawn = bars.timeline_bars(execution, trace, rows, now, past_ms, part)
     lanes = {
         row.id: lane_bar(row.iterations.spans, axis.span, row.iterations.text)
         for row in rows
@@ -301,7 +306,13 @@ def _tables_context(
             "filters": filters,
             "keys": formatting.STEP,
         },
-        "timeline": {"axis": axis, "bars": drawn, "lanes": lanes, "part": part},
+        "timeline": {
+            "axis": axis,
+            "bars": drawn,
+            "lanes": lanes,
+            "part": part,
+            "drawn_ms": now,
+        },
     }
 
 
@@ -355,6 +366,7 @@ def base_context(execution: Execution, machine_name: str) -> dict[str, Any]:
         "machine_name": machine_name,
         "base": reverse("execution", args=[machine_name, execution.name]),
         "status": formatting.EXECUTION[execution.status],
+        "is_express": arns.is_express(execution.arn),
     }
 
 

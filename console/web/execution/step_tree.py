@@ -70,7 +70,8 @@ class StepRow:
 
     ``retries``: of the last visit, None of an iteration. ``matches``: False for what only leads
     down to a match. ``visits_made``: for the timeline. ``apart``: the status, if the state runs in
-    child executions. ``iterations``: of a Map, in a row that sums them up.
+    child executions. ``iterations``: of a Map, in a row that sums them up. ``starts``: whether the
+    state starts child executions; ``children``: how many of a distributed Map's have ended.
     """
 
     id: str
@@ -89,6 +90,8 @@ class StepRow:
     visits_made: Sequence[Visit] = field(default=(), repr=False)
     apart: formatting.StatusLabel | None = None
     iterations: IterationSummary | None = None
+    starts: bool = False
+    children: str = ""
 
     @property
     def status(self) -> formatting.StatusLabel:
@@ -192,6 +195,8 @@ def _state(trace: Trace, node: Node, summary: StepSummary, depth: int) -> StepRo
         retries=summary.retries,
         visits_made=visits,
         apart=summary.status if summary.in_children else None,
+        starts=node.distributed or (node.type == "Task" and "startExecution" in node.text),
+        children=summary.children,
     )
 
 

@@ -61,6 +61,11 @@ class StepSummary:
         return ", ".join(parts)
 
     @property
+    def children(self) -> str:
+        """Return how many child executions of a distributed Map have ended, "" of other states."""
+        return f"Child executions: {self.done}" if self.node.distributed and self.done else ""
+
+    @property
     def under(self) -> str:
         """Return the small line under the name in the graph."""
         if self.in_children:

@@ -7,6 +7,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
@@ -29,12 +30,18 @@ Path = tuple[str | int, ...]
 
 
 def definition_context(
-    request: HttpRequest, text: str, machine_type: str, region: str, *, plain: bool = True
+    request: HttpRequest,
+    text: str,
+    machine_type: str,
+    region: str,
+    *,
+    plain: bool = True,
+    steps: str = "",
 ) -> dict[str, Any]:
     """Return what ``graph/_definition.html`` shows of a definition.
 
     The address may name a state by its ``state`` id, and a ``page`` of a long text. ``plain``: its
-    boxes have no room for statuses.
+    boxes have no room for statuses. ``steps``: as in ``StateLinks``.
     """
     asked_state, asked_page = request.GET.get("state", ""), request.GET.get("page", "")
     view = replace(graph_view_of(request), plain=plain)
@@ -42,11 +49,12 @@ def definition_context(
     readable = readable_text(text)
     ids = context["graph"].by_name if context["picture"] else {}
     number = int(asked_page) if re.fullmatch(r"\d{1,6}", asked_page, re.ASCII) else 1
-    page = text_page(readable, ids, number, asked_state)
+    whole = readable.count("\n") < PAGE_LINES
+    jump = "#src-" if whole else f"?region={region}&state="
     return context | {
-        "text": page,
+        "text": text_page(readable, ids, number, asked_state, StateLinks(steps, jump)),
         "raw_text": text,
-        "jump": "#src-" if page.pages == 1 else f"?region={region}&state=",
+        "jump": jump,
         "reformatted": readable != text,
     }
 
@@ -102,31 +110,117 @@ class TextPage:
         return self.number + 1 if self.number < self.pages else 0
 
 
-def text_page(text: str, ids: Mapping[str, str], number: int = 1, chosen: str = "") -> TextPage:
+@dataclass(frozen=True, slots=True)
+class StateLinks:
+    """Where a text leads: from the name of a state, and from where another one names it.
+
+    ``steps``: the address of an execution's step, up to the state's name, "" for none;
+    ``places``: that of a state's place in the text, up to its id.
+    """
+
+    steps: str = ""
+    places: str = "#src-"
+
+
+NO_LINKS = StateLinks("", "")
+
+
+def text_page(
+    text: str,
+    ids: Mapping[str, str],
+    number: int = 1,
+    chosen: str = "",
+    links: StateLinks = NO_LINKS,
+) -> TextPage:
     """Return a page of ``PAGE_LINES`` lines, with a ``<span id="src-...">`` around each state.
 
     ``ids``: of the states that are marked, by name; ``number``: from 1, what is beyond is the last;
     ``chosen``: the id of a state, whose page is wanted instead.
     """
     places = [place for place in state_places(text) if place[0] in ids] if ids else []
-    starts = [0, *(match.end() for match in re.finditer("\n", text))][::PAGE_LINES]
+    starts = [0, *(match.end() for match in re.finditer("\n", text))]
+    pages = starts[::PAGE_LINES]
     at = next((start for name, start, _ in places if ids[name] == chosen), None)
     if at is not None:
-        number = bisect_right(starts, at)
-    number = min(max(number, 1), len(starts))
-    begin, end = starts[number - 1], starts[number] if number < len(starts) else len(text)
-    marks: list[tuple[int, int, str]] = []
+        number = bisect_right(pages, at)
+    number = min(max(number, 1), len(pages))
+    begin, end = pages[number - 1], pages[number] if number < len(pages) else len(text)
+    first = (number - 1) * PAGE_LINES
+    lines = enumerate(starts[first : first + PAGE_LINES], first + 1)
+    marks: list[_Mark] = [(start, 1, f'<i data-line="{line}"></i>') for line, start in lines]
     for name, start, stop in places:
         if begin <= start < end:
             focus = " autofocus" if ids[name] == chosen else ""
             span = f'<span class="src" id="src-{ids[name]}" tabindex="-1"{focus}>'
-            marks += [(start, 1, span), (min(stop, end), 0, "</span>")]
+            marks += [(start, 2, span), (min(stop, end), 0, "</span>")]
+    named = {start for name, start, _ in places}
+    marks += _token_marks(text, (begin, end), ids, named, links)
     pieces, place = [], begin
     for start, _, tag in sorted(marks, key=lambda mark: mark[:2]):
         pieces += [escape(text[place:start]), tag]
         place = start
     html = mark_safe("".join([*pieces, escape(text[place:end])]))  # noqa: S308 - escaped above
-    return TextPage(html, number, len(starts))
+    return TextPage(html, number, len(pages))
+
+
+_Mark = tuple[int, int, str]
+"""Where a tag stands in a text; its order among those that stand there; the tag."""
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_COLOURED = re.compile(
+    rf"(?P<key>{_STRING})(?=\s*:)|(?P<string>{_STRING})|(?P<number>-?\d[\d.eE+-]*)"
+    r"|(?P<constant>\b(?:true|false|null)\b)"
+)
+_TOKEN_CLASSES = {"string": "s", "number": "n", "constant": "c"}
+_NAMING_FIELDS = ('"Next"', '"Default"', '"StartAt"')
+
+
+def _token_marks(
+    text: str,
+    part: tuple[int, int],
+    ids: Mapping[str, str],
+    named: set[int],
+    links: StateLinks,
+) -> Iterator[_Mark]:
+    """Yield the colours of a part of a text, and its links. ``named``: where keys name states."""
+    key = ""
+    for match in _COLOURED.finditer(text, *part):
+        start, end, kind = match.start(), match.end(), match.lastgroup or ""
+        closing, token = "</span>", match[0]
+        if kind == "key":
+            key = token
+            if start not in named:
+                continue
+            opening = '<span class="state-key">'
+            if links.steps:
+                name = quote(json.loads(token), safe="")
+                opening = f'<a class="state-key" href="{escape(links.steps)}{name}">'
+                closing = "</a>"
+        else:
+            opening = f'<span class="{_TOKEN_CLASSES[kind]}">'
+            state = ids.get(_name(token), "") if key in _NAMING_FIELDS else ""
+            if state and links.places:
+                opening = f'<a class="s" href="{escape(links.places)}{state}">'
+                closing = "</a>"
+        yield start, 3, opening
+        yield end, 0, closing
+
+
+def _name(token: str) -> str:
+    """Return what a string in quotes says, "" of other values."""
+    try:
+        value = json.loads(token)
+    except ValueError:
+        return ""
+    return value if isinstance(value, str) else ""
+
+
+def coloured_text(text: str) -> SafeString:
+    """Return a JSON text as HTML with its kinds of values told apart."""
+    pieces, place = [], 0
+    for start, _, tag in _token_marks(text, (0, len(text)), {}, set(), NO_LINKS):
+        pieces += [escape(text[place:start]), tag]
+        place = start
+    return mark_safe("".join([*pieces, escape(text[place:])]))  # noqa: S308 - escaped above
 
 
 def state_places(text: str) -> Iterator[tuple[str, int, int]]:

@@ -30,6 +30,8 @@ FOLD_ROOM = 44
 """Beside the words in the head of a Parallel or Map: the sign that folds it."""
 COMPACT_NAME, COMPACT_SIGNS = 86, 33
 """In a compact box: where its name is wrapped, and what stands beside the name."""
+MOST_OF_DETAIL = 500
+"""How many characters of what a state calls stand in its title."""
 LABEL_WORDS, LABEL_HEIGHT = 30, 18
 
 
@@ -80,6 +82,15 @@ class Box:
             words = f"{self.folded:,} states inside"
         text = f"{self.node.type} · {words}" if words else self.node.type
         return fit_text(text, self.width - SIGNS, DETAIL_SIZE)
+
+    @property
+    def about(self) -> str:
+        """Return its name, type and call, and of a folded box how many states are inside."""
+        inside = f"{self.folded:,} states inside" if self.compact and self.folded else ""
+        detail = self.node.detail
+        if len(detail) > MOST_OF_DETAIL:
+            detail = f"{detail[: MOST_OF_DETAIL - 1]}…"
+        return " · ".join(part for part in (self.node.name, self.node.type, inside, detail) if part)
 
     @property
     def icon(self) -> str:

@@ -14,12 +14,15 @@ from console.store.executions.start import start_execution
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.machines.forms import StartForm
 from console.web.machines.machine_views import machine_context, suggested_input
+from engine import MachineType
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from console.models import StateMachine
 
+_MOST_LOOKED_AT = 50
+"""Among so many of the newest executions the last input is looked for."""
 _NAME_ERRORS = frozenset({"InvalidName", "ExecutionAlreadyExists"})
 
 
@@ -31,7 +34,10 @@ def start_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     machine = scope.machine(machine_name)
     if request.method == "GET":
         return _render_form(
-            request, machine, input=_prefilled_input(scope, machine, request.GET.get("origin", ""))
+            request,
+            machine,
+            input=_prefilled_input(scope, machine, request.GET.get("origin", "")),
+            last=_last_execution(machine),
         )
     form = StartForm(request.POST, machine.name)
     if not form.is_valid():
@@ -65,7 +71,16 @@ def _prefilled_input(scope: Scope, machine: StateMachine, origin: str) -> str:
 
 def _earlier_execution(scope: Scope, machine: StateMachine, origin: str) -> Execution | None:
     rows = Execution.objects.filter(project=scope.project)
+    if machine.type == MachineType.EXPRESS:  # its ARN ends with an id: names may be used again
+        return rows.filter(state_machine_arn=machine.arn, name=origin).order_by("-pk").first()
     return rows.filter(arn=scope.arn("execution", machine.name, origin)).first()
+
+
+def _last_execution(machine: StateMachine) -> Execution | None:
+    """Return the newest execution that is no child of a Map Run, None if there is none near."""
+    rows = Execution.objects.filter(state_machine=machine).order_by("-start_ms", "-pk")
+    newest = rows.only("name", "start_ms", "map_run_id")[:_MOST_LOOKED_AT]
+    return next((execution for execution in newest if execution.map_run_id is None), None)
 
 
 def _with_masked_values(scope: Scope, machine: StateMachine, origin: str, text: str) -> str:

@@ -18,6 +18,7 @@ from console.web.core import formatting
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import child_counts
 from console.web.map_runs import child_list, map_run_display, pace
+from console.web.map_runs.stop_reason import stop_reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,6 +111,7 @@ def _page_context(
         "redrivable": bad,
         "refusal": map_run_display.redrive_refusal(run) if bad else "",
         "failed": run.failed + run.timed_out,
+        "stop_reason": stop_reason(run),
         **map_run_display.count_children(run),
     }
     context["pace"] = pace.pace_facts(run, context["of_children"], over=context["over"])

@@ -56,7 +56,7 @@ _PASSING = frozenset(
             "seen",
             "failed",
         ),
-        *("note", "notes", "entered"),
+        *("note", "notes", "entered", "maps", "beats", "drawn"),
     }
 )
 
@@ -326,14 +326,14 @@ def original_arn(execution: Execution) -> str:
 
 @register.filter(name="ago")
 def time_ago(milliseconds: int) -> str:
-    """Write how long ago a moment was."""
-    return formatting.duration_text(clock.now_ms() - milliseconds)
+    """Write how long ago a moment was, in whole seconds that have passed."""
+    return formatting.ticking_text(clock.now_ms() - milliseconds)
 
 
 @register.filter(name="left")
 def time_left(milliseconds: int) -> str:
-    """Write how long it is until a moment."""
-    return formatting.duration_text(milliseconds - clock.now_ms())
+    """Write how long it is until a moment, in whole seconds, the one that has begun included."""
+    return formatting.ticking_text(milliseconds - clock.now_ms() + formatting.SECOND - 1)
 
 
 @register.filter(name="lasted")

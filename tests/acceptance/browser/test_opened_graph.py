@@ -108,6 +108,27 @@ def test_the_cause_and_the_error_are_read_in_full(page: Page, server: Server, wi
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+def test_one_hidden_line_is_shown_without_a_press(page: Page, server: Server) -> None:
+    """What would be left to show is the way to the reported text alone."""
+    cause = json.dumps({"errorMessage": "The card was refused", "errorType": "CardRefused"})
+    states = {
+        "Try": {
+            "Type": "Parallel",
+            "Branches": [{"StartAt": "No", "States": {"No": {"Type": "Fail", "Error": "Busy"}}}],
+            "Catch": [{"ErrorEquals": ["Busy"], "Next": "F"}],
+            "End": True,
+        },
+        "F": {"Type": "Fail", "Error": "Refused", "Cause": cause},
+    }
+    page.goto(ended(server, start(server, create(server, {"StartAt": "Try", "States": states}))))
+    banner = page.locator("#outcome .banner")
+    expect(banner).to_contain_text("Led here by")
+    expect(banner.get_by_role("button", name="Show all")).to_have_count(0)
+    body = "body => body.scrollHeight - body.clientHeight"
+    assert banner.locator(".failure-body").evaluate(body) <= 1
+    expect(banner.locator("summary")).to_be_visible()
+
+
 def test_a_wait_counts_down_in_its_box_and_in_the_panel(page: Page, server: Server) -> None:
     """Second by second, also when the state was entered while the page was open."""
     states = {

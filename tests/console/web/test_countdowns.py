@@ -59,7 +59,7 @@ def painted_by_tick(client: Client, execution: Execution) -> Any:
 @pytest.mark.parametrize(
     ("definition", "state", "box", "panel"),
     [
-        (WAIT, "W", r"Waits · ?\d+ min \d+ s ?left", r"</b>left, until<time"),
+        (WAIT, "W", r"Waits · ?(1 h 00|59) min( \d+ s)? ?left", r"</b>left, until<time"),
         (RETRIED, "Try", r"Next try in ?\d+ min \d+ s", r"<b>Next attempt</b>in<b.*retry 1"),
     ],
 )

@@ -57,7 +57,7 @@ def test_a_step_is_a_part_of_the_address(project: Project, client: Client) -> No
     assert '"n"' in shown
     for tab, words in {
         "details": "In progress",
-        "definition": '"Seconds": 3600',
+        "definition": '"Seconds": <span class="n">3600</span>',
         "attempts": "no attempts",
         "tries": "no attempts",  # the name of this tab in the release before
         "events": "WaitStateEntered",

@@ -15,7 +15,7 @@ from console.web.graph.shapes import DETAIL_SIZE, STATUS_ROOM
 from console.web.machines.insights import fitting_line
 from tests.console.store.helpers import create, drain, start
 from tests.console.web.graph_geometry import find_flaws
-from tests.console.web.helpers import MARKUP, page, text
+from tests.console.web.helpers import MARKUP, markup, page, text
 from tests.console.web.workflows import maps
 
 if TYPE_CHECKING:
@@ -234,6 +234,10 @@ def test_a_graph_beside_a_list_folds_only_where_enough_remains(
     long = {**steps, "Step 3": {**fan, "End": True}}
     create(project, {"StartAt": "Step 0", "States": long}, "steps")
     for name, boxes in (("fan", 10), ("steps", 4)):
-        shown = client.get(f"/machines/{name}/").context["picture"]
+        answer = client.get(f"/machines/{name}/")
+        shown = answer.context["picture"]
         assert len(shown.boxes) == boxes, name
         assert {box.compact for box in shown.boxes} == {True}
+        folded = name == "steps"  # which says how many states it has
+        assert ("+9</text>" in markup(answer)) == folded
+        assert ("Step 3 · Parallel · 9 states inside" in markup(answer)) == folded

@@ -13,13 +13,14 @@ from console.store.db import audit
 from console.store.executions.stop import stop_execution
 from console.store.machines import machines
 from console.web.graph import definition_text
-from tests.console.store.helpers import PASS, WAIT, create, drain, one, start
+from tests.console.store.helpers import PASS, REGION, ROLE, WAIT, create, drain, ended, one, start
 from tests.console.web.helpers import CHAIN, MARKUP, markup, page, text
 
 if TYPE_CHECKING:
     from django.test import Client
 
     from console.models import Project
+    from console.worker import Embedded
 
 
 # -- machines -------------------------------------------------------------------------------------
@@ -29,7 +30,7 @@ def test_a_machine_shows_definition_and_graph(project: Project, client: Client) 
     """Text and every state of the graph stand on the definition's page."""
     create(project, CHAIN)
     shown = text(client.get("/machines/machine/definition/"))
-    assert '"Seconds": 3600' in shown
+    assert '"Seconds": <span class="n">3600</span>' in shown
     assert shown.count('class="node idle') == 2
     assert client.get("/machines/machine/definition.json").content.decode() == json.dumps(CHAIN)
 
@@ -273,6 +274,43 @@ def test_a_new_execution_is_prefilled_from_an_old_one(project: Project, client: 
     execution = drain(start(create(project, PASS), {"order": 4711}))
     shown = text(client.get(f"/machines/machine/start/?origin={execution.name}"))
     assert '{"order": 4711}' in shown
+
+
+def test_the_last_input_is_one_press_away(project: Project, client: Client) -> None:
+    """It is named, and offered only where the form does not have it."""
+    machine = create(project, PASS)
+    assert "Use the last input" not in text(client.get("/machines/machine/start/"))
+    drain(start(machine, {"order": 1}, "older"))
+    drain(start(machine, {"order": 4711}, "newer"))
+    form = markup(client.get("/machines/machine/start/"))
+    link = re.search(r'href="([^"]*origin=newer)">', form)
+    assert link is not None
+    assert "of<bdi>newer</bdi>, started" in form
+    shown = text(client.get(link[1]))
+    assert '{"order": 4711}' in shown
+    assert "Use the last input" not in shown
+
+
+def test_an_express_execution_is_named_so_and_lends_its_input(
+    project: Project, client: Client, worker: Embedded
+) -> None:
+    """Its page says Express; its ARN has an id after the name."""
+    del worker
+    machines.create_machine(
+        project,
+        REGION,
+        name="fast",
+        definition=json.dumps(PASS),
+        role_arn=ROLE,
+        type="EXPRESS",
+    )
+    machine = StateMachine.objects.get(name="fast")
+    execution = start(machine, {"order": 4711}, "x")
+    ended(execution)
+    assert "<dt>Type</dt>" in text(client.get(page(execution)))
+    assert '{"order": 4711}' in text(client.get("/machines/fast/start/?origin=x"))
+    standard = drain(start(create(project, PASS)))
+    assert "<dt>Type</dt>" not in text(client.get(page(standard)))
 
 
 def test_stopping_tells_error_and_cause(project: Project, client: Client) -> None:

@@ -149,6 +149,22 @@ def test_a_tick_tells_of_counts_alone(napping: Execution, client: Client) -> Non
     assert client.get(again[1] + "&step=Each&seen_visit=2").status_code == 204
 
 
+def test_the_row_of_a_distributed_map_counts_its_children(
+    napping: Execution, client: Client
+) -> None:
+    """In the table of steps, and in what a tick paints."""
+    MapRun.objects.update(succeeded=1, started=3)
+    shown = text(client.get(page(napping, "?view=steps")))
+    row = (
+        shown.partition('id="step-table"')[2].partition('data-step="Each"')[2].partition("</tr>")[0]
+    )
+    assert "Child executions: 1 of 6" in row
+    inner = shown.partition('id="step-table"')[2].partition('data-step="Nap"')[2].partition("</tr>")
+    assert re.search(r'data-cell="visits">([^<]*)<', inner[0])[1] == "-"  # not known: never zero
+    tick = text(client.get(page(napping, "_delta?after=1")))
+    assert '"children": "Child executions: 1 of 6"' in tick
+
+
 def test_it_costs_one_query_and_others_none(napping: Execution, client: Client) -> None:
     """A page of a distributed Map reads the rows of its Map Runs once, any other never."""
     inline = start(create(napping.project, INLINE, "inline"), list(range(6)), "y")

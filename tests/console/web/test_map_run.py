@@ -105,6 +105,11 @@ def update_by_nothing(project: Project, django_user_model: Any) -> Callable[[str
     return update
 
 
+def flat(answer: Any) -> str:
+    """Return the words of a page, without tags, with single spaces."""
+    return " ".join(re.sub(r"<[^>]*>", " ", text(answer)).split())
+
+
 def counted(answer: Any) -> dict[str, tuple[int | None, int]]:
     """Return word -> (items, executions) as a page has them."""
     return {one.status.word: (one.items, one.executions) for one in answer.context["counts"]}
@@ -369,6 +374,18 @@ def test_e18_a_tick_tells_what_changed_until_the_end(napping: MapRun, client: Cl
     assert "The Map Run has ended: Aborted." in text(last)
     assert counted(last)["Aborted"][1] == 2
     assert sum(number for _, number in counted(last).values()) == 6
+
+
+def test_an_aborted_one_says_who_stopped_its_execution(napping: MapRun, client: Client) -> None:
+    """With the reason, on the page and in its last tick; a running one says nothing."""
+    assert "Its execution was stopped" not in text(client.get(address(napping)))
+    stop_execution(napping.parent, cause="Wrong file", actor=Actor("ann"))
+    deadline = time.monotonic() + 10
+    while MapRun.objects.get().status == "RUNNING":
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert "Its execution was stopped by ann" in flat(client.get(address(napping)))
+    assert "Its execution was stopped by ann" in flat(client.get(address(napping, "_delta")))
 
 
 def test_e18_it_is_redriven_by_its_execution(

@@ -89,6 +89,14 @@ def test_a_child_names_its_parent_and_the_state(order: Execution, client: Client
     assert 'id="parent"' not in markup(client.get(page(order)))
 
 
+def test_rows_of_steps_lead_to_what_they_started(order: Execution, client: Client) -> None:
+    """As the boxes of the graph do, in words."""
+    shown = markup(client.get(page(order, "?view=steps")))
+    rows = shown.partition('id="step-table"')[2].partition("</table>")[0]
+    assert rows.count("1 child execution</a>") == len(children(order))
+    assert f'href="{reverse("arn", args=[children(order)["Pack"].arn])}"' in rows
+
+
 def test_two_calls_at_once_are_not_guessed_at(order: Execution) -> None:
     """A wrong state would lead its reader astray."""
     child = children(order)["Notify"]

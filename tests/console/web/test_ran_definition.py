@@ -99,3 +99,28 @@ def test_its_graph_is_coloured_as_it_ran(project: Project, client: Client) -> No
     shown = markup(client.get(page(execution, "definition/")))
     assert "As it ran:" in shown
     assert '<a class="node aborted" data-step="Nap"' in shown
+
+
+def test_pages_of_an_execution_are_headed_by_its_name(project: Project, client: Client) -> None:
+    """So that two tabs of a browser can be told apart."""
+    execution = drain(start(create(project, CHAIN), name="order-4711"))
+    for part, words in {
+        "definition/": "<h1>Definition of<bdi>order-4711</bdi>",
+        "events/": "<h1>Events of<bdi>order-4711</bdi>",
+        "tree/": "<h1>Execution tree of<bdi>order-4711</bdi>",
+        "events/2/": "<p>Of<bdi>order-4711</bdi>",
+    }.items():
+        assert words in markup(client.get(page(execution, part)))
+
+
+def test_the_text_leads_to_steps_and_lines(project: Project, client: Client) -> None:
+    """From the name of a state to its step in this execution, from Next to the lines it names."""
+    execution = drain(start(create(project, CHAIN), name="x"))
+    shown = markup(client.get(page(execution, "definition/")))
+    assert (
+        f'<a class="state-key" href="{page(execution)}?region=us-east-1&step=Nap">"Nap"</a>'
+        in shown
+    )
+    nap = engine.build_graph(engine.parse(json.dumps(CHAIN))).by_name["Nap"]
+    assert f'"Next": <a class="s" href="#src-{nap}">"Nap"</a>' in shown.replace(":<a", ": <a")
+    assert shown.count("data-line=") == json.dumps(CHAIN, indent=2).count("\n") + 1

@@ -48,9 +48,44 @@ def test_each_state_can_be_jumped_to_in_the_text(indent: int | None) -> None:
         "States": '"States": {',
     }.items():
         (found,) = re.findall(rf'<span class="src" id="src-{place}" tabindex="-1">(.*)', marked)
-        assert found.startswith(key.replace('"', "&quot;"))
+        assert re.sub(r"<[^>]*>", "", found).startswith(key.replace('"', "&quot;"))
     inner = marked.index('id="src-Inner"')
     assert marked.index('id="src-Each"') < inner < marked.index('id="src-Both"')
+
+
+def test_a_text_has_numbered_lines_and_colours() -> None:
+    """Kinds of values are told apart, also where a quote stands in a string."""
+    given = '{\n  "a\\"b": "x\\": 1",\n  "n": -1.5e3, "c": [true, null], "t": "</pre>"\n}\n'
+    html = str(definition_text.text_page(given, {}).html)
+    assert re.findall(r'data-line="(\d+)"', html) == ["1", "2", "3", "4", "5"]
+    assert re.findall(r'class="(.)">([^<]*)<', html) == [
+        ("s", "&quot;x\\&quot;: 1&quot;"),
+        ("n", "-1.5e3"),
+        ("c", "true"),
+        ("c", "null"),
+        ("s", "&quot;&lt;/pre&gt;&quot;"),
+    ]
+    assert "</pre>" not in html
+
+
+def test_names_of_states_are_links() -> None:
+    """From its own name to the step that ran, from another state to its lines."""
+    ids = {"States": "n0", "Each": "n1", "Inner": "n2", "Both": "n3", "<b>": "n4", "R": "n5"}
+    links = definition_text.StateLinks("/x/?step=", "#src-")
+    html = str(definition_text.text_page(json.dumps(NESTED, indent=2), ids, links=links).html)
+    assert '<a class="state-key" href="/x/?step=%3Cb%3E">&quot;&lt;b&gt;&quot;</a>' in html
+    assert '<a class="s" href="#src-n3">&quot;Both&quot;</a>' in html
+    assert '<a class="s" href="#src-n2">&quot;Inner&quot;</a>' in html
+    assert html.count('class="state-key"') == len(ids)  # not the "Inner" of a payload
+    plain = str(definition_text.text_page(json.dumps(NESTED), ids).html)
+    assert "<a" not in plain
+
+
+def test_a_later_page_of_a_long_text_goes_on_counting() -> None:
+    """Its lines have the numbers that they have in the file."""
+    rows = definition_text.PAGE_LINES
+    page = definition_text.text_page("\n".join(["{}"] * (rows + 3)), {}, 2)
+    assert re.findall(r'data-line="(\d+)"', str(page.html)) == [str(rows + n) for n in (1, 2, 3)]
 
 
 def test_long_unchanged_stretches_are_left_out() -> None:

@@ -26,8 +26,12 @@ def choice(below: str, otherwise: str) -> dict[str, Any]:
 
 
 def ways(client: Client, execution: Execution) -> tuple[set[str], set[str]]:
+    """Return the lines of an execution's graph, as ``drawn_ways`` does."""
+    return drawn_ways(client.get(page(execution)))
+
+
+def drawn_ways(answer: Any) -> tuple[set[str], set[str]]:
     """Return the lines of the graph that are drawn as taken, and the others, by their names."""
-    answer: Any = client.get(page(execution))
     ids = {node.id: node.name for node in answer.context["graph"].nodes}
     starts = {group.id: ids[group.start] for group in answer.context["graph"].groups}
     taken: set[str] = set()
@@ -77,3 +81,19 @@ def test_the_ways_of_children(worker: Embedded, project: Project, client: Client
     taken, others = ways(client, ended(start(machine, [5, 6, 7])))
     assert {"in Ask", "Ask > High", "High > end", "out Ask", "Each > end"} <= taken
     assert others == {"Ask > Low", "Low > end"}
+
+
+def test_the_ways_over_some_executions(project: Project, client: Client) -> None:
+    """The insights draw what some execution took, also into the branches and out of them."""
+    first = {"Ask": choice("Low", "High"), "Low": PASS, "High": PASS}
+    branches = [
+        {"StartAt": "Ask", "States": first},
+        {"StartAt": "Wait", "States": {"Wait": NAP}},
+    ]
+    both = {"Type": "Parallel", "Branches": branches, "End": True}
+    machine = create(project, {"StartAt": "Both", "States": {"Both": both}})
+    drain(start(machine, 1))
+    drain(start(machine, 1))
+    taken, others = drawn_ways(client.get("/machines/machine/insights/"))
+    assert taken == {"start > Both", "in Ask", "in Wait", "Ask > Low", "Low > end", "out Ask"}
+    assert others == {"Ask > High", "High > end", "out Wait", "Both > end"}

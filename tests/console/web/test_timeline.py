@@ -20,7 +20,7 @@ from console.web.history.traces import open_trace
 from engine.history.visits import Visits, VisitTable
 from tests.console.store.helpers import create, drain, start
 from tests.console.store.transition_rates import Clock
-from tests.console.web.helpers import page, steps_page, text
+from tests.console.web.helpers import CHAIN, page, steps_page, text
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -292,3 +292,21 @@ def test_visits_side_by_side_count_once() -> None:
     assert worked_ms(visits, 9_250) == 1_750
     visits.numbers = [1, 2] * MOST_VISITS
     assert worked_ms(visits, 0) == 1_500
+
+
+def test_a_tick_draws_bars_that_have_grown(project: Project, client: Client) -> None:
+    """Of a timeline that is in view, now and then; links of a tick carry nothing of its own."""
+    execution = drain(start(create(project, CHAIN), name="x"))
+    shown = text(client.get(page(execution, "?view=timeline&step=Nap")))
+    drawn = re.search(r'data-drawn="(\d+)"', shown)
+    assert drawn is not None
+    tick = "_delta?after=4&maps=&beats=&step=Nap&seen_visit=1&seen_rows=0&view="
+    future = int(drawn[1]) + 60_000
+    assert client.get(page(execution, f"{tick}timeline&drawn={future}")).status_code == 204
+    assert client.get(page(execution, f"{tick}graph&drawn={execution.start_ms}")).status_code == 204
+    assert client.get(page(execution, f"{tick}timeline")).status_code == 204
+    long_ago = int(drawn[1]) - 60_000
+    grown = text(client.get(page(execution, f"{tick}timeline&drawn={long_ago}")))
+    assert 'id="axis"' in grown
+    assert "drawn=" not in grown.replace('data-drawn="', "")
+    assert "maps=" not in re.sub(r'hx-get="[^"]*"', "", grown)

@@ -1,0 +1,172 @@
+"""A page that follows a running execution: its clocks, its tabs, and Back through its views."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.acceptance.browser.yard import create, ended, start, until, waits
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page, Route
+
+    from tests.acceptance.server import Server
+
+pytestmark = [pytest.mark.browser, pytest.mark.acceptance]
+
+RETRIED: dict[str, Any] = {
+    "StartAt": "First",
+    "States": {
+        "First": {"Type": "Wait", "Seconds": 2, "Next": "Flaky"},
+        "Flaky": {
+            "Type": "Parallel",
+            "Branches": [{"StartAt": "No", "States": {"No": {"Type": "Fail", "Error": "Busy"}}}],
+            "Retry": [{"ErrorEquals": ["Busy"], "IntervalSeconds": 1, "MaxAttempts": 2}],
+            "Catch": [{"ErrorEquals": ["Busy"], "Next": "Rest"}],
+            "End": True,
+        },
+        "Rest": {"Type": "Wait", "Seconds": 600, "End": True},
+    },
+}
+SLOW_ANSWER = """
+    const entries = performance.getEntriesByType.bind(performance);
+    performance.getEntriesByType = (type) => type === "navigation"
+        ? [{ requestStart: -9000, responseEnd: performance.now() }] : entries(type);
+"""
+
+
+def test_clocks_do_not_lag_behind_by_the_time_that_an_answer_took(
+    page: Page, server: Server
+) -> None:
+    """The server wrote its time eight seconds before the page was there: all eight have passed."""
+
+    def earlier(route: Route) -> None:
+        answer = route.fetch()
+        text = re.sub(
+            r'data-now="(\d+)"', lambda now: f'data-now="{int(now[1]) - 8000}"', answer.text()
+        )
+        route.fulfill(response=answer, body=text)
+
+    path = start(server, create(server, waits(3600)))
+    page.add_init_script(SLOW_ANSWER)
+    page.route(f"**{path}", earlier)
+    page.goto(path)
+    until(
+        page,
+        """() => {
+            const since = document.querySelector("#duration [data-since]");
+            const spent = Math.floor((Date.now() - Number(since.dataset.since)) / 1000);
+            const shown = /^(\\d+) s$/.exec(since.textContent);
+            return shown && spent >= 4 && Math.abs(Number(shown[1]) - spent) <= 1;
+        }""",
+        seconds=20,
+    )
+
+
+def test_the_count_of_retries_follows(page: Page, server: Server) -> None:
+    """The tab of a state that is retried says how often, without a reload."""
+    path = start(server, create(server, RETRIED))
+    page.goto(f"{path}?step=Flaky")
+    tab = page.locator("#panel [data-tab=attempts]")
+    expect(tab).to_have_text(re.compile(r"^\s*Retries\s*$"))
+    expect(tab).to_have_text(re.compile(r"Retries\s*\(2\)"), timeout=30_000)
+
+
+def test_the_end_is_written_as_a_reload_writes_it(page: Page, server: Server) -> None:
+    """The moment has no zone, as beside it there is one."""
+    page.goto(start(server, create(server, waits(2))))
+    expect(page.locator("#status")).to_contain_text("Succeeded")
+    followed = page.locator("#ended").inner_text()
+    page.reload()
+    assert page.locator("#ended").inner_text() == followed
+
+
+def test_the_timeline_grows_while_nothing_happens(page: Page, server: Server) -> None:
+    """The bar of a state that only waits gets longer, and the axis with it."""
+    page.goto(f"{start(server, create(server, waits(600)))}?view=timeline")
+    end = page.locator("#axis text").nth(1)
+    expect(end).to_have_text(re.compile(r"^([3-9]|\d\d)(\.\d)? s$"), timeout=30_000)
+    row = page.locator(".timeline [data-state-name=Nap]")
+    expect(row).to_contain_text(re.compile(r"in progress, ([3-9]|\d\d)(\.\d)? s"))
+
+
+def test_back_leads_from_view_to_view(page: Page, server: Server) -> None:
+    """Each view has an entry of the history, also while the execution goes on."""
+    path = start(server, create(server, RETRIED))
+    page.goto("/executions/")
+    page.goto(path)
+    card, chosen = page.locator("#workflow"), page.locator("[data-view-link][aria-current]")
+    for name in ("steps", "timeline"):
+        page.click(f"[data-view-link={name}]")
+        expect(card).to_have_attribute("data-view", name)
+    page.click("[data-view-link=timeline]")  # it is shown: no entry
+    expect(page.locator(".timeline [data-state-name=Rest] svg.bar rect.running")).to_have_count(1)
+    page.go_back()
+    expect(page).to_have_url(re.compile(r"view=steps"))
+    expect(page.locator("#step-table [data-step=Flaky]")).to_be_visible()
+    expect(page.locator("#step-table [data-step=Flaky]")).to_contain_text("Caught error")
+    expect(chosen).to_contain_text("Steps")
+    page.go_back()
+    expect(page.locator("a[data-step=Rest]")).to_be_visible()
+    expect(chosen).to_contain_text("Graph")
+    page.go_forward()
+    expect(page.locator("#step-table [data-step=Flaky]")).to_be_visible()
+    page.go_back()
+    page.go_back()
+    expect(page).to_have_url(re.compile(r"/executions/$"))
+
+
+def test_back_is_no_trap_of_tabs(page: Page, server: Server) -> None:
+    """States have entries of their own; the tabs of a state share its entry."""
+    page.goto(f"{ended(server, start(server, create(server, waits(0))))}")
+    page.click("a[data-step=Nap]")
+    expect(page.locator("#panel-title")).to_contain_text("Nap")
+    for tab in ("details", "definition", "events"):
+        page.click(f"#panel [data-tab={tab}]")
+        expect(page.locator(f"#panel [data-tab-content={tab}]")).to_be_visible()
+    page.go_back()
+    expect(page.locator("#panel-title")).to_contain_text("Execution input and output")
+
+
+def test_back_leaves_an_earlier_event(page: Page, server: Server) -> None:
+    """The page shows the end again where its address names no event."""
+    page.goto(f"{ended(server, start(server, create(server, waits(0))))}")
+    page.click("a[data-step=Nap]")
+    page.locator("#at").press("Home")
+    expect(page.locator("a[data-step=Nap]")).to_contain_text("Not entered")
+    page.go_back()
+    expect(page.locator("a[data-step=Nap]")).to_contain_text("Succeeded")
+
+
+TABS = """() => {
+    const row = document.querySelector("#panel .tabs").getBoundingClientRect();
+    return [...document.querySelectorAll("#panel .tabs a")].map((tab) => {
+        const { left, right } = tab.getBoundingClientRect();
+        const gap = parseFloat(getComputedStyle(tab).paddingLeft);
+        return [gap >= 6, left >= row.left - 1 && right <= row.right + 1, tab.ariaCurrent];
+    });
+}"""
+
+
+def test_the_tabs_of_a_step_have_room(page: Page, server: Server) -> None:
+    """All seven fit beside a graph; on a phone they scroll, and the chosen one is in sight."""
+    call = {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "End": True}
+    retry = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "MaxAttempts": 1}]
+    definition = {"StartAt": "Call", "States": {"Call": {**call, "Retry": retry}}}
+    definition["States"]["Call"]["Parameters"] = {"FunctionName": "none"}
+    path = ended(server, start(server, create(server, definition)))
+    page.goto(f"{path}?step=Call&tab=events")
+    expect(page.locator("#panel .tabs a")).to_have_count(7)
+    expect(page.locator("#panel [data-tab=attempts]")).to_contain_text("(1)")
+    assert all(room and inside for room, inside, _ in page.evaluate(TABS))
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.reload()
+    tabs = page.evaluate(TABS)
+    assert all(room for room, _, _ in tabs)
+    assert [inside for _, inside, current in tabs if current] == [True]
+    page.click("#panel [data-tab=logs]")
+    expect(page.locator("#panel [data-tab-content=logs]")).to_be_visible()
+    assert [inside for _, inside, current in page.evaluate(TABS) if current] == [True]
