@@ -97,6 +97,11 @@ def post_request(
         return answer.status_code
 
 
+def is_named_origin(url: str, machine: targets.MachineKey) -> bool:
+    """Tell whether ``post_request`` would send to an address."""
+    return _allowed("http", url, machine)
+
+
 # -- what is sent ----------------------------------------------------------------------------------
 
 

@@ -366,7 +366,7 @@ def base_context(execution: Execution, machine_name: str) -> dict[str, Any]:
         "machine_name": machine_name,
         "base": reverse("execution", args=[machine_name, execution.name]),
         "status": formatting.EXECUTION[execution.status],
-        "is_express": arns.is_express(execution.arn),
+        "is_express": execution.imported_ms is None and arns.is_express(execution.arn),
     }
 
 

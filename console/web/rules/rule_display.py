@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import Q
 
 from console.events import addresses, body
+from console.integrations import web
 from console.integrations.redaction import without_secrets
+from console.integrations.targets import MachineKey
 from console.models import EventRule, StateMachine
 from console.statuses import DeliveryStatus, ExecutionStatus, MachineStatus, RuleState
 from console.web.core.existing import arn_kind, existing_arns
@@ -55,13 +57,17 @@ class PatternMeaning:
 
 @dataclass(frozen=True, slots=True)
 class SentTarget:
-    """A target as the pages name it. ``deleted``: it is a state machine that is no more."""
+    """A target as the pages name it. ``deleted``: it is a state machine that is no more.
+
+    ``refused``: nothing is sent to its web address, whose origin the operator has not named.
+    """
 
     target: EventTarget
     kind: str
     shown: str
     health: TargetHealth = field(default_factory=TargetHealth)
     deleted: bool = False
+    refused: bool = False
 
     @property
     def machine(self) -> str:
@@ -160,8 +166,9 @@ def rule_rows(scope: Scope, *, scheduled: bool, after: str = "") -> tuple[list[R
     rules = EventRule.objects.filter(_comes_after(after), project=scope.project)
     rules = rules.filter(region=scope.region)
     rules = rules.exclude(schedule="") if scheduled else rules.exclude(pattern="")
+    rules = rules.select_related("project").prefetch_related("targets")
     order = ("schedule_group", "schedule_name", "name")
-    page = list(rules.prefetch_related("targets").order_by(*order)[: PAGE + 1])
+    page = list(rules.order_by(*order)[: PAGE + 1])
     return list_rows(page[:PAGE]), _page_key(page[PAGE - 1]) if len(page) > PAGE else ""
 
 
@@ -174,7 +181,7 @@ def list_rows(listed: list[EventRule]) -> list[RuleRow]:
     made = []
     for rule in listed:
         sent_rows = [
-            replace(sent, deleted=sent.target.address in gone)
+            replace(sent, deleted=sent.target.address in gone, refused=_is_refused(rule, sent))
             for sent in sent_targets(rule, health)
         ]
         row = RuleRow(rule, pattern_meaning(rule.pattern), sent_rows)
@@ -183,6 +190,13 @@ def list_rows(listed: list[EventRule]) -> list[RuleRow]:
                 row.counts[status] = row.counts.get(status, 0) + count
         made.append(row)
     return made
+
+
+def _is_refused(rule: EventRule, sent: SentTarget) -> bool:
+    url = addresses.web_address(sent.target.address)
+    if not url.startswith(("http://", "https://")):
+        return False
+    return not web.is_named_origin(url, MachineKey(rule.project.name))
 
 
 def _deleted_machines(rules: list[EventRule]) -> set[str]:

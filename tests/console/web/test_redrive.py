@@ -92,5 +92,5 @@ def test_a_redrive_is_no_retry(project: Project, client: Client) -> None:
     summary = context["summaries"][context["panel"].node.id]
     assert (summary.retries, summary.badge, summary.note) == (2, "↻ 2", "attempt 4")
     shown = " ".join(text(client.get(page(execution, "?step=P"))).split())
-    assert "Retries (2)" in shown
+    assert 'Retries<span id="retry-count"> (2)</span>' in shown
     assert "2 retries" in text(client.get("/machines/machine/grid/"))

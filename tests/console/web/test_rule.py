@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from django.test import Client
+    from pytest_django.fixtures import Settings
 
     from console.models import Project
 
@@ -178,3 +179,23 @@ def test_a_single_moment_becomes_a_schedule(project: Project, client: Client) ->
     run = client.post("/schedules/default/once/run/", follow=True)
     assert "The schedule runs now" in text(run)
     assert Delivery.objects.get().target.rule == made
+
+
+def test_a_target_that_nothing_is_sent_to_says_so(
+    project: Project, client: Client, settings: Settings
+) -> None:
+    """Beside the rule and in the list, until the operator names its origin."""
+    url = "https://hooks.test/ends"
+    rules.save_rule(
+        project,
+        REGION,
+        "ends",
+        {"Id": "1", "Arn": url},
+        actor=Actor("ada"),
+        pattern='{"source": ["a"]}',
+    )
+    for endpoints in (["https://other.test"], ["https://hooks.test"]):
+        settings.STEPYARD_TARGETS = {"http": {"endpoints": endpoints}}
+        refused = endpoints == ["https://other.test"]
+        assert ("its origin is not among" in text(client.get("/rules/ends/"))) is refused
+        assert ("nothing is sent" in text(client.get(NOTIFICATIONS))) is refused
