@@ -56,7 +56,10 @@ LIMITS = ("ServiceMetric", "APIName")
 REDRIVEN_ENDS = {status: f"Redriven{name}" for status, name in ENDS.items()}
 STATUS_OF = {name: status for ends in (ENDS, REDRIVEN_ENDS) for status, name in ends.items()}
 _EXECUTIONS = {
-    "ExecutionTime": ("Milliseconds", "from start to end, of executions that ended"),
+    "ExecutionTime": (
+        "Milliseconds",
+        "from start or last redrive to end, of executions that ended",
+    ),
     "ExecutionThrottled": ("Count", "states and retries that the transition limit held back"),
     "ExecutionsAborted": ("Count", "executions that were stopped"),
     "ExecutionsFailed": ("Count", "executions that failed"),

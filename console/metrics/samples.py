@@ -52,8 +52,15 @@ def samples_of(project: int, group: str, since: int, until: int) -> Iterator[Met
 
 _BARE = (
     *("state_machine_arn", "version_arn", "alias_arn", "start_ms", "stop_ms", "redrive_ms"),
-    *("status", "redrive_count", "state_machine__type", "definition_id"),
+    *("pk", "status", "redrive_count", "state_machine__type", "definition_id"),
 )
+_END_EVENTS = {
+    "ExecutionSucceeded": "SUCCEEDED",
+    "ExecutionFailed": "FAILED",
+    "ExecutionTimedOut": "TIMED_OUT",
+    "ExecutionAborted": "ABORTED",
+}
+_REDRIVE_EVENT = "ExecutionRedriven"
 
 
 def _executions(project: int, span: tuple[int, int]) -> Iterator[MetricSample]:
@@ -66,8 +73,13 @@ def _executions(project: int, span: tuple[int, int]) -> Iterator[MetricSample]:
         ):
             if row[column] is not None and span[0] <= row[column] <= span[1]:
                 yield from _each(project, row, metric, row[column], 1)
-    for row in executions.filter(stop_ms__range=span).iterator():
-        yield from _ended(project, row)
+    redriven: dict[int, dict[str, Any]] = {}
+    for row in executions.filter(Q(stop_ms__range=span) | Q(redrive_ms__gte=span[0])).iterator():
+        if row["redrive_count"]:
+            redriven[row["pk"]] = row
+        else:
+            yield from _ended(project, row, _End(row["status"], row["start_ms"], row["stop_ms"]))
+    yield from _ends_of_redriven(project, redriven, span)
     for minute in _throttled(project, span):
         arn = minute.state_machine_arn
         series = Series(project, _region(arn), "ExecutionThrottled", arn)
@@ -78,15 +90,51 @@ def _throttled(project: int, span: tuple[int, int]) -> QuerySet[ThrottledMinute]
     return ThrottledMinute.objects.filter(project=project, minute_ms__range=span)
 
 
-def _ended(project: int, row: dict[str, Any]) -> Iterator[MetricSample]:
-    at_ms, status = row["stop_ms"], row["status"]
-    if status not in ENDS:  # redriven since: it runs again
-        return
-    took = at_ms - row["start_ms"]
+class _End(NamedTuple):
+    """One end of an execution. ``since_ms``: its start, or the redrive before this end."""
+
+    status: str
+    since_ms: int
+    at_ms: int
+    redriven: bool = False
+
+
+def _ends_of_redriven(
+    project: int, rows: dict[int, dict[str, Any]], span: tuple[int, int]
+) -> Iterator[MetricSample]:
+    """Return the ends of redriven executions, each one: a redrive takes none of them back.
+
+    1. An execution fails. 2. It is redriven before that minute has been summed up: its row says
+    RUNNING. 3. The end would count or not by how soon it was redriven. So their histories tell.
+    """
+    numbers = iter(rows)
+    while batch := list(itertools.islice(numbers, _AT_ONCE)):
+        for number, end in _read_ends({number: rows[number] for number in batch}):
+            if span[0] <= end.at_ms <= span[1]:
+                yield from _ended(project, rows[number], end)
+
+
+def _read_ends(batch: dict[int, dict[str, Any]]) -> Iterator[tuple[int, _End]]:
+    """Yield execution -> each of its ends, by their events."""
+    types = [*_END_EVENTS, _REDRIVE_EVENT]
+    events = HistoryEvent.objects.filter(execution_id__in=list(batch), type__in=types)
+    ordered = events.order_by("execution_id", "event_id")
+    since: dict[int, int] = {}
+    for number, kind, at_ms in ordered.values_list("execution_id", "type", "at_ms"):
+        if kind == _REDRIVE_EVENT:
+            since[number] = at_ms
+        else:
+            begun = since.get(number, batch[number]["start_ms"])
+            yield number, _End(_END_EVENTS[kind], begun, at_ms, redriven=number in since)
+
+
+def _ended(project: int, row: dict[str, Any], end: _End) -> Iterator[MetricSample]:
+    at_ms, status = end.at_ms, end.status
+    took = at_ms - end.since_ms
     yield from _each(project, row, ENDS[status], at_ms, 1)
     yield from _each(project, row, "ExecutionTime", at_ms, took)
     yield from _each(project, row, "ExecutionsStarted", at_ms, 0)
-    if row["redrive_count"]:
+    if end.redriven:
         yield from _each(project, row, REDRIVEN_ENDS[status], at_ms, 1)
     if row["state_machine__type"] == "EXPRESS":
         memory = cost.BASE_MB * cost.MB

@@ -10,6 +10,7 @@ from console import clock
 from console.metrics import openmetrics, read, rollups
 from console.metrics.names import METRICS, STATE_METRICS
 from console.models import Execution, MetricMinute, MetricTotal, ServerFact, TaskRow
+from console.store.executions import redrive as redrives
 from console.store.executions.stop import stop_execution
 from console.store.tasks import activities, claim, complete, expiry
 from tests.console.store.helpers import (
@@ -176,6 +177,21 @@ def test_percentiles_of_the_time_come_from_the_executions(project: Project, late
         assert one.statistic("p100") == one.most == longest
         later()
         rollups.sum_up()
+
+
+@pytest.mark.parametrize("summed", [False, True], ids=["redriven at once", "redriven later"])
+def test_a_redrive_takes_no_end_back(project: Project, later: Any, summed: bool) -> None:
+    """It counts with its time, however soon the redrive comes; the pause before that is no time."""
+    execution = drain(start(create(project, FAIL)))
+    if summed:
+        later()
+        rollups.sum_up()
+    redrives.redrive_execution(execution)
+    assert sums(project, "ExecutionsFailed") == {"ExecutionsFailed": 1}
+    drain(execution)
+    ends = {"ExecutionsFailed": 2, "RedrivenExecutionsFailed": 1, "ExecutionsRedriven": 1}
+    assert sums(project, *ends) == ends
+    assert sums(project, "ExecutionTime")["ExecutionTime"] < LATE
 
 
 def test_one_machine_has_its_own_numbers(project: Project) -> None:
