@@ -64,7 +64,7 @@ def test_the_map_goes_when_the_graph_fits(page: Page, server: Server) -> None:
     assert set(in_frame(page, ".box")) == {True}
 
 
-@pytest.mark.parametrize("width", [1272, 1240])
+@pytest.mark.parametrize("width", [1312, 1280])
 def test_the_map_cuts_no_graph_that_has_just_the_room(
     page: Page, server: Server, width: int
 ) -> None:

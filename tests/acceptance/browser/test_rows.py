@@ -101,7 +101,7 @@ def test_E3_a_status_is_told_in_words_without_colours(page: Page, server: Server
     for word in ("Not entered", "In progress", "Succeeded", "Caught error", "Failed", "Aborted"):
         expect(legend).to_contain_text(word)
     page.route(re.compile(r"\.css"), lambda route: route.fulfill(body="", content_type="text/css"))
-    page.goto(path)
+    page.goto(f"{path}?view=steps")
     expect(page.locator("[data-node][data-step=Bad] .node-detail")).to_contain_text("Failed")
     expect(page.locator("tr[data-step=Good] [data-cell=status]")).to_contain_text("Succeeded")
 
