@@ -34,11 +34,11 @@ _LAG_MS = 100
 
 @dataclass(frozen=True, slots=True)
 class ComparedState:
-    """What became of one state in one execution. ``attempts``: how often its work was started."""
+    """What became of one state in one execution. ``retries``: how often its work began again."""
 
     status: formatting.StatusLabel = formatting.STEP[""]
     visits: int = 0
-    attempts: int = 0
+    retries: int = 0
     spent: int | None = None
 
 
@@ -92,7 +92,7 @@ def _compared_state(status: str, visits: Sequence[Visit]) -> ComparedState:
     return ComparedState(
         formatting.STEP[status],
         len(visits),
-        sum(max(1, visit.attempts) for visit in visits),
+        sum(visit.retries for visit in visits),
         sum(left) if left else None,
     )
 
@@ -111,9 +111,9 @@ class ComparedRow:
     @property
     def differs(self) -> bool:
         """Tell whether more differs than the time it took."""
-        return (self.a.status, self.a.visits, self.a.attempts) != (
+        return (self.a.status, self.a.visits, self.a.retries) != (
             *(self.b.status, self.b.visits),
-            self.b.attempts,
+            self.b.retries,
         )
 
     @property

@@ -50,9 +50,9 @@ class TrendingFailure:
         before = sum(self.bars[:-_LATE]) * _LATE / (BARS - _LATE)
         quarter = rough_duration(self.span * _LATE // BARS)
         if late == self.count:
-            return f"New in {quarter}"
+            return f"First in the last {quarter}"
         if not late:
-            return f"None in {quarter}"
+            return f"None in the last {quarter}"
         if late > 1.5 * before:
             return "Rising"
         return "Falling" if late < before / 1.5 else "Steady"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
 from console.web.core import formatting
@@ -111,25 +111,32 @@ def _search_words(filters: ExecutionFilters) -> list[str]:
     return [*map(_condition_words, filters.find.conditions), *words]
 
 
-def search_hints(filters: ExecutionFilters) -> list[str]:
+class SearchHint(NamedTuple):
+    """What else might have been meant: ``find`` is what the search field would have to say."""
+
+    text: str
+    find: str
+
+
+def search_hints(filters: ExecutionFilters) -> list[SearchHint]:
     """Return what else might have been meant, where a search found nothing."""
     hints = []
     find = filters.find
     last = find.conditions[-1] if find.words and find.conditions else None
     if last is not None and isinstance(last.value, str) and not last.path:
         both = json.dumps(f"{last.value} {' '.join(find.words)}", ensure_ascii=False)
-        hints.append(f"A value with blanks needs quotes: {last.field} {last.operator} {both}")
+        asked = f"{last.field} {last.operator} {both}"
+        hints.append(SearchHint("A value with blanks needs quotes:", asked))
     if find.words and not find.events:
         text = json.dumps(" ".join(find.words), ensure_ascii=False)
-        hints.append(f"Histories are only searched if you ask: history ~ {text}")
+        asked = f"history ~ {text}"
+        hints.append(SearchHint("Histories are only searched if you ask:", asked))
     for condition in find.conditions:
         if condition.field == "error":
             value = json.dumps(condition.value, ensure_ascii=False)
-            hints.append(
-                "An error that was caught or retried is not the error of the execution:"
-                f" caught {condition.operator} {value}"
-            )
-    return [formatting.visible_text(hint) for hint in hints]
+            said = "An error that was caught or retried is not the error of the execution:"
+            hints.append(SearchHint(said, f"caught {condition.operator} {value}"))
+    return hints
 
 
 def _status_words(filters: ExecutionFilters) -> str:

@@ -58,9 +58,15 @@ class MachineRow:
 
     @property
     def success_percent(self) -> int | None:
-        """Return how many of the recent that ended of themselves succeeded, None if none has."""
+        """Return how many of the recent that ended of themselves succeeded, None if none has.
+
+        Only where all have it is 100, and only where none has it is 0.
+        """
         judged = self.judged
-        return 100 * judged.count(ExecutionStatus.SUCCEEDED) // len(judged) if judged else None
+        succeeded = judged.count(ExecutionStatus.SUCCEEDED)
+        if succeeded in (0, len(judged)):
+            return 100 * succeeded // len(judged) if judged else None
+        return min(max(round(100 * succeeded / len(judged)), 1), 99)
 
     @property
     def success_words(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -73,7 +74,7 @@ def test_the_filters_in_use_are_chips_with_a_way_out(project: Project, client: C
     [
         ("input.orderId = 4711", "input.orderId is 4711 (as a number, or the text “4711”)"),
         ('output.items[0].sku = "A 1"', 'output.items[0].sku is "A 1" (the whole text'),
-        ("error = Check order", 'A value with blanks needs quotes: error = "Check order"'),
+        ("error = Check order", '<bdi>error = "Check order"</bdi></a>'),
         ("state = Check order", 'running, and in the state "Check order" now'),
         ("late", "“late” somewhere in name, input, output, error or cause"),
     ],
@@ -86,3 +87,15 @@ def test_a_search_that_finds_nothing_says_what_it_understood(
     shown = text(response)
     assert "No matching executions" in shown
     assert words in shown
+
+
+def test_a_hint_of_a_search_searches(project: Project, client: Client) -> None:
+    """A press asks for the error that was caught, and keeps the other filters."""
+    catch = [{"ErrorEquals": ["States.ALL"], "Next": "Fine"}]
+    fails = {"Type": "Parallel", "Branches": [PAY], "Catch": catch, "End": True}
+    states = {"Both": fails, "Fine": {"Type": "Succeed"}}
+    drain(start(create(project, {"StartAt": "Both", "States": states}, "Calm"), {"secret": "Oops"}))
+    shown = markup(client.get("/executions/", {"find": "error = Oops", "machine": "Calm"}))
+    link = re.search(r'href="([^"]+)">(?:<bdi>)?caught = "Oops"', shown)
+    assert link is not None
+    assert "/machines/Calm/executions/" in text(client.get(f"/executions/{link[1]}"))
