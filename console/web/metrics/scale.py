@@ -9,7 +9,7 @@ from console.web.core.formatting import DAY, HOUR, MINUTE, SECOND
 
 WIDTH, HEIGHT = 600.0, 100.0
 """The size of the drawing of a chart, in its own units: the page stretches it."""
-_HALVES = (1, 2, 4, 10, 20, 40)
+_HALVES = (1, 2, 4, 6, 8, 10, 20, 30, 40, 60, 80)
 _TIMES = (
     *(step * unit for unit in (1, 10, 100) for step in (1, 2, 4)),
     *(step * SECOND for step in (1, 2, 4, 10, 20, 30)),
