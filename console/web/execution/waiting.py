@@ -81,7 +81,7 @@ class OpenTask:
 
         Nothing else of a task says so: a program and a person answer with the same calls.
         """
-        return self.offered and bool(_APPROVAL.search(f"{self.row.state} {self.target}"))
+        return self.answerable and bool(_APPROVAL.search(f"{self.row.state} {self.target}"))
 
     @property
     def taken_ms(self) -> int | None:

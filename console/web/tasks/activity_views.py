@@ -93,10 +93,17 @@ def activity_page(request: HttpRequest, activity_name: str) -> HttpResponse:
         "tasks": waiting.list_open_tasks(scope, filters),
         "program": worker_program(request, scope, work.activity.name),
         "limits": [(key, _LABELS[key], value) for key, value in limits.items()],
-        "stored_limits": [(_LABELS[key], _limit_text(value)) for key, value in stored.items()],
+        "stored_limits": _default_timeouts(stored),
         "problem": problem,
     }
     return render(request, "tasks/activity.html", context, status=422 if problem else 200)
+
+
+def _default_timeouts(stored: dict[str, str]) -> list[tuple[str, str]]:
+    """Return label and words of each timeout, nothing if the activity sets none."""
+    if all(value == "NONE" for value in stored.values()):
+        return []
+    return [(_LABELS[key], _limit_text(value)) for key, value in stored.items()]
 
 
 def _limit_text(value: str) -> str:

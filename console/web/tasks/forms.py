@@ -12,12 +12,16 @@ if TYPE_CHECKING:
 
 
 class TaskForm(PageForm):
-    """What a person does to an open task: complete it, fail it, send its heartbeat."""
+    """What a person does to an open task: answer it, send its heartbeat.
+
+    ``comment``: of an approval or a rejection.
+    """
 
     act = TextField(strip=False)
     output = TextField(strip=False, default="{}")
     error = TextField(strip=False)
     cause = TextField(strip=False)
+    comment = TextField()
 
 
 class AnswerForm(PageForm):

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _LONGEST_COLUMNS = 400
 LINK_HOURS = {1: "1 hour", 24: "1 day", 168: "7 days"}
 _ACTIONS = {
+    "approve": ("SendTaskSuccess", "The task was approved."),
+    "reject": ("SendTaskFailure", "The task was rejected."),
     "complete": ("SendTaskSuccess", "The task was completed."),
     "fail": ("SendTaskFailure", "The task was failed."),
     "heartbeat": ("SendTaskHeartbeat", "The heartbeat was sent."),
@@ -131,6 +133,10 @@ def _run_action(
     """Do what was asked; return the token if it is to be shown."""
     sent, by = TaskForm(request.POST).values, actor_of(scope)
     match act:
+        case "approve" | "reject":
+            approval_links.answer_task(
+                execution, number, by, approve=act == "approve", comment=sent["comment"]
+            )
         case "complete":
             manual.succeed(execution, number, sent["output"], by)
         case "fail":
@@ -201,6 +207,7 @@ def _render_page(
         "output": sent["output"],
         "error": sent["error"],
         "cause_text": sent["cause"],
+        "comment": sent["comment"],
         "may_link": scope_of(request).may(approval_links.ACTION),
         "choices": LINK_HOURS,
         **more,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -186,6 +187,33 @@ def test_what_a_worker_has_taken_is_answered_on_its_page(project: Project, clien
     row = TaskRow.objects.get(execution=execution)
     assert claim.take_activity_task(row.resource, "w1") is not None
     assert 'value="approve"' not in text(client.get("/tasks/"))
+    opened = text(client.get(form(execution)))
+    assert 'value="approve"' in opened, "its name asks a person, whoever has taken it"
+    assert 'value="reject"' in opened
+
+
+@pytest.mark.parametrize("act", ["approve", "reject"])
+def test_the_page_of_an_approval_answers_as_the_list_does(
+    project: Project, client: Client, act: str
+) -> None:
+    """The same output, the same error; the comment comes with it."""
+    execution = waiting(project, APPROVAL)
+    client.post(form(execution), {"act": act, "comment": "as agreed"})
+    execution = ended(execution)
+    if act == "approve":
+        wanted = {"approved": True, "by": "editor", "comment": "as agreed"}
+        assert json.loads(execution.output or "") == wanted
+    else:
+        assert (execution.error, execution.cause) == ("Rejected", "Rejected by editor: as agreed")
+
+
+def test_the_page_of_a_task_says_how_much_time_is_left(project: Project, client: Client) -> None:
+    """As the list does, beside the moment."""
+    execution = waiting(project, APPROVAL)
+    soon = clock.now_ms() + HOUR
+    TaskRow.objects.filter(execution=execution).update(timeout_due_ms=soon, clock="startToClose")
+    shown = markup(client.get(form(execution)))
+    assert re.search(rf'data-until="{soon}">[^<]+</span>left', shown)
 
 
 # -- links -----------------------------------------------------------------------------------------

@@ -139,7 +139,7 @@ def test_a_callback_says_in_words_what_it_waits_for(project: Project, client: Cl
         assert "stepyard-builtin" not in shown, place
     TaskRow.objects.update(status="started", kind="activity")
     shown = re.sub(r"<[^>]+>|\s+", " ", markup(client.get("/tasks/")))
-    assert re.search(r"A worker has it\s*: this server", shown)
+    assert re.search(r"A worker has it\s*· this server", shown)
 
 
 def test_a_task_says_which_clocks_begin_when_it_is_picked_up(

@@ -114,10 +114,14 @@ def test_others_have_no_such_line(project: Project, client: Client) -> None:
 def test_the_timeouts_of_an_activity_stand_before_their_form(
     project: Project, client: Client
 ) -> None:
-    """In words; the form opens by a press, and by itself where a time is wrong."""
+    """In words, as defaults; the form opens by a press, and by itself where a time is wrong."""
     activity = activities.create_activity(project, REGION, "review")
-    tags.put_tags(activity.arn, {"stepyard:heartbeatTimeout": "30"})
     address = "/activities/review/"
+    shown = " ".join(text(client.get(address)).split())
+    assert "Default timeouts" in shown
+    assert "The activity sets none." in shown
+    assert "no limit</dd>" not in shown
+    tags.put_tags(activity.arn, {"stepyard:heartbeatTimeout": "30"})
     shown = " ".join(text(client.get(address)).split())
     assert "<dt>From one heartbeat to the next</dt><dd>30 s</dd>" in shown
     assert "<dt>Altogether (schedule to close)</dt><dd>no limit</dd>" in shown
