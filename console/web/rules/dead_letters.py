@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 MOST = 5_000
 """How many of the newest dead letters are grouped."""
 PAGE = 10
+_UNNAMED_ORIGIN = re.compile(r"'(https?://[^']+)' is not among the endpoints of targets\.json")
 
 
 @dataclass(slots=True)
@@ -44,6 +47,12 @@ class DeadLetterGroup:
     def is_one_moment(self) -> bool:
         """Tell whether all failed within a second."""
         return self.first_ms // 1000 == self.last_ms // 1000
+
+    @property
+    def endpoint_line(self) -> str:
+        """Return what targets.json lacks, "" if it is not why its events were not sent."""
+        origin = _UNNAMED_ORIGIN.fullmatch(self.cause)
+        return f'"http": {json.dumps({"endpoints": [origin[1]]})}' if origin else ""
 
     @property
     def addresses(self) -> list[str]:
@@ -121,6 +130,19 @@ def list_dead_letters(
     return shown, older
 
 
+def _first_letters(
+    groups: list[DeadLetterGroup], letters: list[Delivery]
+) -> dict[int, DeadLetterGroup]:
+    """Return number of a dead letter -> its group, for the first of each group on a page."""
+    by_key = {group.key: group for group in groups}
+    first: dict[int, DeadLetterGroup] = {}
+    for letter in letters:
+        group = by_key.pop(_group_key(letter.target.rule, letter.last_error), None)
+        if group is not None:
+            first[letter.pk] = group
+    return first
+
+
 def dead_letter_context(scope: Scope, query: QueryDict) -> dict[str, Any]:
     """Return the groups of dead letters, and a page of those that were asked for.
 
@@ -148,6 +170,7 @@ def dead_letter_context(scope: Scope, query: QueryDict) -> dict[str, Any]:
         "every": every,
         "grouped_of": MOST if total > MOST else None,
         "letters": letters,
+        "groups_of_letters": _first_letters(groups, letters),
         "event_statuses": statuses_of_events({letter.event_id for letter in letters}),
         "older": older,
         "newer": before is not None,

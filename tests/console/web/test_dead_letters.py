@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from typing import TYPE_CHECKING
@@ -84,3 +85,35 @@ def test_the_count_of_a_rule_leads_to_its_own_dead_letters(
     assert letter.event.event_id not in answer
     assert "more-1" in answer
     assert "<h2>3 dead letters</h2>" in text(client.get(f"{NOTIFICATIONS}?rule=999999"))
+
+
+def test_all_events_keep_the_actions_of_their_groups(project: Project, client: Client) -> None:
+    """Once for each group; a link to the reasons only stands where these differ."""
+    letter = dead_letter(project)
+    Delivery.objects.exclude(pk=letter.pk).delete()
+    more_dead_letters(letter, 2)
+    Delivery.objects.update(last_error="HTTP 503")
+    shown = text(client.get(NOTIFICATIONS, {"letters": "all"}))
+    assert len(re.findall(r"Send all 3 again", shown)) == 1
+    assert len(re.findall(r"Delete all 3", shown)) == 1
+    assert "Show the reasons only" not in shown
+    Delivery.objects.filter(pk=letter.pk).update(last_error="Refused")
+    shown = text(client.get(NOTIFICATIONS, {"letters": "all"}))
+    assert "Send it again" in shown
+    assert "Send all 2 again" in shown
+    assert "Show the reasons only" in shown
+
+
+def test_a_refused_origin_comes_with_the_line_that_names_it(
+    project: Project, client: Client
+) -> None:
+    """As it stands in targets.json, in both views; other reasons have none."""
+    letter = dead_letter(project)
+    Delivery.objects.exclude(pk=letter.pk).delete()
+    refused = "'https://hooks.example.com' is not among the endpoints of targets.json"
+    line = '"http": {"endpoints": ["https://hooks.example.com"]}'
+    for error in (refused, "HTTP 503"):
+        Delivery.objects.update(last_error=error)
+        for query in ({}, {"letters": "all"}):
+            shown = html.unescape(text(client.get(NOTIFICATIONS, query)))
+            assert (line in shown) is (error == refused), query
