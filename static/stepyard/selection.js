@@ -11,15 +11,10 @@
     if (!count) return;
     const all = boxes();
     const checked = all.filter((box) => box.checked).length;
-    const words = checked === 1 ? "1 selected row" : `${checked} selected rows`;
-    if (count.textContent !== words) {
-      const rest = document.createElement("span");
-      rest.className = "wide-word";
-      rest.textContent = words.slice(String(checked).length);
-      count.replaceChildren(String(checked), rest);
-    }
-    placeShortcut(checked, words);
+    const selected = checked === 1 ? "1 selected row" : `${checked} selected rows`;
     const allMatching = document.querySelector('#bulk input[name="all"]')?.checked;
+    showWords(count, allMatching ? count.closest("form").dataset.matching ?? "All that match" : selected);
+    placeShortcut(checked, selected);
     for (const button of document.querySelectorAll("#bulk button[data-takes]")) {
       const two = button.dataset.takes === "two";
       let why = two ? (checked === 2 ? "" : "Select two executions") : checked ? "" : "Select executions first";
@@ -32,6 +27,16 @@
     if (!above) return;
     above.checked = checked > 0 && checked === all.length;
     above.indeterminate = checked > 0 && checked < all.length;
+  }
+
+  // A phone has the room for the first word, which is the number.
+  function showWords(place, words) {
+    if (place.textContent === words) return;
+    const [first] = words.split(" ");
+    const rest = document.createElement("span");
+    rest.className = "wide-word";
+    rest.textContent = words.slice(first.length);
+    place.replaceChildren(first, rest);
   }
 
   // "Redrive 1 of 3": how many of the selected rows an action would act on, as its dry run will
@@ -118,6 +123,7 @@
       announceCount();
     }
     showCount();
+    if (event.target.matches?.('#bulk input[name="all"]')) announceCount();
   });
   document.addEventListener("click", (event) => {
     if (!event.target.closest("[data-select-none]")) return;

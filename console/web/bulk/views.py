@@ -12,8 +12,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from console.models import BulkItem, BulkJob
-from console.statuses import BulkItemStatus
+from console.statuses import BulkItemStatus, BulkJobStatus
 from console.store.executions import bulk as store
+from console.web.bulk import outcomes
 from console.web.bulk.forms import BulkForm, JobForm
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.search import scan
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 SHOWN = 200
 _PAGE = 100
 _JOBS = 50
+_SLOW_POLL_S = 5
+"""While a job that is done has executions that run."""
 WORDS = {
     "stop": (
         "Stop",
@@ -137,7 +140,12 @@ def _progress_context(job: BulkJob, result: str, after: str) -> dict[str, Any]:
         items_of_job = items_of_job.filter(position__gt=int(after))
     items = list(items_of_job[: _PAGE + 1])
     over = counts.get(BulkItemStatus.DONE, 0) + counts.get(BulkItemStatus.REFUSED, 0)
+    acting = counts.get(BulkItemStatus.ACTING, 0)
     verb, done, _ = WORDS[job.action]
+    outcome = outcomes.count_outcomes(job)
+    statuses = outcomes.statuses_now(job, items[:_PAGE])
+    ended = [outcome.succeeded, outcome.failed, outcome.running] if outcome else []
+    moving = outcome is not None and outcome.running > 0
     return {
         "section": "executions",
         "job": job,
@@ -146,9 +154,13 @@ def _progress_context(job: BulkJob, result: str, after: str) -> dict[str, Any]:
         "over": over,
         "results": [(key, *RESULTS[key], counts.get(key, 0)) for key in RESULTS],
         "result": result if result in RESULTS else "",
-        "items": [(item, *RESULTS[item.status]) for item in items[:_PAGE]],
+        "items": [
+            (item, *RESULTS[item.status], statuses.get(item.position)) for item in items[:_PAGE]
+        ],
+        "outcome": outcome,
+        "poll_s": 1 if job.status != BulkJobStatus.DONE else _SLOW_POLL_S if moving else 0,
         "after": items[_PAGE - 1].position if len(items) > _PAGE else "",
-        "seen": f"{job.status}-{over}-{counts.get(BulkItemStatus.ACTING, 0)}",
+        "seen": "-".join(map(str, (job.status, over, acting, *ended))),
     }
 
 

@@ -93,6 +93,18 @@ def test_the_buttons_count_what_they_would_act_on(page: Page, server: Server) ->
     expect(page.locator("#selected")).to_have_text("3")
 
 
+def test_all_that_match_are_counted(page: Page, listed: str) -> None:
+    """Instead of the selected rows, as long as the box is ticked."""
+    page.goto(f"{listed}?q=customer-0")
+    count = page.locator("#selected-count")
+    expect(count).to_have_text("0 selected rows")
+    page.locator("#bulk input[name=all]").check()
+    expect(count).to_have_text("10 match")
+    expect(page.locator("#announce")).to_contain_text("10 match")
+    page.locator("#bulk input[name=all]").uncheck()
+    expect(count).to_have_text("0 selected rows")
+
+
 def test_the_actions_come_before_the_rows(page: Page, listed: str) -> None:
     """For a reader of the page from its top, and for tools that read it."""
     page.goto(listed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -141,3 +142,72 @@ def test_a_forged_range_is_cut() -> None:
     """No more than one job takes, however far the range goes."""
     assert len(parse_ranges("1-999999999999,5")) == bulk.MOST
     assert parse_ranges("9-1") == []
+
+
+def test_a_job_says_what_became_of_its_executions(project: Project, client: Client) -> None:
+    """A redrive that failed again is no success; each row names its machine and status now."""
+    machine = create(project, FAIL)
+    failed = [drain(start(machine, name=f"f{number}")) for number in range(3)]
+    numbers = ",".join(str(execution.pk) for execution in failed)
+    client.post("/executions/bulk/", {"action": "redrive", "numbers": numbers})
+    job = BulkJob.objects.get()
+    path = f"/executions/bulk/{job.pk}/"
+    assert 'id="outcome"' not in text(client.get(path)), "nothing is redriven yet"
+    while bulk.work_on_job(job.pk):
+        pass
+    shown = " ".join(text(client.get(path)).split())
+    assert "3 redriven: 0 succeeded, 0 failed again, 3 running" in shown
+    assert 'hx-trigger="every 5s"' in shown
+    for execution in failed[:2]:
+        drain(Execution.objects.get(pk=execution.pk))
+    Execution.objects.filter(pk=failed[1].pk).update(status="SUCCEEDED")
+    shown = " ".join(text(client.get(path)).split())
+    assert "3 redriven: 1 succeeded, 1 failed again, 1 running" in shown
+    row = markup(client.get(path)).split('id="items"')[1].split("<tbody>")[1].split("</tr>")[0]
+    assert '<td class="secondary">machine</td>' in re.sub(r"</?bdi>", "", row)
+    assert "Status now" in shown
+    Execution.objects.filter(pk=failed[2].pk).update(status="ABORTED")
+    shown = " ".join(text(client.get(path)).split())
+    assert "1 failed again, 0 running, 1 aborted" in shown
+    assert "hx-trigger" not in shown.split('id="progress"')[1].split(">")[0]
+
+
+def test_a_job_that_starts_again_counts_the_new_executions(
+    project: Project, client: Client
+) -> None:
+    """Not those that it was selected from."""
+    old = drain(start(create(project, FAIL), name="old"))
+    client.post("/executions/bulk/", {"action": "start", "numbers": str(old.pk)})
+    job = BulkJob.objects.get()
+    while bulk.work_on_job(job.pk):
+        pass
+    path = f"/executions/bulk/{job.pk}/"
+    assert "0 failed, 1 running" in " ".join(text(client.get(path)).split())
+    drain(Execution.objects.exclude(pk=old.pk).get())
+    shown = " ".join(text(client.get(path)).split())
+    assert "1 started again: 0 succeeded, 1 failed, 0 running" in shown
+
+
+def test_the_page_of_a_job_takes_as_many_queries_for_many(project: Project, client: Client) -> None:
+    """The same for one execution and for sixty."""
+    machine = create(project, FAIL)
+    taken = []
+    for count in (1, 60):
+        rows = [start(machine, name=f"q{count}-{number}") for number in range(count)]
+        numbers = ",".join(str(execution.pk) for execution in rows)
+        client.post("/executions/bulk/", {"action": "redrive", "numbers": numbers})
+        path = f"/executions/bulk/{BulkJob.objects.order_by('-pk')[0].pk}/"
+        client.get(path)
+        with CaptureQueriesContext(connection) as queries:
+            client.get(path)
+        taken.append(len(queries))
+    assert taken[0] == taken[1]
+
+
+def test_the_bar_of_the_list_knows_how_many_match(project: Project, client: Client) -> None:
+    """For *all that match*, beside the number of selected rows."""
+    machine = create(project, WAIT)
+    for number in range(3):
+        start(machine, name=f"a{number}")
+    assert 'data-matching="3 match"' in text(client.get("/machines/machine/"))
+    assert 'data-matching="1 match"' in text(client.get("/machines/machine/?q=a1"))

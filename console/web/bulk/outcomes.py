@@ -1,0 +1,71 @@
+"""Tell what became of the executions that a bulk job redrove or started, as they are now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.db.models import Count
+
+from console.models import BulkItem, Execution
+from console.statuses import BulkAction, BulkItemStatus, ExecutionStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from console.models import BulkJob
+
+
+@dataclass(frozen=True, slots=True)
+class JobOutcome:
+    """How many executions a job has acted on, and how these stand now; they add up."""
+
+    total: int
+    succeeded: int
+    failed: int
+    running: int
+    aborted: int
+    deleted: int
+
+
+def count_outcomes(job: BulkJob) -> JobOutcome | None:
+    """Return how what a job redrove or started stands now, None of a job that stops.
+
+    Two queries that look up at most as many executions as one job takes.
+    """
+    if job.action == BulkAction.STOP:
+        return None
+    done = BulkItem.objects.filter(job=job, status=BulkItemStatus.DONE)
+    rows = Execution.objects.filter(project=job.project_id)
+    if job.action == BulkAction.START:
+        rows = rows.filter(arn__in=done.values("result"))
+    else:
+        rows = rows.filter(pk__in=done.values("number"))
+    counts = dict(rows.order_by().values_list("status").annotate(Count("pk")))
+    total, there = done.count(), sum(counts.values())
+    return JobOutcome(
+        total=total,
+        succeeded=counts.get(ExecutionStatus.SUCCEEDED, 0),
+        failed=counts.get(ExecutionStatus.FAILED, 0) + counts.get(ExecutionStatus.TIMED_OUT, 0),
+        running=counts.get(ExecutionStatus.RUNNING, 0),
+        aborted=counts.get(ExecutionStatus.ABORTED, 0),
+        deleted=max(total - there, 0),
+    )
+
+
+def statuses_now(job: BulkJob, items: Sequence[BulkItem]) -> dict[int, str]:
+    """Return position -> status of the execution now, of those that are there.
+
+    Of an item that was started again it is the status of the new execution. Two queries at most.
+    """
+    rows = Execution.objects.filter(project=job.project_id)
+    started = {item.result: item.position for item in items if item.result}
+    others = {item.number: item.position for item in items if not item.result}
+    statuses: dict[int, str] = {}
+    if started:
+        named = rows.filter(arn__in=started).values_list("arn", "status")
+        statuses |= {started[arn]: status for arn, status in named}
+    if others:
+        numbered = rows.filter(pk__in=others).values_list("pk", "status")
+        statuses |= {others[number]: status for number, status in numbered}
+    return statuses
