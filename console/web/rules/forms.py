@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.web.core.forms import PageForm, SubsetField, TextField
+from console.web.core.forms import PageForm, PresenceField, SubsetField, TextField
 from console.web.rules import rule_display
 
 
@@ -41,8 +41,12 @@ class RuleForm(PageForm):
     """Changes of a rule.
 
     ``revision``: of the rule that was on display; ``over``: of the one that the reader replaces.
+    ``choices``: ``status`` and ``machine`` were chosen, instead of a typed ``pattern``.
     """
 
+    choices = PresenceField()
+    status = SubsetField(rule_display.STATUSES)
+    machine = TextField(strip=False)
     pattern = TextField()
     schedule = TextField()
     timezone = _ZoneField()

@@ -151,6 +151,29 @@ def pattern_meaning(pattern: str) -> PatternMeaning:
     return PatternMeaning(tuple(values[0]), tuple(values[1]))
 
 
+@dataclass(frozen=True, slots=True)
+class PatternChoices:
+    """Statuses and the ARN of a machine, "" for any, as a form offers them."""
+
+    statuses: tuple[str, ...]
+    machine: str
+
+    @property
+    def pattern(self) -> str:
+        """Return the pattern of the choices."""
+        return pattern_of(list(self.statuses), self.machine)
+
+
+def pattern_choices(pattern: str) -> PatternChoices | None:
+    """Return a pattern as choices of the form, None if it says more or something else."""
+    meaning = pattern_meaning(pattern)
+    if meaning.own or meaning.alarms or not meaning.statuses or len(meaning.machines) > 1:
+        return None
+    if set(meaning.statuses) - set(STATUSES):
+        return None
+    return PatternChoices(meaning.statuses, next(iter(meaning.machines), ""))
+
+
 def _pattern_texts(values: Any) -> bool:
     return isinstance(values, list) and all(isinstance(value, str) for value in values)
 
@@ -251,6 +274,14 @@ def machine_names(scope: Scope) -> list[StateMachine]:
         project=scope.project, region=scope.region, status=MachineStatus.ACTIVE
     )
     return list(machines.only("name", "arn").order_by("name")[:_MACHINES])
+
+
+def machine_options(scope: Scope, chosen: str) -> list[StateMachine]:
+    """Return the machines to choose from, with the chosen one even if it is not among them."""
+    machines = machine_names(scope)
+    if chosen and all(machine.arn != chosen for machine in machines):
+        machines.append(StateMachine(name=chosen.rpartition(":")[2], arn=chosen))
+    return machines
 
 
 def target_address(typed: str) -> str:

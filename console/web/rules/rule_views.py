@@ -49,10 +49,14 @@ def rule_page(request: HttpRequest, rule_name: str) -> HttpResponse:
     scope = scope_of(request)
     rule = _find_rule(scope, rule_name)
     problem, typed, conflict = "", {}, None
+    as_json = request.GET.get("edit") == "json"
+    choices = None if as_json else rule_display.pattern_choices(rule.pattern)
     revision = store.revision_of(rule)
     if request.method == "POST":
         require(scope, "events:PutRule")
         sent = RuleForm(request.POST).values
+        choices = _sent_choices(sent)
+        sent["pattern"] = _chosen_pattern(rule, choices) if choices else sent["pattern"]
         typed = {name: sent[name] for name in _CHANGEABLE}
         revision = sent["revision"]
         try:
@@ -65,11 +69,35 @@ def rule_page(request: HttpRequest, rule_name: str) -> HttpResponse:
     context = _rule_context(scope, rule, before) | {"typed": typed, "problem": problem}
     context |= {"revision": revision, "conflict": conflict}
     context["edits"] = context["may_rule"] and bool("edit" in request.GET or problem or conflict)
+    if context["edits"] and choices:
+        context |= _choices_context(scope, choices)
     status = 409 if conflict else 422 if problem else 200
     return render(request, "rules/rule.html", context, status=status)
 
 
-def _change_rule(request: HttpRequest, scope: Scope, rule: EventRule, sent: dict[str, str]) -> str:
+def _sent_choices(sent: dict[str, Any]) -> rule_display.PatternChoices | None:
+    if not sent["choices"]:
+        return None
+    return rule_display.PatternChoices(tuple(sent["status"]), sent["machine"])
+
+
+def _chosen_pattern(rule: EventRule, choices: rule_display.PatternChoices) -> str:
+    """Return the pattern of choices: the text of the rule's own where they say the same."""
+    now = rule_display.pattern_choices(rule.pattern)
+    same = now and now.machine == choices.machine and set(now.statuses) == set(choices.statuses)
+    return rule.pattern if same else choices.pattern
+
+
+def _choices_context(scope: Scope, choices: rule_display.PatternChoices) -> dict[str, Any]:
+    return {
+        "choices": choices,
+        "chosen": choices.statuses,
+        "statuses_to_tell": rule_display.STATUSES,
+        "machines": rule_display.machine_options(scope, choices.machine),
+    }
+
+
+def _change_rule(request: HttpRequest, scope: Scope, rule: EventRule, sent: dict[str, Any]) -> str:
     fields = {name: sent[name] for name in _CHANGEABLE}
     fields |= {"state": rule.state, "role_arn": rule.role_arn}
     fields["revision"] = sent["over"] or sent["revision"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from console.models import AuditEntry, Delivery, EventRule, EventTarget
 from console.store.db.audit import Actor
 from console.store.events import rules
 from console.web.core.formatting import clock_text
+from console.web.rules import rule_display
 from tests.console.store.helpers import PASS, REGION, create
 from tests.console.web.helpers import markup, text
 from tests.console.web.test_rules import ASKED, NOTIFICATIONS, SCHEDULES, rule
@@ -71,6 +73,41 @@ def test_a_pattern_is_laid_out_for_its_reader(project: Project, signed_in: SignI
     own = '{"source":\n ["aws.states"]}'
     editor.post("/rules/ends/", {"pattern": own})
     assert f"\n{own}</textarea>" in text(editor.get("/rules/ends/?edit=1"))
+
+
+def test_a_rule_of_choices_is_edited_by_choices(project: Project, client: Client) -> None:
+    """As it is created; the same choices leave the text alone, and the JSON is a press away."""
+    machine = create(project, PASS)
+    own = '{"source": ["aws.states"],\n "detail": {"status": ["FAILED"]}}'
+    rule(project, pattern=own)
+    shown = markup(client.get("/rules/ends/?edit=1"))
+    assert re.findall(r'name="status" value="(\w+)" checked', shown) == ["FAILED"]
+    assert 'name="pattern"' not in shown
+    assert "edit=1#edit" not in shown, "the form is open"
+    asked = {"choices": "1", "status": ["FAILED"], "machine": ""}
+    client.post("/rules/ends/", asked | {"description": "mine"})
+    made = EventRule.objects.get()
+    assert (made.pattern, made.description) == (own, "mine")
+    client.post("/rules/ends/", asked | {"status": ["ABORTED"], "machine": machine.arn})
+    made.refresh_from_db()
+    assert json.loads(made.pattern)["detail"] == {
+        "status": ["ABORTED"],
+        "stateMachineArn": [machine.arn],
+    }
+    shown = markup(client.get("/rules/ends/?edit=1"))
+    assert f'<option value="{machine.arn}" selected>' in shown
+    assert 'name="pattern"' in text(client.get("/rules/ends/?edit=json"))
+    wrong = text(client.post("/rules/ends/", asked | {"status": []}), 422)
+    assert "an empty array matches nothing" in wrong
+    assert 'name="choices"' in wrong
+
+
+def test_a_machine_that_is_gone_stays_chosen(project: Project, client: Client) -> None:
+    """A save of the description does not widen the rule to any state machine."""
+    arn = f"arn:aws:states:{REGION}:123456789012:stateMachine:gone"
+    rule(project, pattern=rule_display.pattern_of(["FAILED"], arn))
+    shown = markup(client.get("/rules/ends/?edit=1"))
+    assert f'<option value="{arn}" selected>gone</option>' in shown
 
 
 def test_delete_stands_last_and_apart(project: Project, client: Client) -> None:
