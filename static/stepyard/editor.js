@@ -127,7 +127,7 @@
       return;
     }
     const textarea = document.getElementById(link.dataset.fill);
-    const text = readable(source.value);
+    const text = findSyntaxError(source.value) ? source.value : indent(source.value);
     const editor = editors.get(textarea.id);
     if (editor) editor.session.doc.setValue(text);
     else textarea.value = text;
