@@ -117,6 +117,25 @@
     if (notice) notice.hidden = false;
   }
 
+  /** Put a field's text of the linked page into this page; what else was typed stays. */
+  async function fillFrom(link) {
+    const answer = await fetch(link.href).catch(() => null);
+    const other = answer?.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
+    const source = other?.getElementById(link.dataset.fill);
+    if (!source) {
+      location.assign(link.href);
+      return;
+    }
+    const textarea = document.getElementById(link.dataset.fill);
+    const text = findSyntaxError(source.value) ? source.value : indent(source.value);
+    const editor = editors.get(textarea.id);
+    if (editor) editor.session.doc.setValue(text);
+    else textarea.value = text;
+    for (const part of other.querySelectorAll("[data-filled]")) document.getElementById(part.id)?.replaceWith(part);
+    link.parentElement.remove();
+    editor?.focus();
+  }
+
   function discard(id) {
     const textarea = document.getElementById(id);
     const editor = editors.get(id);
@@ -152,6 +171,11 @@
     if (format) reformat(format.dataset.format);
     const discarded = event.target.closest("[data-discard]");
     if (discarded) discard(discarded.dataset.discard);
+    const fill = event.target.closest("a[data-fill]");
+    if (fill && event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+      event.preventDefault();
+      fillFrom(fill);
+    }
   });
 
   // -- JSON -------------------------------------------------------------------------------------

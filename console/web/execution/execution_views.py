@@ -8,6 +8,7 @@ from django.http import Http404
 from django.views.decorators.http import require_safe
 
 import engine
+from console.store.machines.published import executed_revision
 from console.web.core import formatting
 from console.web.core.scope import render, scope_of
 from console.web.execution import audit_trail, parent_execution, time_machine, waiting
@@ -39,6 +40,7 @@ def execution_page(request: HttpRequest, machine_name: str, execution_name: str)
         **(drawn := picture_context(execution, request.GET, graph_view_of(request))),
         **history_context(execution, request.GET, drawn),
         **facts_context(execution),
+        "executed": executed_revision(execution) if execution.version_arn else None,
         **waiting.waiting_context(execution),
         "parent": parent_execution.parent_of(execution),
         "activity": None
@@ -68,6 +70,7 @@ def executed_definition(
     context = {
         **names,
         **drawn,
+        "executed": executed_revision(execution),
         **(as_it_ran_context(execution, drawn["picture"]) if drawn["picture"] else {}),
     }
     return render(request, "execution/definition.html", context)

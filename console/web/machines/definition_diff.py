@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from typing import Any
 
+import engine
 from console.web.graph.definition_text import readable_text
 
 _MOST_LINES = 20_000
 _CONTEXT = 3
+_MOST_NAMES = 10
+_INNER = frozenset({"Branches", "ItemProcessor", "Iterator"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,62 @@ class DiffRow:
     def kind(self) -> str:
         """Return the class of the row."""
         return {"+": "added", "-": "removed", "…": "gap"}.get(self.sign, "same")
+
+
+@dataclass(frozen=True, slots=True)
+class StateChanges:
+    """The names of the states that differ. A state that was moved to another branch is changed."""
+
+    added: list[str]
+    removed: list[str]
+    changed: list[str]
+
+    @property
+    def words(self) -> str:
+        """Return them in words: ``Audit added; Price, Both changed``."""
+        named = (("added", self.added), ("removed", self.removed), ("changed", self.changed))
+        parts = [f"{_listed(names)} {word}" for word, names in named if names]
+        return "; ".join(parts) or "No state changed"
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def state_changes(before: str, after: str) -> StateChanges | None:
+    """Compare the states of two texts by name; None if one of them is no JSON."""
+    try:
+        old, new = _states(engine.loads(before)), _states(engine.loads(after))
+    except engine.JsonTextError:
+        return None
+    return StateChanges(
+        [name for name in new if name not in old],
+        [name for name in old if name not in new],
+        [name for name in new if name in old and new[name] != old[name]],
+    )
+
+
+def _states(definition: Any) -> dict[str, Any]:
+    """Return name -> place and fields of each state, those of branches and Maps, too."""
+    states: dict[str, Any] = {}
+    waiting: list[tuple[Any, Any]] = [((), definition)]
+    while waiting:
+        place, scope = waiting.pop()
+        inside = scope.get("States") if isinstance(scope, dict) else None
+        for name, state in inside.items() if isinstance(inside, dict) else ():
+            if not isinstance(state, dict):
+                continue
+            own = {key: value for key, value in state.items() if key not in _INNER}
+            states[name] = (place, own)
+            branches = state.get("Branches")
+            for number, branch in enumerate(branches if isinstance(branches, list) else ()):
+                waiting.append(((name, number), branch))
+            for key in ("ItemProcessor", "Iterator"):
+                if isinstance(processor := state.get(key), dict):
+                    own[key] = {k: v for k, v in processor.items() if k != "States"}
+                    waiting.append(((name, 0), processor))
+    return states
 
 
 def diff_rows(before: str, after: str) -> list[DiffRow] | None:

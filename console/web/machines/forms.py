@@ -32,11 +32,15 @@ _PERCENT = 100
 
 
 class StartForm(PageForm):
-    """A new execution. ``timeout``: in seconds; ``origin``: the execution its input comes from."""
+    """A new execution. ``timeout``: in seconds; ``origin``: the execution its input comes from.
+
+    ``run``: a version's number or an alias's name, "" for the current definition.
+    """
 
     name = TextField()
     input = TextField(strip=False)
     origin = TextField(strip=False)
+    run = TextField(strip=False)
     timeout = TextField()
     case = TextField(strip=False)
 

@@ -11,6 +11,7 @@ from console.errors import ServiceError
 from console.masking import mask
 from console.models import Execution
 from console.store.executions.start import start_execution
+from console.store.machines import versions
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.machines.forms import StartForm
 from console.web.machines.machine_views import machine_context, suggested_input
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 _MOST_LOOKED_AT = 50
 """Among so many of the newest executions the last input is looked for."""
+_MOST_VERSIONS = 200
+"""So many of the newest versions can be chosen."""
 _NAME_ERRORS = frozenset({"InvalidName", "ExecutionAlreadyExists"})
 
 
@@ -37,7 +40,7 @@ def start_page(request: HttpRequest, machine_name: str) -> HttpResponse:
             request,
             machine,
             input=_prefilled_input(scope, machine, request.GET.get("origin", "")),
-            last=_last_execution(machine),
+            run=request.GET.get("run", ""),
         )
     form = StartForm(request.POST, machine.name)
     if not form.is_valid():
@@ -46,8 +49,14 @@ def start_page(request: HttpRequest, machine_name: str) -> HttpResponse:
         return _render_form(request, machine, status=422, **form.texts, **wrong)
     sent = form.values
     try:
+        target = _target(scope, machine, sent["run"])
+    except ServiceError as error:
+        return _render_form(request, machine, status=422, **form.texts, run_error=error.message)
+    try:
         started = start_execution(
-            machine,
+            target.machine,
+            version=target.version,
+            alias_arn=target.alias.arn if target.alias else "",
             name=sent["name"] or None,
             input=_with_masked_values(scope, machine, sent["origin"], sent["input"]) or "{}",
             test_case=sent["case"],
@@ -59,6 +68,26 @@ def start_page(request: HttpRequest, machine_name: str) -> HttpResponse:
         field = "name_error" if error.code in _NAME_ERRORS else "input_error"
         return _render_form(request, machine, status=422, **form.texts, **{field: error.message})
     return redirect("execution", machine.name, started.name)
+
+
+def _target(scope: Scope, machine: StateMachine, run: str) -> versions.Target:
+    """Return what to start: the machine as it is now, or what a version or an alias stands for."""
+    if not run:
+        return versions.Target(machine)
+    return versions.resolve_target(scope.project, f"{machine.arn}:{run}")
+
+
+def _run_choices(machine: StateMachine) -> dict[str, str]:
+    """Return key -> label of what can be started; {} if that is the current definition alone."""
+    aliases = versions.list_aliases(versions.Target(machine))
+    numbers = [each.number for each in versions.list_versions(machine, limit=_MOST_VERSIONS)]
+    if not aliases and not numbers:
+        return {}
+    return {
+        "": "Current definition",
+        **{each.name: f"Alias {each.name}" for each in aliases},
+        **{str(number): f"Version {number}" for number in numbers},
+    }
 
 
 def _prefilled_input(scope: Scope, machine: StateMachine, origin: str) -> str:
@@ -95,5 +124,10 @@ def _with_masked_values(scope: Scope, machine: StateMachine, origin: str, text: 
 def _render_form(
     request: HttpRequest, machine: StateMachine, *, status: int = 200, **fields: Any
 ) -> HttpResponse:
-    context = machine_context(machine) | {"origin": request.GET.get("origin", "")} | fields
+    context = machine_context(machine) | {
+        "origin": request.GET.get("origin", ""),
+        "last": _last_execution(machine),
+        "runs": _run_choices(machine),
+        **fields,
+    }
     return render(request, "execution/start.html", context, status=status)

@@ -13,10 +13,11 @@ from console.errors import ServiceError
 from console.models import Alias, MachineRevision, Version
 from console.store.machines import machines, revisions
 from console.store.machines import versions as store
+from console.store.machines.published import revision_numbers, versions_by_revision
 from console.web.core import form_actions
 from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, scope_of
-from console.web.machines.definition_diff import diff_rows
+from console.web.machines.definition_diff import diff_rows, state_changes
 from console.web.machines.drift import drift_of
 from console.web.machines.forms import (
     AliasForm,
@@ -69,6 +70,10 @@ def _render_page(
     before_revision = whole_number(request.GET.get("before_revision", "")[:9]) or 0
     saves = revisions.list_revisions(machine, before=before_revision, limit=_PAGE + 1)
     versions = store.list_versions(machine, limit=_CHOICES)
+    aliases = [
+        AliasRow(each, json.loads(each.routing))
+        for each in store.list_aliases(store.Target(machine))
+    ]
     context = machine_context(machine) | {
         "tab": "versions",
         "drift": drift_of(machine),
@@ -76,10 +81,10 @@ def _render_page(
         "older_revisions": saves[_PAGE - 1].number if len(saves) > _PAGE else None,
         "versions": rows[:_PAGE],
         "older": rows[_PAGE - 1].number if len(rows) > _PAGE else None,
-        "aliases": [
-            AliasRow(each, json.loads(each.routing))
-            for each in store.list_aliases(store.Target(machine))
-        ],
+        "aliases": aliases,
+        "revision_of_version": revision_numbers(machine, rows[:_PAGE]),
+        "versions_of_revision": versions_by_revision(machine, saves[:_PAGE]),
+        "aliases_of_version": _aliases_by_version(aliases),
         "choices": [each.number for each in versions],
         "diff_choices": _diff_choices(versions, saves[:_PAGE]),
         "after": DiffSide("", "Current", "", ""),
@@ -87,6 +92,15 @@ def _render_page(
         "unpublished": not newest or newest[0].revision_id != machine.revision_id,
     }
     return render(request, "machines/versions.html", context | more, status=status)
+
+
+def _aliases_by_version(aliases: Sequence[AliasRow]) -> dict[int, list[str]]:
+    """Return version -> the aliases that point at it."""
+    names: dict[int, list[str]] = {}
+    for row in aliases:
+        for number, _weight in row.routes:
+            names.setdefault(number, []).append(row.alias.name)
+    return names
 
 
 # -- what a form does ------------------------------------------------------------------------------
@@ -177,22 +191,28 @@ class DiffSide:
 def definition_diff(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/diff/?from=…&to=…``.
 
-    Both name a version, a revision (``rev:…``), an execution (``run:…``) or, by "", now.
+    Both name a version, a revision (``rev:…``), an execution (``run:…``) or, by "", now. Without
+    both, it is what the last save changed.
     """
     scope = scope_of(request)
     machine = scope.machine(machine_name)
-    before = _diff_side(scope, machine, request.GET.get("from", ""))
+    saves = revisions.list_revisions(machine, limit=_PAGE)
+    start = request.GET.get("from", "")
+    if "from" not in request.GET and "to" not in request.GET and len(saves) > 1:
+        start = f"rev:{saves[1].number}"
+    before = _diff_side(scope, machine, start)
     after = _diff_side(scope, machine, request.GET.get("to", ""))
     rows = diff_rows(before.text, after.text)
     context = machine_context(machine) | {
         "before": before,
         "after": after,
         "rows": rows,
+        "states": state_changes(before.text, after.text) if rows else None,
         "added": sum(row.sign == "+" for row in rows or ()),
         "removed": sum(row.sign == "-" for row in rows or ()),
         "diff_choices": _diff_choices(
             store.list_versions(machine, limit=_CHOICES),
-            revisions.list_revisions(machine, limit=_PAGE),
+            saves,
             (before, after),
         ),
     }

@@ -93,6 +93,21 @@ def test_bad_input_is_not_even_sent(page: Page, server: Server) -> None:
     assert page.input_value("#name") == "first"
 
 
+def test_the_last_input_is_filled_in_place(page: Page, server: Server) -> None:
+    """Indented, and beside the name that was typed; the page is not loaded again."""
+    name = create(server, waits(0))
+    start(server, name, {"order": 4711}, "earlier")
+    page.goto(f"/machines/{name}/start/")
+    page.fill("#name", "typed")
+    page.get_by_role("link", name="Use the last input").click()
+    expect(page.locator("#input-source")).to_contain_text("copied from")
+    assert page.input_value("#name") == "typed"
+    filled = page.locator("#input").evaluate("field => field.value")
+    assert filled == '{\n  "order": 4711\n}'
+    assert page.locator("#origin").input_value() == "earlier"
+    expect(page.get_by_role("link", name="Use the last input")).to_have_count(0)
+
+
 def test_colours_change_without_a_reload(page: Page, server: Server) -> None:
     """Graph, table, history and summary follow the execution to its end, then polling stops."""
     path = start(server, create(server, waits(2)))

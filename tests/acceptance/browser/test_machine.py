@@ -36,6 +36,7 @@ def test_e16_every_tab_of_a_machine_is_an_address(page: Page, server: Server) ->
     page.fill("#description", "first")
     page.click("text=Publish")
     expect(page.locator("tbody tr").first).to_contain_text("first")
+    page.click("#create-alias > summary")
     page.fill("#alias-name", "live")
     page.click("button[value=create]")
     expect(page.locator("main")).to_contain_text("version 1: 100 %")

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from console.models import Alias, AuditEntry, StateMachine, Tag, Version
+from console.models import Alias, AuditEntry, Execution, StateMachine, Tag, Version
 from console.store.machines import machines, versions
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import CHAIN, MARKUP, markup, text
@@ -267,3 +267,81 @@ def test_an_execution_of_an_older_definition_leads_to_what_changed(
     assert "definition was changed since" in shown
     assert link in shown
     assert "1 line added, 1 removed" in text(client.get(link))
+
+
+def test_versions_and_revisions_name_each_other(project: Project, client: Client) -> None:
+    """With the aliases of a version; a change of the logging makes no revision."""
+    machine = create(project, PASS)
+    shown = text(client.get("/machines/machine/versions/"))
+    assert shown.count('value="publish"') == 1
+    machines.update_machine(machine, definition=json.dumps(CHAIN))
+    machines.update_machine(machine, tracing='{"enabled":true}')
+    published = versions.publish_version(StateMachine.objects.get())
+    routing = [{"stateMachineVersionArn": published.arn, "weight": 100}]
+    versions.create_alias(project, "PROD", routing)
+    shown = markup(client.get("/machines/machine/versions/"))
+    assert shown.count('value="publish"') == 1
+    row = shown.partition('id="versions-title"')[2].partition("<tbody>")[2].partition("</tr>")[0]
+    assert 'diff/?from=1">1</a>' in row
+    assert 'diff/?from=rev:2">2</a>' in row
+    assert '<a href="#aliases-title"><bdi>PROD</bdi></a>' in row
+    saves = shown.partition('id="revisions"')[2].partition("<tbody>")[2].partition("</tbody>")[0]
+    newest, first = saves.split("</tr>")[:2]
+    assert 'data-label="Version"><a href="/machines/machine/diff/?from=1">1</a>' in newest
+    assert 'data-label="Version">-' in first
+    assert '<details class="body" id="create-alias"><summary' in shown
+    sent = {"act": "create", "name": "a b", "first": "1", "second": "", "share": ""}
+    refused = post(client, "versions", 422, **sent)
+    assert '<details class="body" id="create-alias" open>' in refused
+
+
+def test_the_difference_begins_with_the_last_save(project: Project, client: Client) -> None:
+    """Its head names the states that differ; the same text on both sides says only that."""
+    machine = create(project, CHAIN)
+    assert "The definitions are the same." in text(client.get("/machines/machine/diff/"))
+    changed = json.loads(json.dumps(CHAIN).replace("3600", "7200"))
+    inner = {"StartAt": "Price", "States": {"Price": {"Type": "Pass", "End": True}}}
+    changed["States"]["Nap"] = {"Type": "Parallel", "Branches": [inner], "Next": "Audit"}
+    changed["States"]["Audit"] = {"Type": "Pass", "End": True}
+    machines.update_machine(machine, definition=json.dumps(changed))
+    shown = markup(client.get("/machines/machine/diff/"))
+    assert "<h1><bdi>Revision 1</bdi>→<bdi>Current</bdi></h1>" in shown
+    assert "Audit, Price added; Nap changed" in shown
+    changed["States"]["Nap"]["Branches"][0]["States"]["Price"]["Comment"] = "now"
+    machines.update_machine(machine, definition=json.dumps(changed))
+    assert "Price changed" in markup(client.get("/machines/machine/diff/"))
+    back = markup(client.get("/machines/machine/diff/?to=rev:1"))
+    assert "Audit, Price removed; Nap changed" in back
+    same = text(client.get("/machines/machine/diff/?from=&to="))
+    assert "The definitions are the same." in same
+    assert "Only the role" not in same
+
+
+def test_an_execution_names_its_revision_version_and_alias(
+    project: Project, client: Client
+) -> None:
+    """On its page and its definition's, each linked while it is kept."""
+    machine = create(project, CHAIN)
+    machines.update_machine(machine, definition=json.dumps(CHAIN).replace("3600", "7200"))
+    published = versions.publish_version(StateMachine.objects.get())
+    routing = [{"stateMachineVersionArn": published.arn, "weight": 100}]
+    alias = versions.create_alias(project, "PROD", routing)
+    sent = {"name": "released", "input": "{}", "run": "PROD"}
+    client.post("/machines/machine/start/", sent)
+    machines.update_machine(StateMachine.objects.get(), definition=json.dumps(CHAIN))
+    execution = Execution.objects.get(name="released")
+    known = (
+        '<a href="/machines/machine/diff/?from=rev%3A2">Revision 2</a>·'
+        '<a href="/machines/machine/diff/?from=1">version 1</a>·'
+        '<a href="/machines/machine/versions/#aliases-title">alias<bdi>PROD</bdi></a>'
+    )
+    assert known in markup(client.get(page_of(execution)))
+    definition = markup(client.get(page_of(execution, "definition/")))
+    assert known in definition
+    assert "diff/?from=run%3Areleased" in definition
+    versions.delete_alias(project, alias.arn)
+    versions.delete_version(project, published.arn)
+    shown = markup(client.get(page_of(execution)))
+    assert 'version 1<span class="note">(deleted)</span>' in shown
+    plain = start(StateMachine.objects.get(), name="plain")
+    assert "Revision 3" in text(client.get(page_of(plain, "definition/")))

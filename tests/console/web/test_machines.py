@@ -11,7 +11,7 @@ import pytest
 from console.models import AuditEntry, Execution, StateMachine
 from console.store.db import audit
 from console.store.executions.stop import stop_execution
-from console.store.machines import machines
+from console.store.machines import machines, versions
 from console.web.graph import definition_text
 from tests.console.store.helpers import PASS, REGION, ROLE, WAIT, create, drain, ended, one, start
 from tests.console.web.helpers import CHAIN, MARKUP, markup, page, text
@@ -325,3 +325,32 @@ def test_stopping_tells_error_and_cause(project: Project, client: Client) -> Non
     assert MARKUP not in client.get(page(execution)).content.decode()
     assert "The execution has already ended" in text(client.get(page(execution, "stop/")))
     assert AuditEntry.objects.get(action="StopExecution").actor == "editor"
+
+
+def test_a_version_or_an_alias_is_started_from_the_form(project: Project, client: Client) -> None:
+    """The form offers them where there are any; a link chooses one ahead."""
+    machine = create(project, PASS)
+    address = "/machines/machine/start/"
+    shown = text(client.get(address))
+    assert "<h1>Start execution of <bdi>machine</bdi></h1>" in shown
+    assert 'name="run"' not in shown
+    version = versions.publish_version(machine)
+    routing = [{"stateMachineVersionArn": version.arn, "weight": 100}]
+    alias = versions.create_alias(project, "PROD", routing)
+    machines.update_machine(machine, definition=json.dumps(WAIT))
+    for key, words in (("", "Current definition"), ("1", "Version 1"), ("PROD", "Alias PROD")):
+        shown = text(client.get(f"{address}?run={key}"))
+        assert f'<option value="{key}">{words}' in shown.replace(" selected", "")
+    assert '<option value="PROD" selected>' in shown
+    rows = text(client.get("/machines/machine/versions/"))
+    assert f'href="{address}?run=1"' in rows
+    assert f'href="{address}?run=PROD"' in rows
+    client.post(address, {"name": "by-version", "input": "{}", "run": "1"})
+    client.post(address, {"name": "by-alias", "input": "{}", "run": "PROD"})
+    started = {each.name: each for each in Execution.objects.all()}
+    assert {each.version_arn for each in started.values()} == {version.arn}
+    assert started["by-alias"].alias_arn == alias.arn
+    assert {each.definition_id for each in started.values()} == {version.definition_id}
+    refused = text(client.post(address, {"name": "kept", "input": "{}", "run": "9"}), 422)
+    assert "Does Not Exist" in refused
+    assert 'value="kept"' in refused
