@@ -106,7 +106,7 @@ def test_a_cell_says_what_the_page_of_its_execution_says(project: Project) -> No
                 assert (cell.visits if cell else 0) == one.visits
                 if cell is not None and one.visits:
                     statuses.add(cell.status)
-                    assert formatting.STEP[cell.status] == one.status, one.node.name
+                    assert cell.label == one.status, one.node.name
     assert statuses >= {"succeeded", "failed", "caught", "running"}
 
 
