@@ -12,7 +12,6 @@ from django.test.utils import CaptureQueriesContext
 
 from console.models import Execution, HistoryEvent, StateMachine, Timer
 from console.store.machines import machines
-from console.web.core import formatting
 from console.web.execution import steps
 from console.web.history.traces import open_trace
 from console.web.machines import past_executions
