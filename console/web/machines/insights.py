@@ -75,6 +75,8 @@ class Insight:
         """Return the small line under the name in the graph."""
         if not self.visits:
             return "Never entered"
+        if not (self.failed or self.caught or self.succeeded):
+            return fitting_line([self.unfinished, f"{self.ran} of {self.of}"])
         parts = [f"{self.ran} of {self.of}"]
         if self.failed:
             parts.append(f"{self.failed} failed")
