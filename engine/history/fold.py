@@ -103,11 +103,14 @@ class Trace(VisitTable):
 
     # -- results -----------------------------------------------------------------------------------
 
-    def statuses(self) -> dict[str, VisitStatus]:
-        """Return node id -> status; a node that was not entered is absent."""
+    def statuses(self, counts: dict[str, Counter[str]] | None = None) -> dict[str, VisitStatus]:
+        """Return node id -> status; a node that was not entered is absent.
+
+        ``counts``: what ``counts()`` has returned, for a caller that needs both.
+        """
         return {
             node: next(status for status in SHOWN_FIRST if counts[status])
-            for node, counts in self.counts().items()
+            for node, counts in (self.counts() if counts is None else counts).items()
         }
 
     def counts(self) -> dict[str, Counter[str]]:

@@ -110,7 +110,8 @@
     for (const node of svg.querySelectorAll(".node")) {
       const box = node.querySelector(".box");
       const kind = node.getAttribute("class");
-      if (!tones.has(kind)) tones.set(kind, getComputedStyle(box).stroke);
+      // not the stroke of the box: while that fades, it is the colour of the state before
+      if (!tones.has(kind)) tones.set(kind, getComputedStyle(node).getPropertyValue("--map-tone"));
       const tone = tones.get(kind);
       const place = ["x", "y", "width", "height"].map((name) => Number(box.getAttribute(name)) * scale);
       const rectangle = [(place[0] + shift) * x, place[1] * y, Math.max(2, place[2] * x), Math.max(2, place[3] * y)];

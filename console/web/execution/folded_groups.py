@@ -6,15 +6,16 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from console.web.core import formatting
 from console.web.graph.folding import FOLD_ABOVE, states_inside
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from console.web.core import formatting
     from console.web.execution.steps import StepSummary
     from engine import Graph
 
+_SINGLE = {label.tone: label for label in formatting.LEGEND}
 _WORST = ("failed", "running", "caught", "aborted", "succeeded", "idle")
 
 
@@ -53,7 +54,12 @@ def folded_groups(graph: Graph, summaries: Mapping[str, StepSummary]) -> dict[st
 
 def _folded_group(own: StepSummary, inside: list[StepSummary]) -> FoldedGroup:
     counts = Counter(summary.status.tone or "idle" for summary in inside)
-    labels = {summary.status.tone or "idle": summary.status for summary in [*inside, own]}
+    labels = {
+        summary.status.tone or "idle": _SINGLE.get(summary.status.tone, summary.status)
+        if summary.mixed
+        else summary.status
+        for summary in [*inside, own]
+    }
     worst = next((tone for tone in _WORST if tone in labels), "idle")
     states = f"{len(inside):,} states"
     parts = [f"{counts[tone]:,} {labels[tone].word.lower()}" for tone in _WORST[:4] if counts[tone]]

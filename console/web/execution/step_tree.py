@@ -70,8 +70,9 @@ class StepRow:
 
     ``retries``: of the last visit, None of an iteration. ``matches``: False for what only leads
     down to a match. ``visits_made``: for the timeline. ``apart``: the status, if the state runs in
-    child executions. ``iterations``: of a Map, in a row that sums them up. ``starts``: whether the
-    state starts child executions; ``children``: how many of a distributed Map's have ended.
+    child executions; ``mixed``: if its visits ended differently. ``iterations``: of a Map, in a row
+    that sums them up. ``starts``: whether the state starts child executions; ``children``: how many
+    of a distributed Map's have ended.
     """
 
     id: str
@@ -89,6 +90,7 @@ class StepRow:
     matches: bool = True
     visits_made: Sequence[Visit] = field(default=(), repr=False)
     apart: formatting.StatusLabel | None = None
+    mixed: formatting.StatusLabel | None = None
     iterations: IterationSummary | None = None
     starts: bool = False
     children: str = ""
@@ -96,7 +98,7 @@ class StepRow:
     @property
     def status(self) -> formatting.StatusLabel:
         """Return tone and word."""
-        return self.apart or formatting.STEP[self.key]
+        return self.apart or self.mixed or formatting.STEP[self.key]
 
     @property
     def took(self) -> int | None:
@@ -178,9 +180,7 @@ def rows_stamp(rows: Iterable[StepRow]) -> str:
 def _state(trace: Trace, node: Node, summary: StepSummary, depth: int) -> StepRow:
     visits = trace.visits_of(node.id)
     last = visits[-1] if visits else None
-    key = next(
-        (key for key, label in formatting.STEP.items() if label is summary.status), IN_CHILDREN
-    )
+    key = IN_CHILDREN if summary.in_children else summary.key
     return StepRow(
         id=node.id,
         step=node.name,
@@ -195,6 +195,7 @@ def _state(trace: Trace, node: Node, summary: StepSummary, depth: int) -> StepRo
         retries=summary.retries,
         visits_made=visits,
         apart=summary.status if summary.in_children else None,
+        mixed=summary.status if summary.mixed else None,
         starts=node.distributed or (node.type == "Task" and "startExecution" in node.text),
         children=summary.children,
     )

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from console.web.core import formatting
 from console.web.execution import map_progress
 from console.web.execution.worked_time import worked_ms
+from engine import VisitStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from console.web.execution.map_progress import MapProgress, MapRuns
     from engine import Node, Trace, Visit, Visits
@@ -24,7 +25,8 @@ class StepSummary:
     """A state's line. ``note``: ``1.2 s``, ``3 of 5``; ``depth``: how many boxes it stands in.
 
     ``in_children``: it runs in the child executions of a distributed Map. ``done``: how far a Map
-    is. ``worked``: how long all its visits lasted, "" while it runs.
+    is. ``worked``: how long all its visits lasted, "" while it runs. ``key``: of its status in
+    ``formatting.STEP``; ``mixed``: its latest visits ended differently, and the status counts them.
     """
 
     node: Node
@@ -40,6 +42,8 @@ class StepSummary:
     in_children: bool = False
     done: str = ""
     worked: str = ""
+    key: str = ""
+    mixed: bool = False
 
     @property
     def badge(self) -> str:
@@ -72,6 +76,8 @@ class StepSummary:
             return self.note or self.status.word
         if self.status is formatting.STEP[""]:
             return self.note or self.status.word
+        if self.mixed:  # with the time of the last visit there is no room
+            return self.status.word
         return " · ".join(part for part in (self.status.word, self.done, self.duration) if part)
 
 
@@ -100,7 +106,8 @@ def step_summaries(
     ``maps``: the Map Runs, whose counts distributed Maps show. ``shown``: the iteration that the
     states inside a Map are summarized for, None for all of them together.
     """
-    statuses = trace.statuses()
+    counts = trace.counts()
+    statuses = trace.statuses(counts)
     depths = _depths(trace)
     outside = map_progress.enclosing_maps(trace.graph)
     chosen = set(only) if only is not None else None
@@ -109,12 +116,12 @@ def step_summaries(
         if chosen is not None and node.id not in chosen:
             continue
         if node.id in outside and trace.visits_of(outside[node.id]):
-            counts = maps.states.get(node.name) if maps is not None else None
+            children = maps.states.get(node.name) if maps is not None else None
             summaries[node.id] = StepSummary(
                 node,
                 depths[node.group],
-                counts.status if counts else formatting.IN_CHILD_EXECUTIONS,
-                note=counts.text if counts else "",
+                children.status if children else formatting.IN_CHILD_EXECUTIONS,
+                note=children.text if children else "",
                 in_children=True,
             )
             continue
@@ -122,9 +129,41 @@ def step_summaries(
             summaries[node.id] = _summary_in_iteration(trace, node, depths[node.group], shown, maps)
             continue
         counted = maps.of_node(node.id) if maps is not None and node.distributed else None
-        status = statuses.get(node.id, "")
-        summaries[node.id] = _summary(trace, node, status, depths[node.group], counted)
+        summary = _summary(trace, node, statuses.get(node.id, ""), depths[node.group], counted)
+        summaries[node.id] = _counted_summary(summary, counts.get(node.id))
     return summaries
+
+
+_ENDINGS = {
+    VisitStatus.SUCCEEDED: "passed",
+    VisitStatus.CAUGHT: "caught",
+    VisitStatus.FAILED: "failed",
+    VisitStatus.TIMED_OUT: "timed out",
+    VisitStatus.ABORTED: "aborted",
+}
+
+
+def endings_label(status: str, counts: Mapping[str, int]) -> formatting.StatusLabel:
+    """Return the label of a state; of visits that ended differently it counts each ending.
+
+    The tone is the one of ``status``, which tells most. While a visit goes on, that is said.
+    """
+    label = formatting.STEP[status]
+    endings = [f"{counts[key]:,} {word}" for key, word in _ENDINGS.items() if counts.get(key)]
+    if len(endings) < _DIFFERENT or counts.get(VisitStatus.RUNNING):
+        return label
+    return formatting.StatusLabel(label.tone, " · ".join(endings))
+
+
+_DIFFERENT = 2
+
+
+def _counted_summary(summary: StepSummary, counts: Mapping[str, int] | None) -> StepSummary:
+    """Return the summary of a state inside an inline Map with how its visits ended."""
+    if not counts or not summary.key:
+        return summary
+    label = endings_label(summary.key, counts)
+    return replace(summary, status=label, mixed=label is not summary.status)
 
 
 def _summary(
@@ -169,6 +208,7 @@ def _visited_summary(
         node=node,
         depth=depth,
         status=formatting.STEP[status],
+        key=status,
         entered_ms=last.entered_ms,
         left_ms=last.left_ms,
         duration=spent,

@@ -161,7 +161,7 @@ def _grid_line(
     name: str, kind: str, depth: int, order: Sequence[PastExecution], *, removed: bool = False
 ) -> GridLine:
     summaries = [run.cells.get(name) for run in order]
-    times = [each.spent for each in summaries if each is not None and each.spent is not None]
+    times = [each.typical for each in summaries if each is not None and each.typical is not None]
     limit = past_executions.unusual_duration(times)
     cells = []
     for run, summary in zip(order, summaries, strict=True):
@@ -174,23 +174,21 @@ def _grid_line(
             parts.append(f"{summary.visits} visits")
         if summary.retries:
             parts.append(f"{summary.retries} retries" if summary.retries > 1 else "1 retry")
-        long = limit is not None and spent is not None and spent >= limit
-        cells.append(
-            StatusCell(run.execution, formatting.STEP[summary.status], ", ".join(parts), long)
-        )
+        long = limit is not None and summary.typical is not None and summary.typical >= limit
+        cells.append(StatusCell(run.execution, summary.label, ", ".join(parts), long))
     typical = int(median(times)) if times else None
     return GridLine(name, kind, depth, _marked(cells), typical, removed)
 
 
 def _total_line(order: Sequence[PastExecution]) -> GridLine:
-    times = [run.spent for run in order if run.spent is not None]
+    times = [run.typical for run in order if run.typical is not None]
     limit = past_executions.unusual_duration(times)
     cells = tuple(
         StatusCell(
             run.execution,
             formatting.EXECUTION[run.execution.status],
             "" if run.spent is None else formatting.duration_text(run.spent),
-            limit is not None and run.spent is not None and run.spent >= limit,
+            limit is not None and run.typical is not None and run.typical >= limit,
         )
         for run in order
     )

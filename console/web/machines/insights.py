@@ -25,13 +25,9 @@ _NAMES = {"choice": "Choice rule", "default": "Default", "catch": "Catcher"}
 
 
 def fitting_line(parts: Sequence[str]) -> str:
-    """Join the parts that the smallest box has room for: what is beyond would be cut.
-
-    "3 of 25" becomes "3/25" where that makes room for all; else the last ones are left out.
-    """
-    short = [parts[0].replace(" of ", "/"), *parts[1:]]
-    for shown in (parts, *(short[:count] for count in range(len(short), 1, -1))):
-        line = " · ".join(shown)
+    """Join the first parts, as many as the smallest box has room for: the others would be cut."""
+    for count in range(len(parts), 1, -1):
+        line = " · ".join(parts[:count])
         if text_width_px(line, DETAIL_SIZE, bold=True) <= STATUS_ROOM:
             return line
     return parts[0]
@@ -39,7 +35,10 @@ def fitting_line(parts: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Insight:
-    """One state over some executions. ``ran``: in how many; ``p50``, ``p95``: of a visit."""
+    """One state over some executions. ``ran``: in how many; ``p50``, ``p95``: of a visit.
+
+    Visits that were aborted or still run do not count in the percentiles.
+    """
 
     node: Node
     ran: int
@@ -48,27 +47,41 @@ class Insight:
     succeeded: int
     failed: int
     caught: int
+    aborted: int
+    running: int
     retried: int
     p50: int | None
     p95: int | None
 
     @property
     def status(self) -> formatting.StatusLabel:
-        """Return the worst that happened in it."""
+        """Return the worst that happened in it; a neutral tone if no visit came to its end."""
         if not self.visits:
             return formatting.STEP[""]
+        if self.unfinished and not (self.failed or self.caught or self.succeeded):
+            return formatting.StatusLabel("aborted" if self.aborted else "idle", self.unfinished)
         return formatting.STEP[
             "failed" if self.failed else "caught" if self.caught else "succeeded"
         ]
+
+    @property
+    def unfinished(self) -> str:
+        """Return how many visits were aborted and how many still run, "" for none."""
+        counts = {"aborted": self.aborted, "running": self.running}
+        return ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
 
     @property
     def under(self) -> str:
         """Return the small line under the name in the graph."""
         if not self.visits:
             return "Never entered"
+        if not (self.failed or self.caught or self.succeeded):
+            return fitting_line([self.unfinished, f"{self.ran} of {self.of}"])
         parts = [f"{self.ran} of {self.of}"]
         if self.failed:
             parts.append(f"{self.failed} failed")
+        if self.unfinished:
+            parts.append(self.unfinished)
         if self.retried:
             parts.append(f"{self.retried} retried")
         if self.p50 is not None:
@@ -139,6 +152,8 @@ def _insight(node: Node, executions: Sequence[PastExecution]) -> Insight:
         succeeded=sum(cell.succeeded for cell in cells),
         failed=sum(cell.failed for cell in cells),
         caught=sum(cell.caught for cell in cells),
+        aborted=sum(cell.aborted for cell in cells),
+        running=sum(cell.running for cell in cells),
         retried=sum(cell.retries for cell in cells),
         p50=past_executions.percentile(times, 50),
         p95=past_executions.percentile(times, 95),

@@ -6,7 +6,7 @@ insight and that page cannot disagree. What is folded is kept: a history only gr
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from dataclasses import dataclass
 from itertools import groupby
 from statistics import quantiles
@@ -17,16 +17,19 @@ from django.db.models import Case, F, TextField, Value, When
 
 import engine
 from console.models import Execution, HistoryEvent
+from console.statuses import ExecutionStatus
+from console.web.execution import steps
 from console.web.execution.worked_time import wall_time
 from console.web.history.traces import details_of
 from engine import event_types
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from django.db.models import QuerySet
 
     from console.models import StateMachine
+    from console.web.core.formatting import StatusLabel
 
 MOST_EVENTS = 50_000
 """How many events of several executions are read for one page."""
@@ -41,22 +44,32 @@ _BARE = ("input", "output", "cause", "error", "trace_header")
 
 @dataclass(frozen=True, slots=True)
 class GridCell:
-    """One state in one execution. ``times``: of each visit that ended, in milliseconds.
+    """One state in one execution. ``times``: of each visit that came to its end, in milliseconds.
+
+    One that was aborted tells nothing of how long the state takes.
 
     ``spent``: the wall time of all its visits, so that those side by side in a Map count once, in
     milliseconds; None while one goes on.
-    ``status``: as the execution's graph shows it; ``succeeded``, ``failed``, ``caught``: how many
-    visits.
+    ``status``, ``label``: as the execution's graph shows it; ``succeeded``, ``failed`` (also by the
+    time limit of the execution), ``caught``, ``aborted``, ``running``: how many visits.
     """
 
     status: str
+    label: StatusLabel
     visits: int
     retries: int
     succeeded: int
     failed: int
     caught: int
+    aborted: int
+    running: int
     times: tuple[int, ...]
     spent: int | None
+
+    @property
+    def typical(self) -> int | None:
+        """Return the wall time if it is one to compare with: no visit was aborted or goes on."""
+        return None if self.aborted else self.spent
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +85,11 @@ class PastExecution:
         """Return how long it took, None while it runs."""
         execution = self.execution
         return None if execution.stop_ms is None else execution.stop_ms - execution.start_ms
+
+    @property
+    def typical(self) -> int | None:
+        """Return the time it took if it is one to compare with: it was not aborted."""
+        return None if self.execution.status == ExecutionStatus.ABORTED else self.spent
 
 
 def last_executions(
@@ -158,24 +176,33 @@ def _fold(row: Execution, length: int, events: Sequence[engine.Event]) -> _Folde
         return {}, frozenset()
     trace = engine.Trace(graph)
     trace.feed(event for event in events if event.id <= length)
-    statuses = trace.statuses()
+    counts = trace.counts()
+    statuses = trace.statuses(counts)
     cells = {
-        graph.by_id[node].name: _cell(statuses.get(node, ""), visits)
+        graph.by_id[node].name: _cell(statuses.get(node, ""), visits, counts.get(node, {}))
         for node, visits in trace.visits.items()
     }
     return cells, _ways(events)
 
 
-def _cell(status: str, visits: Sequence[engine.Visit]) -> GridCell:
+def _cell(status: str, visits: Sequence[engine.Visit], latest: Mapping[str, int]) -> GridCell:
     stays = [(visit.entered_ms, visit.left_ms) for visit in visits if visit.left_ms is not None]
+    counts = Counter(visit.status for visit in visits)
     return GridCell(
         status=status,
+        label=steps.endings_label(status, latest),
         visits=len(visits),
         retries=sum(visit.retries for visit in visits),
-        succeeded=sum(visit.status == "succeeded" for visit in visits),
-        failed=sum(visit.status == "failed" for visit in visits),
-        caught=sum(visit.status == "caught" for visit in visits),
-        times=tuple(left - entered for entered, left in stays),
+        succeeded=counts[engine.VisitStatus.SUCCEEDED],
+        failed=counts[engine.VisitStatus.FAILED] + counts[engine.VisitStatus.TIMED_OUT],
+        caught=counts[engine.VisitStatus.CAUGHT],
+        aborted=counts[engine.VisitStatus.ABORTED],
+        running=counts[engine.VisitStatus.RUNNING],
+        times=tuple(
+            visit.left_ms - visit.entered_ms
+            for visit in visits
+            if visit.left_ms is not None and visit.status != engine.VisitStatus.ABORTED
+        ),
         spent=wall_time(stays) if len(stays) == len(visits) else None,
     )
 

@@ -10,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from tests.acceptance.browser.test_graph import chain, in_frame, wide
-from tests.acceptance.browser.yard import create, ended, start
+from tests.acceptance.browser.yard import create, ended, start, until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -24,6 +24,28 @@ COVERED = """() => {
   const graph = document.querySelector("[data-graph]").getBoundingClientRect();
   return map.left < graph.right && map.right > graph.left
       && map.top < graph.bottom && map.bottom > graph.top;
+}"""
+
+# whether the map has, in the middle of each state, the colour of the border of its box
+TONES = """() => {
+  const map = document.querySelector(".mini-map");
+  const svg = document.querySelector("[data-graph] svg.flow");
+  const room = svg.closest("[data-graph]");
+  const scale = svg.clientWidth / svg.viewBox.baseVal.width;
+  const shift = Math.max(0, (room.scrollWidth - svg.clientWidth) / 2);
+  const pen = map.getContext("2d", { willReadFrequently: true });
+  return [...svg.querySelectorAll(".node")].map((node) => {
+    const box = node.querySelector(".box");
+    const value = (name) => box[name].baseVal.value * scale;
+    const left = (value("x") + value("width") / 2 + shift) * map.width / room.scrollWidth;
+    const top = (value("y") + value("height") / 2) * map.height / room.scrollHeight;
+    const probe = document.createElement("canvas").getContext("2d");
+    probe.fillStyle = getComputedStyle(box).stroke;
+    probe.fillRect(0, 0, 1, 1);
+    const shown = pen.getImageData(left, top, 1, 1).data;
+    const meant = probe.getImageData(0, 0, 1, 1).data;
+    return [...shown].every((part, place) => Math.abs(part - meant[place]) <= 6);
+  });
 }"""
 
 
@@ -97,3 +119,15 @@ def test_the_definition_opens_at_the_state_of_the_reader(page: Page, server: Ser
     expect(page.locator(".src:has-text('Then 8')").last).to_be_in_viewport()
     page.click("a[data-step='Then 7'] .box")
     expect(chosen).to_have_attribute("data-step", "Then 7")
+
+
+def test_the_map_follows_the_time_machine(page: Page, server: Server) -> None:
+    """It has the colours of the graph at each event, also after the borders have faded over."""
+    path = ended(server, start(server, create(server, chain([f"S {n}" for n in range(20)]))))
+    page.goto(path)
+    expect(page.locator(".mini-map")).to_be_visible()
+    page.locator("#at").fill("30")
+    expect(page.locator("#moment")).to_contain_text("event 30 of 42")
+    expect(page.locator(".flow .node.running")).to_have_count(1)
+    until(page, "!document.getAnimations().some((each) => each instanceof CSSTransition)")
+    assert page.evaluate(TONES) == [True] * 20

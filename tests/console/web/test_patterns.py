@@ -12,7 +12,6 @@ from django.test.utils import CaptureQueriesContext
 
 from console.models import Execution, HistoryEvent, StateMachine, Timer
 from console.store.machines import machines
-from console.web.core import formatting
 from console.web.execution import steps
 from console.web.history.traces import open_trace
 from console.web.machines import past_executions
@@ -106,7 +105,7 @@ def test_a_cell_says_what_the_page_of_its_execution_says(project: Project) -> No
                 assert (cell.visits if cell else 0) == one.visits
                 if cell is not None and one.visits:
                     statuses.add(cell.status)
-                    assert formatting.STEP[cell.status] == one.status, one.node.name
+                    assert cell.label == one.status, one.node.name
     assert statuses >= {"succeeded", "failed", "caught", "running"}
 
 
