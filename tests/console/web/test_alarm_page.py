@@ -165,8 +165,14 @@ def test_the_page_is_of_its_project_and_its_buttons_are_for_editors(
     assert '<a href="/alarms/" aria-current="page">Alarms</a>' in page
     assert 'value="delete"' in page
     assert "alarm=failure-rate#alarm-failure-rate" in page
-    viewer = text(signed_in("viewer").get(f"/alarms/{alarm.pk}/"))
+    reader = signed_in("viewer")
+    viewer = text(reader.get(f"/alarms/{alarm.pk}/"))
     assert 'value="delete"' not in viewer
+    command = "aws cloudwatch put-metric-alarm"
+    assert command not in page + viewer
+    address = f"/alarms/{on_metric(alarm.machine).pk}/"
+    assert command in text(client.get(address))
+    assert command not in text(reader.get(address))
     assert client.get(f"/alarms/{alarm.pk}/?region=eu-west-1").status_code == 404
 
 
