@@ -212,9 +212,9 @@ def _schedules(scope: Scope, text: str) -> Iterator[Match]:
     rows = EventRule.objects.exclude(schedule="")
     of_rules = _named_rows(scope, rows.filter(schedule_group=""), text)
     of_groups = _named_rows(scope, rows.exclude(schedule_group=""), text, "schedule_name")
-    shown = [(rule.name, "rule", (rule.name,), rule.schedule) for rule in of_rules]
+    shown = [(rule.name, "rule", [rule.name], rule.schedule) for rule in of_rules]
     shown += [
-        (rule.schedule_name, "schedule", (rule.schedule_group, rule.schedule_name), rule.schedule)
+        (rule.schedule_name, "schedule", [rule.schedule_group, rule.schedule_name], rule.schedule)
         for rule in of_groups
     ]
     shown.sort(key=lambda each: (_rank(each[0], text), each[0]))
