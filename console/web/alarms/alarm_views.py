@@ -11,7 +11,9 @@ from django.http import Http404
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
-from console.statuses import AlarmKind
+from console import clock
+from console.metrics.alarm_rules import evaluate_alarm
+from console.statuses import AlarmKind, AlarmState
 from console.store.events import alarms, rules
 from console.web.alarms import alarm_chart, alarm_display, alarm_history
 from console.web.alarms.forms import OFFERED, AlarmForm, DeleteAlarmForm, NotifyForm
@@ -31,6 +33,11 @@ if TYPE_CHECKING:
 
 PAGE = 50
 """How many alarms a page of the list shows and evaluates."""
+_NOW = {
+    AlarmState.ALARM: "It is In alarm now.",
+    AlarmState.OK: "It is OK now.",
+    AlarmState.INSUFFICIENT_DATA: "It has insufficient data now.",
+}
 
 
 @require_safe
@@ -142,7 +149,7 @@ def _save_alarm(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> st
         "minimum": sent["minimum"] if counted else 1,
         "state_name": sent["state"][:80] if kind is AlarmKind.STUCK else "",
     }
-    alarms.put_alarm(
+    alarm = alarms.put_alarm(
         scope.project,
         scope.region,
         sent["name"],
@@ -150,7 +157,10 @@ def _save_alarm(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> st
         actor=actor_of(scope),
         revision=sent["revision"],
     )
-    return f"The alarm {sent['name']} is evaluated once a minute."
+    verdict = evaluate_alarm(alarm, clock.now_ms())
+    alarms.change_state(alarm, verdict.state, verdict.reason)
+    done = "changed" if sent["revision"] else "created"
+    return f"The alarm {alarm.name} was {done}. {_NOW[verdict.state]}"
 
 
 def _delete_alarm(scope: Scope, _machine: StateMachine, sent: dict[str, Any]) -> str:

@@ -1,7 +1,8 @@
-"""Find what a reader may mean by a text: machines, executions, states, people, pages, actions.
+"""Find what a reader may mean by a text: machines, executions, rules, alarms, people, pages.
 
 Every search has a bound, so that each key pressed costs the same in a large project: executions by
-name are looked for among the newest ``scan.WINDOW``, by their whole name among all of them.
+name are looked for among the newest ``scan.WINDOW``, by their whole name among all of them; rules,
+schedules, alarms and activities among the newest ``NEWEST``, by their ARN among all of them.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from django.db.models import Case, Value, When
 from django.urls import reverse
 
-from console.models import Execution, Membership, StateMachine
+from console.models import Activity, Alarm, EventRule, Execution, Membership, StateMachine
 from console.statuses import MachineStatus
 from console.web.core import formatting
 from console.web.palette.destinations import ACTIONS, PAGES
@@ -23,6 +25,8 @@ from console.web.search.filters import ExecutionFilters
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from django.db.models import QuerySet
+
     from console.web.core.scope import Scope
     from console.web.palette.destinations import Destination
 
@@ -30,6 +34,8 @@ MOST = 6
 """How many matches of each kind are offered."""
 LONGEST = 512
 """How much of a text is looked for: an ARN has no more."""
+NEWEST = 2_000
+"""Among how many rules, schedules, alarms and activities, the newest, a name is looked for."""
 _DEFINITIONS = 40
 """In how many definitions, the newest machines' that hold the text, states are looked for."""
 
@@ -62,6 +68,10 @@ def find_matches(scope: Scope, text: str) -> list[MatchGroup]:
         MatchGroup("State machines", tuple(_machines(scope, text))),
         MatchGroup("Executions", tuple(_executions(scope, text))),
         MatchGroup("States", tuple(_states(scope, text))),
+        MatchGroup("Rules", tuple(_rules(scope, text))),
+        MatchGroup("Schedules", tuple(_schedules(scope, text))),
+        MatchGroup("Alarms", tuple(_alarms(scope, text))),
+        MatchGroup("Activities", tuple(_activities(scope, text))),
         MatchGroup("Pages", tuple(_destinations(scope, PAGES, text))),
         MatchGroup("Actions", tuple(_actions(scope, text))),
         MatchGroup("People", tuple(_people(scope, text))),
@@ -168,6 +178,62 @@ def _found_executions(scope: Scope, text: str) -> list[Execution]:
     page = scan.find_executions(scope, None, ExecutionFilters(search=text))
     newest = [execution for execution in page.rows if execution.pk not in known]
     return [*exact, *sorted(newest, key=lambda execution: _rank(execution.name, text))]
+
+
+# -- rules, schedules, alarms, activities ----------------------------------------------------------
+
+
+def _named_rows(scope: Scope, rows: QuerySet[Any], text: str, field: str = "name") -> list[Any]:
+    """Return the best of the newest rows whose name has a text, or the row of an ARN: one query."""
+    if not text:
+        return []
+    rows = rows.filter(project=scope.project)
+    if text.startswith("arn:"):
+        return list(rows.filter(arn=text))
+    rows = rows.filter(region=scope.region)
+    newest = rows.order_by("-pk").values("pk")[:NEWEST]
+    rank = Case(When(**{f"{field}__istartswith": text}, then=Value(1)), default=Value(2))
+    named = rows.filter(**{"pk__in": newest, f"{field}__icontains": text})
+    return list(named.order_by(rank, field)[:MOST])
+
+
+def _arn_address(scope: Scope, text: str, view: str, *names: str) -> str:
+    """Return the address of a row; that of a pasted ARN leads into the ARN's region."""
+    return reverse("arn", args=[text]) if text.startswith("arn:") else _address(scope, view, *names)
+
+
+def _rules(scope: Scope, text: str) -> Iterator[Match]:
+    for rule in _named_rows(scope, EventRule.objects.filter(schedule=""), text):
+        yield Match(rule.name, _arn_address(scope, text, "rule", rule.name), "bell")
+
+
+def _schedules(scope: Scope, text: str) -> Iterator[Match]:
+    """Yield the rules with a schedule, and the schedules of EventBridge Scheduler."""
+    rows = EventRule.objects.exclude(schedule="")
+    of_rules = _named_rows(scope, rows.filter(schedule_group=""), text)
+    of_groups = _named_rows(scope, rows.exclude(schedule_group=""), text, "schedule_name")
+    shown = [(rule.name, "rule", [rule.name], rule.schedule) for rule in of_rules]
+    shown += [
+        (rule.schedule_name, "schedule", [rule.schedule_group, rule.schedule_name], rule.schedule)
+        for rule in of_groups
+    ]
+    shown.sort(key=lambda each: (_rank(each[0], text), each[0]))
+    for name, view, names, expression in shown[:MOST]:
+        yield Match(name, _arn_address(scope, text, view, *names), "calendar-clock", expression)
+
+
+def _alarms(scope: Scope, text: str) -> Iterator[Match]:
+    for alarm in _named_rows(scope, Alarm.objects.select_related("machine"), text):
+        note = alarm.machine.name if alarm.machine else ""
+        yield Match(
+            alarm.name, _arn_address(scope, text, "alarm", str(alarm.pk)), "bell-ring", note
+        )
+
+
+def _activities(scope: Scope, text: str) -> Iterator[Match]:
+    for activity in _named_rows(scope, Activity.objects.all(), text):
+        address = _arn_address(scope, text, "activity", activity.name)
+        yield Match(activity.name, address, "activity")
 
 
 # -- pages, actions, people ------------------------------------------------------------------------

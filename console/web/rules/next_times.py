@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from console import clock
 from console.events import schedules
 from console.web.core import formatting
 from console.web.rules.schedule_words import schedule_words
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
 
 _MOMENTS = 5
 
@@ -22,23 +25,35 @@ class NextTime:
     local: str
     distance: str
 
+    @classmethod
+    def of(cls, at_ms: int, zone: tzinfo, now_ms: int) -> NextTime:
+        """Return a moment as the clocks of a zone show it."""
+        shown = datetime.fromtimestamp(at_ms / 1000, zone)
+        distance = formatting.duration_text(at_ms - now_ms)
+        return cls(at_ms, f"{shown:%a %d %b %Y %H:%M:%S %Z}", distance)
+
 
 def next_times(expression: str, zone: str) -> dict[str, Any]:
-    """Return the next five moments, or why there are none. A rate counts from now."""
+    """Return the next five moments, or why there are none. A rate counts from now.
+
+    ``problem``: of the expression; ``zone_problem``: of the time zone.
+    """
+    nothing = {"zone": zone, "times": [], "problem": "", "zone_problem": ""}
     if not expression:
-        return {"zone": zone, "times": [], "problem": ""}
+        return nothing
+    wrong = "problem"
     try:
+        schedules.parse_schedule(expression, "UTC", with_once=True)
+        wrong = "zone_problem"
         schedule = schedules.parse_schedule(expression, zone, with_once=True)
     except schedules.ScheduleError as error:
-        return {"zone": zone, "times": [], "problem": str(error)}
+        return nothing | {wrong: str(error)}
     now_ms = clock.now_ms()
     times: list[NextTime] = []
     at_ms = schedule.next(now_ms, now_ms)
     while at_ms is not None and len(times) < _MOMENTS:
-        shown = datetime.fromtimestamp(at_ms / 1000, schedule.zone)
-        distance = formatting.duration_text(at_ms - now_ms)
-        times.append(NextTime(at_ms, f"{shown:%a %d %b %Y %H:%M:%S %Z}", distance))
+        times.append(NextTime.of(at_ms, schedule.zone, now_ms))
         at_ms = schedule.next(at_ms, now_ms)
     words = schedule_words(expression, zone) if times else ""
     problem = "" if times else "No moment is left"
-    return {"zone": zone, "times": times, "problem": problem, "words": words}
+    return nothing | {"times": times, "problem": problem, "words": words}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
-from zoneinfo import available_timezones
+from zoneinfo import ZoneInfo, available_timezones
 
 from django.contrib import messages
 from django.http import Http404
@@ -25,6 +25,7 @@ from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.editor.edits.json_tree import format_text
 from console.web.rules import matches, rule_display
 from console.web.rules.forms import RuleForm, SwitchForm, TargetForm, TargetIdForm
+from console.web.rules.next_times import NextTime
 from console.web.rules.rule_list_views import page_address
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ def _change_rule(request: HttpRequest, scope: Scope, rule: EventRule, sent: dict
 
 def _rule_context(scope: Scope, rule: EventRule, before: int | None) -> dict[str, Any]:
     may = scope.may("events:PutRule")
+    matched = matches.list_matches(rule, before)  # before the states: see _matches.html
     [row] = rule_display.list_rows([rule])
     return {
         "section": "schedules" if rule.schedule else "notifications",
@@ -132,7 +134,7 @@ def _rule_context(scope: Scope, rule: EventRule, before: int | None) -> dict[str
         "full": len(row.targets) >= store.MOST_TARGETS,
         "schedule_words": row.schedule_words,
         "moments": due_moments(rule),
-        "matched": matches.list_matches(rule, before),
+        "matched": matched,
         "newer": before is not None,
         "zones": sorted(available_timezones()) if rule.schedule and may else [],
         "may_rule": may,
@@ -149,10 +151,12 @@ def _readable_pattern(pattern: str) -> str:
 def target_context(sent: rule_display.SentTarget, *, secret: bool) -> dict[str, Any]:
     """Return a target with what it gets.
 
-    For editors with what is secret: its whole address, and what checks its signatures.
+    For editors with what is secret: ``whole_address`` where that says more than ``address``, and
+    what checks its signatures.
     """
     settings = json.loads(sent.target.settings)
-    address = sent.target.address
+    address = without_secrets(sent.target.address)
+    masked = address != sent.target.address
     more = [
         (key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
         for key, value in settings.items()
@@ -161,7 +165,8 @@ def target_context(sent: rule_display.SentTarget, *, secret: bool) -> dict[str, 
     webhook = secret and sent.kind == "Webhook"
     return {
         "sent": sent,
-        "address": address if secret else without_secrets(address),
+        "address": address,
+        "whole_address": sent.target.address if secret and masked else "",
         "more": more,
         "secret": notices.target_secret(sent.target.rule.arn, sent.target.target_id)
         if webhook
@@ -169,16 +174,17 @@ def target_context(sent: rule_display.SentTarget, *, secret: bool) -> dict[str, 
     }
 
 
-def due_moments(rule: EventRule) -> list[int]:
-    """Return when a schedule is due the next times."""
+def due_moments(rule: EventRule) -> list[NextTime]:
+    """Return when a schedule is due the next times, in its own zone."""
     if not rule.schedule or rule.state != RuleState.ENABLED:
         return []
     moments: list[int] = []
-    at: int | None = clock.now_ms()
+    now_ms = clock.now_ms()
+    at: int | None = now_ms
     while at is not None and len(moments) < _MOMENTS:
         at = store.moment_after(rule, at)
         moments += [] if at is None else [at]
-    return moments
+    return [NextTime.of(moment, ZoneInfo(rule.timezone), now_ms) for moment in moments]
 
 
 @require_POST
@@ -231,7 +237,7 @@ def add_target(request: HttpRequest, rule_name: str) -> HttpResponse:
         return wrong[0]["ErrorMessage"] if wrong else ""
 
     return _run_and_redirect(
-        request, scope, rule, act, f"{rule.name} sends to {target['Arn']}, too."
+        request, scope, rule, act, f"{rule.name} sends to {without_secrets(target['Arn'])}, too."
     )
 
 
@@ -262,7 +268,8 @@ def test_target(request: HttpRequest, rule_name: str) -> HttpResponse:
         manual_events.send_test(rule, target_id, actor_of(scope))
         return ""
 
-    done = f"A test is on its way to target {target_id}. Its outcome is among the deliveries."
+    title = "Last runs" if rule.schedule else "Last matches"
+    done = f"A test is on its way to target {target_id}: see {title}."
     return _run_and_redirect(request, scope, rule, act, done)
 
 
@@ -282,7 +289,7 @@ def run_rule(request: HttpRequest, rule_name: str) -> HttpResponse:
     return _run_and_redirect(request, scope, rule, act, RUN_DONE)
 
 
-RUN_DONE = "The schedule runs now, too. What comes of it is among the deliveries."
+RUN_DONE = "The schedule runs now: see Last runs."
 
 
 def _run_and_redirect(

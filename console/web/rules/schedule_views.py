@@ -57,6 +57,7 @@ def schedule_page(request: HttpRequest, schedule_group: str, schedule_name: str)
     row = _find_schedule(scope, schedule_group, schedule_name)
     may_reveal = scope.may("scheduler:UpdateSchedule")
     before = whole_number(request.GET.get("before", ""))
+    matched = matches.list_matches(row, before)  # before the states: see _matches.html
     context: dict[str, Any] = {
         "section": _SECTION,
         "rule": row,
@@ -68,7 +69,7 @@ def schedule_page(request: HttpRequest, schedule_group: str, schedule_name: str)
             for sent in rule_display.list_rows([row])[0].targets
         ],
         "input": _input_of(row),
-        "matched": matches.list_matches(row, before),
+        "matched": matched,
         "newer": before is not None,
         "may_schedule": may_reveal,
         "may_run": scope.may(manual_events.RUN),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _FAILING = StatusLabel("failed", "Failing")
 _DELIVERED = StatusLabel("succeeded", "Delivered")
 _SENDING = StatusLabel("running", "Sending")
+_WAITING = StatusLabel("running", "Waiting")
 _UNUSED = StatusLabel("idle", "Nothing sent yet")
 
 
@@ -52,7 +53,9 @@ class TargetHealth:
             return _FAILING
         if self.delivered_ms is not None:
             return _DELIVERED
-        return _SENDING if self.counts else _UNUSED
+        if self.counts.get(DeliveryStatus.SENDING):
+            return _SENDING
+        return _WAITING if self.counts else _UNUSED
 
 
 def health_of_targets(targets: Collection[int]) -> dict[int, TargetHealth]:

@@ -158,15 +158,22 @@ def test_the_page_is_of_its_project_and_its_buttons_are_for_editors(
     project: Project, client: Client, signed_in: Callable[[str], Client]
 ) -> None:
     """A name leads there from the lists, and *Alarms* is in the navigation."""
-    alarm = put(create(project, PASS), AlarmKind.FAILURE_RATE, threshold=20)
+    machine = create(project, PASS)
+    alarm = put(machine, AlarmKind.FAILURE_RATE, threshold=20)
     for address in ("/alarms/", "/machines/machine/alarms/"):
         assert f'<a href="/alarms/{alarm.pk}/">' in text(client.get(address)), address
     page = text(client.get(f"/alarms/{alarm.pk}/"))
     assert '<a href="/alarms/" aria-current="page">Alarms</a>' in page
     assert 'value="delete"' in page
     assert "alarm=failure-rate#alarm-failure-rate" in page
-    viewer = text(signed_in("viewer").get(f"/alarms/{alarm.pk}/"))
+    reader = signed_in("viewer")
+    viewer = text(reader.get(f"/alarms/{alarm.pk}/"))
     assert 'value="delete"' not in viewer
+    command = "aws cloudwatch put-metric-alarm"
+    assert command not in page + viewer
+    address = f"/alarms/{on_metric(machine).pk}/"
+    assert command in text(client.get(address))
+    assert command not in text(reader.get(address))
     assert client.get(f"/alarms/{alarm.pk}/?region=eu-west-1").status_code == 404
 
 

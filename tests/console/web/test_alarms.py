@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -226,6 +227,41 @@ def test_an_editor_makes_changes_and_deletes_an_alarm(project: Project, client: 
         "monitoring:PutMetricAlarm",
         "monitoring:DeleteAlarms",
     ]
+
+
+@pytest.mark.parametrize(
+    ("status", "count", "word", "message"),
+    [
+        ("FAILED", 11, "In alarm", "It is In alarm now."),
+        ("SUCCEEDED", 11, "OK", "It is OK now."),
+        ("SUCCEEDED", 0, "Insufficient data", "It has insufficient data now."),
+    ],
+)
+def test_an_alarm_of_the_page_is_evaluated_at_once(
+    project: Project, client: Client, status: str, count: int, word: str, message: str
+) -> None:
+    """So that its state is never beside the reason of another one; a change evaluates, too."""
+    machine = create(project, PASS)
+    ended(project, machine, count, status=status)
+    response = client.post(PAGE, {**RATE, "minimum": "5"}, follow=True)
+    assert f"The alarm rate was created. {message}" in text(response)
+    [row] = response.context["rows"]
+    assert (row.status.word, row.past_reason) == (word, "")
+    assert row.alarm.reason == row.current
+    again = {**RATE, "minimum": "50", "revision": row.revision}
+    response = client.post(PAGE, again, follow=True)
+    assert "The alarm rate was changed. It has insufficient data now." in text(response)
+    assert response.context["rows"][0].status.word == "Insufficient data"
+
+
+def test_each_kind_says_what_it_is_before_it_is_opened(project: Project, client: Client) -> None:
+    """One line in the summary of each form."""
+    create(project, PASS)
+    shown = text(client.get(PAGE)).partition('id="create-title"')[2]
+    summaries = re.findall(r"<summary>(.*?)</summary>", shown, re.DOTALL)
+    lines = [re.sub(r"<[^>]+>", " ", each).split() for each in summaries]
+    assert len(lines) == 4
+    assert all(len(line) > 8 for line in lines), lines
 
 
 def test_a_page_says_what_is_true_now_beside_the_reason_of_the_change(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from console.models import Execution, Project
-from tests.console.store.helpers import PASS, create, drain, start
+from console.models import Alarm, EventRule, Execution, Project
+from console.statuses import AlarmKind
+from console.store.db.audit import Actor
+from console.store.events import alarms
+from console.store.tasks.activities import create_activity
+from tests.console.store.helpers import PASS, REGION, create, drain, start
 from tests.console.web.helpers import CHAIN, text
 from tests.console.web.test_lists import copies
 
@@ -52,6 +56,49 @@ def test_states_inside_maps_and_branches_are_found(project: Project, client: Cli
     shown = text(client.get("/palette/?q=deep"))
     assert "Deep “one”" in shown
     assert "/machines/Nested/definition/?state=Deep" in shown
+
+
+def test_rules_schedules_alarms_and_activities_are_found(
+    project: Project, signed_in: Callable[[str], Client], django_assert_max_num_queries: Any
+) -> None:
+    """By name and by ARN, in the project and region of the reader, in one query a kind."""
+    machine = create(project, PASS, "Plain")
+    editor, viewer = signed_in("editor"), signed_in("viewer")
+    notify = {"name": "night-failed", "target": "a@example.com", "status": ["FAILED"]}
+    editor.post("/notifications/", notify)
+    asked = {"machine": machine.arn, "name": "nightly", "schedule": "rate(1 day)"}
+    editor.post("/schedules/", asked)
+    asked |= {"name": "one-night", "schedule": "at(2090-12-24T18:00:00)"}
+    editor.post("/schedules/", asked)
+    by = Actor("ada")
+    fields = {"kind": AlarmKind.STUCK, "machine": machine, "period_s": 3600}
+    alarm = alarms.put_alarm(project, REGION, "Night watch", fields, actor=by)
+    activity = create_activity(project, REGION, "night-work")
+    with django_assert_max_num_queries(19):
+        shown = text(viewer.get("/palette/?q=night"))
+    expected = {
+        "Rules": ["night-failed"],
+        "Schedules": ["nightly", "one-night"],
+        "Alarms": ["Night watch"],
+        "Activities": ["night-work"],
+    }
+    assert matches(viewer, "night") == expected
+    for address in (
+        *("/rules/night-failed/", "/rules/nightly/", "/schedules/default/one-night/"),
+        *(f"/alarms/{alarm.pk}/", "/activities/night-work/"),
+    ):
+        assert f'href="{address}"' in shown
+        assert viewer.get(address).status_code == 200
+    assert matches(viewer, alarm.arn) == {"Alarms": ["Night watch"]}
+    assert matches(viewer, activity.arn) == {"Activities": ["night-work"]}
+    for row in EventRule.objects.all():
+        assert [row.schedule_name or row.name] in matches(viewer, row.arn).values()
+        assert viewer.get(f"/arn/{row.arn}", follow=True).status_code == 200
+    EventRule.objects.update(region="us-west-2")
+    assert matches(viewer, "night").keys() == {"Alarms", "Activities"}
+    Alarm.objects.update(project=Project.objects.create(name="other", account_id="210987654321"))
+    assert matches(viewer, "night").keys() == {"Activities"}
+    assert matches(viewer, alarm.arn) == {}
 
 
 def test_a_pasted_arn_or_id_finds_an_execution_however_old(

@@ -150,15 +150,34 @@ def test_the_signing_secret_is_the_editors(project: Project, signed_in: SignIn) 
     assert viewer.post(SCHEDULES, ASKED).status_code == 403
 
 
+def test_the_path_of_a_chat_is_masked_until_an_editor_opens_it(
+    project: Project, signed_in: SignIn
+) -> None:
+    """Others never get it; the message of adding such a target masks it, too."""
+    rule(project)
+    whole = "slack+https://hooks.example.com/services/secret"
+    editor = signed_in("editor")
+    added = text(editor.post("/rules/ends/targets/", {"target": whole}, follow=True))
+    hidden = f"<summary>Show the whole address</summary><code>{whole}</code></details>"
+    assert hidden in added
+    assert "/services/secret" not in added.replace(hidden, "")
+    assert added.count("slack+https://hooks.example.com/(masked)") == 2
+    assert added.count("Show the whole address") == 1, "https://example.com/hook has no secret"
+    seen = text(signed_in("viewer").get("/rules/ends/"))
+    assert "slack+https://hooks.example.com/(masked)" in seen
+    assert "services/secret" not in seen
+    assert "Show the whole address" not in seen
+
+
 def test_a_schedule_is_run_now_and_a_target_tested(project: Project, client: Client) -> None:
     """From the page of the rule, by people with the right; what comes of it is listed there."""
     rule(project, "nightly", schedule="cron(0 2 * * ? *)")
     page = text(client.get("/rules/nightly/"))
     assert "Run now" in page
     assert "Send a test" in page
-    assert "is among the deliveries" in text(client.post("/rules/nightly/run/", follow=True))
+    assert "runs now: see Last runs" in text(client.post("/rules/nightly/run/", follow=True))
     tested = client.post("/rules/nightly/targets/test/", {"id": "1"}, follow=True)
-    assert "A test is on its way to target 1" in text(tested)
+    assert "A test is on its way to target 1: see Last runs" in text(tested)
     assert [row.status for row in Delivery.objects.all()] == ["waiting"] * 2
     assert 'hx-trigger="every 2s"' in markup(tested)
     missing = client.post("/rules/nightly/targets/test/", {"id": "9"}, follow=True)
@@ -214,8 +233,65 @@ def test_a_single_moment_becomes_a_schedule(project: Project, client: Client) ->
     odd = client.post("/schedules/", asked | {"name": "a b"})
     assert "wanted 1 to 64" in text(odd, 422)
     run = client.post("/schedules/default/once/run/", follow=True)
-    assert "The schedule runs now" in text(run)
+    assert "The schedule runs now: see Last runs" in text(run)
     assert Delivery.objects.get().target.rule == made
+
+
+def test_a_schedule_says_its_next_times_its_arn_and_what_changes_it(
+    project: Project, signed_in: SignIn
+) -> None:
+    """In its own zone with UTC beside; the command is for those with the right."""
+    machine = create(project, PASS, "mine")
+    editor = signed_in("editor")
+    asked = {"name": "once", "machine": machine.arn, "timezone": "Europe/Rome"}
+    editor.post("/schedules/", asked | {"schedule": "at(2090-12-24T18:00:00)"})
+    editor.post("/schedules/", asked | {"name": "daily", "schedule": "cron(0 9 24 12 ? 2090)"})
+    page = "/schedules/default/once/"
+    shown = text(editor.get(page))
+    assert f'data-copy-text="{EventRule.objects.get(schedule_name="once").arn}"' in shown
+    assert "aws scheduler update-schedule" in shown
+    assert "aws scheduler update-schedule" not in text(signed_in("viewer").get(page))
+    for address, local, utc in (
+        (page, "Sun 24 Dec 2090 18:00:00 CET", "2090-12-24T17:00:00"),
+        ("/rules/daily/", "Sun 24 Dec 2090 09:00:00 CET", "2090-12-24T08:00:00"),
+    ):
+        shown = text(editor.get(address))
+        assert local in shown
+        assert utc in shown.partition(local)[2].partition("</div>")[0]
+
+
+def test_the_poll_of_the_last_runs_takes_the_state_of_the_target_along(
+    project: Project, client: Client
+) -> None:
+    """Both come of one answer, so that they never contradict each other."""
+    machine = create(project, PASS, "mine")
+    client.post(
+        "/schedules/",
+        {"name": "once", "machine": machine.arn, "schedule": "at(2090-12-24T18:00:00)"},
+    )
+    rule(project)
+    client.post("/schedules/default/once/run/")
+    client.post("/rules/ends/targets/test/", {"id": "1"})
+    for address in ("/schedules/default/once/", "/rules/ends/"):
+        shown = text(client.get(address))
+        polled = re.search(r'hx-select-oob="#(health-\d+),', shown)
+        assert polled, address
+        assert "Waiting" in shown.partition(f'id="{polled[1]}"')[2].partition("</span>")[0]
+
+
+def test_what_is_wrong_with_an_expression_stands_at_its_field(client: Client) -> None:
+    """And what is wrong with the time zone below that one."""
+    page = "/schedules/times/?schedule="
+    wrong = text(client.get(f"{page}cron(0 9 * * *)"))
+    at_expression = '<p class="error" id="schedule-problem" role="status" hx-swap-oob="true">'
+    assert f"{at_expression}cron: got 5 fields" in wrong
+    assert wrong.count('class="error"') == 1
+    wrong = text(client.get(f"{page}rate(1 minute)&timezone=Nowhere/Here"))
+    assert f"{at_expression}</p>" in wrong
+    assert wrong.count('class="error"') == 2
+    form = text(client.get("/schedules/?create"))
+    field = form.partition('id="schedule"')[2].partition("</div>")[0]
+    assert 'id="schedule-problem"' in field
 
 
 def test_a_target_that_nothing_is_sent_to_says_so(

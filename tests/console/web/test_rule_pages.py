@@ -81,7 +81,8 @@ def retried(since_ms: int) -> dict[str, Any]:
     ("rows", "word", "failing_ms", "delivered_ms"),
     [
         ([], "Nothing sent yet", None, None),
-        ([{"status": "waiting"}], "Sending", None, None),
+        ([{"status": "waiting"}], "Waiting", None, None),
+        ([{"status": "waiting"}, {"status": "sending"}], "Sending", None, None),
         ([dead(3), delivered(5)], "Delivered", None, 5),
         ([dead(3), dead(4)], "Failing", 3, None),
         ([dead(3), delivered(5), dead(7), dead(9)], "Failing", 7, 5),
