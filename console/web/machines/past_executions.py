@@ -166,8 +166,8 @@ def _fold(row: Execution, length: int, events: Sequence[engine.Event]) -> _Folde
     return cells, _ways(events)
 
 
-def _cell(status: str, visits: Sequence[engine.Visit]) -> GridCell:
-    stays = [(visit.entered_ms, visit.left_ms) for visit in visits if visit.left_ms is not None]
+def _cell(status: str, visits: engine.Visits) -> GridCell:
+    times = tuple(took for visit in visits if (took := visit.took_ms) is not None)
     return GridCell(
         status=status,
         visits=len(visits),
@@ -175,8 +175,8 @@ def _cell(status: str, visits: Sequence[engine.Visit]) -> GridCell:
         succeeded=sum(visit.status == "succeeded" for visit in visits),
         failed=sum(visit.status == "failed" for visit in visits),
         caught=sum(visit.status == "caught" for visit in visits),
-        times=tuple(left - entered for entered, left in stays),
-        spent=wall_time(stays) if len(stays) == len(visits) else None,
+        times=times,
+        spent=wall_time(visits.worked_stays(0)) if len(times) == len(visits) else None,
     )
 
 
