@@ -343,7 +343,7 @@ class Trace(VisitTable):
         visit = line.latest.get(node, 0)
         self.owners.append(visit)
         if effect is Effect.ATTEMPT_BEGAN and visit:
-            self._attempt_began(number, kind, line, visit)
+            self._attempt_began(number, previous, kind, line, visit)
         elif effect is Effect.STATE_ABORTED and self._is_running(line, node):
             self._close(line, FAILED if near is line else ABORTED, number)
         elif effect in _HANDLERS:
@@ -359,13 +359,16 @@ class Trace(VisitTable):
         if self._sequence[previous].effect is _EXITED:
             self._take_transition(number, previous, kind)
 
-    def _attempt_began(self, number: int, kind: EventKind, line: ControlLine, visit: int) -> None:
+    def _attempt_began(
+        self, number: int, previous: int, kind: EventKind, line: ControlLine, visit: int
+    ) -> None:
         """Note that work began: for the first time, after a failure, or after a redrive."""
         node = kind.node
         attempts = self.attempts[visit] = self.attempts.get(visit, 0) + 1
         # A start after a redrive is no retry: the redrive has interrupted the attempts.
         if attempts > 1 and self._begun[visit] > self._redrive:
             self.retries[visit] = self.retries.get(visit, 0) + 1
+            self._note_pause(visit, previous, number)
         self._begun[visit] = number
         self._mark_running(line, node)
         family = EVENT_TYPES[kind.type].family
@@ -437,6 +440,7 @@ class Trace(VisitTable):
     def _redriven(self, number: int, _: int, __: ControlLine, ___: EventKind) -> None:
         """Open again what did not succeed; a Fail is not: it will be entered anew."""
         self._redrive = number
+        self._note_gap(number)
         self._reopen(self._root, number)
 
     def _reopen(self, line: ControlLine, number: int) -> None:

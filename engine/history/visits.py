@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, overload
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 
 class VisitStatus(StrEnum):
@@ -57,6 +57,10 @@ class VisitTable:
         """Visit -> how often its work was started."""
         self.retries: dict[int, int] = {}
         """Visit -> how often its work was started by a Retrier: not first, nor by a redrive."""
+        self.pauses: dict[int, list[tuple[int, int]]] = {}
+        """Visit -> when it waited for a Retrier to start its work again."""
+        self.gaps: list[tuple[int, int]] = []
+        """When the execution had ended and was not redriven yet: nothing ran."""
         self._views: dict[int, Visit] = {}
         self._events: dict[int, list[int]] = {}  # visit -> its events, up to event _indexed
         self._indexed = self._lookups = 0
@@ -64,6 +68,19 @@ class VisitTable:
     def time_of(self, event: int) -> int:
         """Return when an event happened, in epoch milliseconds."""
         return self.times[event]
+
+    def worked_ms(self, since: int, until: int) -> int:
+        """Return how long a stretch is, in milliseconds, without the gaps before redrives."""
+        total = until - since
+        for begin, end in self.gaps:
+            total -= max(0, min(until, end) - max(since, begin))
+        return total
+
+    def _note_pause(self, visit: int, failure: int, retry: int) -> None:
+        self.pauses.setdefault(visit, []).append((self.times[failure], self.times[retry]))
+
+    def _note_gap(self, redrive: int) -> None:
+        self.gaps.append((self.times[redrive - 1], self.times[redrive]))
 
     def status(self, visit: int) -> VisitStatus:
         """Return the status of a visit."""
@@ -126,6 +143,22 @@ class Visit:
         return self._table.left.get(self.number)
 
     @property
+    def took_ms(self) -> int | None:
+        """Return how long it took without the gaps before redrives, None while it runs."""
+        left = self.left_ms
+        return None if left is None else self._table.worked_ms(self.entered_ms, left)
+
+    @property
+    def running_since(self) -> int | None:
+        """Return what its clock counts from: its beginning, later by the gaps; None if it ended."""
+        if self.left_ms is not None:
+            return None
+        entered = self.entered_ms
+        return entered + sum(
+            until - max(since, entered) for since, until in self._table.gaps if until > entered
+        )
+
+    @property
     def status(self) -> VisitStatus:
         """Return its status."""
         return self._table.status(self.number)
@@ -153,6 +186,20 @@ class Visit:
     def __repr__(self) -> str:
         """Return it in words, for debugging."""
         return f"Visit({self.node!r}, {self.number}, {self.status})"
+
+
+def _without_gap(
+    stays: Iterable[tuple[int, int]], begin: int, end: int
+) -> Iterator[tuple[int, int]]:
+    """Yield stays without what lies between ``begin`` and ``end``."""
+    for since, until in stays:
+        if until <= begin or since >= end:
+            yield since, until
+            continue
+        if since < begin:
+            yield since, begin
+        if until >= end:
+            yield end, until
 
 
 class Visits(Sequence[Visit]):
@@ -189,6 +236,22 @@ class Visits(Sequence[Visit]):
         """Yield when each was entered and left, ``now`` if it was not."""
         entered = map(self._table.times.__getitem__, self.numbers)
         return zip(entered, map(self._table.left.get, self.numbers, repeat(now)), strict=True)
+
+    def worked_ms(self, since: int, until: int) -> int:
+        """Return how long a stretch is, in milliseconds, without the gaps before redrives."""
+        return self._table.worked_ms(since, until)
+
+    def worked_stays(self, now: int) -> Iterable[tuple[int, int]]:
+        """Return when they were entered and left, cut where the execution had ended."""
+        stays: Iterable[tuple[int, int]] = self.stays(now)
+        for gap in self._table.gaps:
+            stays = list(_without_gap(stays, *gap))
+        return stays
+
+    def retries(self) -> int:
+        """Return how often a Retrier started the work of any of them again."""
+        retries = self._table.retries
+        return sum(retries.get(number, 0) for number in self.numbers) if retries else 0
 
     def statuses(self) -> list[VisitStatus]:
         """Return the status of each."""

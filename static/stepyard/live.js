@@ -143,13 +143,28 @@
       setTone(status, node.tone);
       status.lastChild.textContent = node.word;
     }
-    cell("visits")?.replaceChildren(node.visits);
+    paintVisits(cell("visits"), node);
     cell("retries")?.replaceChildren(node.retries);
-    paintSpent(row, node);
+    paintSpent(row, node, node.worked);
     paintChildren(cell("children"), node);
-    cell("entered")?.replaceChildren(moment(node.entered));
+    cell("entered")?.replaceChildren(moment(node.entered), ...(node.visits > 1 ? [" ", note("first")] : []));
     cell("left")?.replaceChildren(moment(node.left));
     showTimes(row);
+  }
+
+  function note(words) {
+    const span = document.createElement("span");
+    span.className = "note";
+    span.textContent = words;
+    return span;
+  }
+
+  // As in _step_row.html: where no column counts the retries, they stand beside the visits.
+  function paintVisits(cell, node) {
+    cell?.replaceChildren(node.visits);
+    if (!node.retries || cell?.dataset.saysRetries === undefined) return;
+    const count = node.retries.toLocaleString("en");
+    cell.append(" ", note(`(${count} ${node.retries === 1 ? "retry" : "retries"})`));
   }
 
   function paintChildren(cell, node) {
@@ -180,11 +195,11 @@
 
   // As in timeline/_row_duration.html: a bar shows all visits of its state.
   function paintWorked(row, node) {
-    paintSpent(row, node, node.worked);
-    if (!(node.visits > 1)) return;
-    const count = document.createElement("span");
-    count.className = "note visit-count";
-    count.textContent = `${node.visits.toLocaleString("en")} visits`;
+    const drawn = node.drawn ?? node; // of the attempt that was chosen, if one was
+    paintSpent(row, drawn, drawn.worked);
+    if (!(drawn.visits > 1)) return;
+    const count = note(`${drawn.visits.toLocaleString("en")} visits`);
+    count.classList.add("visit-count");
     row?.querySelector('[data-cell="spent"]')?.append(" ", count);
   }
 

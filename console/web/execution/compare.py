@@ -88,7 +88,7 @@ def _walk_trace(trace: Trace) -> ExecutionWalk:
 
 
 def _compared_state(status: str, visits: Sequence[Visit]) -> ComparedState:
-    left = [visit.left_ms - visit.entered_ms for visit in visits if visit.left_ms is not None]
+    left = [took for visit in visits if (took := visit.took_ms) is not None]
     return ComparedState(
         formatting.STEP[status],
         len(visits),

@@ -207,7 +207,10 @@ def _paint_json(trace: Trace, changed: set[str], context: Mapping[str, Any]) -> 
     changed |= {owner for owner, nodes in inside.items() if not changed.isdisjoint(nodes)}
     shown = {node: summary for node, summary in summaries.items() if node in changed}
     painted = _paint_values(shown, context["taken"], folded)
+    durations = (context.get("timeline") or {}).get("durations", {})
     for node, values in painted["nodes"].items():
+        if node in durations:
+            values["drawn"] = durations[node].paint
         countdown = context["countdowns"].get(summaries[node].node.name)
         if countdown and values["since"]:
             values["countdown"] = countdown

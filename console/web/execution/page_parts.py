@@ -41,6 +41,7 @@ from console.web.execution.chosen_step import (
 from console.web.execution.last_success import has_last_success
 from console.web.execution.taken_ways import taken_ways
 from console.web.execution.timeline import bars
+from console.web.execution.timeline.durations import attempt_durations
 from console.web.execution.timeline.lanes import lane_bar
 from console.web.execution.timeline.timeline_part import TimelinePart
 from console.web.graph import folding, svg
@@ -309,6 +310,7 @@ def _tables_context(
         "timeline": {
             "axis": axis,
             "bars": drawn,
+            "durations": attempt_durations(rows, axis),
             "lanes": lanes,
             "part": part,
             "drawn_ms": now,

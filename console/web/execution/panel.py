@@ -37,7 +37,8 @@ class Panel:
     """Everything about one visit of one state.
 
     ``number``: which of all its visits; ``alike``: the ``count`` of them in the same iteration;
-    ``read``: its events; ``with_failures``: the same and those that made it start again or fail;
+    ``between``: how long the execution had ended meanwhile; ``read``: its events;
+    ``with_failures``: the same and those that made it start again or fail;
     ``progress``: the counts of its Map Run; ``apart``: that it runs in child executions;
     ``children``: the executions that it started, the newest last; ``stopped``: what stopped it.
     """
@@ -51,6 +52,7 @@ class Panel:
     entered_ms: int | None = None
     left_ms: int | None = None
     spent: str = ""
+    between: str = ""
     running_since: int | None = None
     input: json_view.PayloadView | None = None
     output: json_view.PayloadView | None = None
@@ -208,7 +210,7 @@ def _panel_of_visit(
     events = visit_events.events_of_visit(execution, visit)
     with_failures = visit_events.with_failures(execution, events)
     error, cause = visit_events.failure_of_visit(execution, trace, visit, with_failures)
-    left = visit.left_ms
+    left, took = visit.left_ms, visit.took_ms
     own, failed = visit.iteration, visits.failed()
     alike = [place for place, visit in enumerate(visits.iterations(), 1) if visit == own]
     return Panel(
@@ -224,8 +226,9 @@ def _panel_of_visit(
         picker=iterations.iteration_picker(trace, summary.node, visit.iteration),
         entered_ms=visit.entered_ms,
         left_ms=left,
-        spent="" if left is None else formatting.duration_text(left - visit.entered_ms),
-        running_since=visit.entered_ms if left is None else None,
+        spent="" if took is None else formatting.duration_text(took),
+        between=_gap_text(visit),
+        running_since=visit.running_since,
         input=_payload_view(events, event_types.STATE_ENTRIES, "input"),
         output=_payload_view(events, event_types.STATE_EXITS, "output"),
         error=error,
@@ -249,6 +252,14 @@ def _panel_of_visit(
         children=_children_of_visit(execution, events),
         stopped=_stopped_by(execution, visit),
     )
+
+
+def _gap_text(visit: Visit) -> str:
+    """Return how much of a visit lies between attempts at its execution, "" for nothing."""
+    left, took = visit.left_ms, visit.took_ms
+    if left is None or took is None or took == left - visit.entered_ms:
+        return ""
+    return formatting.duration_text(left - visit.entered_ms - took)
 
 
 def _stopped_by(execution: Execution, visit: Visit) -> str:

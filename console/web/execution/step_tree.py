@@ -13,6 +13,7 @@ from zlib import crc32
 
 from console.web.core import formatting
 from console.web.execution import iteration_rows, iterations
+from console.web.execution.worked_time import worked_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from console.web.execution.iteration_rows import IterationSummary
     from console.web.execution.iterations import Iteration
     from console.web.execution.steps import StepSummary
-    from engine import Node, Trace, Visit
+    from engine import Node, Trace, Visit, Visits
 
 MOST_FILTERED = 100
 MOST_OPENED = 50
@@ -68,11 +69,13 @@ class StepFilters:
 class StepRow:
     """One line: a state, or an ``iteration`` of a Map. ``key``: its status's.
 
-    ``retries``: of the last visit, None of an iteration. ``matches``: False for what only leads
-    down to a match. ``visits_made``: for the timeline. ``apart``: the status, if the state runs in
-    child executions; ``mixed``: if its visits ended differently. ``iterations``: of a Map, in a row
-    that sums them up. ``starts``: whether the state starts child executions; ``children``: how many
-    of a distributed Map's have ended.
+    ``entered_ms``: of the first visit; ``left_ms``: of the last one; ``took``: how long all of
+    them, or the iteration, lasted without the gaps before redrives, None while it runs.
+    ``retries``: of all visits, None of an iteration. ``matches``: False for what only leads down to
+    a match. ``visits_made``: for the timeline. ``apart``: the status, if the state runs in child
+    executions; ``mixed``: if its visits ended differently. ``iterations``: of a Map, in a row that
+    sums them up. ``starts``: whether the state starts child executions; ``children``: how many of a
+    distributed Map's have ended.
     """
 
     id: str
@@ -85,6 +88,7 @@ class StepRow:
     entered_ms: int | None = None
     left_ms: int | None = None
     since: int | None = None
+    took: int | None = None
     visits: int = 0
     retries: int | None = None
     matches: bool = True
@@ -101,11 +105,11 @@ class StepRow:
         return self.apart or self.mixed or formatting.STEP[self.key]
 
     @property
-    def took(self) -> int | None:
-        """Return how long the last visit, or the iteration, took; None while it runs."""
-        if self.entered_ms is None or self.left_ms is None:
-            return None
-        return self.left_ms - self.entered_ms
+    def retries_text(self) -> str:
+        """Return how often a Retrier started its work again, "" for never."""
+        if not self.retries:
+            return ""
+        return f"({self.retries:,} {'retry' if self.retries == 1 else 'retries'})"
 
     @property
     def of_iterations(self) -> bool:
@@ -168,7 +172,7 @@ class _StepTree:
         if summary is None:
             return _iteration_branches(self.trace, node, shown, depth)
         below = _iteration_branches(self.trace, node, shown, depth + 1)
-        return [_StepBranch(_sum_row(summary, node, depth), tuple(below))]
+        return [_StepBranch(_sum_row(self.trace, summary, node, depth), tuple(below))]
 
 
 def rows_stamp(rows: Iterable[StepRow]) -> str:
@@ -179,7 +183,6 @@ def rows_stamp(rows: Iterable[StepRow]) -> str:
 
 def _state(trace: Trace, node: Node, summary: StepSummary, depth: int) -> StepRow:
     visits = trace.visits_of(node.id)
-    last = visits[-1] if visits else None
     key = IN_CHILDREN if summary.in_children else summary.key
     return StepRow(
         id=node.id,
@@ -188,9 +191,10 @@ def _state(trace: Trace, node: Node, summary: StepSummary, depth: int) -> StepRo
         kind=node.type,
         key=key,
         depth=depth,
-        entered_ms=last.entered_ms if last and key else None,
-        left_ms=last.left_ms if last and key else None,
+        entered_ms=summary.entered_ms,
+        left_ms=summary.left_ms,
         since=summary.running_since,
+        took=_took_ms(visits) if summary.left_ms is not None else None,
         visits=len(visits),
         retries=summary.retries,
         visits_made=visits,
@@ -201,20 +205,26 @@ def _state(trace: Trace, node: Node, summary: StepSummary, depth: int) -> StepRo
     )
 
 
+def _took_ms(visits: Visits) -> int:
+    return worked_ms(visits, visits[-1].entered_ms)
+
+
 def _iteration_branches(
     trace: Trace, node: Node, shown: Sequence[Iteration], depth: int
 ) -> list[_StepBranch]:
     made = iteration_rows.visits_by_iteration(trace, node, shown)
     return [
-        _StepBranch(_iteration(iteration, made[iteration.index], depth), ()) for iteration in shown
+        _StepBranch(_iteration(trace, iteration, made[iteration.index], depth), ())
+        for iteration in shown
     ]
 
 
-def _sum_row(summary: IterationSummary, node: Node, depth: int) -> StepRow:
+def _sum_row(trace: Trace, summary: IterationSummary, node: Node, depth: int) -> StepRow:
     """Return the row that sums up the iterations of a Map."""
     ends = [span.end for span in summary.spans]
     running = None in ends
     entered = min((span.begin for span in summary.spans), default=None)
+    left = None if running else max((end for end in ends if end is not None), default=None)
     return StepRow(
         id=f"s{node.id}",
         step=node.name,
@@ -223,17 +233,23 @@ def _sum_row(summary: IterationSummary, node: Node, depth: int) -> StepRow:
         key=summary.worst,
         depth=depth,
         entered_ms=entered,
-        left_ms=None if running else max((end for end in ends if end is not None), default=None),
+        left_ms=left,
         since=entered if running else None,
+        took=_took_between(trace, entered, left),
         visits=len(summary.spans),
         iterations=summary,
     )
 
 
-def _iteration(iteration: Iteration, visits: list[Visit], depth: int) -> StepRow:
+def _took_between(trace: Trace, entered: int | None, left: int | None) -> int | None:
+    return None if entered is None or left is None else trace.worked_ms(entered, left)
+
+
+def _iteration(trace: Trace, iteration: Iteration, visits: list[Visit], depth: int) -> StepRow:
     ends = [visit.left_ms for visit in visits]
     running = None in ends
     entered = min(visit.entered_ms for visit in visits)
+    left = None if running else max(end for end in ends if end is not None)
     return StepRow(
         id=f"i{iteration.key}",
         step=iteration.step,
@@ -243,8 +259,9 @@ def _iteration(iteration: Iteration, visits: list[Visit], depth: int) -> StepRow
         depth=depth,
         iteration=iteration.key,
         entered_ms=entered,
-        left_ms=None if running else max(end for end in ends if end is not None),
+        left_ms=left,
         since=entered if running else None,
+        took=_took_between(trace, entered, left),
         visits=1,
         visits_made=sorted(visits, key=lambda visit: visit.number),
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from console.web.core import formatting
 from console.web.execution import map_progress
-from console.web.execution.worked_time import worked_ms
+from console.web.execution.worked_time import first_and_last, worked_ms
 from engine import VisitStatus
 
 if TYPE_CHECKING:
@@ -25,8 +25,9 @@ class StepSummary:
     """A state's line. ``note``: ``1.2 s``, ``3 of 5``; ``depth``: how many boxes it stands in.
 
     ``in_children``: it runs in the child executions of a distributed Map. ``done``: how far a Map
-    is. ``worked``: how long all its visits lasted, "" while it runs. ``key``: of its status in
-    ``formatting.STEP``; ``mixed``: its latest visits ended differently, and the status counts them.
+    is. ``worked``: how long all its visits lasted, "" while it runs; ``entered_ms``: the first of
+    them. ``key``: of its status in ``formatting.STEP``; ``mixed``: its latest visits ended
+    differently, and the status counts them.
     """
 
     node: Node
@@ -177,7 +178,11 @@ def _summary(
         return StepSummary(node, depth, formatting.STEP[""], visits=len(visits), note=before)
     done = _map_progress_text(trace, node, counted)
     summary = _visited_summary(node, depth, status, visits[-1], len(visits), done)
-    return replace(summary, worked=_worked_text(summary, visits))
+    worked = _worked_text(summary, visits)
+    entered, left = first_and_last(visits)
+    return replace(
+        summary, worked=worked, entered_ms=entered, left_ms=left, retries=visits.retries()
+    )
 
 
 def _summary_in_iteration(
@@ -203,7 +208,7 @@ def _visited_summary(
     node: Node, depth: int, status: str, last: Visit, visits: int, done: str
 ) -> StepSummary:
     """Return the summary of a state by its last visit. ``done``: how far a Map is."""
-    spent = "" if last.left_ms is None else formatting.duration_text(last.left_ms - last.entered_ms)
+    spent = "" if last.took_ms is None else formatting.duration_text(last.took_ms)
     return StepSummary(
         node=node,
         depth=depth,
@@ -212,7 +217,7 @@ def _visited_summary(
         entered_ms=last.entered_ms,
         left_ms=last.left_ms,
         duration=spent,
-        running_since=last.entered_ms if last.left_ms is None else None,
+        running_since=last.running_since,
         visits=visits,
         retries=last.retries,
         note=_note_text(done, spent, last.attempts, visits),

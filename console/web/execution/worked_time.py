@@ -19,12 +19,18 @@ def span_of_visits(visits: Visits, now: int) -> tuple[int, int]:
     return stays[0][0], max(until for _, until in stays)
 
 
+def first_and_last(visits: Visits) -> tuple[int, int | None]:
+    """Return when the first visit began and the last one ended, None if the newest has not."""
+    begin, end = span_of_visits(visits, 0)
+    return begin, None if visits[-1].left_ms is None else end
+
+
 def worked_ms(visits: Visits, now: int) -> int:
-    """Return how much time the timeline draws: that of visits side by side counts once."""
+    """Return how long a state worked: time side by side counts once, that before a redrive not."""
     if len(visits) > MOST_VISITS:
         begin, end = span_of_visits(visits, now)
-        return end - begin
-    return wall_time(visits.stays(now))
+        return visits.worked_ms(begin, end)
+    return wall_time(visits.worked_stays(now))
 
 
 def wall_time(stays: Iterable[tuple[int, int]]) -> int:

@@ -185,8 +185,7 @@ def _fold(row: Execution, length: int, events: Sequence[engine.Event]) -> _Folde
     return cells, _ways(events)
 
 
-def _cell(status: str, visits: Sequence[engine.Visit], latest: Mapping[str, int]) -> GridCell:
-    stays = [(visit.entered_ms, visit.left_ms) for visit in visits if visit.left_ms is not None]
+def _cell(status: str, visits: engine.Visits, latest: Mapping[str, int]) -> GridCell:
     counts = Counter(visit.status for visit in visits)
     return GridCell(
         status=status,
@@ -199,11 +198,13 @@ def _cell(status: str, visits: Sequence[engine.Visit], latest: Mapping[str, int]
         aborted=counts[engine.VisitStatus.ABORTED],
         running=counts[engine.VisitStatus.RUNNING],
         times=tuple(
-            visit.left_ms - visit.entered_ms
+            took
             for visit in visits
-            if visit.left_ms is not None and visit.status != engine.VisitStatus.ABORTED
+            if (took := visit.took_ms) is not None and visit.status != engine.VisitStatus.ABORTED
         ),
-        spent=wall_time(stays) if len(stays) == len(visits) else None,
+        spent=None
+        if any(visit.took_ms is None for visit in visits)
+        else wall_time(visits.worked_stays(0)),
     )
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
 from django.db.models import F
 
+from console import clock
 from console.models import Execution, HistoryEvent, Timer
 from console.store.executions import redrive as redrives
 from console.store.executions.stop import stop_execution
@@ -15,6 +18,7 @@ from console.web.core.formatting import DAY, HOUR, MINUTE, SECOND, rough_duratio
 from console.web.execution.timeline.axis import LEAST, MOST_WORDS, WIDTH, AxisSpan, fold_idle_time
 from console.web.history import traces
 from tests.console.store.helpers import create, drain, function, start
+from tests.console.store.transition_rates import Clock
 from tests.console.web.helpers import page, steps_page, text
 from tests.console.web.test_scenario import answer
 
@@ -254,3 +258,119 @@ def test_no_tick_is_in_a_fold() -> None:
     fold = span.folds[0]
     assert span.ticks
     assert not [tick for tick in span.ticks if fold.x <= tick.x <= fold.x + fold.width]
+
+
+# -- durations and the critical path of an attempt -------------------------------------------------
+
+
+def timed_redrive(project: Project, monkeypatch: pytest.MonkeyPatch) -> Execution:
+    """Return an execution that worked for 1 s, lay failed for 2 s, and worked for 4 s more."""
+    now = Clock()
+    monkeypatch.setattr(clock, "now_ms", lambda: now.now_ms)
+    execution = drain(start(create(project, DEFINITION), name="x"))
+    now.later(1)
+    answer(execution, "Pay", ("Bad", "it broke"))
+    now.later(2)
+    again(execution)
+    now.later(4)
+    return answer(execution, "Pay", 1)
+
+
+def duration_cells(client: Client, execution: Execution, query: str) -> dict[str, str]:
+    """Return the words in the timeline's column Duration, by state."""
+    shown = text(client.get(page(execution, query)))
+    rows = re.findall(r'data-bar="(\w+)".*?data-cell="spent">(.*?)</td>', shown, re.DOTALL)
+    names = {"n1": "First", "n2": "Pay", "n3": "Last"}
+    return {names[row]: " ".join(cell.split()) for row, cell in rows}
+
+
+def path_words(client: Client, execution: Execution, query: str) -> str:
+    """Return what the timeline says of the critical path."""
+    shown = text(client.get(page(execution, query)))
+    words = shown.partition('id="critical-path"')[2].partition("</p>")[0].partition(">")[2]
+    return " ".join(re.sub(r"<[^>]*>", "", words).split())
+
+
+def test_the_time_before_a_redrive_is_no_duration(
+    project: Project, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Timeline, steps, graph and panel say how long the state worked."""
+    execution = timed_redrive(project, monkeypatch)
+    query = "?view=timeline&step=Pay&tab=details"
+    assert duration_cells(client, execution, query)["Pay"] == "5.0 s"
+    assert path_words(client, execution, query) == "Critical path, longest in Pay 5.0 s (100%)"
+    context = client.get(page(execution, query)).context
+    (row,) = (each for each in context["tree"]["rows"] if each.label == "Pay")
+    assert row.took == 5_000
+    summary = context["summaries"]["n2"]
+    assert (summary.duration, summary.worked) == ("5.0 s", "5.0 s")
+    assert summary.under == "Succeeded · 5.0 s"
+    assert context["panel"].spent == "5.0 s"
+    assert "5.0 s, without 2.0 s before a redrive" in text(client.get(page(execution, query)))
+
+
+def test_a_redriven_state_counts_on_from_what_it_had_worked(
+    project: Project, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its clock does not count the time in which the execution had failed."""
+    now = Clock()
+    monkeypatch.setattr(clock, "now_ms", lambda: now.now_ms)
+    execution = drain(start(create(project, DEFINITION), name="x"))
+    now.later(1)
+    answer(execution, "Pay", ("Bad", "it broke"))
+    now.later(2)
+    again(execution)
+    context = client.get(page(execution, "?view=timeline&step=Pay")).context
+    assert context["summaries"]["n2"].running_since == execution.start_ms + 2_000
+    assert context["panel"].running_since == execution.start_ms + 2_000
+    chosen = drawn(client, execution, "?attempt=2&view=timeline")["durations"]
+    assert chosen["n2"].since == execution.start_ms + 3_000
+    assert drawn(client, execution, "?attempt=1&view=timeline")["durations"]["n2"].worked == "1.0 s"
+    tick = "_delta?after=4&maps=&beats=&step=Pay&view=timeline&attempt=1&seen_visit=1&seen_rows=0"
+    assert '"drawn": {"worked": "1.0 s"' in unescape(text(client.get(page(execution, tick))))
+
+
+@pytest.mark.parametrize(
+    ("attempt", "durations", "path"),
+    [
+        (1, {"First": "0 ms", "Pay": "1.0 s", "Last": "-"}, "Pay 1.0 s (100%)"),
+        (2, {"First": "-", "Pay": "4.0 s", "Last": "0 ms"}, "Pay 4.0 s (100%)"),
+    ],
+)
+def test_one_attempt_has_its_own_durations_and_path(
+    project: Project,
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    attempt: int,
+    durations: dict[str, str],
+    path: str,
+) -> None:
+    """What was not in it has no duration."""
+    execution = timed_redrive(project, monkeypatch)
+    query = f"?attempt={attempt}&view=timeline"
+    assert duration_cells(client, execution, query) == durations
+    assert path_words(client, execution, query) == f"Critical path, longest in {path}"
+
+
+def test_the_path_of_a_failed_attempt_leads_to_what_failed(
+    project: Project, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not to the branch that was aborted with it, though the redrive lets that one succeed."""
+    now = Clock()
+    monkeypatch.setattr(clock, "now_ms", lambda: now.now_ms)
+    branches = [
+        {"StartAt": name, "States": {name: function(name.lower(), End=True)}}
+        for name in ("Slow", "Bad")
+    ]
+    both = {"Type": "Parallel", "Branches": branches, "End": True}
+    definition = {"StartAt": "Both", "States": {"Both": both}}
+    execution = drain(start(create(project, definition), name="x"))
+    now.later(1)
+    answer(execution, "Bad", ("Bad", "it broke"))
+    now.later(2)
+    again(execution)
+    now.later(4)
+    answer(execution, "Bad", 1)
+    answer(execution, "Slow", 1)
+    said = path_words(client, execution, "?attempt=1&view=timeline")
+    assert said == "Critical path, longest in Bad 1.0 s (100%)"

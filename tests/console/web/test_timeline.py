@@ -18,9 +18,10 @@ from console.web.execution.timeline.timeline_part import TimelinePart
 from console.web.execution.worked_time import MOST_VISITS, worked_ms
 from console.web.history.traces import open_trace
 from engine.history.visits import Visits, VisitTable
-from tests.console.store.helpers import create, drain, start
+from tests.console.store.helpers import create, drain, function, start
 from tests.console.store.transition_rates import Clock
 from tests.console.web.helpers import CHAIN, page, steps_page, text
+from tests.console.web.test_scenario import answer
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -204,6 +205,39 @@ def test_the_page_names_where_the_path_was_longest(client: Client, execution: Ex
     assert "Critical path</b>" not in past
 
 
+def test_pauses_before_retries_count_for_the_state(
+    project: Project, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a Map as of a Task; what runs inside of the Map has its own share."""
+    now = Clock()
+    monkeypatch.setattr(clock, "now_ms", lambda: now.now_ms)
+    retry = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 2, "MaxAttempts": 1}]
+    mail = function("mail", End=True)
+    each = {"StartAt": "Mail", "States": {"Mail": mail}}
+    ship = {"Type": "Map", "ItemProcessor": each, "Retry": retry, "Next": "Bill"}
+    states = {"Ship each": ship, "Bill": function("bill", Retry=retry, End=True)}
+    machine = create(project, {"StartAt": "Ship each", "States": states})
+    execution = drain(start(machine, [1], "x"))
+    for state in ("Mail", "Bill"):
+        now.later(1)
+        answer(execution, state, ("Bad", "it broke"))
+        now.later(2)
+        drain(execution)
+        now.later(1)
+        answer(execution, state, 1)
+    execution.refresh_from_db()
+    assert execution.status == "SUCCEEDED"
+    shown = text(client.get(page(execution, "?view=timeline")))
+    words = shown.partition('id="critical-path"')[2].partition("</p>")[0].partition(">")[2]
+    assert " ".join(re.sub(r"<[^>]*>", "", words).split()) == (
+        "Critical path, longest in Bill 4.0 s (50%), of it 2.0 s before retries; "
+        "Ship each 2.0 s (25%), of it 2.0 s before retries; Mail 2.0 s (25%)"
+    )
+    row = shown.partition('id="step-table"')[2].partition('data-step="Ship each"')[2]
+    visits = row.partition('data-cell="visits">')[2].partition("</td>")[0]
+    assert " ".join(visits.split()) == '1 <span class="note">(1 retry)</span>'
+
+
 # -- a part of it ----------------------------------------------------------------------------------
 
 
@@ -272,12 +306,19 @@ def test_the_duration_of_a_row_is_what_its_bar_shows(
         drain(execution)
         now.later(1)
     assert drain(execution).status == "SUCCEEDED"
-    answer = client.get(page(execution, "?view=timeline"))
-    (nap,) = (each for each in answer.context["tree"]["rows"] if each.label == "Nap")
-    assert len(answer.context["timeline"]["bars"][nap.id]) == 3
-    assert answer.context["summaries"][nap.id].worked == "3.0 s"
-    row = " ".join(text(answer).partition(f'data-bar="{nap.id}"')[2].partition("</tr>")[0].split())
+    response = client.get(page(execution, "?view=timeline"))
+    (nap,) = (each for each in response.context["tree"]["rows"] if each.label == "Nap")
+    assert len(response.context["timeline"]["bars"][nap.id]) == 3
+    assert response.context["summaries"][nap.id].worked == "3.0 s"
+    row = " ".join(
+        text(response).partition(f'data-bar="{nap.id}"')[2].partition("</tr>")[0].split()
+    )
     assert '3.0 s <span class="note visit-count">3 visits</span>' in row
+    table = text(response).partition('id="step-table"')[2].partition(f'data-row="{nap.id}"')[2]
+    entered = table.partition('data-cell="entered">')[2].partition("</td>")[0]
+    assert " ".join(entered.split()).endswith('</time> <span class="note">first</span>')
+    assert (nap.entered_ms, nap.took) == (execution.start_ms, 3_000)
+    assert nap.left_ms == execution.start_ms + 3_000
 
 
 def test_visits_side_by_side_count_once() -> None:

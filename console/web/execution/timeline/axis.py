@@ -68,13 +68,15 @@ Stretch = tuple[int, int]
 class ExecutionAttempt:
     """The execution from its start, or from a redrive (``number`` 2 and up), to its next end.
 
-    ``until``: where it ended, or for one that runs what counts as now.
+    ``until``: where it ended, or for one that runs what counts as now. ``last_event``: the event
+    that ended it, if the execution was redriven.
     """
 
     number: int
     since: int
     until: int
     status: StatusLabel
+    last_event: int = 0
 
     @property
     def label(self) -> str:
@@ -326,22 +328,22 @@ def execution_attempts(
             ExecutionAttempt(1, execution.start_ms, end, formatting.EXECUTION[execution.status]),
         )
     attempts = [ExecutionAttempt(1, execution.start_ms, now, running)]
-    for at_ms, kind in _turns(execution):
+    for number, at_ms, kind in _turns(execution):
         if at_ms > now:
             break
         if kind == "ExecutionRedriven":
             attempts.append(ExecutionAttempt(len(attempts) + 1, at_ms, now, running))
         else:
             last = attempts[-1]
-            attempts[-1] = ExecutionAttempt(last.number, last.since, at_ms, _ENDS[kind])
+            attempts[-1] = ExecutionAttempt(last.number, last.since, at_ms, _ENDS[kind], number)
     return tuple(attempts)
 
 
-def _turns(execution: Execution) -> Iterable[tuple[int, str]]:
+def _turns(execution: Execution) -> Iterable[tuple[int, int, str]]:
     rows = HistoryEvent.objects.filter(
         execution_id=execution.pk, type__in=[*_ENDS, "ExecutionRedriven"]
     )
-    return rows.order_by("event_id").values_list("at_ms", "type")
+    return rows.order_by("event_id").values_list("event_id", "at_ms", "type")
 
 
 def fold_idle_time(bare: AxisSpan, busy: Iterable[Stretch], *, magnified: bool = True) -> AxisSpan:

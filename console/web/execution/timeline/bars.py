@@ -6,6 +6,7 @@ so nothing hangs on colour.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from operator import sub
@@ -18,6 +19,7 @@ import engine
 from console.models import HistoryEvent
 from console.web.core import formatting
 from console.web.execution.attempts import list_attempts
+from console.web.execution.time_machine import open_trace_at
 from console.web.execution.timeline.axis import (
     LANE,
     SHORTEST,
@@ -84,7 +86,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class BarPiece:
     """A stretch of a row's time, before it has a place. ``retry``: it ends with its attempt."""
 
     since: int
@@ -120,10 +122,24 @@ def timeline_bars(
         future = [] if past_ms is None else [(past_ms, end)]
         busy = [*_busy_stretches(trace, known, retried, now), *future]
         span = fold_idle_time(span, busy, magnified=len(known) > 1)
-    over = execution.stop_ms is not None and past_ms is None
-    path = critical_path(trace, execution.start_ms, whole[1]) if over else CriticalPath()
+    path = CriticalPath()
+    if execution.stop_ms is not None and past_ms is None:
+        with _trace_of_attempt(execution, trace, known, chosen) as ended:
+            path = critical_path(ended, *whole[:2])
     axis = TimeAxis(span, known, chosen, path, (begin, end) != whole[:2])
     return axis, {row.id: tuple(_segments(row, axis, retried)) for row in shown}
+
+
+@contextmanager
+def _trace_of_attempt(
+    execution: Execution, trace: Trace, known: Sequence[ExecutionAttempt], chosen: int
+) -> Iterator[Trace]:
+    """Yield the trace as it was when an attempt ended: a redrive opens again what had failed."""
+    if chosen in (0, len(known)):
+        yield trace
+        return
+    with open_trace_at(execution, known[chosen - 1].last_event) as ended:
+        yield ended
 
 
 def _axis_limits(
@@ -179,11 +195,11 @@ def _worked(
 ) -> Iterator[tuple[int, int]]:
     for piece in _pieces(visit, events, now):
         if piece.tone != "wait":
-            yield from ((since, until) for _, since, until in _clip_piece(piece, known))
+            yield from ((since, until) for _, since, until in clip_piece(piece, known))
 
 
-def _clip_piece(
-    piece: _Piece, known: Sequence[ExecutionAttempt]
+def clip_piece(
+    piece: BarPiece, known: Sequence[ExecutionAttempt]
 ) -> Iterator[tuple[ExecutionAttempt, int, int]]:
     """Yield the parts of a piece by attempt: between an end and a redrive nothing goes on."""
     for place, attempt in enumerate(known, 1):
@@ -195,7 +211,7 @@ def _clip_piece(
                 return  # it did not outlive the attempt it began in
 
 
-def _ended_at_once(piece: _Piece, known: Sequence[ExecutionAttempt], place: int) -> bool:
+def _ended_at_once(piece: BarPiece, known: Sequence[ExecutionAttempt], place: int) -> bool:
     """Tell whether a piece of an earlier attempt ended in the millisecond of this redrive.
 
     An overdue Wait does. If the attempt before ended in that millisecond, too, the piece may have
@@ -222,7 +238,7 @@ def _segments(
         many = f"{row.visits:,} visits, " if row.visits > 1 else ""
         critical = any(visit.number in on_path for visit in row.visits_made)
         text = many + row.status.word.lower()
-        pieces = [_Piece(begin, end, row.status.tone, text, critical=critical)]
+        pieces = [BarPiece(begin, end, row.status.tone, text, critical=critical)]
     else:
         visits = row.visits_made
         pieces = [
@@ -242,9 +258,9 @@ def _span_of_row(row: StepRow, now: int) -> tuple[int | None, int]:
     return begin, now if row.left_ms is None else row.left_ms
 
 
-def _place_piece(piece: _Piece, axis: TimeAxis) -> Iterator[Segment]:
+def _place_piece(piece: BarPiece, axis: TimeAxis) -> Iterator[Segment]:
     """Yield a piece's segments: one for each attempt at the execution it lasted through."""
-    for attempt, since, until in _clip_piece(piece, axis.attempts):
+    for attempt, since, until in clip_piece(piece, axis.attempts):
         if attempt not in axis.shown or (piece.tone == "wait" and since == until):
             continue
         if axis.zoomed and (until < axis.span.begin or since > axis.span.end):
@@ -260,23 +276,23 @@ def _place_piece(piece: _Piece, axis: TimeAxis) -> Iterator[Segment]:
         yield Segment(*axis.span.place(begin, end), tone, words_of_it, lane, piece.critical)
 
 
-def _pieces(visit: Visit, events: list[VisitEvent], now: int) -> Iterator[_Piece]:
+def _pieces(visit: Visit, events: list[VisitEvent], now: int) -> Iterator[BarPiece]:
     """Yield what a visit consists of: its attempts and the pauses between, or one piece."""
     end = now if visit.left_ms is None else visit.left_ms
     status = formatting.STEP[visit.status]
     if not events:
-        yield _Piece(visit.entered_ms, end, status.tone, status.word.lower())
+        yield BarPiece(visit.entered_ms, end, status.tone, status.word.lower())
         return
     before = None
     for attempt in list_attempts(events, visit):
         if before is not None:
-            yield _Piece(before, attempt.at_ms, "wait", "waited")
+            yield BarPiece(before, attempt.at_ms, "wait", "waited")
         before = attempt.until_ms
         until = end if attempt.until_ms is None else attempt.until_ms
         text = f"attempt {attempt.number} {attempt.outcome.lower()}"
-        yield _Piece(attempt.at_ms, until, attempt.tone, text, retry=True)
+        yield BarPiece(attempt.at_ms, until, attempt.tone, text, retry=True)
     if before is not None and visit.left_ms is None:
-        yield _Piece(before, end, "wait", "waiting")
+        yield BarPiece(before, end, "wait", "waiting")
 
 
 # -- what tells attempts apart ---------------------------------------------------------------------

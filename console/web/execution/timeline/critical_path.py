@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from engine import VisitStatus
@@ -26,11 +27,16 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class PathShare:
-    """How long the critical path was in a state, together; ``percent``: of the execution."""
+    """How long the critical path was in a state, together.
+
+    ``percent``: of the time the execution ran; ``paused_ms``: how much of it the state waited for
+    its retries.
+    """
 
     state: str
     spent_ms: int
     percent: int
+    paused_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,37 +58,57 @@ class _LineStay:
 
 
 def critical_path(trace: Trace, begin_ms: int, end_ms: int) -> CriticalPath:
-    """Return the critical path of an execution that has ended; times are epoch milliseconds."""
-    finder = _PathFinder(trace, end_ms)
+    """Return the critical path of what of an execution lies between two times, epoch milliseconds.
+
+    It has ended: as a whole, or ``trace`` ends with an attempt at it. A Parallel or Map itself has
+    the time in which nothing inside of it is on the path, such as the pause before a retry.
+    """
+    finder = _PathFinder(trace, begin_ms, end_ms)
     on_path: set[int] = set()
     spent: Counter[str] = Counter()
-    for node, visits in finder.outermost.items():
-        on_path.update(visits.numbers)
-        if node not in finder.holders:
-            spent[node] = sum(left - entered for entered, left in visits.stays(end_ms))
+    paused: Counter[str] = Counter()
+    for node in finder.outermost:
+        stays = finder.stays(node)
+        on_path.update(number for number, _, _ in stays)
+        spent[node] = sum(left - entered for _, entered, left in stays)
+        if trace.gaps:
+            spent[node] = sum(trace.worked_ms(entered, left) for _, entered, left in stays)
     for number, node, entered, left in finder.inner_path():
         on_path.add(number)
-        if node not in finder.holders:
-            spent[node] += left - entered
-    length = max(1, end_ms - begin_ms)
-    shares = tuple(
-        PathShare(trace.graph.by_id[node].name, taken, round(100 * taken / length))
-        for node, taken in spent.most_common(MOST_NAMED)
-        if taken
+        spent[node] += trace.worked_ms(entered, left)
+    for number in on_path & trace.pauses.keys():
+        for since, until in trace.pauses[number]:
+            begin, end = max(since, begin_ms), min(until, end_ms)
+            paused[trace.owner_of(number)[0]] += max(0, trace.worked_ms(begin, end))
+    spent.subtract(finder.covered)
+    length = max(1, trace.worked_ms(begin_ms, end_ms))
+    shares = (
+        PathShare(
+            trace.graph.by_id[node].name,
+            taken,
+            round(100 * taken / length),
+            min(paused[node], taken),
+        )
+        for node, taken in spent.most_common()
+        if taken > 0
     )
-    return CriticalPath(frozenset(on_path), shares)
+    holders = {trace.graph.by_id[node].name for node in finder.holders}
+    named = (share for share in shares if share.percent or share.state not in holders)
+    return CriticalPath(frozenset(on_path), tuple(islice(named, MOST_NAMED)))
 
 
 class _PathFinder:
     """The lines of control of an execution, by what holds them.
 
     ``holders``: states with lines; ``outermost``: visits of the states that no line holds. All of
-    these are on the path, and a loop has thousands of them, so they are not looked at one by one.
+    these are on the path. ``covered``: state -> how long what it holds was on the path instead.
     """
 
-    def __init__(self, trace: Trace, end_ms: int) -> None:
+    def __init__(self, trace: Trace, begin_ms: int, end_ms: int) -> None:
+        self._trace = trace
         self._lines = trace.lines
-        self._end_ms = end_ms
+        self._begin_ms, self._end_ms = begin_ms, end_ms
+        self.covered: Counter[str] = Counter()
         self._inner: dict[tuple[int, str], list[_LineStay]] = {}
         self.outermost = {
             node: visits
@@ -98,10 +124,20 @@ class _PathFinder:
         self._ends = {holder: [line.end for line in lines] for holder, lines in self._inner.items()}
         self.holders = {node for _, node in self._inner}
 
+    def stays(self, node: str) -> list[tuple[int, int, int]]:
+        """Return event, beginning and end of the visits of a state, without what was before."""
+        first, visits = self._begin_ms, self._trace.visits[node]
+        stays = visits.stays(self._end_ms)
+        return [
+            (number, max(entered, first), left)
+            for number, (entered, left) in zip(visits.numbers, stays, strict=True)
+            if left >= first
+        ]
+
     def _add(self, trace: Trace, node: str, stays: dict[int, _LineStay]) -> None:
         """Note the visits of a state in the lines they belong to. ``stays``: by id of the line."""
-        visits, lines, ended = trace.visits[node], trace.lines, trace.ended
-        for number, (entered, left) in zip(visits.numbers, visits.stays(self._end_ms), strict=True):
+        lines, ended = trace.lines, trace.ended
+        for number, entered, left in self.stays(node):
             line = lines[number]
             stay = stays.get(id(line))
             if stay is None:
@@ -117,11 +153,9 @@ class _PathFinder:
     def inner_path(self) -> Iterator[tuple[int, str, int, int]]:
         """Yield event, state, beginning and end of each visit on the path that a line holds."""
         waiting: list[_LineStay] = []
-        for node, visits in self.outermost.items():
-            if node not in self.holders:
-                continue
-            for number, stay in zip(visits.numbers, visits.stays(self._end_ms), strict=True):
-                waiting += self._bounding(id(self._lines[number]), node, *stay)
+        for node in self.outermost.keys() & self.holders:
+            for number, entered, left in self.stays(node):
+                waiting += self._bounding(id(self._lines[number]), node, entered, left)
         while waiting:
             for visit in waiting.pop().visits:
                 yield visit
@@ -140,6 +174,7 @@ class _PathFinder:
             if inner.end > until or inner.begin >= until > entered:
                 continue
             yield inner
+            self.covered[node] += self._trace.worked_ms(inner.begin, inner.end)
             until = inner.begin
             if until <= entered:
                 return
