@@ -104,10 +104,7 @@ class Trace(VisitTable):
     # -- results -----------------------------------------------------------------------------------
 
     def statuses(self, counts: dict[str, Counter[str]] | None = None) -> dict[str, VisitStatus]:
-        """Return node id -> status; a node that was not entered is absent.
-
-        ``counts``: what ``counts()`` has returned, for a caller that needs both.
-        """
+        """Return entered node id -> status; ``counts``: what ``counts()`` returned, if known."""
         return {
             node: next(status for status in SHOWN_FIRST if counts[status])
             for node, counts in (self.counts() if counts is None else counts).items()

@@ -134,8 +134,8 @@ def search_hints(filters: ExecutionFilters) -> list[SearchHint]:
     for condition in find.conditions:
         if condition.field == "error":
             value = json.dumps(condition.value, ensure_ascii=False)
-            said = "An error that was caught or retried is not the error of the execution:"
-            hints.append(SearchHint(said, f"caught {condition.operator} {value}"))
+            words = "An error that was caught or retried is not the error of the execution:"
+            hints.append(SearchHint(words, f"caught {condition.operator} {value}"))
     return hints
 
 
