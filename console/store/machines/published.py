@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class ExecutedRevision:
     """What an execution runs, as far as it is known: 0 and "" where it is not.
 
-    ``version_kept``, ``alias_kept``: it has not been deleted since.
+    ``version_kept``: it has not been deleted since.
     """
 
     revision: int
