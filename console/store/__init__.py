@@ -98,7 +98,7 @@ PUBLIC = {
     ),
     "machines": (
         *("activity_limits", "drafts", "log_groups", "machine_options", "machines"),
-        *("revisions", "tags", "versions"),
+        *("published", "revisions", "tags", "versions"),
     ),
     "tasks": (
         *("activities", "claim", "complete", "expiry", "handover", "jobs", "lost_calls"),
