@@ -17,7 +17,7 @@ from console.web.graph import folding, svg
 from console.web.graph.graph_view import graph_view_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from django.http import HttpRequest
 
@@ -155,12 +155,8 @@ def text_page(
             marks += [(start, 2, span), (min(stop, end), 0, "</span>")]
     named = {start for name, start, _ in places}
     marks += _token_marks(text, (begin, end), ids, named, links)
-    pieces, place = [], begin
-    for start, _, tag in sorted(marks, key=lambda mark: mark[:2]):
-        pieces += [escape(text[place:start]), tag]
-        place = start
-    html = mark_safe("".join([*pieces, escape(text[place:end])]))  # noqa: S308 - escaped above
-    return TextPage(html, number, len(pages))
+    ordered = sorted(marks, key=lambda mark: mark[:2])
+    return TextPage(_with_tags(text, (begin, end), ordered), number, len(pages))
 
 
 _Mark = tuple[int, int, str]
@@ -214,13 +210,20 @@ def _name(token: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def coloured_text(text: str) -> SafeString:
-    """Return a JSON text as HTML with its kinds of values told apart."""
-    pieces, place = [], 0
-    for start, _, tag in _token_marks(text, (0, len(text)), {}, set(), NO_LINKS):
+def _with_tags(text: str, part: tuple[int, int], marks: Iterable[_Mark]) -> SafeString:
+    """Return a part of a text as HTML, with the tags of its marks, which are in order."""
+    pieces: list[str] = []
+    place, end = part
+    for start, _, tag in marks:
         pieces += [escape(text[place:start]), tag]
         place = start
-    return mark_safe("".join([*pieces, escape(text[place:])]))  # noqa: S308 - escaped above
+    return mark_safe("".join([*pieces, escape(text[place:end])]))  # noqa: S308 - escaped above
+
+
+def coloured_text(text: str) -> SafeString:
+    """Return a JSON text as HTML with its kinds of values told apart."""
+    whole = 0, len(text)
+    return _with_tags(text, whole, _token_marks(text, whole, {}, set(), NO_LINKS))
 
 
 def state_places(text: str) -> Iterator[tuple[str, int, int]]:

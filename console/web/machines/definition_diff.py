@@ -42,11 +42,11 @@ class StateChanges:
     def words(self) -> str:
         """Return them in words: ``Audit added; Price, Both changed``."""
         named = (("added", self.added), ("removed", self.removed), ("changed", self.changed))
-        parts = [f"{_listed(names)} {word}" for word, names in named if names]
+        parts = [f"{_first_names(names)} {word}" for word, names in named if names]
         return "; ".join(parts) or "No state changed"
 
 
-def _listed(names: list[str]) -> str:
+def _first_names(names: list[str]) -> str:
     more = len(names) - _MOST_NAMES
     return ", ".join(names[:_MOST_NAMES]) + (f" and {more:,} more" if more > 0 else "")
 

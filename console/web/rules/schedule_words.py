@@ -46,7 +46,7 @@ def _cron_words(read: cron.Cron, fields: list[str], zone: str) -> str:
     moments = [f"{hour:02}:{minute:02}" for hour in read.hours for minute in read.minutes]
     if len(moments) <= _MOST_ITEMS:
         when = f"every day {when}".strip() if is_daily else when
-        return f"{when} at {_listed(moments)} {zone}"
+        return f"{when} at {_join_words(moments)} {zone}"
     repeated = _repeated(read, zone)
     return " ".join(part for part in (repeated, when) if part) if repeated else ""
 
@@ -88,7 +88,7 @@ def _day_words(text: str) -> str | None:
     items = text.split(",")
     if len(items) > _MOST_ITEMS or not all(item.isdecimal() for item in items):
         return None
-    return f"on day{'s' if len(items) > 1 else ''} {_listed(items)} of the month"
+    return f"on day{'s' if len(items) > 1 else ''} {_join_words(items)} of the month"
 
 
 def _weekday_words(text: str) -> str | None:
@@ -113,7 +113,7 @@ def _weekday_words(text: str) -> str | None:
         return "on weekends"
     # a week begins on Monday, but for EventBridge
     ordered = sorted(chosen, key=lambda number: (number + 5) % 7)
-    return f"every {_listed([_WEEKDAYS[number - 1] for number in ordered])}"
+    return f"every {_join_words([_WEEKDAYS[number - 1] for number in ordered])}"
 
 
 def _weekday_number(text: str) -> int:
@@ -128,16 +128,16 @@ def _month_words(read: cron.Cron) -> str | None:
     if len(months) == 12:  # noqa: PLR2004 - months of a year
         return ""
     names = [calendar.month_name[month] for month in months]
-    return f" in {_listed(names)}" if len(names) <= _MOST_ITEMS else None
+    return f" in {_join_words(names)}" if len(names) <= _MOST_ITEMS else None
 
 
 def _year_words(read: cron.Cron) -> str | None:
     if len(read.years) == _ALL_YEARS:
         return ""
     years = [str(year) for year in read.years]
-    return f" in {_listed(years)}" if len(years) <= _MOST_ITEMS else None
+    return f" in {_join_words(years)}" if len(years) <= _MOST_ITEMS else None
 
 
-def _listed(items: list[str]) -> str:
+def _join_words(items: list[str]) -> str:
     """Join items as a sentence does: ``a, b and c``."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
