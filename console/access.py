@@ -9,6 +9,7 @@ import secrets
 import time
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from django.conf import settings
@@ -224,12 +225,16 @@ def secret_for(key_id: str) -> str:
     return base64.b64encode(digest).decode().replace("+", "A").replace("/", "B")[:40]
 
 
-def create_access_key(user: User, project: Project) -> AccessKey:
+def create_access_key(user: User, project: Project, description: str = "") -> AccessKey:
     """Make an access key of a person in a project."""
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
     key_id = "AKIA" + "".join(secrets.choice(alphabet) for _ in range(16))
     return AccessKey.objects.create(
-        key_id=key_id, user=user, project=project, created_ms=clock.now_ms()
+        key_id=key_id,
+        user=user,
+        project=project,
+        description=description,
+        created_ms=clock.now_ms(),
     )
 
 
@@ -297,7 +302,7 @@ def principal_of(request: HttpRequest) -> Principal:
     belongs to no project.
     """
     rows = Membership.objects.select_related("project").filter(user_id=request.user.pk or 0)
-    memberships = list(rows.order_by("pk"))
+    memberships = sorted(rows, key=attrgetter("pk"))
     chosen = request.COOKIES.get(PROJECT_COOKIE)
     fitting = [row for row in memberships if row.project.name == chosen] or memberships
     found = fitting[0] if fitting else None

@@ -41,6 +41,11 @@ def partition_of(region: str) -> str:
     return next((name for start, name in _PARTITIONS.items() if region.startswith(start)), "aws")
 
 
+def account_of(arn: str) -> str:
+    """Return the account of an ARN that was checked before."""
+    return arn.split(":", 5)[4]
+
+
 def state_machine_arn(region: str, account: str, name: str) -> str:
     """Return the ARN of a state machine."""
     return f"arn:{partition_of(region)}:states:{region}:{account}:stateMachine:{name}"

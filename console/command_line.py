@@ -70,7 +70,7 @@ def main(arguments: list[str] | None = None) -> None:
         words = [words[1], "--help"]
         name = words[0]
     if name in ("version", "--version"):
-        print(_version())  # noqa: T201 - as above
+        print(server_version())  # noqa: T201 - as above
         return
     if name not in _names():
         sys.stderr.write(_unknown(name))
@@ -141,7 +141,8 @@ def _names() -> set[str]:
     return {name for group in COMMANDS.values() for name in group}
 
 
-def _version() -> str:
+def server_version() -> str:
+    """Return the name of the package with its version, if it is installed."""
     try:
         return f"stepyard {version('stepyard')}"
     except PackageNotFoundError:  # a clone that was not installed

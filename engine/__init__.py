@@ -33,7 +33,16 @@ from engine.errors import (
     StatesError,
 )
 from engine.execution_status import ExecutionStatus
-from engine.graph import TOP, Edge, EdgeKind, Graph, Node, StateGroup, build_graph
+from engine.graph import (
+    TOP,
+    Edge,
+    EdgeKind,
+    Graph,
+    Node,
+    StateGroup,
+    build_graph,
+    draw_unfinished,
+)
 from engine.history import event_types
 from engine.history.batch import EventBatch
 from engine.history.event_types import DETAILS, EVENT_TYPES, EventType, Family, Stage, event_names
@@ -54,11 +63,11 @@ from engine.jsontext import (
 from engine.language import (
     Diagnostic,
     check,
+    is_in_map,
     parse,
     parse_state,
     parse_stored,
     parse_stored_state,
-    parse_unfinished,
     use_platform,
 )
 from engine.language.diagnostics import DiagnosticCode, Severity
@@ -201,11 +210,13 @@ __all__ = [
     "child_inputs",
     "compile_path_set",
     "control_paths",
+    "draw_unfinished",
     "dumps",
     "event_names",
     "event_types",
     "fields_of",
     "has_surrogate",
+    "is_in_map",
     "is_too_long",
     "iso_text",
     "loads",
@@ -216,7 +227,6 @@ __all__ = [
     "parse_state",
     "parse_stored",
     "parse_stored_state",
-    "parse_unfinished",
     "payload_limit",
     "processor_definition",
     "replay",

@@ -11,7 +11,20 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, assert_never
 
-from engine.language.model import Choice, Fail, Map, Parallel, Pass, Succeed, Task, TaskKind, Wait
+from engine.errors import DefinitionError
+from engine.language import check, parse_unfinished
+from engine.language.model import (
+    Choice,
+    Fail,
+    MachineType,
+    Map,
+    Parallel,
+    Pass,
+    Succeed,
+    Task,
+    TaskKind,
+    Wait,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -119,6 +132,18 @@ def build_graph(machine: Machine) -> Graph:
     )
 
 
+def draw_unfinished(text: str, type: str = MachineType.STANDARD) -> Graph:  # noqa: A002
+    """Return the picture of a definition that is still being written.
+
+    A transition to a state that is not there has no edge. Raise ``DefinitionError`` if a state has
+    no type yet, a block no start, or if states cannot be told apart.
+    """
+    try:
+        return build_graph(parse_unfinished(text, type))
+    except (AttributeError, LookupError, TypeError, ValueError):
+        raise DefinitionError(check(text, type)) from None
+
+
 class _Drawing:
     """Collects nodes, edges and groups while walking the machine."""
 
@@ -132,14 +157,15 @@ class _Drawing:
         group = f"b{place}"
         self.groups.append(StateGroup(group, owner, "", index))
         ids = {
-            name: self.state(state, raw["States"][name], group)
-            for name, state in block.states.items()
+            name: self.state(block.states[name], state, group)
+            for name, state in raw["States"].items()
         }
         self.groups[place] = StateGroup(group, owner, ids[block.start_at], index)
         self.edges += [
             Edge(ids[name], ids[target], kind, label)
             for name, state in block.states.items()
             for target, kind, label in _transitions(state, raw["States"][name])
+            if target in ids  # it always is, but in a definition that is being written
         ]
 
     def state(self, state: State, raw: Mapping[str, Any], group: str) -> str:
@@ -211,7 +237,8 @@ def _describe(state: State, raw: Mapping[str, Any]) -> str:
         case Task(resource=resource):
             return _resource_words(resource)
         case Wait(field=field):
-            return f"{raw[field]} s" if field.startswith("Seconds") else f"until {raw[field]}"
+            until = raw.get(field, "…")
+            return f"{until} s" if field.startswith("Seconds") else f"until {until}"
         case Parallel(branches=branches):
             return f"{len(branches)} branch{'' if len(branches) == 1 else 'es'}"
         case Map(distributed=distributed):

@@ -36,6 +36,8 @@ def error_message(text: str, error: json.JSONDecodeError) -> str:
     """Return what Jackson says of a text that Python's parser refuses."""
     if error.msg.startswith("Unterminated string"):
         return _open_string(text, error.pos)
+    if error.msg.startswith("Invalid control character"):  # the end of a line is one, too
+        return _unexpected(text, error.pos, error.msg)
     place = _skip_blanks(text, error.pos + ("trailing comma" in error.msg))
     if place == len(text):
         return f"Unexpected end-of-input{_end_of_input(text)}"

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from console.cli.sources import Account
 
+MOST_CHARACTERS = 16_777_216
+"""What all functions of a template may make together: definitions have at most a mebibyte."""
 _SUB = re.compile(r"\$\{(!?)([^}]+)\}")
 _ARNS = {
     "AWS::Lambda::Function": ("lambda", "function:{}", "FunctionName"),
@@ -64,19 +66,30 @@ class Template:
     """A template with the values of its parameters; ``resolve`` evaluates a value of it."""
 
     def __init__(
-        self, body: Mapping[str, Any], place: str, account: Account, given: Mapping[str, str]
+        self,
+        body: Mapping[str, Any],
+        place: str,
+        account: Account,
+        given: Mapping[str, str],
+        *,
+        placeholders: bool = False,
     ) -> None:
-        """``given``: what ``--param`` says."""
+        """``given``: what ``--param`` says.
+
+        ``placeholders``: what nobody gave becomes ``${Name}`` in the text, and is no error.
+        """
         self._body = body
         self._place = place
         self._account = account
         self._given = given
+        self._placeholders = placeholders
         self._resolving: list[str] = []
+        self._characters = 0
         self._functions: dict[str, Callable[[Any], Any]] = {
             "Ref": self._ref,
             "Fn::GetAtt": self._get_att,
             "Fn::Sub": self._sub,
-            "Fn::Join": lambda words: str(words[0]).join(map(str, words[1])),
+            "Fn::Join": self._join,
             "Fn::Select": lambda words: words[1][int(words[0])],
             "Fn::Split": lambda words: str(words[1]).split(words[0]),
             "Fn::Base64": lambda text: base64.b64encode(str(text).encode()).decode(),
@@ -144,10 +157,23 @@ class Template:
     def _call(self, name: str, argument: Any) -> Any:
         ready = argument if name == "Fn::Sub" else self.resolve(argument)
         try:
-            return self._functions[name](ready)
+            made = self._functions[name](ready)
+            self._count_characters(name, len(made) if isinstance(made, str) else 0)
         except (LookupError, TypeError, ValueError) as error:
             shown = json.dumps(argument, default=str)[:80]
             raise self._error(name, shown, f"arguments that fit ({error})") from None
+        return made
+
+    def _count_characters(self, name: str, count: int) -> None:
+        """Raise ``SourceError`` before a small template makes a text of gigabytes."""
+        self._characters += count
+        if self._characters > MOST_CHARACTERS:
+            raise self._error(name, "a text that grows", f"at most {MOST_CHARACTERS} characters")
+
+    def _join(self, words: Any) -> str:
+        delimiter, parts = str(words[0]), [str(part) for part in words[1]]
+        self._count_characters("Fn::Join", len(delimiter) * len(parts))
+        return delimiter.join(parts)
 
     def _ref(self, name: str) -> Any:
         pseudo = {
@@ -214,11 +240,14 @@ class Template:
             name = match[2].strip()
             if match[1]:
                 return f"${{{name}}}"
-            if name in values:
-                return str(values[name])
-            return str(self._get_att(name) if "." in name else self._ref(name))
+            value = values[name] if name in values else self._value_in_text(name)
+            self._count_characters("Fn::Sub", len(str(value)))
+            return str(value)
 
         return _SUB.sub(value_of, str(text))
+
+    def _value_in_text(self, name: str) -> Any:
+        return self._get_att(name) if "." in name else self._ref(name)
 
     def _find_in_map(self, words: list[Any]) -> Any:
         table, first, second = words[:3]
@@ -226,6 +255,8 @@ class Template:
 
     def _asked(self, name: str, function: str) -> str:
         """Return what ``--param`` says of something that only AWS knows."""
+        if name not in self._given and self._placeholders:
+            return f"${{{name}}}"
         if name not in self._given:
             raise self._error(f"{function} {name}", "no value", f"--param {name}=VALUE")
         return self._given[name]

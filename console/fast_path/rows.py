@@ -6,8 +6,7 @@ only (numbers, texts, booleans, foreign keys), and with their stored values.
 
 **Plain cursors.** Django's cursors check, wrap and translate each statement anew. On an embedded
 database that takes longer than the statement itself, so ``open_cursor`` returns a plain one there.
-On PostgreSQL Django's puts the values into the text, so that the server parses each statement anew,
-which took longer than to find a row by its key: ``fetch_row`` lets it parse one once a connection.
+On PostgreSQL the server parses Django's statements each time, ``fetch_row``'s once a connection.
 
 **Recorded changes.** A function that is given to ``write`` writes rows by this module and publishes
 signals. While ``record`` runs it nothing is written: its statements and signals are noted, so that
@@ -62,12 +61,21 @@ _statements: dict[tuple[str, str], Statement] = {}
 
 def fetch_row(sql: str, values: Sequence[Any]) -> Any:
     """Return the first row of a statement, None if there is none; raise Django's errors."""
-    database = connections[DEFAULT_DB_ALIAS]
+    database = _database()
     if database.vendor == "postgresql" and not _is_watched(database):
         return fetch_prepared(database, sql, values)
     with open_cursor() as cursor:
         cursor.execute(sql, values)
         return cursor.fetchone()
+
+
+def _database() -> Any:
+    return _local.database or connections[DEFAULT_DB_ALIAS]
+
+
+def keep_connection() -> None:
+    """Find this thread's connection once, not for each statement; for one without event loop."""
+    _local.database = connections[DEFAULT_DB_ALIAS]
 
 
 def _is_watched(database: Any) -> bool:
@@ -79,7 +87,7 @@ def open_cursor() -> Any:
 
     It is Django's where somebody watches the statements, and for other databases than the embedded.
     """
-    database = connections[DEFAULT_DB_ALIAS]
+    database = _database()
     if database.vendor != "sqlite" or database.connection is None or _is_watched(database):
         return database.cursor()
     return _Cursor(database)
@@ -199,15 +207,6 @@ def _instance(model: type[M], names: Sequence[str], row: Sequence[Any]) -> M:
     return made
 
 
-def kept(where: str) -> str:
-    """Return the condition of a row that stays as long as ours: who locks it to remove it waits.
-
-    (The lock is the one that a row takes anyway which refers to it. SQLite has one writer at a
-    time.)
-    """
-    return f"{where} FOR KEY SHARE" if connection.vendor == "postgresql" else where
-
-
 def insert(row: models.Model, **instead: Any) -> None:
     """Insert a new row; its key is known afterwards.
 
@@ -260,14 +259,15 @@ def append(table: str, columns: str, values: Sequence[tuple[Any, ...]]) -> None:
     if recorded is not None:
         recorded.add(inserting(table, columns), values)
         return
+    vendor = _database().vendor
     with open_cursor() as cursor:
-        if connection.vendor == "postgresql" and len(values) >= _WORTH_A_COPY:
+        if vendor == "postgresql" and len(values) >= _WORTH_A_COPY:
             # Django does not translate the errors of COPY: an outage would be the execution's fault
             with connection.wrap_database_errors, cursor.copy(copying(table, columns)) as copy:
                 for row in values:
                     copy.write_row(row)
             return
-        whole = len(values) // _AT_ONCE * _AT_ONCE if connection.vendor == "sqlite" else 0
+        whole = len(values) // _AT_ONCE * _AT_ONCE if vendor == "sqlite" else 0
         for start in range(0, whole, _AT_ONCE):
             several = chain.from_iterable(values[start : start + _AT_ONCE])
             cursor.execute(_insert(table, columns, _AT_ONCE), [*several])
@@ -410,6 +410,7 @@ class Mergeable(Generic[T]):
 
 class _Local(threading.local):
     current: Recorded | None = None
+    database: Any = None
 
 
 _local = _Local()

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from console.fast_path.overload import MANY_WAITING, WaitedTooLong, is_too_late
+from console.fast_path.rows import keep_connection
 from console.store.db.merged import RunAlone
 from console.store.db.writer import release_connection
 
@@ -138,6 +139,7 @@ class Threads:
             return False
 
     def _work(self) -> None:
+        keep_connection()
         while True:
             job = self._jobs.get()
             self._waiting_since.popleft()

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from engine import Resource
 
 _HERE = "this server"
+_SAMPLES_ONLY = (
+    "The function of this name is called by state machines with the role of the samples only. "
+    "Register one of your own in functions.json."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +139,8 @@ def _function(name: str, arn: str, machine: targets.MachineKey, *, sample: bool)
             what, _place(found), entry=found.where, problem=function.find_problem(found)
         )
     remote = targets.find_entry("lambda", machine)
+    if remote is None and name in settings.STEPYARD_SAMPLE_FUNCTIONS:
+        return CallPlan(what, problem=_SAMPLES_ONLY)
     if remote is None:
         return CallPlan(what, problem="No function of this name is registered in functions.json.")
     return _call_plan(f"{what}, Lambda Invoke", remote)

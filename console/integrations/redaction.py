@@ -12,7 +12,7 @@ import json
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
 
 import engine
 from console.events import addresses
@@ -25,6 +25,14 @@ SHORTEST = 4
 """Shorter values are left: they stand in every text."""
 _SCHEMES = re.compile(r"(?:basic|bearer|token|apikey|digest)\s+(\S.*)", re.IGNORECASE | re.DOTALL)
 _URL = re.compile(r"(?:(?:slack|teams)\+)?https?://[^\s\"'<>\\]+", re.IGNORECASE)
+_HOOKS = re.compile(r"(?:in(?:coming)?-?|web)?hooks?(?:b\d+)?", re.IGNORECASE)
+"""A label of a host, or a part of a path, after which the parts of a path say who may post."""
+_SIGNS = re.compile(r"[-_.~:=@]|%..")
+_WORDS = re.compile(r"[a-z]{1,15}|v\d{1,2}|\d{1,12}")
+_RANDOM = re.compile(r"(?=[^\W\d]*\d)(?=\d*[^\W\d])\w{12,}|[^\W\d_]{28,}", re.ASCII)
+"""Letters together with digits, or more letters than words have, without a sign between them."""
+_CASES = re.compile(r"[A-Z][a-z]*|[a-z]+")
+_LONG, _WORD = 16, 3
 _LETTERS = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
 
 
@@ -37,7 +45,8 @@ def redact(value: Any, secrets: Iterable[str]) -> Any:
 def without_secrets(url: str) -> str:
     """Return an address to be shown: without user and password, and without what it asks for.
 
-    The path of a chat's webhook is a secret, too.
+    The path of a chat's webhook is a secret, too. Of other paths, those parts are that look like
+    one: long and random, or what follows ``hooks`` or ``webhook`` and is no plain word.
     """
     try:
         parts = urlsplit(url)
@@ -45,8 +54,34 @@ def without_secrets(url: str) -> str:
         return MASK
     host = parts.netloc.rpartition("@")[2]
     query = MASK if parts.query else ""
-    path = parts.path if addresses.web_address(url) == url else f"/{MASK}"
+    path = _masked_path(url, parts)
     return urlunsplit(parts._replace(netloc=host, path=path, query=query, fragment=""))
+
+
+def _masked_path(url: str, parts: SplitResult) -> str:
+    """Return the path of an address without the parts that look like secrets."""
+    if addresses.web_address(url) != url:
+        return f"/{MASK}"
+    hook = any(map(_HOOKS.fullmatch, (parts.hostname or "").split(".")))
+    shown: list[str] = []
+    for part in parts.path.split("/"):
+        words = filter(None, _SIGNS.split(part))
+        if hook and not all(map(_WORDS.fullmatch, words)):
+            return "/".join([*shown, MASK])  # what follows is for the same receiver
+        shown.append(MASK if _is_random(part) else part)
+        hook = hook or _HOOKS.fullmatch(part) is not None
+    return "/".join(shown)
+
+
+def _is_random(part: str) -> bool:
+    """Tell whether a part of a path looks like a key: no word or number that people chose."""
+    names = _SIGNS.split(part)
+    if any(_RANDOM.fullmatch(name) for name in names):
+        return True
+    # CreateOrder has long words; aZbQc has none
+    words = [word for name in names for word in _CASES.findall(name)]
+    letters = sum(map(len, words))
+    return len(part) >= _LONG and letters >= _LONG // 2 and letters < _WORD * len(words)
 
 
 def without_url_secrets(text: str, url: str = "") -> str:
@@ -67,7 +102,9 @@ def _url_secrets(url: str) -> tuple[str, ...]:
     except ValueError:
         return (url,)
     user = parts.netloc.rpartition("@")[0]
-    given = [user, *user.split(":", 1), parts.query]
+    shown = set(_masked_path(url, parts).split("/"))
+    hidden = [part for part in parts.path.split("/") if part not in shown]
+    given = [user, *user.split(":", 1), parts.query, "/".join(hidden), *hidden]
     values = [value for _, value in parse_qsl(parts.query)]
     return tuple(one for text in (*given, *values) for one in {text, unquote(text)} if one)
 

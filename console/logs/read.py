@@ -31,12 +31,13 @@ _MOST_STREAMS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a stream. ``number``: the event's id."""
+    """A line of a stream. ``number``: the event's id; ``state``: the state it is of, or ""."""
 
     stream: Stream
     number: int
     at_ms: int
     text: str
+    state: str = ""
 
     @property
     def event_id(self) -> str:
@@ -124,7 +125,7 @@ def _lines(
     for row in rows:
         count = bisect_right(redrives.get(row.execution_id, ()), row.event_id)
         text = lines.log_line(row, stream.execution.arn, count, with_data=stream.span.with_data)
-        yield Line(stream, row.event_id, row.at_ms, text)
+        yield Line(stream, row.event_id, row.at_ms, text, row.state)
 
 
 def _hidden(
@@ -146,10 +147,20 @@ def _redrives(log_streams: Iterable[Stream]) -> dict[int, list[int]]:
     return redrives
 
 
-def newest_lines(group: LogGroup, log_streams: Sequence[Stream], limit: int) -> list[Line]:
-    """Return up to ``limit`` of the newest lines of some streams, newest first, in one query."""
+def newest_lines(
+    group: LogGroup,
+    log_streams: Sequence[Stream],
+    limit: int,
+    span: Range | None = None,
+    also: Q | None = None,
+) -> list[Line]:
+    """Return up to ``limit`` of the newest lines of some streams, newest first, in one query.
+
+    ``also``: a further condition on the events.
+    """
     by_execution = {stream.place[1]: stream for stream in log_streams}
-    rows = _events(group, log_streams, Range()).order_by("-at_ms", "-execution_id", "-event_id")
+    rows = _events(group, log_streams, span or Range()).filter(also or Q())
+    rows = rows.order_by("-at_ms", "-execution_id", "-event_id")
     redrives = _redrives(log_streams)
     return [next(_lines(by_execution[row.execution_id], [row], redrives)) for row in rows[:limit]]
 

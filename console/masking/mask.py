@@ -72,6 +72,17 @@ class Mask:
             end = stop
         return "".join((*shown, text[end:])) if shown else text
 
+    def cut_words(self, text: str, most: int) -> str:
+        """Return ``words`` of a text that was cut after ``most`` characters.
+
+        A hidden value that the cut went through is looked for by its beginning.
+        """
+        if len(text) >= most:
+            ends = (_overlap(text, part) for part in self._parts)
+            length = max(ends, default=0)
+            text = text[:-length] + MASK if length else text
+        return self.words(text)
+
     def _spans(self, text: str) -> Iterable[tuple[int, int]]:
         """Yield where hidden values stand in a text, from its beginning to its end."""
         if len(self._parts) <= FEW:
@@ -203,6 +214,14 @@ def _places(text: str, part: str) -> Iterator[int]:
     while start >= 0:
         yield start
         start = text.find(part, start + 1)
+
+
+def _overlap(text: str, part: str) -> int:
+    """Return how many characters of a part's beginning a text ends with, 0 for fewer than some."""
+    if part[:WITHIN] not in text:
+        return 0
+    lengths = range(min(len(text), len(part) - 1), WITHIN - 1, -1)
+    return next((length for length in lengths if text.endswith(part[:length])), 0)
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -36,6 +36,7 @@ PAST_MS = 14 * 24 * 60 * MINUTE
 """How far back the past reaches that durations are compared with."""
 _ENDS = ("ExecutionsSucceeded", "ExecutionsFailed", "ExecutionsTimedOut")
 _NEWEST = 20
+_HOUR_S, _DAY_S = 3_600, 86_400
 _LACKING = "Insufficient data"
 
 
@@ -52,6 +53,11 @@ def evaluate_alarm(alarm: Alarm, now_ms: int) -> AlarmVerdict:
 
 
 # -- metrics ---------------------------------------------------------------------------------------
+
+
+def most_periods(period_s: int) -> int:
+    """Return how many periods of a metric an alarm may look at: CloudWatch's day, or week."""
+    return (_DAY_S if period_s < _HOUR_S else 7 * _DAY_S) // period_s
 
 
 def _judge_metric(alarm: Alarm, now_ms: int) -> AlarmVerdict:
@@ -173,11 +179,12 @@ def _judge_failure_rate(alarm: Alarm, now_ms: int) -> AlarmVerdict:
     _, bad, ended = next(iter(failure_counts(alarm, since, until)), (since, 0, 0))
     within = _within(alarm.period_s)
     if ended < alarm.minimum:
-        reason = f"{_LACKING}: {_executions(ended)} ended {within}; it takes {alarm.minimum}"
+        reason = f"{_LACKING}: {_ends(ended)} {within}; it takes {alarm.minimum}"
         return AlarmVerdict(AlarmState.INSUFFICIENT_DATA, reason)
     rate = 100 * bad / ended
+    were = "was a failure or timeout" if bad == 1 else "were failures or timeouts"
     reason = (
-        f"{bad} of {_executions(ended)} that ended {within} failed or timed out:"
+        f"{bad} of {_ends(ended)} {within} {were}:"
         f" {_percent(rate)}; the limit is {_percent(alarm.threshold)}"
     )
     return AlarmVerdict(AlarmState.ALARM if rate > alarm.threshold else AlarmState.OK, reason)
@@ -228,7 +235,7 @@ def _judge_duration(alarm: Alarm, now_ms: int) -> AlarmVerdict:
     within = _within(alarm.period_s)
     if min(number, of_past) < alarm.minimum:
         reason = (
-            f"{_LACKING}: {_executions(number)} ended {within} and {of_past} in the two weeks"
+            f"{_LACKING}: {_ends(number)} {within} and {of_past} in the two weeks"
             f" before; it takes {alarm.minimum} of both"
         )
         return AlarmVerdict(AlarmState.INSUFFICIENT_DATA, reason)
@@ -335,5 +342,6 @@ def _percent(value: float) -> str:
     return f"{value:,.0f} %" if value >= 100 else f"{value:.3g} %"  # noqa: PLR2004
 
 
-def _executions(count: int) -> str:
-    return f"{count} execution{'' if count == 1 else 's'}"
+def _ends(count: int) -> str:
+    """Count ends of executions: one that was redriven has ended more than once."""
+    return f"{count} end{'' if count == 1 else 's'}"

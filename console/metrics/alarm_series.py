@@ -52,6 +52,12 @@ class AlarmSeries:
     points: list[SeriesPoint]
 
 
+def unit_of_metric(alarm: Alarm) -> str:
+    """Return the unit of the values that an alarm on a metric compares with its threshold."""
+    metric = METRICS.get(alarm.metric)
+    return "Count" if metric is None or alarm.statistic == "SampleCount" else metric.unit
+
+
 def read_series(alarm: Alarm, now_ms: int) -> AlarmSeries | None:
     """Return what an alarm looks at, None where that is executions as they are now."""
     period = alarm.period_s * 1000
@@ -64,9 +70,7 @@ def read_series(alarm: Alarm, now_ms: int) -> AlarmSeries | None:
     since = until - count * period
     match AlarmKind(alarm.kind):
         case AlarmKind.METRIC:
-            metric = METRICS.get(alarm.metric)
-            label = f"{alarm.statistic} of {alarm.metric}"
-            unit = "Count" if metric is None or alarm.statistic == "SampleCount" else metric.unit
+            label, unit = f"{alarm.statistic} of {alarm.metric}", unit_of_metric(alarm)
             limit: float | None = alarm.threshold
             points = [
                 SeriesPoint(start, value, breaches(alarm, value))

@@ -13,7 +13,8 @@ from console.statuses import BulkItemStatus, BulkJobStatus
 class BulkJob(models.Model):
     """One action for many executions. ``status``: RUNNING, PAUSED or DONE.
 
-    ``asked``: the query string of the list from which it was chosen.
+    ``asked``: the query string of the list from which it was chosen. ``error`` and ``cause``: of
+    the executions that it stops.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE)
@@ -21,6 +22,8 @@ class BulkJob(models.Model):
     actor = models.CharField(max_length=150, default="")
     status = models.CharField(max_length=8, default=BulkJobStatus.RUNNING)
     asked = models.TextField(default="")
+    error = models.CharField(max_length=256, default="", db_default="")
+    cause = models.TextField(default="", db_default="")
     total = models.IntegerField()
     created_ms = models.BigIntegerField()
     ended_ms = models.BigIntegerField(null=True)

@@ -79,6 +79,7 @@ class SavedView(models.Model):
 class AccessKey(models.Model):
     """An AWS access key. The secret is derived (HMAC of a master key) and stored nowhere.
 
+    ``description``: what uses it, "" if its maker did not say.
     ``disabled_by``: the name of the person who disabled it; "" if nobody did or it is not known.
     """
 
@@ -88,6 +89,7 @@ class AccessKey(models.Model):
     created_ms = models.BigIntegerField()
     disabled_ms = models.BigIntegerField(null=True)
     disabled_by = models.CharField(max_length=150, default="", db_default="")
+    description = models.CharField(max_length=100, default="", db_default="")
     last_used_ms = models.BigIntegerField(null=True)
 
 

@@ -182,6 +182,8 @@ def _about(principal: Principal, region: str, params: dict[str, Any], state: Any
     }
     if params.get("context"):
         about["context"] = mocks.parse_context(params["context"], state)
+    elif params.get("stateName") and engine.is_in_map(params["definition"], params["stateName"]):
+        about["map_item"] = {"Index": 0, "Value": engine.loads(about["input"])}
     return about
 
 

@@ -16,6 +16,7 @@ from django.db import connections
 from django.db.models import Q
 
 from console import clock
+from console.fast_path.rows import keep_connection
 from console.models import Activity, InboxMessage, RunRow, TaskRow, Timer
 from console.samples import ROLE_END
 from console.statuses import DueKind, ExecutionStatus, TaskKind, TaskStatus, Topic
@@ -367,6 +368,7 @@ def closing_connections(target: Callable[[], None]) -> Callable[[], None]:
     """Return a thread's target that closes the thread's database connection afterwards."""
 
     def run() -> None:
+        keep_connection()
         try:
             target()
         finally:

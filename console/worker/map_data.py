@@ -54,9 +54,8 @@ def _inputs(transfer: Outside) -> Iterator[str]:
         return
     machine, run = loaded
     source = items.read_items(transfer.part, *_place(transfer.execution_arn))
-    yield from engine.child_inputs(
-        machine, run, transfer.task, source, step.current_moment(machine)
-    )
+    now = step.current_moment(machine, transfer.execution_arn)
+    yield from engine.child_inputs(machine, run, transfer.task, source, now)
 
 
 def _place(execution_arn: str) -> tuple[str, targets.MachineKey]:

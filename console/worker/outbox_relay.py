@@ -12,6 +12,8 @@ from console.errors import ServiceError
 from console.events import addresses, inputs
 from console.integrations import notices
 from console.integrations.redaction import without_secrets, without_url_secrets
+from console.masking.mask import Mask
+from console.masking.masked_execution import masks_of, places_of
 from console.models import Execution
 from console.statuses import ExecutionStatus
 from console.store.db.audit import Actor
@@ -23,6 +25,8 @@ from console.worker.call_pool import CallPool
 from console.worker.retrying import log_errors
 
 if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
     from console.models import Delivery
 
 THREADS = 8
@@ -130,7 +134,7 @@ def _dead_letter(delivery: Delivery, queue: str, problem: str, settings: dict[st
         }
     try:
         notices.send_to_dead_letter_queue(
-            queue, _notice(delivery, event.body, settings), attributes
+            queue, _notice(delivery, event.body, event.body, settings), attributes
         )
     except notices.Undelivered as further:
         return f"{problem}; and its dead-letter queue: {further}"
@@ -140,13 +144,15 @@ def _dead_letter(delivery: Delivery, queue: str, problem: str, settings: dict[st
 def _send(delivery: Delivery, settings: dict[str, Any]) -> None:
     target, event = delivery.target, delivery.event
     rule = target.rule
-    body = inputs.build_input(event.body, settings, rule.arn, rule.name)
+    kind = addresses.address_kind(target.address, universal=True)
+    shown = _masked_event(delivery) if kind in _WORDED else event.body
+    body = inputs.build_input(shown, settings, rule.arn, rule.name)
     if rule.schedule_group:
         body = inputs.fill_context(body, _context_attributes(delivery))
-    if addresses.address_kind(target.address, universal=True) == "machine":
+    if kind == "machine":
         _start(delivery, body)
         return
-    notices.send_notice(_notice(delivery, body, settings))
+    notices.send_notice(_notice(delivery, shown, body, settings))
 
 
 def _context_attributes(delivery: Delivery) -> dict[str, str]:
@@ -163,11 +169,11 @@ def _scheduled_time(delivery: Delivery) -> str:
     return str(json.loads(delivery.event.body)["time"])
 
 
-def _notice(delivery: Delivery, body: str, settings: dict[str, Any]) -> notices.Notice:
-    target, event = delivery.target, delivery.event
+def _notice(delivery: Delivery, event: str, body: str, settings: dict[str, Any]) -> notices.Notice:
+    target = delivery.target
     return notices.Notice(
-        event_id=event.event_id,
-        event=event.body,
+        event_id=delivery.event.event_id,
+        event=event,
         body=body,
         address=target.address,
         region=target.rule.region,
@@ -180,13 +186,33 @@ def _notice(delivery: Delivery, body: str, settings: dict[str, Any]) -> notices.
 
 def _failed_state(delivery: Delivery) -> str:
     """Return in which state the execution failed that a text tells of, "" where there is none."""
+    if addresses.address_kind(delivery.target.address) not in _WORDED:
+        return ""
+    rows = _execution_of_event(delivery).filter(status__in=_FAILED)
+    numbers = list(rows.values_list("pk", flat=True))
+    return failed_states(numbers).get(numbers[0], "") if numbers else ""
+
+
+def _masked_event(delivery: Delivery) -> str:
+    """Return an event as people may read it: a mail or a chat shows no more than the pages do.
+
+    Programs get the event as it is, as from AWS.
+    """
+    project, text = delivery.target.rule.project, delivery.event.body
+    if not project.masked:
+        return text
+    numbers = list(_execution_of_event(delivery).values_list("pk", flat=True))
+    masks = list(masks_of(project, numbers).values()) or [Mask(places_of(project.masked))]
+    return masks[0].details(text)
+
+
+def _execution_of_event(delivery: Delivery) -> QuerySet[Execution]:
+    """Return the execution that an event tells of, nothing if it tells of none or it is deleted."""
     detail = json.loads(delivery.event.body).get("detail")
     arn = detail.get("executionArn") if isinstance(detail, dict) else None
-    if not isinstance(arn, str) or addresses.address_kind(delivery.target.address) not in _WORDED:
-        return ""
-    rows = Execution.objects.filter(project=delivery.target.rule.project, arn=arn)
-    numbers = list(rows.filter(status__in=_FAILED).values_list("pk", flat=True))
-    return failed_states(numbers).get(numbers[0], "") if numbers else ""
+    if not isinstance(arn, str):
+        return Execution.objects.none()
+    return Execution.objects.filter(project=delivery.target.rule.project, arn=arn)
 
 
 # -- state machines --------------------------------------------------------------------------------

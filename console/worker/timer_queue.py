@@ -67,24 +67,24 @@ class TimerQueue:
 
     def run(self) -> None:
         """Fire what is due until ``stop`` is called."""
+        nothing: list[Due] = []
         while not self._stopping:
-            due = log_errors("the timer queue could not read the time", self._next, None)
-            if due is not None:
+            for due in log_errors("the timer queue could not read the time", self._next, nothing):
                 # What fails here is still in its row, which the next refill brings back.
                 log_errors("something due failed", partial(self._fire, *due[1:]), None)
 
-    def _next(self) -> Due | None:
-        """Wait, a second at most, and return what has come due, if anything."""
+    def _next(self) -> list[Due]:
+        """Wait, a second at most, and return what has come due, in its order."""
         now_ms = clock.now_ms()  # may ask the database, so not while holding the lock
+        due: list[Due] = []
         with self._change:
-            wait_s = (self._heap[0][0] - now_ms) / 1000 if self._heap else _LOOK_S
-            if wait_s <= 0:
-                due = heapq.heappop(self._heap)
-                self._known.discard(due)
-                return due
-            if not self._stopping:
+            while self._heap and self._heap[0][0] <= now_ms:
+                due.append(heapq.heappop(self._heap))
+            self._known.difference_update(due)
+            if not due and not self._stopping:
+                wait_s = (self._heap[0][0] - now_ms) / 1000 if self._heap else _LOOK_S
                 self._change.wait(min(wait_s, _LOOK_S))
-            return None
+        return due
 
     def stop(self) -> None:
         """End ``run``."""

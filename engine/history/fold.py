@@ -178,15 +178,6 @@ class Trace(VisitTable):
         """Return node and visit that an event belongs to; the visit is 0 if it has none."""
         return self._sequence[event].node, self.owners[event]
 
-    def counts_still(self, visit: int) -> bool:
-        """Tell whether a visit belongs to the last attempt of each Parallel and Map around it."""
-        attempt = self.lines[visit].attempt
-        while attempt is not None:
-            if (attempt.home.attempts or {}).get(attempt.node) is not attempt:
-                return False
-            attempt = attempt.home.attempt
-        return True
-
     # -- feeding -----------------------------------------------------------------------------------
 
     def feed(self, events: Iterable[RecordedEvent]) -> None:
@@ -209,6 +200,7 @@ class Trace(VisitTable):
 
     def take(self, batch: EventBatch) -> None:
         """Take more events, as columns."""
+        self._derived.clear()
         before, self._lengths = self.last, batch.lengths
         lines, owners, left, ended = self.lines, self.owners, self.left, self.ended
         self._sequence.extend(map(self._kinds.__getitem__, batch.kinds))
@@ -444,6 +436,7 @@ class Trace(VisitTable):
         node = line.open
         if not node or self.graph.by_id[node].type == "Fail":
             return
+        self._note_interruption(line.latest[node])
         self._mark_running(line, node)
         self._change(node, number)
         attempt = (line.attempts or {}).get(node)

@@ -11,11 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import repeat
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+
+
+T = TypeVar("T")
 
 
 class VisitStatus(StrEnum):
@@ -61,9 +64,23 @@ class VisitTable:
         """Visit -> when it waited for a Retrier to start its work again."""
         self.gaps: list[tuple[int, int]] = []
         """When the execution had ended and was not redriven yet: nothing ran."""
+        self.interrupted: dict[int, dict[int, VisitStatus]] = {}
+        """Visit -> attempt at the execution, from 1 -> how it stood until a redrive opened it."""
+        self._derived: dict[Hashable, tuple[object, Any]] = {}
         self._views: dict[int, Visit] = {}
         self._events: dict[int, list[int]] = {}  # visit -> its events, up to event _indexed
         self._indexed = self._lookups = 0
+
+    def derive(self, subject: Hashable, arguments: object, make: Callable[[], T]) -> T:
+        """Return what ``make`` makes of the events so far: once, until the next event.
+
+        One result is kept a subject, for the ``arguments`` it was made with last.
+        """
+        known = self._derived.get(subject)
+        if known is None or known[0] != arguments:
+            known = self._derived[subject] = (arguments, make())
+        result: T = known[1]
+        return result
 
     def time_of(self, event: int) -> int:
         """Return when an event happened, in epoch milliseconds."""
@@ -82,9 +99,21 @@ class VisitTable:
     def _note_gap(self, redrive: int) -> None:
         self.gaps.append((self.times[redrive - 1], self.times[redrive]))
 
+    def _note_interruption(self, visit: int) -> None:
+        self.interrupted.setdefault(visit, {})[len(self.gaps)] = self.status(visit)
+
     def status(self, visit: int) -> VisitStatus:
         """Return the status of a visit."""
         return self.ended.get(visit) or (SUCCEEDED if visit in self.left else RUNNING)
+
+    def counts_still(self, visit: int) -> bool:
+        """Tell whether a visit belongs to the last attempt of each Parallel and Map around it."""
+        attempt = self.lines[visit].attempt
+        while attempt is not None:
+            if (attempt.home.attempts or {}).get(attempt.node) is not attempt:
+                return False
+            attempt = attempt.home.attempt
+        return True
 
     def visit(self, node: str, number: int) -> Visit:
         """Return the visit of a state that an event began, always the same object."""
@@ -143,6 +172,11 @@ class Visit:
         return self._table.left.get(self.number)
 
     @property
+    def interrupted(self) -> Mapping[int, VisitStatus]:
+        """Return attempt at the execution, from 1 -> status in which it ended; not of the last."""
+        return self._table.interrupted.get(self.number, {})
+
+    @property
     def took_ms(self) -> int | None:
         """Return how long it took without the gaps before redrives, None while it runs."""
         left = self.left_ms
@@ -157,6 +191,10 @@ class Visit:
         return entered + sum(
             until - max(since, entered) for since, until in self._table.gaps if until > entered
         )
+
+    def worked_ms(self, since: int, until: int) -> int:
+        """Return how long a stretch is, in milliseconds, without the gaps before redrives."""
+        return self._table.worked_ms(since, until)
 
     @property
     def status(self) -> VisitStatus:
@@ -241,6 +279,16 @@ class Visits(Sequence[Visit]):
         """Return how long a stretch is, in milliseconds, without the gaps before redrives."""
         return self._table.worked_ms(since, until)
 
+    def span(self, now: int) -> tuple[int, int]:
+        """Return when the first was entered and when the last one was left, ``now`` if not yet."""
+        left = map(self._table.left.get, self.numbers, repeat(now))
+        return self._table.times[self.numbers[0]], max(left)
+
+    def spent_ms(self, now: int) -> int:
+        """Return how long each of them lasted, added up, in milliseconds."""
+        left = map(self._table.left.get, self.numbers, repeat(now))
+        return sum(left) - sum(map(self._table.times.__getitem__, self.numbers))
+
     def worked_stays(self, now: int) -> Iterable[tuple[int, int]]:
         """Return when they were entered and left, cut where the execution had ended."""
         stays: Iterable[tuple[int, int]] = self.stays(now)
@@ -265,6 +313,18 @@ class Visits(Sequence[Visit]):
         """Return the iteration of each."""
         lines = self._table.lines
         return [lines[number].iteration for number in self.numbers]
+
+    def counting_still(self) -> list[int]:
+        """Return the events that entered those that count still, in order."""
+        known: dict[int, bool] = {}
+        counting = []
+        for number in self.numbers:
+            attempt = id(self._table.lines[number].attempt)
+            if attempt not in known:
+                known[attempt] = self._table.counts_still(number)
+            if known[attempt]:
+                counting.append(number)
+        return counting
 
     def failed(self) -> set[int]:
         """Return the places, from 1, of those that failed."""
@@ -366,3 +426,11 @@ class ControlLine:
         if attempt is not None and attempt.culprit is not None:
             return attempt.culprit
         return self.open, self.latest[self.open]
+
+    def failure_inside(self, node: str, visit: int) -> tuple[str, int] | None:
+        """Return node and visit of what failed inside a Parallel or Map and so ended its visit.
+
+        None for other states, and where the state was entered again since.
+        """
+        attempt = (self.attempts or {}).get(node)
+        return attempt.culprit if attempt and self.latest.get(node) == visit else None

@@ -63,29 +63,28 @@ def _build_stored(text: str, type: str) -> Machine | None:  # noqa: A002
         return _read_definition(text, type)[0]
 
 
-def parse_unfinished(text: str, type: str = MachineType.STANDARD) -> Machine:  # noqa: A002
-    """Return the machine of a definition whose transitions are still being drawn.
+_UNDRAWABLE = (
+    *(DiagnosticCode.NOT_JSON, DiagnosticCode.TOO_DEEP),
+    *(DiagnosticCode.DUPLICATE_STATE, DiagnosticCode.INVALID_STATE_NAME),
+)
+"""Errors after which states cannot be told apart."""
 
-    There may be states that nothing leads to yet, and blocks that no state ends. Raise
-    ``DefinitionError`` for every other error.
+
+def parse_unfinished(text: str, type: str = MachineType.STANDARD) -> Machine:  # noqa: A002
+    """Return the machine of a definition that is still being written, to be drawn and not run.
+
+    States and transitions with errors are built as well as possible: a transition may lead to a
+    state that is not there, and a state of an unknown type is left out. Raise ``DefinitionError``
+    if the states cannot be told apart, and ``AttributeError``, ``LookupError``, ``TypeError`` or
+    ``ValueError`` if a part has a form that the builder cannot read.
     """
     machine, diagnostics = _check_and_build(text, type)
-    errors = [each for each in diagnostics if each.severity is Severity.ERROR]
-    if machine is None and all(_is_unfinished(error) for error in errors):
-        machine = build(
-            jsontext.loads(text, max_bytes=MAX_DEFINITION_BYTES),
-            text,
-            express=type == MachineType.EXPRESS,
-            problems=Problems(),
-        )
+    if machine is None and not any(each.code in _UNDRAWABLE for each in diagnostics):
+        value = jsontext.loads(text, max_bytes=MAX_DEFINITION_BYTES) if text.strip() else None
+        if isinstance(value, dict):
+            express = type == MachineType.EXPRESS
+            machine = build(value, text, express=express, problems=Problems())
     return parse(text, type) if machine is None else machine
-
-
-def _is_unfinished(error: Diagnostic) -> bool:
-    """Tell a state that nothing leads to, or a block without an end, from every other error."""
-    if error.code is DiagnosticCode.MISSING_TARGET:
-        return not error.message.startswith("Missing ")
-    return error.code is DiagnosticCode.MISSING_END
 
 
 def parse_stored_state(text: str, state_name: str) -> tuple[Machine, str]:
@@ -108,7 +107,7 @@ def parse_state(text: str, state_name: str | None = None) -> tuple[Machine, str]
     name = state_name or "StateName"
     alone: dict[str, Any] = {"StartAt": name, "States": {name: value}}
     if state_name is not None:
-        alone["States"] = {name: _find_state(value, state_name)}
+        alone["States"] = {name: _find_state(value, state_name)[0]}
         if "QueryLanguage" in value:
             alone["QueryLanguage"] = value["QueryLanguage"]
     problems = Problems()
@@ -130,21 +129,31 @@ def _with_detail(problem: Diagnostic) -> Diagnostic:
     return replace(problem, message=f"{problem.message} ({problem.detail})")
 
 
-def _find_state(definition: Any, name: str) -> Any:
-    """Return a state of a definition, at any depth; raise ``KeyError``."""
-    blocks = [definition]
+def is_in_map(text: str, state_name: str) -> bool:
+    """Tell whether a state of a definition is inside a Map, at any depth; raise ``KeyError``.
+
+    ``text``: a definition that ``parse_state`` has taken.
+    """
+    return _find_state(jsontext.loads(text, max_bytes=MAX_DEFINITION_BYTES), state_name)[1]
+
+
+def _find_state(definition: Any, name: str) -> tuple[Any, bool]:
+    """Return a state, at any depth, and whether it is inside a Map; raise ``KeyError``."""
+    blocks = [(definition, False)]
     while blocks:
-        block = blocks.pop()
+        block, in_map = blocks.pop()
         states = block.get("States") if isinstance(block, dict) else None
         if not isinstance(states, dict):
             continue
         if name in states:
-            return states[name]
+            return states[name], in_map
         for state in states.values():
             if isinstance(state, dict):
                 branches = state.get("Branches")
-                blocks += [state.get("ItemProcessor"), state.get("Iterator")]
-                blocks += branches if isinstance(branches, list) else []
+                blocks += [(state.get("ItemProcessor"), True), (state.get("Iterator"), True)]
+                blocks += (
+                    [(each, in_map) for each in branches] if isinstance(branches, list) else []
+                )
     raise KeyError(name)
 
 
@@ -197,6 +206,7 @@ __all__ = [
     "Diagnostic",
     "Machine",
     "check",
+    "is_in_map",
     "parse",
     "parse_state",
     "parse_stored",

@@ -40,6 +40,8 @@ def context_object(turn: Turn, frame: Frame, token: str | None = None) -> dict[s
     }
     if frame.group and (item := _innermost_item(turn, frame)) is not None:
         context["Map"] = {"Item": item}
+    elif "map_item" in about:  # TestState of a state inside a Map
+        context["Map"] = {"Item": about["map_item"]}
     if token is not None:
         context["Task"] = {"Token": token}
     return context

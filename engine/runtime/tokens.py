@@ -11,5 +11,5 @@ def task_token(key: bytes, execution_arn: str, task: int) -> str:
 
     ``key``: secret; without it nobody can make a token. The token itself carries no information.
     """
-    digest = hmac.new(key, f"{execution_arn}\n{task}".encode(), "sha256").digest()
+    digest = hmac.digest(key, f"{execution_arn}\n{task}".encode(), "sha256")
     return base64.urlsafe_b64encode(digest).decode()

@@ -44,10 +44,25 @@ const edgeButtons = (() => {
     for (const key of EDGE) if (key in edge) element.dataset[key] = edge[key];
   }
 
-  function addPlus(layer, path, edge) {
+  const REACH = 9; // pixels: the radius of a +
+  const SHARES = [0.35, 0.65, 0.1, 0.8, 0.05]; // where else along its edge a + may stand
+
+  /** Return where on its edge a + covers no label, no grip and no other +. */
+  function placeOfPlus(path, edge, { labels, pluses, grips }) {
     // the label of an edge stands in its middle
-    const share = path.classList.contains("next") || path.classList.contains("out") || edge.owner ? 0.5 : 0.2;
-    const { x, y } = path.getPointAtLength(path.getTotalLength() * share);
+    const wished = path.classList.contains("next") || path.classList.contains("out") || edge.owner ? 0.5 : 0.2;
+    const length = path.getTotalLength();
+    const points = [wished, ...SHARES].map((share) => path.getPointAtLength(length * share));
+    const near = ({ x, y }, places, gap) => places.some((other) => Math.hypot(other.x - x, other.y - y) < gap);
+    const covers = ({ x, y }) =>
+      labels.some((box) => x > box.x - REACH && x < box.x + box.width + REACH && y > box.y - REACH && y < box.y + box.height + REACH);
+    const free = points.find((point) => !covers(point) && !near(point, pluses, 2 * REACH) && !near(point, grips, REACH + 4));
+    return free ?? points.find((point) => !near(point, pluses, 2 * REACH)) ?? points[0];
+  }
+
+  function addPlus(layer, path, edge, taken) {
+    const { x, y } = placeOfPlus(path, edge, taken);
+    taken.pluses.push({ x, y });
     const plus = document.createElementNS(SVG, "a");
     plus.setAttribute("class", "insert");
     plus.setAttribute("href", "#insert");
@@ -115,7 +130,14 @@ const edgeButtons = (() => {
     // Everything is added at once: a place along a path is asked for, and each change before makes that slow.
     const layer = document.createDocumentFragment();
     for (const [path, place, edge] of grips) addGrip(layer, path, place, edge, taken);
-    for (const [path, edge] of pluses) addPlus(layer, path, edge); // above the grips
+    const labels = [...svg.querySelectorAll(".edge-label-box")].map((box) => ({
+      x: box.x.baseVal.value,
+      y: box.y.baseVal.value,
+      width: box.width.baseVal.value,
+      height: box.height.baseVal.value,
+    }));
+    const places = { labels, pluses: [], grips: taken };
+    for (const [path, edge] of pluses) addPlus(layer, path, edge, places); // above the grips
     for (const [place, path] of paths.entries()) path.dataset.path = place;
     svg.append(layer);
   }

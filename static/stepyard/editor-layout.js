@@ -127,6 +127,14 @@
     }
   }
 
+  // A state machine of a CloudFormation template brings its type along, and its name and tags if none are typed.
+  document.addEventListener("htmx:afterSwap", (event) => {
+    const taken = event.target.querySelector?.("template[data-taken]");
+    if (!taken || !document.getElementById("name")) return;
+    document.getElementById("type").value = taken.dataset.type;
+    for (const id of ["name", "tags"]) document.getElementById(id).value ||= taken.dataset[id];
+    note(`${taken.dataset.name} taken; Undo takes it back.`);
+  });
   document.addEventListener("submit", (event) => {
     if (!event.target.matches("[data-template-form]")) return;
     event.preventDefault();

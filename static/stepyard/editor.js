@@ -132,7 +132,7 @@
     if (editor) editor.session.doc.setValue(text);
     else textarea.value = text;
     for (const part of other.querySelectorAll("[data-filled]")) document.getElementById(part.id)?.replaceWith(part);
-    link.parentElement.remove();
+    document.querySelector(".last-input")?.remove();
     editor?.focus();
   }
 
@@ -275,7 +275,7 @@
   }
 
   document.addEventListener("submit", (event) => {
-    if (!event.target.matches("form[data-json-form]")) return;
+    if (!event.target.matches("form[data-json-form]") || event.submitter?.matches("[data-unchecked]")) return;
     const syntaxError = findSyntaxError(value("input") || "{}");
     const message = event.target.querySelector("[data-input-error]");
     message.textContent = syntaxError?.text ?? "";

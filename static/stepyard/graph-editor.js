@@ -108,7 +108,7 @@
     const message = panel().querySelector("template[data-message]")?.content.textContent;
     if (message) document.getElementById("announce").textContent = message;
     panelText = textarea().value;
-    if (act !== "palette" && !refusal()) selected = panel().querySelector("[data-selected]")?.dataset.selected ?? "";
+    if (!refusal()) selected = panel().querySelector("[data-selected]")?.dataset.selected ?? "";
     const test = panel().querySelector("[data-test-state]");
     if (test && panel().dataset.test) {
       test.hidden = false;
@@ -166,6 +166,7 @@
       if (place && node.getAttribute("href") === `#state-${place.node}`) node.setAttribute("aria-current", "true");
       else node.removeAttribute("aria-current");
     }
+    markEdge();
     const ace = editor();
     if (!ace) return;
     if (marker !== null) ace.session.removeMarker(marker);
@@ -177,6 +178,16 @@
     marker = ace.session.addMarker(new Range(first, 0, last, 1), "state-lines", "fullLine");
     if (scroll || owed === selected) ace.scrollToLine(first, false, true);
     owed = "";
+  }
+
+  /** Mark the + of the edge that the panel is about. */
+  function markEdge() {
+    const edge = panel().querySelector(".palette")?.dataset;
+    for (const plus of preview().querySelectorAll("a.insert")) {
+      const values = Object.entries(edgeValues(plus.dataset));
+      if (edge && values.every(([key, value]) => edge[key] === String(value))) plus.setAttribute("aria-current", "true");
+      else plus.removeAttribute("aria-current");
+    }
   }
 
   /** Draw the graph in another direction, without leaving the page: the text may not be saved yet. */
@@ -332,7 +343,7 @@
     else if (node) ask("show", { state: nameOf(node.getAttribute("href").slice("#state-".length)) });
     else if (plus) ask("palette", edgeValues(plus.dataset));
     else if (button) press(button);
-    else if (convert) ask("convert");
+    else if (convert) ask("convert", { piece: convert.value });
     else if (history) goThroughHistory(history);
   });
 

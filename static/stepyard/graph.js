@@ -7,6 +7,8 @@
   const READABLE = 0.92; // the smallest text has 12 px, and stays above 11
   const FITS = 0.7; // a graph that is seen whole at this scale or a larger one opens whole
   const COMPACT_FITS = 0.6; // one of names only, in a column as wide as the graph
+  const PHONE = 500; // in a frame below this width, all of a graph's width at once
+  const PHONE_FITS = 0.58; // is worth this much of the text's size
   let scale = 1;
   let fitted = false;
 
@@ -70,18 +72,20 @@
   }
 
   /** Show all of the width of a graph that can be read so; its height can be scrolled. */
-  function fitWidth() {
+  function fitWidth(smallest) {
     const { graph, svg } = graphParts();
     const wide = Math.min(1, graph.clientWidth / svg.viewBox.baseVal.width);
-    if (wide < COMPACT_FITS || wide > scale) return;
+    if (wide < smallest || wide > scale) return;
     setScale(wide);
     graph.scrollTo(0, 0);
   }
 
   // A graph opens whole where it can be read so, else around the chosen state.
   function openGraph() {
+    const frame = graphParts()?.graph;
     fit(READABLE, FITS);
-    if (graphParts()?.graph.dataset.compact !== undefined) fitWidth();
+    if (frame?.dataset.compact !== undefined) fitWidth(COMPACT_FITS);
+    else if (frame?.clientWidth < PHONE) fitWidth(PHONE_FITS);
     showChosenNode(true);
   }
 
@@ -101,6 +105,7 @@
     const aboveFold = innerHeight - graph.getBoundingClientRect().top;
     const room = aboveFold > 200 ? Math.min(aboveFold, graph.clientHeight) : graph.clientHeight;
     graph.scrollTo(axis(x + shift / scale, width, graph.scrollLeft, graph.clientWidth), axis(y, height, graph.scrollTop, room));
+    document.dispatchEvent(new Event("shown-node"));
   }
 
   document.addEventListener("click", (event) => {

@@ -58,7 +58,8 @@
   function showTimes(within = document) {
     const name = zone();
     for (const element of within.querySelectorAll?.("time[datetime]") ?? []) {
-      const text = clock(new Date(element.dateTime), "precise" in element.dataset);
+      const whole = clock(new Date(element.dateTime), "precise" in element.dataset);
+      const text = "minute" in element.dataset ? whole.slice(0, 16) : whole;
       const shown = text.startsWith(`${element.dataset.day} `) ? text.slice(11) : text;
       element.textContent = "bare" in element.dataset ? shown : `${text} ${name}`;
     }
@@ -177,13 +178,13 @@
   }
 
   // As in graph/_node.html, at the upper right corner of the box.
-  function createBadge(box, words) {
+  function createBadge(box, words, [left, middle, width]) {
     const right = box.x.baseVal.value + box.width.baseVal.value;
     const top = box.y.baseVal.value;
     const badge = createSvg("g", { class: "visit-badge" });
-    const text = createSvg("text", { x: right - 29, y: top + 4 });
+    const text = createSvg("text", { x: right + middle, y: top + 4 });
     text.textContent = words;
-    badge.append(createSvg("rect", { x: right - 50, y: top - 9, width: 42, height: 18, rx: 9 }), text);
+    badge.append(createSvg("rect", { x: right + left, y: top - 9, width, height: 18, rx: 9 }), text);
     return badge;
   }
 
@@ -217,7 +218,7 @@
       detail.append(" · ", span);
     }
     box.querySelector(":scope > .visit-badge")?.remove();
-    if (node.badge) box.append(createBadge(box.querySelector(".box"), node.badge));
+    if (node.badge) box.append(createBadge(box.querySelector(".box"), node.badge, node.badge_place));
   }
 
   function moment(milliseconds) {
@@ -253,6 +254,11 @@
     paintNodes(nodes);
     offerTypes(types ?? []);
     extendSlider(poll.dataset.cursor);
+    paintWays(taken);
+    tick();
+  }
+
+  function paintWays(taken) {
     const ways = new Set(taken);
     for (const edge of document.querySelectorAll("[data-edge]")) {
       const isTaken = ways.has(edge.dataset.way ?? edge.dataset.edge);
@@ -263,7 +269,6 @@
         edge.setAttribute("marker-end", isTaken ? "url(#tip-taken)" : "url(#tip)");
       }
     }
-    tick();
   }
 
   // -- polls ------------------------------------------------------------------------------------
@@ -297,6 +302,7 @@
   document.addEventListener("htmx:configRequest", (event) => {
     const kind = event.detail.elt?.dataset?.poll;
     if (kind === "execution") addPagePosition(event.detail.parameters);
+    if (kind === "tasks") addTaskPosition(event.detail.parameters, event.detail.elt);
     if (kind === "list") {
       const rows = [...document.querySelectorAll("[data-running]")];
       event.detail.parameters.running = rows.map((row) => row.dataset.running).join(",");
@@ -306,6 +312,13 @@
       event.detail.parameters.notes = noted.map((row) => `${row.id.slice(1)}:${row.dataset.noteStamp}`).join(",");
     }
   });
+  function addTaskPosition(parameters, poll) {
+    for (const [key, value] of new URLSearchParams(location.search)) parameters[key] = value;
+    parameters.seen = poll.dataset.seen;
+    parameters.listed_ms = poll.dataset.from;
+    parameters.shown = [...document.querySelectorAll("[data-task]")].map((row) => row.dataset.task).join(",");
+  }
+
   // An answer about rows that the reader has meanwhile filtered or sorted is dropped: the next one brings all of it.
   document.addEventListener("htmx:beforeSwap", (event) => {
     if (event.detail.requestConfig.elt.dataset.poll === "execution" && askedFor !== location.search) event.detail.shouldSwap = false;
@@ -315,15 +328,27 @@
   });
   document.addEventListener("htmx:afterRequest", (event) => {
     if (!isPoll(event) || paused) return;
-    if (!event.detail.successful) return;
-    const signedOut = new URL(event.detail.xhr.responseURL).pathname.startsWith("/login/");
-    paused = signedOut;
-    if (signedOut) setLiveState("lost", "Not live: you are signed out. Load the page again.");
-    else setLiveState("on", "Live");
+    if (event.detail.successful) setLiveState("on", "Live");
+  });
+
+  /** Say that the session has ended, where the reader is; the page keeps what was typed. */
+  function showSignedOut() {
+    paused = true;
+    setLiveState("lost", "Not live: you are signed out. Load the page again.");
+    document.getElementById("palette")?.close();
+    const template = document.getElementById("signed-out");
+    if (!template || document.querySelector("main > .signed-out")) return;
+    const note = template.content.cloneNode(true);
+    note.querySelector("a").href += `?next=${encodeURIComponent(location.pathname + location.search)}`;
+    document.querySelector("main").prepend(note);
+  }
+
+  document.addEventListener("htmx:responseError", (event) => {
+    if (event.detail.xhr.status === 401) showSignedOut();
   });
   for (const name of ["htmx:sendError", "htmx:responseError", "htmx:timeout"]) {
     document.addEventListener(name, (event) => {
-      if (isPoll(event)) setLiveState("lost", `Not live: retrying since ${clock(new Date()).slice(11)}`);
+      if (isPoll(event) && !paused) setLiveState("lost", `Not live: retrying since ${clock(new Date()).slice(11)}`);
     });
   }
 
@@ -346,11 +371,13 @@
   });
   document.addEventListener("visibilitychange", () => document.hidden || pollNow());
   document.addEventListener("paint", paint);
-  // A choice of an iteration comes with the states inside the Map as that iteration left them.
+  // A choice of an iteration comes with the states inside the Map, and the lines, as it left them.
   document.addEventListener("htmx:afterSwap", (event) => {
     const told = event.detail.target?.id === "panel" && event.detail.target.querySelector("[data-repaint]");
     if (!told) return;
-    paintNodes(JSON.parse(told.dataset.repaint));
+    const { nodes, taken } = JSON.parse(told.dataset.repaint);
+    paintNodes(nodes);
+    paintWays(taken);
     told.remove();
     tick();
   });

@@ -75,8 +75,18 @@
     stop();
     showSoon(Number(event.target.value));
   });
+  // Back to now with what the reader has chosen meanwhile: the link was written before that.
+  function keepChoices(link) {
+    const address = new URL(location.href);
+    for (const key of ["at", "page", "event"]) address.searchParams.delete(key);
+    address.hash = "workflow";
+    link.href = address;
+  }
+
   document.addEventListener("click", (event) => {
     if (event.target.closest("[data-play]")) toggle();
+    const leave = event.target.closest("[data-leave-past]");
+    if (leave) keepChoices(leave);
     const link = event.target.closest("[data-event-step]");
     if (!link || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();

@@ -72,18 +72,18 @@ class Storage:
         asked = f"SELECT column_name FROM information_schema.columns WHERE table_name = '{table}'"
         return [row[0] for row in self.ask(asked)]
 
-    def copy_waiting(self, count: int) -> None:
-        """Copy the rows of the one execution there is so many times."""
+    def copy_waiting(self, count: int, first: int = _FIRST_COPY) -> None:
+        """Copy the rows of the one execution that waits so many times; ids are above ``first``."""
         numbers = (
             f"WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < {count})"
             if self._url is None
             else f"WITH c(n) AS (SELECT generate_series(1, {count}))"
         )
         own = {
-            "id": f"{_FIRST_COPY} + n",
-            "execution_id": f"{_FIRST_COPY} + n",
-            "arn": "arn || '-' || n",
-            "name": "name || '-' || n",
+            "id": f"{first} + n",
+            "execution_id": f"{first} + n",
+            "arn": f"arn || '-' || ({first} + n)",
+            "name": f"name || '-' || ({first} + n)",
         }
         statements = []
         for table in ("execution", *_TABLES):
@@ -91,9 +91,10 @@ class Storage:
             if table != "execution":
                 own["name"] = "name"  # of a timer
             chosen = ", ".join(own.get(name, name) for name in names)
+            key = "id" if table == "execution" else "execution_id"
             statements.append(
                 f"INSERT INTO console_{table} ({', '.join(names)}) {numbers} "
-                f"SELECT {chosen} FROM console_{table}, c"
+                f"SELECT {chosen} FROM console_{table}, c WHERE {key} < {_FIRST_COPY}"
             )
         self.ask(*statements, "ANALYZE")
 
@@ -113,12 +114,12 @@ def measure(folder: Path, executions: int, database: Postgres | None) -> Cost:
     storage = Storage(folder, url)
     yard = TeamServer(folder, url)
     yard.env["STEPYARD_QUOTAS"] = '{"open_executions": null}'
-    with _processes(yard), asyncio.Runner() as loop:
+    with server_processes(yard, 1), asyncio.Runner() as loop:
         client = running_server(yard).client
-        loop.run(_one_waiting(client))
+        loop.run(one_waiting(client))
     storage.copy_waiting(executions - 1)
     begun = time.perf_counter()
-    with _processes(yard) as pids, asyncio.Runner() as loop:
+    with server_processes(yard, 1) as pids, asyncio.Runner() as loop:
         client = SigningClient(client.endpoint, client.key_id, client.secret)
         loop.run(_one_to_its_end(client))
         first_end_s = time.perf_counter() - begun
@@ -133,21 +134,22 @@ def measure(folder: Path, executions: int, database: Postgres | None) -> Cost:
 
 
 @contextlib.contextmanager
-def _processes(yard: TeamServer) -> Iterator[tuple[int, ...]]:
-    """Start the processes of a server, on PostgreSQL with one worker; yield their numbers."""
+def server_processes(yard: TeamServer, workers: int) -> Iterator[tuple[int, ...]]:
+    """Start the processes of a server; yield their numbers. ``workers``: on PostgreSQL."""
     try:
         yard.start_web()
         assert yard.web is not None
         if yard.url is None:
             yield (yard.web.pid,)
         else:
-            yard.start_workers(1)
+            yard.start_workers(workers)
             yield (yard.web.pid, *yard.worker_pids())
     finally:
         yard.stop()
 
 
-async def _one_waiting(client: SigningClient) -> None:
+async def one_waiting(client: SigningClient) -> None:
+    """Start an execution and return when it waits."""
     machine = await client.create_machine(_WAITS)
     started = await client.call("StartExecution", stateMachineArn=machine)
     asked = {"executionArn": started["executionArn"], "reverseOrder": True, "maxResults": 1}

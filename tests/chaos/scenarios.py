@@ -174,15 +174,14 @@ def kill_web(folder: Path, server: Postgres | None, size: Size) -> Report:
 def mixed(folder: Path, server: Postgres | None, size: Size) -> Report:
     """Kill web, workers and PostgreSQL and silence connections, while every shape runs.
 
-    What the executions came to is judged by a client that knows the public API alone. Activities
-    are left out: a task whose token was in an answer that a kill cut off is open until its time is
-    over, as on AWS, and here it has none.
+    What the executions came to is judged by a client that knows the public API alone.
     """
     assert server is not None
     report = Report("mixed", size.seed)
     proxy = SilentProxy(server.socket)
     yard = begin(folder, server, size, url=proxy.url)
-    load = Load(yard, tuple(shape for shape in SHAPES if shape.name != "activity"))
+    load = Load(yard)
+    load.work()
     dice = random.Random(size.seed)
     starter = load.begin(size.n, size.per_s)
 

@@ -101,6 +101,13 @@ _CHILD = {
     "States": {"W": {"Type": "Wait", "Seconds": 1, "Next": "E"}, "E": _task("echo", End=True)},
 }
 CHILD = Shape("child", _CHILD, lambda n: {"n": n}, 1)
+_ACTIVITY: dict[str, Any] = {
+    "Type": "Task",
+    "Resource": ACTIVITY,
+    # a kill may cut off the answer that has the token: the task is then open until its time is over
+    "TimeoutSeconds": 10,
+    "Retry": [{"ErrorEquals": ["States.Timeout"], "IntervalSeconds": 1, "MaxAttempts": 20}],
+}
 PLAIN = (
     Shape("chain", _chain(), lambda n: {"n": n}, 1),
     Shape("wait", _one(Type="Wait", Seconds=2), lambda n: {"n": n}, 2),
@@ -108,7 +115,7 @@ PLAIN = (
     Shape("parallel", _parallel(), lambda n: [{"n": n}, {"n": n}], 1),
     Shape("map", _map("INLINE"), _each),
     Shape("distributed", _map("DISTRIBUTED"), _each),
-    Shape("activity", _one(Type="Task", Resource=ACTIVITY), lambda n: {"done": n}),
+    Shape("activity", _one(**_ACTIVITY), lambda n: {"done": n}),
     Shape("caught", _caught(), lambda n: n),
 )
 NESTED = (

@@ -291,18 +291,25 @@ def test_watch_deploys_again_when_a_file_changes(
     ) as watching:
         lines = iter(watching.stdout or ())
         assert next(lines) == "+ state machine hello: created\n"
-        path.write_text("{", "utf-8")
+        save(path, "{")
         while "hello" not in (line := next(lines)):
             pass
         assert "InvalidDefinition" in line
-        path.write_text(json.dumps(PASSES | {"Comment": "mended"}), "utf-8")
+        save(path, json.dumps(PASSES | {"Comment": "mended"}))
         assert next(lines) == "~ state machine hello: updated\n"
-        (tmp_path / "new.asl.json").write_text(json.dumps(PASSES), "utf-8")
+        save(tmp_path / "new.asl.json", json.dumps(PASSES))
         while "new" not in (line := next(lines)):
             pass
         assert line == "+ state machine new: created\n"
         watching.terminate()
     assert len(empty.list_state_machines()["stateMachines"]) == 2
+
+
+def save(path: Path, text: str) -> None:
+    """Write a file as most editors do: nobody reads it before it is whole."""
+    draft = path.with_suffix(".draft")
+    draft.write_text(text, "utf-8")
+    draft.replace(path)
 
 
 def test_start_waits_and_says_how_it_ended(server: Server, empty: Any, tmp_path: Path) -> None:

@@ -311,6 +311,26 @@ def test_a_map_shows_the_most_telling_iteration() -> None:
     assert [visit.iteration for visit in trace.visits["n2"]] == [(0,), (1,)]
 
 
+def test_what_readers_derive_is_made_once_until_the_next_event() -> None:
+    """For the arguments it was asked with last; an event makes it anew."""
+    events = played(EACH, [1, 2, 3], Work=lambda value: value)
+    trace = engine.Trace(drawn(EACH))
+    made: list[int] = []
+
+    def make() -> int:
+        made.append(trace.last)
+        return trace.last
+
+    def derived(arguments: object) -> int:
+        return trace.derive("visits", arguments, make)
+
+    trace.feed(events[:5])
+    assert (derived(1), derived(1), made) == (5, 5, [5])
+    assert (derived(2), derived(1), made) == (5, 5, [5, 5, 5])
+    trace.feed(events[5:])
+    assert (derived(1), made[3:]) == (len(events), [len(events)])
+
+
 def test_the_culprit_of_a_map_is_the_state_inside() -> None:
     """The failing step is the innermost one, in its iteration."""
 

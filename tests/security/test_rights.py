@@ -99,14 +99,14 @@ PAGE = {
     (None, ANYBODY): "start-link reset",
     (None, SIGNED_IN): "logout preferences",
     ("viewer", None): """
-        alarm alarms arn audit audit-csv chart-executions charts charts-csv charts-delta compare
+        alarms arn audit audit-csv chart-executions charts charts-csv charts-delta compare
         definition delta diff download event event-payload events events-csv events-json execution
         execution-export execution-scenario execution-svg executions executions-updates
         failures family grid insights machine machine-export machine-logs machine-mermaid
         machine-metrics
         machine-svg machine-updates machines map-run-delta moment operations outline overview
-        overview-updates palette payload ran-definition ran-text schedule schedule-times
-        step targets view-count
+        overview-updates palette payload ran-definition ran-text schedule-times
+        step targets tasks-updates view-count
     """,
     ("viewer", "viewer"): "keys password",
     (None, "viewer"): "key columns",
@@ -117,7 +117,7 @@ PAGE = {
     """,
     ("viewer", "editor"): """
         machine-settings calls versions triggers activities activity notifications schedules rule
-        project-settings machine-alarms
+        project-settings machine-alarms alarm schedule
     """,
     ("editor", "editor"): "new edit delete rule-delete schedule-delete dead-letters-delete",
     (None, "editor"): """

@@ -9,9 +9,9 @@ from console.awsapi import paging
 from console.awsapi.operations.call import seconds
 from console.awsapi.operations.cloudwatch import series_of
 from console.errors import ErrorCode, InvalidToken, ServiceError
-from console.metrics import tally
+from console.metrics import alarm_settings, tally
 from console.metrics.names import METRICS, NAMESPACE
-from console.statuses import AlarmComparison, AlarmKind, AlarmState, MissingData
+from console.statuses import AlarmKind, AlarmState
 from console.store.events import alarms
 
 if TYPE_CHECKING:
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from console.models import Alarm
 
 _PAGE = 50
-_DAY_S = 86_400
-_WEEK_S = 7 * _DAY_S
-_LONGEST = 1024
 _ACTIONS = ("AlarmActions", "OKActions", "InsufficientDataActions")
 _UNSERVED = (
     *("Metrics", "ThresholdMetricId", "EvaluateLowSampleCountPercentile", "Tags"),
@@ -42,7 +39,7 @@ def put_metric_alarm(call: Call) -> dict[str, Any]:
             raise ServiceError(
                 ErrorCode.MissingParameter, f"The parameter {name} must be specified."
             )
-    fields = _metric_fields(call) | _threshold_fields(params)
+    fields = _metric_fields(call) | alarm_settings.threshold_fields(params)
     alarms.put_alarm(call.project, call.region, params["AlarmName"], fields, actor=call.actor)
     return {}
 
@@ -68,9 +65,7 @@ def _metric_fields(call: Call) -> dict[str, Any]:
             ErrorCode.InvalidParameterCombination,
             "Exactly one of Statistic and ExtendedStatistic must be specified.",
         )
-    statistic = str(plain or extended)
-    if not tally.is_statistic(statistic):
-        raise _refusal(f"The value {statistic} for parameter ExtendedStatistic is not supported")
+    statistic = alarm_settings.checked_statistic(str(plain or extended))
     series = series_of(call, params)
     if series is None:
         raise _refusal(
@@ -94,39 +89,6 @@ def _metric_fields(call: Call) -> dict[str, Any]:
         "dimensions": json.dumps(params.get("Dimensions") or []),
         "statistic": statistic,
         "unit": params.get("Unit") or "",
-    }
-
-
-def _threshold_fields(params: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns that say when an alarm is one."""
-    period, periods = params["Period"], params["EvaluationPeriods"]
-    if period < 1 or period % 60:
-        raise _refusal(f"The parameter Period must be a multiple of 60: got {period}")
-    most = _DAY_S if period < 3600 else _WEEK_S  # noqa: PLR2004 - an hour, as CloudWatch
-    if not 1 <= periods <= most // period:
-        raise _refusal(
-            f"EvaluationPeriods: got {periods} of {period} s, wanted 1 to {most // period}"
-        )
-    datapoints = params.get("DatapointsToAlarm") or periods
-    if not 1 <= datapoints <= periods:
-        raise _refusal(f"DatapointsToAlarm: got {datapoints}, wanted 1 to {periods}")
-    if params["ComparisonOperator"] not in tuple(AlarmComparison):
-        raise _refusal(f"ComparisonOperator: {params['ComparisonOperator']} needs metric math")
-    missing = params.get("TreatMissingData") or MissingData.MISSING
-    if missing not in tuple(MissingData):
-        raise _refusal(f"TreatMissingData: got {missing}, wanted {', '.join(MissingData)}")
-    description = params.get("AlarmDescription") or ""
-    if len(description) > _LONGEST:
-        raise _refusal(f"AlarmDescription: wanted {_LONGEST} characters at most")
-    return {
-        "description": description,
-        "period_s": period,
-        "periods": periods,
-        "datapoints": datapoints,
-        "threshold": params["Threshold"],
-        "comparison": params["ComparisonOperator"],
-        "missing": missing,
-        "enabled": params.get("ActionsEnabled", True),
     }
 
 

@@ -16,6 +16,7 @@ from console.awsapi.operations.resource_tags import requested_tags, tag_handlers
 from console.errors import ErrorCode, InvalidToken, ServiceError, ValidationException
 from console.events import body, patterns
 from console.integrations.redaction import without_secrets
+from console.masking.target_inputs import mask_target_settings
 from console.store.db import audit
 from console.store.db.writer import write
 from console.store.events import outbox, rules
@@ -303,10 +304,11 @@ def list_targets(call: Call) -> dict[str, Any]:
 
 
 def _target(call: Call, target: EventTarget) -> dict[str, Any]:
-    """Return a target: to editors whole, to others without what is secret about a web address."""
+    """Return a target: to editors whole, to others without secrets and masked values."""
     settings = json.loads(target.settings)
     if access.is_allowed(call.principal, "events:PutTargets"):
         return {"Id": target.target_id, "Arn": target.address, **settings}
+    settings = mask_target_settings(call.project, settings)
     settings.pop("HttpParameters", None)
     return {"Id": target.target_id, "Arn": without_secrets(target.address), **settings}
 

@@ -12,6 +12,7 @@ from console.awsapi.operations.call import Call, Later, present, seconds
 from console.awsapi.operations.state_machines import standard_only
 from console.errors import ErrorCode, ProtocolError, ValidationException
 from console.integrations import mocks
+from console.statuses import ExecutionStatus
 from console.store.db.writer import is_embedded
 from console.store.executions import redrive as redriving
 from console.store.executions.find import get_execution, list_executions
@@ -107,7 +108,9 @@ def _describe(call: Call) -> dict[str, Any]:
         "executionArn": execution.arn,
         "stateMachineArn": execution.state_machine_arn,
         "name": execution.name,
-        "status": execution.status,
+        "status": ExecutionStatus.PENDING_REDRIVE
+        if redriving.waits_for_redrive(execution)
+        else execution.status,
         "startDate": seconds(execution.start_ms),
         **present(stopDate=None if execution.stop_ms is None else seconds(execution.stop_ms)),
         "redriveCount": execution.redrive_count,
@@ -156,6 +159,9 @@ def list_page(call: Call) -> dict[str, Any]:
         raise ValidationException("Must specify exactly one of: [stateMachineArn, mapRunArn]")
     if params.get("stateMachineArn") and params.get("redriveFilter"):
         raise ValidationException("redriveFilter can only be specified with mapRunArn")
+    waiting = params.get("statusFilter") == ExecutionStatus.PENDING_REDRIVE
+    if params.get("stateMachineArn") and waiting:
+        raise ValidationException("PENDING_REDRIVE can only be specified with mapRunArn")
     owner = _owner(call)
     after = paging.open_position(call, params)
     rows = list_executions(

@@ -11,6 +11,7 @@ from console.awsapi.operations.call import present, seconds
 from console.awsapi.operations.resource_tags import requested_tags, tag_handlers
 from console.errors import InvalidToken, ValidationException
 from console.integrations.redaction import without_secrets
+from console.masking.target_inputs import mask_target_settings
 from console.statuses import AfterCompletion, RuleState
 from console.store.events import scheduler
 
@@ -110,13 +111,18 @@ def get_schedule(call: Call) -> dict[str, Any]:
 def _target(call: Call, target: EventTarget) -> dict[str, Any]:
     settings = json.loads(target.settings)
     policy = {**_RETRY_POLICY, **(settings.pop("RetryPolicy", None) or {})}
+    if not _may_change(call):
+        settings = mask_target_settings(call.project, settings)
     return {"Arn": _address(call, target), "RetryPolicy": policy, **settings}
+
+
+def _may_change(call: Call) -> bool:
+    return access.is_allowed(call.principal, "scheduler:UpdateSchedule")
 
 
 def _address(call: Call, target: EventTarget) -> str:
     """Return the target's address; secrets in it are for those who may change the schedule."""
-    may_change = access.is_allowed(call.principal, "scheduler:UpdateSchedule")
-    return target.address if may_change else without_secrets(target.address)
+    return target.address if _may_change(call) else without_secrets(target.address)
 
 
 def _item(call: Call, row: EventRule) -> dict[str, Any]:

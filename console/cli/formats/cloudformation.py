@@ -68,31 +68,45 @@ def read_template(
             metadata = body["Resources"][logical_id].setdefault("Metadata", {})
             metadata.setdefault("aws:cdk:path", construct)
     template = Template(body, str(path), account, given)
-    reader = _Reader(template, path, account, find_asset)
+    reader = _Reader(template, account, path, find_asset)
     project = SourceProject()
     for logical_id, resource in template.resources.items():
         reader.read(logical_id, resource, project)
     return project
 
 
+def read_machine(body: dict[str, Any], logical_id: str, account: Account) -> MachineSource:
+    """Return a state machine of a template that stands alone.
+
+    What only a deployment knows stays ``${Name}``. No file is read: a definition in one raises
+    ``SourceError``.
+    """
+    template = Template(body, "the template", account, {}, placeholders=True)
+    return _Reader(template, account).machine(logical_id, body["Resources"][logical_id])
+
+
 class _Reader:
-    """Reads the resources of one template."""
+    """Reads the resources of one template.
+
+    ``path``: the file of the template, which those that it names are beside; None without files.
+    """
 
     def __init__(
         self,
         template: Template,
-        path: Path,
         account: Account,
-        find_asset: Callable[[str], Path | None],
+        path: Path | None = None,
+        find_asset: Callable[[str], Path | None] = lambda _: None,
     ) -> None:
-        self._template, self._path, self._account = template, path, account
+        self._template, self._account, self._path = template, account, path
+        self._place = str(path or "the template")
         self._find_asset = find_asset
 
     def read(self, logical_id: str, resource: dict[str, Any], project: SourceProject) -> None:
         """Add a resource to a project if it is one that a server knows."""
         kind, properties = resource.get("Type"), resource.get("Properties") or {}
         if kind in MACHINES:
-            project.machines.append(self._machine(logical_id, properties))
+            project.machines.append(self.machine(logical_id, resource))
             self._events(logical_id, properties.get("Events") or {}, project)
         elif kind == "AWS::StepFunctions::Activity":
             project.activities.append(self._template.physical_name(logical_id))
@@ -101,7 +115,9 @@ class _Reader:
         elif kind == "AWS::Scheduler::Schedule":
             self._schedule(logical_id, properties, project)
 
-    def _machine(self, logical_id: str, properties: dict[str, Any]) -> MachineSource:
+    def machine(self, logical_id: str, resource: dict[str, Any]) -> MachineSource:
+        """Return a state machine; raise ``SourceError`` if its definition cannot be found."""
+        properties = resource.get("Properties") or {}
         kind = properties.get("StateMachineType") or properties.get("Type") or "STANDARD"
         tracing = self._template.resolve(
             properties.get("TracingConfiguration") or properties.get("Tracing") or {}
@@ -109,7 +125,7 @@ class _Reader:
         return MachineSource(
             name=self._template.physical_name(logical_id),
             definition=self._definition(logical_id, properties),
-            place=f"{self._path}: {logical_id}",
+            place=f"{self._place}: {logical_id}",
             type=str(self._template.resolve(kind)),
             role=self._role(properties),
             tracing=_as_switch(tracing.get("Enabled")),
@@ -136,14 +152,14 @@ class _Reader:
         place = properties.get("DefinitionUri") or properties.get("DefinitionS3Location")
         file = self._file(self._template.resolve(place))
         if file is None:
-            raise SourceError(
-                f"{self._path}: {logical_id}: got no definition, wanted Definition, "
-                "DefinitionString, DefinitionUri or an asset that is here"
-            )
+            names = "Definition, DefinitionString, DefinitionUri or an asset that is here"
+            wanted = names if self._path else "Definition or DefinitionString"
+            message = f"{self._place}: {logical_id}: got no definition, wanted {wanted}"
+            raise SourceError(message)
         return definition_of_file(file, values)
 
     def _file(self, place: Any) -> Path | None:
-        if isinstance(place, str):
+        if isinstance(place, str) and self._path:
             return self._path.parent / place
         if isinstance(place, dict) and "Key" in place:
             return self._find_asset(str(place["Key"]))

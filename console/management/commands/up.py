@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from console.models import AccessKey
 
 
+_DESCRIPTION = "made at the first start, in the credentials file of the data folder"
+"""Of the keys that a new server gives its owner."""
+
+
 class Command(BaseCommand):
     """Migrates, loads the samples once, prints the way in, and serves until Ctrl-C."""
 
@@ -111,13 +115,16 @@ class Command(BaseCommand):
         if credentials.exists():
             self._complete(credentials, address)
         else:
-            write_private(credentials, _profile(access.create_access_key(user, project), address))
+            write_private(
+                credentials,
+                _profile(access.create_access_key(user, project, _DESCRIPTION), address),
+            )
         decided = folder / "samples-loaded"
         if not decided.exists():
             if not empty:
                 samples = put_sample_project(user)
                 text = credentials.read_text(encoding="utf-8").rstrip("\n") + "\n\n"
-                key = access.create_access_key(user, samples)
+                key = access.create_access_key(user, samples, _DESCRIPTION)
                 write_private(credentials, text + _profile(key, address, SAMPLES_PROFILE))
             decided.write_text("no: the first start was --empty\n" if empty else "yes\n")
         write_private(folder / "address", address + "\n")

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from console.models import Project
 
 
+LONGEST_REASON = 256
+"""After so many characters a reason is cut."""
+
+
 @dataclass(frozen=True, slots=True)
 class Actor:
     """Who acts: a user name, the access key used if any, and the request's id.
@@ -41,7 +45,7 @@ def record(project: Project, actor: Actor, action: str, target: str, reason: str
         "key_id": actor.key_id,
         "action": action,
         "target": target,
-        "reason": storable(reason[:256]),
+        "reason": storable(reason[:LONGEST_REASON]),
         "request_id": actor.request_id,
         "execution": actor.execution,
     }

@@ -40,8 +40,7 @@ P = ParamSpec("P")
 S = TypeVar("S")
 T = TypeVar("T")
 _MAX_GROUP = 200
-_REST_S = 0.5
-"""After so long without a change the thread gives its connection back."""
+_REST_S = 0.5  # after so long without a change the thread gives its connection back
 _RETRIES = 5
 # PostgreSQL: serialization failure, deadlock, and a row that somebody else inserted first. All say
 # that nothing was committed; whoever reads again finds what is there now.
@@ -363,6 +362,7 @@ class _Grouping(Generic[J]):
                 self._thread.start()
 
     def _loop(self) -> None:
+        rows.keep_connection()
         left: list[J] = []
         while True:
             group: list[_Waiting[J]] = [(job, None) for job in left] or [self._wait()]
@@ -457,28 +457,27 @@ def _outcome(fn: Callable[[], Any]) -> tuple[Any, Exception | None]:
     """
     result: Any = None
     failure: Exception | None = None
-    hooks = len(connection.run_on_commit)
+    database = connections[DEFAULT_DB_ALIAS]  # once: to look it up takes half a statement's time
+    hooks = len(database.run_on_commit)
     # Not by atomic(), which takes ten times as long; nor by a cursor of Django, which refuses every
     # statement, "ROLLBACK TO" as well, once a statement has failed.
-    _savepoint("SAVEPOINT job")
+    with database.wrap_database_errors:
+        database.connection.execute("SAVEPOINT job")
     try:
         result = fn()
     except Exception as error:  # noqa: BLE001 - it goes to the one who asked
         failure = error
-    if connection.needs_rollback and failure is None:
+    if database.needs_rollback and failure is None:
         failure = OperationalError("the database rolled the transaction back")
-    if failure is not None and connection.connection.in_transaction:
-        _savepoint("ROLLBACK TO job")
-        del connection.run_on_commit[hooks:]
-        connection.needs_rollback = False
+    with database.wrap_database_errors:
+        if failure is not None and database.connection.in_transaction:
+            database.connection.execute("ROLLBACK TO job")
+            del database.run_on_commit[hooks:]
+            database.needs_rollback = False
     _check_transaction(failure)  # also after a success: the function may have caught the error
-    _savepoint("RELEASE job")
+    with database.wrap_database_errors:
+        database.connection.execute("RELEASE job")
     return result, failure
-
-
-def _savepoint(sql: str) -> None:
-    with connection.wrap_database_errors:
-        connection.connection.execute(sql)
 
 
 def _check_transaction(cause: Exception | None) -> None:
@@ -486,9 +485,10 @@ def _check_transaction(cause: Exception | None) -> None:
 
     SQLite does so when the disk is full, fails, or the memory is out, in the middle of a statement.
     """
-    lost = connection.needs_rollback
+    database = connections[DEFAULT_DB_ALIAS]
+    lost = database.needs_rollback
     if is_embedded():
-        lost = lost or not connection.connection.in_transaction
+        lost = lost or not database.connection.in_transaction
     if not lost:
         return
     if cause is not None and is_outage(cause):

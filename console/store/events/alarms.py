@@ -14,7 +14,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from console import arns, clock
-from console.errors import ErrorCode, ServiceError
+from console.errors import ConflictException, ErrorCode, ServiceError
 from console.events import body
 from console.fast_path.rows import storable
 from console.metrics.names import NAMESPACE
@@ -120,8 +120,9 @@ def _check_revision(alarm: Alarm | None, name: str, revision: str | None) -> Non
     """Refuse a change that was made from another alarm than the one that is there."""
     if revision is None or revision == ("" if alarm is None else revision_of(alarm)):
         return
-    said = "was deleted meanwhile" if alarm is None else "was changed meanwhile"
-    said = "exists already" if alarm is not None and not revision else said
+    if alarm is not None and revision:
+        raise ConflictException(f"The alarm {name} was changed meanwhile")
+    said = "was deleted meanwhile" if alarm is None else "exists already"
     raise ServiceError(ErrorCode.InvalidParameterValue, f"The alarm {name} {said}")
 
 

@@ -154,23 +154,35 @@ def create_schedule(
 
 
 def update_schedule(
-    key: ScheduleKey, given: ScheduleSettings, actor: audit.Actor = audit.NOBODY
+    key: ScheduleKey,
+    given: ScheduleSettings,
+    actor: audit.Actor = audit.NOBODY,
+    *,
+    revision: str | None = None,
 ) -> EventRule:
     """Make a schedule anew: what is not given is as if it had never been.
 
-    Raise ValidationException and ResourceNotFoundException.
+    ``revision``: of the schedule that the change was made from, None whatever is there. Raise
+    ValidationException, ResourceNotFoundException and ConflictException.
     """
 
     def store() -> EventRule:
         row = key.find().select_for_update().first()
         if row is None:
             raise _missing_schedule(key)
+        if revision is not None and revision != revision_of(row):
+            raise ConflictException(f"The schedule {key.name} was changed meanwhile.")
         _check_settings(key, given, clock.now_ms(), known_start_ms=row.start_ms)
         _save(row, given, actor, after_ms=clock.now_ms())
         audit.record(key.project, actor, "scheduler:UpdateSchedule", row.arn)
         return row
 
     return write(store)
+
+
+def revision_of(row: EventRule) -> str:
+    """Return what changes with every change of a schedule."""
+    return str(row.updated_ms)
 
 
 def _save(row: EventRule, given: ScheduleSettings, actor: audit.Actor, *, after_ms: int) -> None:

@@ -12,12 +12,13 @@ from console.models import StartLink, StateMachine
 from console.statuses import MachineStatus
 from console.store.db import audit
 from console.store.db.writer import write
+from console.store.machines.machines import held
 
 ACTOR = "link "
 """Begins the name of a link where it stands for who started an execution."""
 _MOST = 20
 _NAME = 64
-_USED_MS = 60_000
+_MINUTE_MS = 60_000
 
 
 def create_link(machine: StateMachine, name: str, actor: audit.Actor) -> tuple[StartLink, str]:
@@ -32,7 +33,7 @@ def create_link(machine: StateMachine, name: str, actor: audit.Actor) -> tuple[S
     secret = secrets.token_urlsafe(32)
 
     def store() -> StartLink:
-        row = rows.fetch_one(StateMachine, rows.kept("id = %s"), [machine.pk])
+        row = rows.fetch_one(StateMachine, held("id = %s"), [machine.pk])
         if row is None:
             raise StateMachineDoesNotExist(f"State Machine Does Not Exist: '{machine.arn}'")
         if row.status == MachineStatus.DELETING:
@@ -79,7 +80,7 @@ def find_link(machine: str, secret: str) -> StartLink | None:
 def note_use(link: StartLink) -> None:
     """Keep when a link was last used, to the minute."""
     now_ms = clock.now_ms()
-    if now_ms - (link.used_ms or 0) >= _USED_MS:
+    if now_ms // _MINUTE_MS != (link.used_ms or 0) // _MINUTE_MS:
         write(lambda: StartLink.objects.filter(pk=link.pk).update(used_ms=now_ms))
 
 

@@ -41,6 +41,8 @@ ACTIONS: dict[str, str] = {
     BulkAction.START: "StartExecution",
 }
 """Each bulk action, and the API action whose right it needs."""
+NOT_RUNNING = "ExecutionNotRunning"
+"""The error of an item that was to be stopped and had ended."""
 _BATCH = 100
 _OPEN = (BulkItemStatus.ACTING, BulkItemStatus.WAITING)
 
@@ -127,10 +129,19 @@ def _refusal(action: str, execution: Execution) -> str:
 # -- the job ---------------------------------------------------------------------------------------
 
 
-def create_job(plan: BulkPlan, project: Project, actor: audit.Actor, asked: str = "") -> BulkJob:
+def create_job(
+    plan: BulkPlan,
+    project: Project,
+    actor: audit.Actor,
+    asked: str = "",
+    *,
+    error: str = "",
+    cause: str = "",
+) -> BulkJob:
     """Store a job for all chosen executions, also for those that the plan refuses.
 
-    The job tries each of them in its turn and notes the refusal then.
+    The job tries each of them in its turn and notes the refusal then. ``error`` and ``cause``: of
+    those that it stops.
     """
     items = [
         BulkItem(number=execution.pk, arn=execution.arn, started_by=execution.started_by)
@@ -143,6 +154,8 @@ def create_job(plan: BulkPlan, project: Project, actor: audit.Actor, asked: str 
             action=plan.action,
             actor=actor.name,
             asked=asked,
+            error=error,
+            cause=cause,
             total=len(plan.chosen),
             created_ms=clock.now_ms(),
         )
@@ -290,7 +303,7 @@ def _stop(job: BulkJob, position: int) -> bool:
             _close(
                 job,
                 position,
-                error="ExecutionNotRunning",
+                error=NOT_RUNNING,
                 words=_refusal(BulkAction.STOP, execution),
             )
             return None
@@ -300,12 +313,12 @@ def _stop(job: BulkJob, position: int) -> bool:
     execution = write(begin)
     if execution is None:
         return _goes_on(job)
-    stop_execution(execution, actor=_actor(job))
+    stop_execution(execution, error=job.error or None, cause=job.cause or None, actor=_actor(job))
     execution.refresh_from_db(fields=["status"])
     words = (
         "" if execution.status == ExecutionStatus.ABORTED else _refusal(BulkAction.STOP, execution)
     )
-    error = "ExecutionNotRunning" if words else ""
+    error = NOT_RUNNING if words else ""
     write(lambda: _close(job, position, error=error, words=words))
     return True
 

@@ -94,7 +94,7 @@ def _by_the_engine(execution_id: int, cause: str) -> None:
     loaded = step.load_step(execution_id)
     if loaded is None:
         return
-    steps, now = [], step.current_moment(loaded.machine)
+    steps, now = [], step.current_moment(loaded.machine, loaded.arn)
     if loaded.run.status != engine.ExecutionStatus.RUNNING:
         # a redrive was to come: the history has its event first
         steps.append(engine.advance(loaded.machine, loaded.run, engine.Redrive(), now, budget=0))

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Q
+from django.db.models import Case, Q, When
 
 from console import arns
 from console.errors import ErrorCode, ServiceError
 from console.fast_path import rows
 from console.models import Alias, Execution, MapRun, StateMachine, Version
+from console.statuses import ExecutionStatus
+from console.store.executions import redrive
 
 if TYPE_CHECKING:
     from console.models import Project
+
+_NONE = Q(pk__in=())
 
 
 def get_execution(project: Project, arn: str) -> Execution:
@@ -43,7 +47,8 @@ def list_executions(
 ) -> list[Execution]:
     """Return up to ``limit`` executions of a machine or Map Run, newest first, without payloads.
 
-    ``after``: (start_ms, id) of the last row of the page before.
+    Those of a Map Run that wait for its redrive have the status PENDING_REDRIVE; the rows are never
+    saved. ``after``: (start_ms, id) of the last row of the page before.
     """
     by_owner: dict[type, dict[str, Any]] = {
         MapRun: {"map_run": owner},
@@ -52,8 +57,11 @@ def list_executions(
         StateMachine: {"state_machine": owner},
     }
     executions = Execution.objects.filter(**by_owner[type(owner)])
-    if status:
-        executions = executions.filter(status=status)
+    waiting = redrive.waiting_children(owner) if isinstance(owner, MapRun) else _NONE
+    if status == ExecutionStatus.PENDING_REDRIVE:
+        executions = executions.filter(waiting)
+    elif status:
+        executions = executions.filter(~waiting, status=status)
     if redriven is not None:
         executions = (
             executions.filter(redrive_count__gt=0)
@@ -65,8 +73,11 @@ def list_executions(
         executions = executions.filter(
             Q(start_ms__lt=start_ms) | Q(start_ms=start_ms, id__lt=number)
         )
-    return list(
-        executions.select_related("map_run")
-        .defer("input", "output", "cause")
-        .order_by("-start_ms", "-id")[:limit]
-    )
+    marked = executions.annotate(waits=Case(When(waiting, then=True), default=False))
+    rows = marked.select_related("map_run").defer("input", "output", "cause")
+    listed: list[Execution] = []
+    for execution in rows.order_by("-start_ms", "-id")[:limit]:
+        if execution.waits:
+            execution.status = ExecutionStatus.PENDING_REDRIVE
+        listed.append(execution)
+    return listed

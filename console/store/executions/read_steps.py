@@ -1,7 +1,8 @@
 """Read the rows that a step needs: the run, its messages, its due timers.
 
-Of many executions at once where each statement is a round trip (PostgreSQL): to plan and execute
-one statement for thirty executions takes a few times as long as for one.
+Of many executions at once: to plan and execute one statement for thirty executions takes a few
+times as long as for one on PostgreSQL, and on SQLite it is one way into the database and back, in
+which other threads take their turns, instead of ninety.
 """
 
 from __future__ import annotations
@@ -30,19 +31,27 @@ _FROM = (
 LOAD = f"{_COLUMNS}{_FROM} WHERE r.execution_id = %s"
 _STATUS, _MAP_RUN, _ARN = 7, 8, 9
 """Places in the columns: the status of the machine, the Map Run, the ARN of the machine."""
-_INBOX = (
-    "SELECT id, kind, body, created_ms FROM console_inboxmessage WHERE execution_id = %s"
-    f" ORDER BY id LIMIT {MESSAGES}"
+_MESSAGES = (
+    "(SELECT id, kind, body, created_ms FROM console_inboxmessage"
+    f" WHERE execution_id = r.execution_id ORDER BY id LIMIT {MESSAGES})"
 )
-_DUE = "SELECT name FROM console_timer WHERE execution_id = %s AND due_ms <= %s ORDER BY due_ms"
-_OF_MANY = (
-    f"{_COLUMNS},"
-    " (SELECT json_agg(json_build_array(i.id, i.kind, i.body, i.created_ms) ORDER BY i.id)::text"
-    " FROM (SELECT id, kind, body, created_ms FROM console_inboxmessage"
-    f" WHERE execution_id = r.execution_id ORDER BY id LIMIT {MESSAGES}) i),"
-    " (SELECT array_agg(t.name::text ORDER BY t.due_ms) FROM console_timer t"
-    " WHERE t.execution_id = r.execution_id AND t.due_ms <= %s),"
-    f" r.execution_id{_FROM} WHERE r.execution_id = ANY(%s::bigint[])"
+_DUE = "console_timer t WHERE t.execution_id = r.execution_id AND t.due_ms <= %s"
+
+
+def _select(collect: str, array: str, among: str) -> str:
+    """Return the statement for many executions, by the names that a database has for JSON."""
+    messages = f"{collect}({array}(i.id, i.kind, i.body, i.created_ms))"
+    timers = f"{collect}({array}(t.due_ms, t.name))"
+    return (
+        f"{_COLUMNS}, (SELECT CAST({messages} AS text) FROM {_MESSAGES} i),"
+        f" (SELECT CAST({timers} AS text) FROM {_DUE}),"
+        f" r.execution_id{_FROM} WHERE r.execution_id {among}"
+    )
+
+
+_OF_MANY = _select("json_agg", "json_build_array", "= ANY(%s::bigint[])")
+_OF_MANY_EMBEDDED = _select(
+    "json_group_array", "json_array", "IN (SELECT value FROM json_each(%s))"
 )
 _MACHINES = "SELECT arn, status FROM console_statemachine WHERE arn IN ({})"
 """For children of Map Runs, whose rows name no machine; a join would cost all others."""
@@ -62,11 +71,7 @@ class StepRows(NamedTuple):
 
 def read_step_rows(execution_ids: Sequence[int]) -> dict[int, StepRows]:
     """Return the rows of each of the executions."""
-    now_ms = clock.now_ms()
-    if is_embedded():
-        read = {number: _read_alone(number, now_ms) for number in execution_ids}
-    else:
-        read = dict.fromkeys(execution_ids, StepRows()) | _read_together(execution_ids, now_ms)
+    read = dict.fromkeys(execution_ids, StepRows()) | _read(execution_ids, clock.now_ms())
     above = {
         _machine_of(row.run) for row in read.values() if row.run and row.run[_MAP_RUN] is not None
     }
@@ -76,27 +81,24 @@ def read_step_rows(execution_ids: Sequence[int]) -> dict[int, StepRows]:
     return {number: _with_status(row, statuses) for number, row in read.items()}
 
 
-def _read_alone(execution_id: int, now_ms: int) -> StepRows:
+def _read(execution_ids: Sequence[int], now_ms: int) -> dict[int, StepRows]:
+    numbers = list(execution_ids)
     with rows.open_cursor() as cursor:
-        cursor.execute(LOAD, [execution_id])
-        row = cursor.fetchone()
-        if row is None or not _can_go_on(row):
-            return StepRows()
-        cursor.execute(_INBOX, [execution_id])
-        messages = cursor.fetchall()
-        cursor.execute(_DUE, [execution_id, now_ms])
-        return StepRows(row, messages, [name for (name,) in cursor.fetchall()])
-
-
-def _read_together(execution_ids: Sequence[int], now_ms: int) -> dict[int, StepRows]:
-    with rows.open_cursor() as cursor:
-        cursor.execute(_OF_MANY, [now_ms, list(execution_ids)])
+        if is_embedded():
+            cursor.execute(_OF_MANY_EMBEDDED, [now_ms, str(numbers)])
+        else:
+            cursor.execute(_OF_MANY, [now_ms, numbers])
         read = cursor.fetchall()
     return {
-        number: StepRows(row, json.loads(messages or "[]"), timers or ())
+        number: StepRows(row, _listed(messages), [name for _, name in _listed(timers)])
         for *row, messages, timers, number in read
         if _can_go_on(row)
     }
+
+
+def _listed(text: str | None) -> list[Any]:
+    """Return the entries of a JSON array in their order: by id, or by due time."""
+    return [] if text is None or text == "[]" else sorted(json.loads(text))
 
 
 def _can_go_on(row: Sequence[Any]) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.db.models import BooleanField, ExpressionWrapper, F, Q
+from django.db.models import BooleanField, Count, ExpressionWrapper, F, Q
 
 import engine
 from console import arns, clock, execution_rights, quotas
@@ -37,6 +37,7 @@ _TOKEN_MS = 15 * 60 * 1000
 _MOST_EVENTS = 24_999
 _MOST_REDRIVES = 1_000
 _DELETING = "State machine is in DELETING status"
+_BEHIND_ALL = 2**31 - 1
 
 
 def redrive_refusal(execution: Execution) -> str:
@@ -148,9 +149,12 @@ def _has_machine(execution: Execution) -> bool:
     return machine is not None and machines.is_active(machine)
 
 
-def _reopen(row: Execution, token: str = "") -> int:
-    """Make an ended execution run again (inside a transaction); its next step does the rest."""
-    moment = clock.now_ms()
+def _reopen(row: Execution, token: str = "", not_before: int = 0) -> int:
+    """Make an ended execution run again (inside a transaction); its next step does the rest.
+
+    ``not_before``: epoch milliseconds by another process, whose clock may be ahead of this one's.
+    """
+    moment = max(clock.now_ms(), not_before)
     row.status, row.stop_ms = ExecutionStatus.RUNNING, None
     row.output = row.error = row.cause = None
     row.redrive_count += 1
@@ -224,26 +228,64 @@ def reopen_map_run(execution_id: int, task: int) -> None:
 
 
 def children(run: MapRun, room: int) -> int:
-    """Redrive up to ``room`` children that wait for it (inside a transaction); return how many.
+    """Redrive up to ``room`` children that wait for it; return how many.
 
-    Those that cannot be redriven keep their end, and are counted again.
+    They come by the order of their items, so what waits stands behind the last one that was taken.
+    Those that cannot be redriven are passed: they keep their end, and are counted again. (Inside a
+    transaction that locks the Map Run.)
     """
-    unsuccessful = Execution.objects.filter(map_run=run, status__in=UNSUCCESSFUL).order_by(
-        "item_index"
+    unsuccessful = Execution.objects.filter(map_run=run, status__in=UNSUCCESSFUL)
+    after, reopened = _last_taken(run), 0
+    while reopened < room:
+        batch = list(unsuccessful.filter(item_index__gt=after).order_by("item_index")[:room])
+        if not batch:
+            give_up(run)
+            return reopened
+        refusals = redrive_refusals(batch)
+        for child in batch:
+            if reopened == room:
+                break
+            after = child.item_index or 0  # a child has one
+            if not refusals[child.pk]:
+                child.acting_for = run.parent.acting_for
+                _reopen(child, not_before=run.redrive_ms or 0)
+                reopened += 1
+    _count_again(run, after)
+    return reopened
+
+
+def _last_taken(run: MapRun) -> int:
+    """Return the item of the last child that the run's last redrive took, -1 before the first."""
+    taken = Execution.objects.filter(map_run=run, redrive_ms__gte=run.redrive_ms or 0)
+    last = taken.order_by("-item_index").values_list("item_index", flat=True).first()
+    return -1 if last is None else int(last)
+
+
+def waiting_children(run: MapRun) -> Q:
+    """Return the condition of the children that wait for a redrive of their run."""
+    if not run.pending_redrive:
+        return Q(pk__in=())
+    return Q(map_run=run, status__in=UNSUCCESSFUL, item_index__gt=_last_taken(run))
+
+
+def waits_for_redrive(child: Execution) -> bool:
+    """Tell whether an execution is a child that waits for a redrive of its Map Run."""
+    run = child.map_run
+    if run is None or not run.pending_redrive:
+        return False
+    return Execution.objects.filter(waiting_children(run), pk=child.pk).exists()
+
+
+def _count_again(run: MapRun, after: int) -> None:
+    """Count what has ended among the children up to an item; the others wait for a redrive."""
+    passed = Q(item_index__lte=after)
+    counts = Execution.objects.filter(map_run=run, status__in=UNSUCCESSFUL).aggregate(
+        failed=Count("pk", filter=passed & Q(status=ExecutionStatus.FAILED)),
+        timed_out=Count("pk", filter=passed & Q(status=ExecutionStatus.TIMED_OUT)),
+        aborted=Count("pk", filter=passed & Q(status=ExecutionStatus.ABORTED)),
+        pending_redrive=Count("pk", filter=~passed),
     )
-    waiting = [child for child in unsuccessful[: run.pending_redrive] if _waits(child, run)][:room]
-    ended = dict.fromkeys(("failed", "timed_out", "aborted"), 0)
-    for child in waiting:
-        if redrive_refusal(child):
-            ended[child.status.lower()] += 1
-        else:
-            child.acting_for = run.parent.acting_for
-            _reopen(child)
-    counts = {name: F(name) + number for name, number in ended.items() if number}
-    MapRun.objects.filter(pk=run.pk).update(
-        pending_redrive=F("pending_redrive") - len(waiting), **counts
-    )
-    return len(waiting)
+    MapRun.objects.filter(pk=run.pk).update(**counts)
 
 
 def not_redrivable(run: MapRun) -> int:
@@ -254,18 +296,9 @@ def not_redrivable(run: MapRun) -> int:
 
 
 def give_up(run: MapRun) -> None:
-    """Count the children that still wait for a redrive as what they ended as."""
-    if not run.pending_redrive:
-        return
-    unsuccessful = Execution.objects.filter(map_run=run, status__in=UNSUCCESSFUL)
-    counts = dict.fromkeys(("failed", "timed_out", "aborted"), 0)
-    for child in unsuccessful:
-        if _waits(child, run):
-            counts[child.status.lower()] += 1
-    sums = {name: F(name) + number for name, number in counts.items()}
-    MapRun.objects.filter(pk=run.pk).update(pending_redrive=0, **sums)
+    """Count the children that still wait for a redrive as what they ended as.
 
-
-def _waits(child: Execution, run: MapRun) -> bool:
-    """Tell whether a child ended before the run's last redrive."""
-    return (child.stop_ms or 0) <= (run.redrive_ms or 0)
+    (Inside a transaction that locks the Map Run.)
+    """
+    if run.pending_redrive:
+        _count_again(run, _BEHIND_ALL)

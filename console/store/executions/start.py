@@ -320,7 +320,7 @@ def prepare_start(
         origin=replay.origin if replay else None,
     )
     if ahead and may_run_ahead(machine):
-        limits = limits_of(machine.activities)
+        limits = limits_of(execution.arn, machine.activities)
         first_step = _advance_ahead(machine, message, limits, ahead_s)
         if first_step is not None:
             return PreparedStart((first_step,), limits)
@@ -352,7 +352,7 @@ def _advance_ahead(
             machine,
             engine.NEW_RUN,
             message,
-            step.current_moment(machine, message.start_ms, activities),
+            step.current_moment(machine, message.execution_arn, message.start_ms, activities),
             budget=states,
             enough=lambda: time.monotonic() > until,
         )

@@ -400,11 +400,12 @@ def advance_run(loaded: Loaded, seconds: float = _STEP_S) -> list[engine.Step]:
         return time.monotonic() > until
 
     if loaded.machine.activities:
-        loaded.limits = limits_of(loaded.machine.activities)
+        loaded.limits = limits_of(loaded.arn, loaded.machine.activities)
     exempt_only = loaded.budget is not None and not loaded.budget.allowed  # all that needs no token
     for index, message in enumerate(loaded.messages):
         now = replace(
-            current_moment(loaded.machine, activities=loaded.limits), deleting=loaded.deleting
+            current_moment(loaded.machine, loaded.arn, activities=loaded.limits),
+            deleting=loaded.deleting,
         )
         if isinstance(message, engine.TaskStarted):  # it was taken then, and tells so
             now = replace(now, now_ms=loaded.came_ms.get(index, now.now_ms))
@@ -435,16 +436,17 @@ def _advance(
 
 def current_moment(
     machine: engine.Machine,
+    execution_arn: str,
     now_ms: int | None = None,
     activities: Mapping[str, Limits] | None = None,
 ) -> engine.Moment:
     """Return the outside world as the engine may see it.
 
-    ``now_ms``: instead of the clock; ``activities``: those of the machine that exist, which are
-    read if they are not given.
+    ``now_ms``: instead of the clock; ``activities``: those of the machine that exist for the
+    execution, which are read if they are not given.
     """
     if activities is None:
-        activities = limits_of(machine.activities)
+        activities = limits_of(execution_arn, machine.activities)
     missing = frozenset(machine.activities).difference(activities)
     now_ms = clock.now_ms() if now_ms is None else now_ms
     key = settings.STEPYARD_TOKEN_KEY

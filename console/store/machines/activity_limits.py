@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from console.arns import account_of
 from console.errors import ValidationException
 from console.fast_path import rows
 from console.models import Tag
@@ -67,10 +68,15 @@ def _seconds(value: str) -> int | None:
     return int(value) or None if known else None
 
 
-def limits_of(arns: Iterable[str]) -> dict[str, Limits]:
-    """Return the limits of those of the activities that exist, by ARN."""
+def limits_of(execution_arn: str, activity_arns: Iterable[str]) -> dict[str, Limits]:
+    """Return the limits of those of the activities that exist for an execution, by ARN.
+
+    An activity of another account does not: its workers would get tasks of a project that they have
+    nothing to do with, and the project could keep them from their own.
+    """
     by_arn: dict[str, dict[str, str]] = {}
-    distinct = list(dict.fromkeys(arns))
+    account = account_of(execution_arn)
+    distinct = [arn for arn in dict.fromkeys(activity_arns) if account_of(arn) == account]
     if not distinct:
         return {}
     marks = ",".join(["%s"] * len(distinct))

@@ -30,7 +30,7 @@ from console.fast_path.rows import Statement
 from console.models import Definition, Execution, StateMachine, Tag
 from console.statuses import ExecutionStatus, MachineStatus, MachineType
 from console.store.db import audit
-from console.store.db.writer import write
+from console.store.db.writer import is_embedded, write
 from console.store.machines import log_groups, revisions
 from console.store.machines.tags import put_tags
 
@@ -337,11 +337,20 @@ def is_active(machine: int, as_read: str = "") -> bool:
     columns = "status, xmin::text" if as_read else "status, ''"
     with rows.open_cursor() as cursor:
         text = f"SELECT {columns} FROM console_statemachine WHERE id = %s"
-        cursor.execute(rows.kept(text), [machine])
+        cursor.execute(held(text), [machine])
         row = cursor.fetchone()
     if as_read and (row is None or row[1] != as_read):
         raise Outdated
     return row is not None and row[0] == MachineStatus.ACTIVE
+
+
+def held(where: str) -> str:
+    """Return the condition of a row that stays as long as ours: who locks it to remove it waits.
+
+    (The lock is the one that a row takes anyway which refers to it. SQLite has one writer at a
+    time.)
+    """
+    return where if is_embedded() else f"{where} FOR KEY SHARE"
 
 
 def list_page(

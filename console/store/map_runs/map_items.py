@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.db import connection
+from django.db.models import Case, When
 
 import engine
 from console.fast_path import rows
@@ -25,6 +26,7 @@ from console.statuses import (
 )
 from console.store.db import signals
 from console.store.db.writer import write
+from console.store.executions import redrive
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -107,14 +109,10 @@ def items_by_status(run: MapRun) -> Counter[str] | None:
         return None
     by_status: Counter[str] = Counter()
     children = Execution.objects.filter(map_run=run).order_by()
-    rows_ = children.values_list("status", "stop_ms", "input")
-    for status, stop_ms, text in rows_.iterator(chunk_size=_READ_AT_ONCE):
-        waits = (
-            run.pending_redrive
-            and status in UNSUCCESSFUL
-            and (stop_ms or 0) <= (run.redrive_ms or 0)
-        )
-        by_status[ExecutionStatus.PENDING_REDRIVE if waits else status] += _size(text)
+    waits = Case(When(redrive.waiting_children(run), then=True), default=False)
+    read = children.annotate(waits=waits).values_list("status", "waits", "input")
+    for status, is_waiting, text in read.iterator(chunk_size=_READ_AT_ONCE):
+        by_status[ExecutionStatus.PENDING_REDRIVE if is_waiting else status] += _size(text)
     waiting = MapItem.objects.filter(map_run=run).values_list("input", flat=True)
     by_status["PENDING"] = sum(map(_size, waiting.iterator(chunk_size=_READ_AT_ONCE)))
     return by_status

@@ -28,6 +28,8 @@ HOURS = (1, 24, 168)
 """How long a link may last."""
 REJECTED = "Rejected"
 """The error of a task that a person has rejected."""
+APPROVED_WORD, REJECTED_WORD = "approved", "rejected"
+"""The last word of the reason of an entry of the audit, if a person has approved or rejected."""
 LONGEST_NOTE, LONGEST_NAME, LONGEST_COMMENT = 500, 80, 1_000
 _SALT = "stepyard.approvals"
 _HOUR_MS = 3_600_000
@@ -116,6 +118,13 @@ def answer_by_link(token: str, *, approve: bool, name: str, comment: str) -> Non
     answer_task(approval.execution, approval.task.task, by, approve=approve, comment=comment)
 
 
+def read_answer(action: str, reason: str) -> tuple[str, str]:
+    """Return the word of an answer in the audit, "" if it is none, and the rest of its reason."""
+    rest, _, word = reason.rpartition(", ")
+    words = {"SendTaskSuccess": APPROVED_WORD, "SendTaskFailure": REJECTED_WORD}
+    return (word, rest) if word == words.get(action) else ("", reason)
+
+
 def answer_task(
     execution: Execution, task: int, actor: audit.Actor, *, approve: bool, comment: str = ""
 ) -> None:
@@ -125,7 +134,9 @@ def answer_task(
         raise ValidationException(f"Comment: wanted {LONGEST_COMMENT} characters at most")
     if approve:
         said = {"approved": True, "by": actor.name} | ({"comment": comment} if comment else {})
-        manual.succeed(execution, task, json.dumps(said, ensure_ascii=False), actor)
+        manual.succeed(
+            execution, task, json.dumps(said, ensure_ascii=False), actor, word=APPROVED_WORD
+        )
     else:
         cause = f"Rejected by {actor.name}" + (f": {comment}" if comment else "")
-        manual.fail(execution, task, REJECTED, cause, actor)
+        manual.fail(execution, task, REJECTED, cause, actor, word=REJECTED_WORD)

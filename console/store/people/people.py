@@ -18,7 +18,6 @@ starts from nothing.
 from __future__ import annotations
 
 import re
-import time
 from typing import TYPE_CHECKING
 
 import structlog
@@ -38,8 +37,11 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[\w.@+-]{1,64}")
 _MOST_KEYS = 10
-_USED_S = 60.0
-_used: dict[str, float] = {}
+LONGEST_DESCRIPTION = 100
+"""Characters that say what uses an access key."""
+_MINUTE_MS = 60_000
+_used: dict[str, int] = {}
+"""Key -> the minute since the epoch in which its last use was kept."""
 log = structlog.get_logger(__name__)
 RIGHTS = (Topic.RIGHTS,)
 """The channel on which changes of rights are published."""
@@ -207,7 +209,7 @@ def service_accounts(project: Project) -> list[User]:
 
 
 def new_key_of_service_account(
-    name: str, project: Project, actor: audit.Actor, by: User
+    name: str, project: Project, actor: audit.Actor, by: User, description: str = ""
 ) -> tuple[AccessKey, str]:
     """Make a key of a member that has no password, as ``new_key`` does.
 
@@ -218,18 +220,24 @@ def new_key_of_service_account(
     user = next((user for user in service_accounts(project) if user.get_username() == name), None)
     if user is None:
         raise ValidationException(f"{name!r} is no service account of {project.name!r}")
-    return new_key(user, project, actor, by)
+    return new_key(user, project, actor, by, description)
 
 
 def new_key(
-    user: User, project: Project, actor: audit.Actor, by: User | None = None
+    user: User,
+    project: Project,
+    actor: audit.Actor,
+    by: User | None = None,
+    description: str = "",
 ) -> tuple[AccessKey, str]:
     """Make a key of a member; return it and its secret, which is shown this once.
 
     ``by``: the owner who asks for the key of another member, None for one's own and for the
-    operator's commands. Raise ValidationException for who is no member or has too many keys,
-    AccessDeniedException if ``by`` is no owner any more.
+    operator's commands. ``description``: what uses it. Raise ValidationException for who is no
+    member or has too many keys, and for a description that is too long, AccessDeniedException if
+    ``by`` is no owner any more.
     """
+    description = _check_description(description)
 
     def store() -> AccessKey:
         # 1. a removal deletes the keys, 2. this one is inserted, 3. both commit: without the lock
@@ -239,12 +247,37 @@ def new_key(
             raise ValidationException(f"{user.get_username()!r} is no member of {project.name!r}")
         if AccessKey.objects.filter(project=project, user=user).count() >= _MOST_KEYS:
             raise ValidationException(f"At most {_MOST_KEYS} keys a person: delete an old one.")
-        key = access.create_access_key(user, project)
+        key = access.create_access_key(user, project, description)
         audit.record(project, actor, "CreateAccessKey", key.key_id, user.get_username())
         return key
 
     key = write(store)
     return key, access.secret_for(key.key_id)
+
+
+def describe_key(
+    project: Project, key_id: str, description: str, actor: audit.Actor, by: User
+) -> None:
+    """Say what uses a key. ``by``: the person who asks, as for ``delete_key``.
+
+    Raise AccessDeniedException, ValidationException and ResourceNotFound.
+    """
+    description = _check_description(description)
+
+    def store() -> None:
+        lock_team(project)
+        _check_may_change(get_key(project, key_id), by)
+        AccessKey.objects.filter(project=project, key_id=key_id).update(description=description)
+        audit.record(project, actor, "DescribeAccessKey", key_id, description)
+
+    write(store)
+
+
+def _check_description(text: str) -> str:
+    text = " ".join(text.split())
+    if len(text) > LONGEST_DESCRIPTION or not text.isprintable():
+        raise ValidationException(f"Description: wanted {LONGEST_DESCRIPTION} characters at most")
+    return text
 
 
 def switch_key(
@@ -319,11 +352,11 @@ def note_use(key_id: str) -> None:
 
     No call fails by it.
     """
-    now = time.monotonic()
-    if now < _used.get(key_id, 0.0):
-        return
-    _used[key_id] = now + _USED_S
     moment = clock.now_ms()
+    minute = moment // _MINUTE_MS
+    if _used.get(key_id) == minute:
+        return
+    _used[key_id] = minute
     try:
         write(lambda: AccessKey.objects.filter(key_id=key_id).update(last_used_ms=moment))
     except DatabaseError:

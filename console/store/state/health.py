@@ -12,7 +12,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import Error, connection, connections
-from django.db.models import Min, Q
+from django.db.models import Min, Q, QuerySet
 
 import engine
 from console import clock
@@ -57,31 +57,64 @@ class Health:
         return {"ready": self.ready, **asdict(self)}
 
 
+MOST_COUNTED = 1_000
+"""How much waiting work of a kind is counted."""
+
+
 @dataclass(frozen=True, slots=True)
 class WaitingWork:
-    """A kind of work that is due, and for how long the oldest of it has been; 0: none is."""
+    """A kind of work that is due: how much, and for how long the oldest has been; 0: none is.
+
+    ``count``: at most one more than ``MOST_COUNTED``.
+    """
 
     kind: str
     age_ms: int
+    count: int
+
+    @property
+    def amount(self) -> str:
+        """Return how much waits, in words; "" if nothing does."""
+        many = self.count > MOST_COUNTED
+        return f"more than {MOST_COUNTED:,}" if many else f"{self.count:,}" if self.count else ""
 
 
 def list_waiting_work(now_ms: int) -> list[WaitingWork]:
     """Return what waits for this server: steps, calls and events, not what people have to do."""
     try:
-        calls = TaskRow.objects.filter(status=TaskStatus.SCHEDULED)
+        calls = TaskRow.objects.filter(
+            status=TaskStatus.SCHEDULED, kind__in=[engine.TaskKind.LAMBDA, engine.TaskKind.SERVICE]
+        )
         events = Delivery.objects.filter(status=DeliveryStatus.WAITING)
-        oldest = {
-            "Oldest step that waits": now_ms - oldest_step_age_ms(now_ms),
-            "Oldest call that waits": calls.filter(
-                kind__in=[engine.TaskKind.LAMBDA, engine.TaskKind.SERVICE]
-            ).aggregate(at=Min("scheduled_ms"))["at"],
-            "Oldest delivery that waits": events.aggregate(at=Min("next_ms"))["at"],
-        }
+        oldest = (
+            ("Steps", now_ms - oldest_step_age_ms(now_ms), _count_due_steps(now_ms)),
+            ("Calls", calls.aggregate(at=Min("scheduled_ms"))["at"], _count(calls)),
+            (
+                "Deliveries",
+                events.aggregate(at=Min("next_ms"))["at"],
+                _count(events.filter(next_ms__lte=now_ms)),
+            ),
+        )
     except Error:
         return []
     return [
-        WaitingWork(kind, 0 if at is None else max(now_ms - at, 0)) for kind, at in oldest.items()
+        WaitingWork(kind, 0 if at is None else max(now_ms - at, 0), count)
+        for kind, at, count in oldest
     ]
+
+
+def _count(rows: QuerySet[Any]) -> int:
+    return rows.order_by()[: MOST_COUNTED + 1].count()
+
+
+def _count_due_steps(now_ms: int) -> int:
+    """Return how many executions have a message or a timer that is due."""
+    messages, timers = _due_work()
+    due: set[int] = set()
+    for rows in (messages, timers.filter(due_ms__lte=now_ms)):
+        numbers = rows.order_by().values_list("execution_id", flat=True).distinct()
+        due.update(numbers[: MOST_COUNTED + 1])
+    return min(len(due), MOST_COUNTED + 1)
 
 
 def check_health() -> Health:
@@ -175,14 +208,20 @@ def _reasons(facts: dict[str, Any]) -> list[str]:
 
 def oldest_step_age_ms(now_ms: int) -> int:
     """Return for how long the oldest step has been due that is not taken yet, 0 if none is."""
-    messages, timers = InboxMessage.objects.all(), Timer.objects.all()
-    if settings.STEPYARD_QUOTAS:  # what a limit holds back is not late
-        held = Q(execution_id__in=transition_rate.held_back())
-        messages, timers = messages.exclude(held), timers.exclude(held)
+    messages, timers = _due_work()
     came = messages.aggregate(at=Min("created_ms"))["at"]
     due = timers.aggregate(at=Min("due_ms"))["at"]
     ages: list[int] = [now_ms - at for at in (came, due) if at is not None]
     return max([0, *ages])
+
+
+def _due_work() -> tuple[QuerySet[InboxMessage], QuerySet[Timer]]:
+    """Return messages and timers, but for what a limit holds back: that is not late."""
+    messages, timers = InboxMessage.objects.all(), Timer.objects.all()
+    if settings.STEPYARD_QUOTAS:
+        held = Q(execution_id__in=transition_rate.held_back())
+        messages, timers = messages.exclude(held), timers.exclude(held)
+    return messages, timers
 
 
 def _clock_offset() -> int:

@@ -36,17 +36,33 @@ def find_task(execution: Execution, task: int) -> TaskRow | None:
     return rows.fetch_one(TaskRow, "execution_id = %s AND task = %s", [execution.pk, task])
 
 
-def succeed(execution: Execution, task: int, output: str, actor: audit.Actor) -> None:
-    """End a task with its output. Raises InvalidOutput, TaskTimedOut, ValidationException."""
+def succeed(
+    execution: Execution, task: int, output: str, actor: audit.Actor, *, word: str = ""
+) -> None:
+    """End a task with its output. Raises InvalidOutput, TaskTimedOut, ValidationException.
+
+    ``word``: what the person did, for the audit: ``approved``.
+    """
 
     def end(token: str) -> None:
         complete.succeed(token, output)
 
-    _answer(execution, task, "SendTaskSuccess", actor, end)
+    _answer(execution, task, "SendTaskSuccess", actor, end, word=word)
 
 
-def fail(execution: Execution, task: int, error: str, cause: str, actor: audit.Actor) -> None:
-    """End a task with an error. Raises TaskTimedOut, ValidationException."""
+def fail(
+    execution: Execution,
+    task: int,
+    error: str,
+    cause: str,
+    actor: audit.Actor,
+    *,
+    word: str = "",
+) -> None:
+    """End a task with an error. Raises TaskTimedOut, ValidationException.
+
+    ``word``: what the person did, for the audit: ``rejected``.
+    """
     for name, value, most in (("error", error, 256), ("cause", cause, 32_768)):
         if len(value) > most:
             raise ValidationException(f"{name}: got {len(value)} characters, wanted at most {most}")
@@ -54,7 +70,7 @@ def fail(execution: Execution, task: int, error: str, cause: str, actor: audit.A
     def end(token: str) -> None:
         complete.fail(token, error or None, cause or None)
 
-    _answer(execution, task, "SendTaskFailure", actor, end)
+    _answer(execution, task, "SendTaskFailure", actor, end, word=word)
 
 
 def heartbeat(execution: Execution, task: int, actor: audit.Actor) -> None:
@@ -77,6 +93,7 @@ def _answer(
     act: Callable[[str], None],
     *,
     take: bool = True,
+    word: str = "",
 ) -> None:
     """Do something with the token of an open task, and record who did so, in one transaction."""
 
@@ -89,6 +106,7 @@ def _answer(
         if take and row.kind == TaskKind.ACTIVITY:
             claim.claim_by_hand(execution.pk, task, actor.name)
         act(engine.task_token(settings.STEPYARD_TOKEN_KEY, execution.arn, task))
-        audit.record(execution.project, actor, action, execution.arn, f"{row.state}, task {task}")
+        reason = f"{row.state}, task {task}" + (f", {word}" if word else "")
+        audit.record(execution.project, actor, action, execution.arn, reason)
 
     write(record)

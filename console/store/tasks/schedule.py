@@ -59,7 +59,7 @@ def schedule_tasks(
     """
     if limits is None:
         limits = activity_limits.limits_of(
-            task.resource for task in tasks if task.kind == TaskKind.ACTIVITY
+            arn, (task.resource for task in tasks if task.kind == TaskKind.ACTIVITY)
         )
     task_rows = [
         _task_row(

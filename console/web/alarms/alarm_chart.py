@@ -7,18 +7,25 @@ from typing import TYPE_CHECKING
 
 from console import clock
 from console.metrics.alarm_series import read_series
+from console.statuses import AlarmKind, MissingData
+from console.web.alarms import alarm_display
 from console.web.core import formatting
 from console.web.metrics import scale
 from console.web.metrics.scale import HEIGHT, WIDTH
 
 if TYPE_CHECKING:
-    from console.metrics.alarm_series import AlarmSeries
+    from console.metrics.alarm_series import AlarmSeries, SeriesPoint
     from console.models import Alarm
+
+_HEADROOM = 1.15
+"""How far the axis reaches above the threshold, whose line is not to lie on its edge."""
+_BAR_SHARE = 0.8
+"""How much of a period its bar takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlarmBar:
-    """One period with a value."""
+    """One period with a value, or ``missing``: without one, which counts as breaching."""
 
     start: int
     text: str
@@ -27,13 +34,15 @@ class AlarmBar:
     left: float
     top: float
     height: float
+    missing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class AlarmChart:
-    """The periods of an alarm. ``threshold_y``: of the line of the threshold, None without one.
+    """The periods of an alarm, by time.
 
-    ``threshold_text``: its value; ``step`` and ``width``: of a period and of its bar.
+    ``threshold_y``: of the line of the threshold, None without one; ``threshold_text``: its value;
+    ``step`` and ``width``: of a period and of its bar.
     """
 
     series: AlarmSeries
@@ -47,8 +56,13 @@ class AlarmChart:
 
     @property
     def breaching(self) -> int:
-        """Return how many periods are beyond the threshold."""
+        """Return how many periods are beyond the threshold, or count as if they were."""
         return sum(bar.breaching for bar in self.bars)
+
+    @property
+    def missing(self) -> int:
+        """Return how many of them have no data."""
+        return sum(bar.missing for bar in self.bars)
 
     @property
     def period_text(self) -> str:
@@ -64,25 +78,57 @@ def draw_alarm(alarm: Alarm) -> AlarmChart | None:
     times = series.unit == "Milliseconds"
     values = [point.value for point in series.points]
     limit = series.limit
-    most = max([*values, limit or 0]) or 1
+    most = max([*values, (limit or 0) * _HEADROOM]) or 1
     end = scale.axis_end(most, times=times)
-    step = WIDTH * series.period / (series.until - series.since)
-    width = step * 0.8
-    bars = []
-    for point in series.points:
-        x = WIDTH * (point.start - series.since) / (series.until - series.since)
-        height = max(HEIGHT * point.value / end, 1.5)
-        text = _value_text(point.value, series.unit)
-        left = x + (step - width) / 2
-        place = (x, left, HEIGHT - height, height)
-        bars.append(AlarmBar(point.start, text, point.breaching, *place))
+    bars = [_bar_of_value(series, point, end) for point in series.points]
+    if alarm.kind == AlarmKind.METRIC and alarm.missing == MissingData.BREACHING:
+        bars = sorted([*bars, *_missing_bars(series)], key=lambda bar: bar.start)
     is_drawn = limit is not None and limit >= 0
+    step = _step(series)
     return AlarmChart(
         *(series, bars, scale.value_ticks(end, times=times)),
-        *(scale.time_ticks(series.since, series.until, series.period), step, width),
+        *(scale.time_ticks(series.since, series.until, series.period), step, step * _BAR_SHARE),
         HEIGHT * (1 - (limit or 0) / end) if is_drawn else None,
-        "" if limit is None else _value_text(limit, series.unit),
+        _limit_text(alarm, series),
     )
+
+
+def _step(series: AlarmSeries) -> float:
+    """Return how wide a period is."""
+    return WIDTH * series.period / (series.until - series.since)
+
+
+def _place(series: AlarmSeries, start: int) -> tuple[float, float]:
+    """Return where a period begins, and where its bar does."""
+    x = WIDTH * (start - series.since) / (series.until - series.since)
+    return x, x + _step(series) * (1 - _BAR_SHARE) / 2
+
+
+def _bar_of_value(series: AlarmSeries, point: SeriesPoint, end: float) -> AlarmBar:
+    height = max(HEIGHT * point.value / end, 1.5)
+    place = (*_place(series, point.start), HEIGHT - height, height)
+    return AlarmBar(point.start, _value_text(point.value, series.unit), point.breaching, *place)
+
+
+def _missing_bars(series: AlarmSeries) -> list[AlarmBar]:
+    """Return a bar of the whole height for each period that has no value."""
+    known = {(point.start - series.since) // series.period for point in series.points}
+    count = (series.until - series.since) // series.period
+    starts = [
+        series.since + number * series.period for number in range(count) if number not in known
+    ]
+    return [
+        AlarmBar(start, "No data", True, *_place(series, start), 0.0, HEIGHT, missing=True)
+        for start in starts
+    ]
+
+
+def _limit_text(alarm: Alarm, series: AlarmSeries) -> str:
+    if series.limit is None:
+        return ""
+    if alarm.kind == AlarmKind.METRIC:
+        return alarm_display.threshold_text(series.limit, series.unit)
+    return _value_text(series.limit, series.unit)
 
 
 def _value_text(value: float, unit: str) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from django.db.models import Count, Window
 
 from console import clock
-from console.events import body
+from console.events import body, patterns
 from console.metrics.alarm_rules import evaluate_alarm
+from console.metrics.alarm_series import unit_of_metric
 from console.models import Alarm, EventRule
 from console.statuses import (
     AlarmComparison,
@@ -23,19 +25,18 @@ from console.store.events import alarms
 from console.web.alarms.forms import OFFERED
 from console.web.core import formatting
 from console.web.metrics import charts
+from console.web.rules import rule_display
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from console.models import StateMachine
     from console.web.core.scope import Scope
 
-STATES: dict[str, formatting.StatusLabel] = {
-    AlarmState.ALARM: formatting.StatusLabel("failed", "In alarm"),
-    AlarmState.OK: formatting.StatusLabel("succeeded", "OK"),
-    AlarmState.INSUFFICIENT_DATA: formatting.StatusLabel("idle", "Insufficient data"),
-}
+STATES = rule_display.ALARM_STATES
 _ORDER = tuple(STATES)
+_MOST_RULES = 20
+_BEGINS = (AlarmState.ALARM, AlarmState.OK)
 _TITLES = {
     AlarmKind.FAILURE_RATE: "Failure rate",
     AlarmKind.NO_SUCCESS: "No success",
@@ -52,18 +53,25 @@ _CHARTS: dict[str, str] = {
     AlarmKind.FAILURE_RATE: "outcomes",
     AlarmKind.DURATION: "durations",
 }
-_COMPARED = {
+COMPARED = {
     AlarmComparison.AT_LEAST: "at least",
     AlarmComparison.ABOVE: "above",
     AlarmComparison.BELOW: "below",
     AlarmComparison.AT_MOST: "at most",
 }
-_MISSING = {
+MISSING = {
     MissingData.MISSING: "as missing: without any the state is Insufficient data",
     MissingData.IGNORE: "ignored: the state stays",
     MissingData.BREACHING: "as breaching",
     MissingData.NOT_BREACHING: "as not breaching",
 }
+
+
+_EXACT_TIMES = (
+    *((1, formatting.SECOND), (100, 10 * formatting.SECOND), (formatting.SECOND, formatting.HOUR)),
+    *((formatting.MINUTE, formatting.DAY), (formatting.HOUR, math.inf)),
+)
+"""The times that two units write exactly: multiples of the first number below the second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,32 +168,42 @@ def alarm_words(alarm: Alarm) -> str:
     limit = f"{alarm.threshold:g} %"
     match AlarmKind(alarm.kind):
         case AlarmKind.FAILURE_RATE:
-            return f"More than {limit} of {alarm.minimum} or more executions failed within {span}"
+            ends = f"{alarm.minimum} or more ends within {span}"
+            return f"More than {limit} of {ends} were failures or timeouts"
         case AlarmKind.NO_SUCCESS:
             return f"No execution has succeeded for {span}"
         case AlarmKind.DURATION:
             return (
                 f"The 95th percentile of the duration within {span} is above {limit} of that of"
-                f" the two weeks before, with {alarm.minimum} or more executions"
+                f" the two weeks before, with {alarm.minimum} or more ends"
             )
         case AlarmKind.STUCK:
             state = f"in {alarm.state_name} " if alarm.state_name else "in one state "
             return f"An execution has been {state}for more than {span}"
         case AlarmKind.METRIC:
-            compared = _COMPARED[AlarmComparison(alarm.comparison)]
-            words = f"{alarm.statistic} of {alarm.metric} is {compared} {alarm.threshold:g}"
+            compared = COMPARED[AlarmComparison(alarm.comparison)]
+            bound = threshold_text(alarm.threshold, unit_of_metric(alarm))
+            words = f"{alarm.statistic} of {alarm.metric} is {compared} {bound}"
             if alarm.periods == 1:
                 return f"{words} within {span}"
             return f"{words} in {alarm.datapoints} of {alarm.periods} periods of {span}"
 
 
+def threshold_text(value: float, unit: str) -> str:
+    """Write a threshold with the unit of its metric: a time in words where these are exact."""
+    if unit != "Milliseconds":
+        return f"{value:.15g}"
+    is_exact = any(value < most and value % part == 0 for part, most in _EXACT_TIMES)
+    return formatting.limit_text(round(value)) if value >= 0 and is_exact else f"{value:,.15g} ms"
+
+
 def missing_words(alarm: Alarm) -> str:
     """Return as what a period without values counts, "" of an alarm that has no periods."""
-    return _MISSING[MissingData(alarm.missing)] if alarm.kind == AlarmKind.METRIC else ""
+    return MISSING[MissingData(alarm.missing)] if alarm.kind == AlarmKind.METRIC else ""
 
 
 def alarm_forms(
-    machine: StateMachine, rows: Iterable[AlarmRow], chosen: str, typed: Mapping[str, str], why: str
+    machine: StateMachine, rows: Sequence[AlarmRow], chosen: str, typed: Mapping[str, str], why: str
 ) -> list[AlarmFields]:
     """Return a form for each kind; that of the chosen alarm is open and changes it.
 
@@ -202,6 +220,10 @@ def alarm_forms(
         if typed.get("kind") == kind:
             values, problem, is_open = dict(typed), why, True
             name = values.get("name", "") if values.get("revision") else ""
+            theirs = next((row for row in rows if row.alarm.name == name), None)
+            if theirs is not None and theirs.revision != values["revision"]:
+                values["revision"] = theirs.revision
+                problem = f"{why}: {theirs.words}. Save again to replace that."
         forms.append(AlarmFields(kind, title, values, name, problem, is_open))
     return forms
 
@@ -240,9 +262,33 @@ def alarm_pattern(machine_arn: str) -> str:
     return json.dumps(pattern, indent=2)
 
 
-def alarm_rules(scope: Scope, machine: StateMachine) -> list[EventRule]:
-    """Return the rules that tell of a machine's alarms, as the page makes them."""
-    rules = EventRule.objects.filter(
-        project=scope.project, region=scope.region, pattern=alarm_pattern(machine.arn)
-    )
-    return list(rules.order_by("name")[:20])
+def alarm_rules(scope: Scope, machine: StateMachine, alarm: Alarm | None = None) -> list[EventRule]:
+    """Return the rules that get the changes of a machine's alarms to or from ALARM, by name.
+
+    ``alarm``: rules that wait for this one alone are among them, too.
+    """
+    rules = EventRule.objects.filter(project=scope.project, region=scope.region)
+    rules = rules.filter(pattern__contains=body.ALARM_SOURCE).order_by("name")
+    return [rule for rule in rules[:_MOST_RULES] if _gets_alarm(rule, machine, alarm)]
+
+
+def _gets_alarm(rule: EventRule, machine: StateMachine, alarm: Alarm | None) -> bool:
+    """Tell whether a rule matches that an alarm begins, or that it is over."""
+    event = {
+        "source": body.ALARM_SOURCE,
+        "detail-type": body.ALARM_DETAIL_TYPE,
+        "account": machine.project.account_id,
+        "region": machine.region,
+        "resources": [machine.arn] if alarm is None else [alarm.arn, machine.arn],
+    }
+    name = "" if alarm is None else alarm.name
+    try:
+        pattern = patterns.parse_pattern(rule.pattern)
+    except patterns.PatternError:
+        return False
+    for state, before in (_BEGINS, reversed(_BEGINS)):
+        detail = {"state": {"value": state}, "previousState": {"value": before}}
+        text = json.dumps(event | {"detail": {"alarmName": name, **detail}})
+        if pattern.matches(text):
+            return True
+    return False

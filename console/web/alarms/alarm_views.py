@@ -7,19 +7,27 @@ import secrets
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from django.contrib import messages
 from django.http import Http404
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
 from console import clock
+from console.errors import ConflictException, ServiceError
 from console.metrics.alarm_rules import evaluate_alarm
 from console.statuses import AlarmKind, AlarmState
 from console.store.events import alarms, rules
-from console.web.alarms import alarm_chart, alarm_display, alarm_history
-from console.web.alarms.forms import OFFERED, AlarmForm, DeleteAlarmForm, NotifyForm
-from console.web.core import form_actions
+from console.web.alarms import alarm_chart, alarm_display, alarm_history, metric_alarms
+from console.web.alarms.forms import (
+    OFFERED,
+    AlarmForm,
+    DeleteAlarmForm,
+    MetricAlarmForm,
+    NotifyForm,
+)
+from console.web.core import conflicts, form_actions
 from console.web.core.numbers import whole_number
-from console.web.core.scope import Scope, actor_of, render, scope_of
+from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.machines.machine_views import machine_context
 from console.web.rules import rule_display
 from console.web.rules.rule_list_views import page_address
@@ -27,7 +35,7 @@ from console.web.rules.rule_list_views import page_address
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
-    from console.models import StateMachine
+    from console.models import Alarm, StateMachine
     from console.web.core.form_actions import FormActions
 
 
@@ -77,14 +85,32 @@ def alarm_list(request: HttpRequest) -> HttpResponse:
     return render(request, "alarms/alarm_list.html", context)
 
 
-@require_safe
+@require_http_methods(["GET", "POST"])
 def alarm_page(request: HttpRequest, number: int) -> HttpResponse:
-    """Answer ``/alarms/<number>/``: its metric against the threshold, and its changes of state."""
+    """Answer ``/alarms/<number>/``: its metric against the threshold, and its changes of state.
+
+    With ``?edit`` the form that changes one on a metric.
+    """
     scope = scope_of(request)
     stored = alarms.alarms_of(scope.project, scope.region).select_related("machine")
     alarm = stored.filter(pk=number).first()
     if alarm is None:
         raise Http404("There is no such alarm: it may be deleted.")
+    if "preview" in request.GET and alarm.kind == AlarmKind.METRIC:
+        return _render_preview(request, alarm)
+    form, problem, conflict = MetricAlarmForm(request.POST), "", None
+    if request.method == "POST":
+        require(scope, "monitoring:PutMetricAlarm")
+        try:
+            problem = _change_metric_alarm(scope, alarm, form)
+        except ConflictException:
+            conflict = conflicts.alarm_conflict(alarm, alarm_display.alarm_words)
+        if not problem and conflict is None:
+            changed = stored.get(pk=number)
+            done = f"The alarm {alarm.name} was changed. {_NOW[AlarmState(changed.state)]}"
+            messages.success(request, done)
+            return redirect(page_address(scope, "alarm", str(number)))
+    may_alarm = scope.may("monitoring:PutMetricAlarm")
     row = alarm_display.evaluated(alarm_display.alarm_rows([alarm]))[0]
     context = {
         "section": "alarms",
@@ -94,15 +120,65 @@ def alarm_page(request: HttpRequest, number: int) -> HttpResponse:
         "history": alarm_history.alarm_history(alarm),
         "most": alarms.MOST_CHANGES,
         "missing": alarm_display.missing_words(alarm),
-        "rules": alarm_display.alarm_rules(scope, alarm.machine) if alarm.machine else [],
-        "may_alarm": scope.may("monitoring:PutMetricAlarm"),
+        "rules": alarm_display.alarm_rules(scope, alarm.machine, alarm) if alarm.machine else [],
+        "may_alarm": may_alarm,
+        "problem": problem,
     }
-    return render(request, "alarms/alarm.html", context)
+    refused = bool(problem or conflict)
+    asked = may_alarm and ("edit" in request.GET or refused)
+    context |= {"conflict": conflict, "edits": asked and alarm.kind == AlarmKind.METRIC}
+    if context["edits"]:
+        context |= metric_alarms.form_context(alarm, form.texts if refused else None)
+    status = 409 if conflict else 422 if problem else 200
+    return render(request, "alarms/alarm.html", context, status=status)
+
+
+def _change_metric_alarm(scope: Scope, alarm: Alarm, form: MetricAlarmForm) -> str:
+    """Change when an alarm on a metric is one; return what was wrong, "" if nothing was.
+
+    Raise ConflictException if it is another one than the reader's form, or *Save mine*, began with.
+    """
+    if alarm.kind != AlarmKind.METRIC:
+        return "This alarm is changed on the page of its state machine."
+    try:
+        _put_metric_alarm(scope, alarm, form, alarm.name)
+    except ConflictException:
+        raise
+    except ServiceError as refused:
+        return refused.message
+    return ""
+
+
+def _put_metric_alarm(scope: Scope, alarm: Alarm, form: MetricAlarmForm, name: str) -> AlarmState:
+    """Store what a form says and return what it says now; raise ``ServiceError``."""
+    fields = metric_alarms.columns(alarm, form)
+    revision = form.values["over"] or form.values["revision"]
+    by = actor_of(scope)
+    put = alarms.put_alarm(scope.project, scope.region, name, fields, actor=by, revision=revision)
+    verdict = evaluate_alarm(put, clock.now_ms())
+    alarms.change_state(put, verdict.state, verdict.reason)
+    return verdict.state
+
+
+def _render_preview(request: HttpRequest, alarm: Alarm) -> HttpResponse:
+    """Answer with the chart of an alarm as the form would make it, or with why it would not."""
+    context: dict[str, Any] = {"problem": ""}
+    try:
+        context["chart"] = metric_alarms.preview(alarm, MetricAlarmForm(request.GET))
+    except ServiceError as refused:
+        context["problem"] = refused.message
+    return render(request, "alarms/_alarm_preview.html", context)
 
 
 @require_http_methods(["GET", "POST"])
 def machine_alarms(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Answer ``/machines/<name>/alarms/``: its alarms, and the forms that change them."""
+    """Answer ``/machines/<name>/alarms/``: its alarms, and the forms that change them.
+
+    With ``?preview`` the chart of an alarm on a metric as its form would make it.
+    """
+    if request.method == "GET" and "preview" in request.GET:
+        machine = scope_of(request).machine(machine_name)
+        return _render_preview(request, metric_alarms.new_alarm(machine))
     return form_actions.answer_form_action(
         request,
         machine_name,
@@ -134,7 +210,11 @@ def _render_page(
         "target": more.get("typed", {}).get("target", ""),
         "notify_problem": why if refused == "notify" else "",
         "problem": why if refused == "delete" or odd else "",
+        "metric_problem": why if refused == "metric" else "",
     }
+    if context["may_alarm"] and not context["editing"]:
+        sent = more.get("typed", {}) if refused == "metric" else None
+        context |= metric_alarms.form_context(metric_alarms.new_alarm(machine), sent)
     return render(request, "alarms/machine_alarms.html", context, status=status)
 
 
@@ -163,6 +243,12 @@ def _save_alarm(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> st
     return f"The alarm {alarm.name} was {done}. {_NOW[verdict.state]}"
 
 
+def _create_metric_alarm(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
+    form = MetricAlarmForm(sent | {"revision": ""})
+    state = _put_metric_alarm(scope, metric_alarms.new_alarm(machine), form, sent["name"])
+    return f"The alarm {sent['name']} was created. {_NOW[state]}"
+
+
 def _delete_alarm(scope: Scope, _machine: StateMachine, sent: dict[str, Any]) -> str:
     alarms.delete_alarms(scope.project, scope.region, [sent["name"]], actor=actor_of(scope))
     return f"The alarm {sent['name']} was deleted."
@@ -185,6 +271,7 @@ def _notify(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
 
 _ACTIONS: FormActions = {
     "save": ("monitoring:PutMetricAlarm", AlarmForm, _save_alarm),
+    "metric": ("monitoring:PutMetricAlarm", MetricAlarmForm, _create_metric_alarm),
     "delete": ("monitoring:DeleteAlarms", DeleteAlarmForm, _delete_alarm),
     "notify": ("events:PutRule", NotifyForm, _notify),
 }

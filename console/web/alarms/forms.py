@@ -13,7 +13,7 @@ from console.web.core.forms import PageForm, TextField
 from console.web.search.moments import parse_span
 
 OFFERED = (AlarmKind.FAILURE_RATE, AlarmKind.NO_SUCCESS, AlarmKind.DURATION, AlarmKind.STUCK)
-"""What a form can make; alarms on metrics come by CloudWatch's API."""
+"""The kinds that look at executions; alarms on metrics have a form of their own."""
 _LONGEST = 31 * DAY
 _MOST_COUNT = 1_000_000
 
@@ -78,6 +78,67 @@ class AlarmForm(PageForm):
         if kind not in OFFERED:
             raise ValidationError(f"Got “{visible_text(kind[:40])}”, wanted {', '.join(OFFERED)}.")
         return kind
+
+
+class _NumberField(TextField):
+    """A number, as a threshold has it."""
+
+    def clean(self, value: Any) -> Any:
+        """Return the number; raise ``ValidationError``."""
+        text = super().clean(value)
+        if not re.fullmatch(r"-?\d{1,12}(\.\d{1,6})?", text, re.ASCII):
+            raise ValidationError(f"Threshold: got “{visible_text(text[:40])}”, wanted a number.")
+        return float(text)
+
+
+class _WholeNumberField(TextField):
+    """A number of periods, or of seconds. ``parameter``: its name in PutMetricAlarm."""
+
+    def __init__(self, parameter: str, default: str = "") -> None:
+        super().__init__(default=default)
+        self._parameter = parameter
+
+    def clean(self, value: Any) -> Any:
+        """Return the number; raise ``ValidationError``."""
+        text = super().clean(value)
+        if not re.fullmatch(r"\d{1,7}", text, re.ASCII):
+            got = visible_text(text[:40])
+            raise ValidationError(f"{self._parameter}: got “{got}”, wanted a whole number.")
+        return int(text)
+
+
+class MetricAlarmForm(PageForm):
+    """An alarm on a metric. ``revision``: of the alarm that was on display, "" of a new one.
+
+    ``over``: of the alarm that the reader replaces, "" of none.
+    ``metric``, ``statistic`` and ``period``: empty where they are to stay; ``period`` is seconds.
+    """
+
+    name = TextField()
+    metric = TextField()
+    statistic = TextField()
+    period = _WholeNumberField("Period", default="0")
+    comparison = TextField()
+    threshold = _NumberField()
+    datapoints = _WholeNumberField("DatapointsToAlarm")
+    periods = _WholeNumberField("EvaluationPeriods")
+    missing = TextField()
+    description = TextField(cut=1_024)
+    revision = TextField(strip=False)
+    over = TextField(strip=False)
+
+    def parameters(self) -> dict[str, Any]:
+        """Return when the alarm is one, by the names of PutMetricAlarm."""
+        sent = self.values
+        return {
+            "Period": sent["period"],
+            "EvaluationPeriods": sent["periods"],
+            "DatapointsToAlarm": sent["datapoints"],
+            "Threshold": sent["threshold"],
+            "ComparisonOperator": sent["comparison"],
+            "TreatMissingData": sent["missing"],
+            "AlarmDescription": sent["description"],
+        }
 
 
 class DeleteAlarmForm(PageForm):

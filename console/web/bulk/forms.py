@@ -5,14 +5,20 @@ from __future__ import annotations
 from console.web.core.forms import PageForm, TextField
 
 _LONGEST_QUERY = 2000
+_LONGEST_ERROR, _LONGEST_CAUSE = 256, 32_768
 
 
 class BulkForm(PageForm):
-    """A job. ``numbers``: of the executions, as ranges; ``asked``: the query they came from."""
+    """A job. ``numbers``: of the executions, as ranges; ``asked``: the query they came from.
+
+    ``error`` and ``cause``: of the executions that it stops.
+    """
 
     action = TextField(strip=False)
     numbers = TextField(strip=False)
     asked = TextField(strip=False, cut=_LONGEST_QUERY)
+    error = TextField(cut=_LONGEST_ERROR)
+    cause = TextField(lines=True, cut=_LONGEST_CAUSE)
 
 
 class JobForm(PageForm):

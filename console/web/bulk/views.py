@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from console.models import BulkItem, BulkJob
-from console.statuses import BulkItemStatus, BulkJobStatus
+from console.statuses import BulkAction, BulkItemStatus, BulkJobStatus
 from console.store.executions import bulk as store
 from console.web.bulk import outcomes
 from console.web.bulk.forms import BulkForm, JobForm
@@ -64,8 +64,10 @@ def bulk_page(request: HttpRequest) -> HttpResponse:
     sent = BulkForm(request.POST if request.method == "POST" else request.GET).values
     action = sent["action"]
     if request.method == "GET" and not action:
-        jobs = BulkJob.objects.filter(project=scope.project).order_by("-pk")[:_JOBS]
-        return render(request, "bulk/job_list.html", {"section": "executions", "jobs": jobs})
+        jobs = list(BulkJob.objects.filter(project=scope.project).order_by("-pk")[:_JOBS])
+        results = outcomes.count_results(jobs)
+        context = {"section": "executions", "jobs": jobs, "results": results}
+        return render(request, "bulk/job_list.html", context)
     if action not in store.ACTIONS:
         raise Http404(f"There is no bulk action “{action}”.")
     require(scope, store.ACTIONS[action])
@@ -75,7 +77,12 @@ def bulk_page(request: HttpRequest) -> HttpResponse:
     if not planned.chosen:
         messages.error(request, "No execution is selected.")
         return redirect("executions")
-    job = store.create_job(planned, scope.project, actor_of(scope), sent["asked"])
+    stop = action == BulkAction.STOP
+    job = store.create_job(
+        *(planned, scope.project, actor_of(scope), sent["asked"]),
+        error=sent["error"] if stop else "",
+        cause=sent["cause"] if stop else "",
+    )
     return redirect("bulk-job", job.pk)
 
 
@@ -158,6 +165,7 @@ def _progress_context(job: BulkJob, result: str, after: str) -> dict[str, Any]:
             (item, *RESULTS[item.status], statuses.get(item.position)) for item in items[:_PAGE]
         ],
         "outcome": outcome,
+        "summary": outcomes.count_results([job])[job.pk],
         "poll_s": 1 if job.status != BulkJobStatus.DONE else _SLOW_POLL_S if moving else 0,
         "after": items[_PAGE - 1].position if len(items) > _PAGE else "",
         "seen": "-".join(map(str, (job.status, over, acting, *ended))),

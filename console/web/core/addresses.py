@@ -1,8 +1,30 @@
-"""Name the beginnings that the addresses of several rooms share."""
+"""Name the beginnings that addresses of several rooms share, and find the page before this one."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
+
+from django.utils.http import url_has_allowed_host_and_scheme
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
 
 MACHINE = "machines/<str:machine_name>/"
 """The pages of one state machine."""
 EXECUTION = f"{MACHINE}executions/<str:execution_name>/"
 """The pages of one execution."""
+
+
+def page_before(request: HttpRequest) -> str:
+    """Return the address of the page that led here, "" if that is not known or this one."""
+    referrer = request.headers.get("Referer", "")
+    own = url_has_allowed_host_and_scheme(
+        referrer, {request.get_host()}, require_https=request.is_secure()
+    )
+    parts = urlsplit(referrer)
+    address = urlunsplit(("", "", parts.path, parts.query, ""))
+    # a path of ours that begins with two slashes would be the address of another host
+    local = url_has_allowed_host_and_scheme(address, None)
+    again = request.method == "GET" and address == request.get_full_path()
+    return address if own and local and not again else ""

@@ -15,15 +15,28 @@ _MESSAGES = ("errorMessage", "message", "Message", "Cause")
 _KINDS = ("errorType", "Error", "name", "__type")
 _STACKS = ("stackTrace", "trace", "stack")
 _LONGEST = 300
+_CODE = (
+    r"(?i:\b(?:status|(?:status|error|exit|response|http)?[_-]?code|https?(?:/[\d.]+)?)"
+    r"[\"']?\s?[:=]?\s?[\"']?[1-5]\d\d)\b"
+    r"|\b[45]\d\d(?= (?:Client|Server) Error\b)"
+    r"|\b[DESTU]\d{4}\b"  # JSONata's are of this form
+)
+"""Digits that name what went wrong: ``Status Code: 404``, ``T2001``. Those of ids do not."""
+
+
+def _code_or_number(match: re.Match[str]) -> str:
+    """Return what stands for a number: a code stays."""
+    return match[1] or "<n>"
+
+
 _NOISE = tuple(
     (re.compile(pattern), word)
     for pattern, word in (
-        (r"\barn:aws[\w-]*:\S+", "<arn>"),
+        (r"\barn:aws[\w-]*:[^\s\"'`,()\[\]{}<>]+", "<arn>"),
         (r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b", "<id>"),
         (r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?", "<time>"),
         (r"\b(?=[0-9a-fA-F]*\d)(?=[0-9a-fA-F]*[a-fA-F])[0-9a-fA-F]{8,}\b", "<id>"),
-        (r"(?<![\w.])-?\d+(?:\.\d+)?", "<n>"),
-        (r"\d{3,}", "<n>"),
+        (rf"({_CODE})|(?<![\w.])-?\d+(?:\.\d+)?|\d{{3,}}", _code_or_number),
         (r"\s+", " "),
     )
 )

@@ -42,6 +42,33 @@ def machine_commands(
     ]
 
 
+def start_command(
+    request: HttpRequest,
+    scope: Scope,
+    machine: StateMachine,
+    input: str,  # noqa: A002 - AWS's word
+    *,
+    run: str = "",
+    name: str = "",
+) -> CliCommand:
+    """Return the command that starts what a form would start. ``run``: a version or an alias."""
+    arn = {"state-machine-arn": f"{machine.arn}:{run}" if run else machine.arn}
+    more = {"name": name} if name else {}
+    text = _input_argument(input)
+    return CliCommand(
+        "Start the same by the AWS CLI",
+        _aws_command(request, scope, "start-execution", {**arn, **more}, input=text),
+    )
+
+
+def _input_argument(text: str) -> str:
+    """Return an input, or a file for it: an argument has no room for all that it may be.
+
+    What is masked has no text to start with either.
+    """
+    return text if len(text) <= _LONGEST and MASK not in text else "file://input.json"
+
+
 def execution_commands(
     request: HttpRequest, scope: Scope, execution: Execution
 ) -> list[CliCommand]:
@@ -50,14 +77,30 @@ def execution_commands(
         {"state-machine-arn": execution.state_machine_arn},
         {"execution-arn": execution.arn},
     )
-    # one argument of a command has no room for all that an input may be, nor for what is masked
-    whole = len(execution.input) <= _LONGEST and MASK not in execution.input
-    text = execution.input if whole else "file://input.json"
+    text = _input_argument(execution.input)
     again = _aws_command(request, scope, "start-execution", machine, input=text)
     return [
         *([] if execution.map_run_id else [CliCommand("Start the same again", again)]),
         CliCommand("Describe it", _aws_command(request, scope, "describe-execution", arn)),
         CliCommand("Read its history", _aws_command(request, scope, "get-execution-history", arn)),
+    ]
+
+
+def task_commands(request: HttpRequest, scope: Scope) -> list[CliCommand]:
+    """Return the commands that answer a task, but for its token, which a page shows on request."""
+    token = {"task-token": "TASK_TOKEN"}
+    return [
+        CliCommand(
+            "Answer with success",
+            _aws_command(request, scope, "send-task-success", token, **{"task-output": "{}"}),
+        ),
+        CliCommand(
+            "Answer with failure",
+            _aws_command(
+                *(request, scope, "send-task-failure", token), error="Rejected", cause="Why"
+            ),
+        ),
+        CliCommand("Keep it alive", _aws_command(request, scope, "send-task-heartbeat", token)),
     ]
 
 

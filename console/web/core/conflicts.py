@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from console.models import EventRule, Project
+from console.models import Alarm, EventRule, Project
 from console.store.db import audit
-from console.store.events import rules
+from console.store.events import alarms, rules, scheduler
 from console.store.people import masks
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from console.models import AuditEntry
 
 
@@ -44,6 +47,29 @@ def rule_conflict(rule: EventRule) -> SaveConflict:
         ("Their description", now.description),
     )
     return _conflict(rules.revision_of(now), entry, tuple(field for field in fields if field[1]))
+
+
+def schedule_conflict(row: EventRule) -> SaveConflict:
+    """Return what somebody else saved of a schedule of EventBridge Scheduler."""
+    now = EventRule.objects.get(pk=row.pk)
+    entry = audit.find_latest(now.project, now.arn, "scheduler:UpdateSchedule")
+    input_text = json.loads(now.targets.get().settings).get("Input", "")
+    fields = (
+        ("Their schedule", f"{now.schedule}, {now.timezone}"),
+        ("Their input", str(input_text)),
+        ("Their description", now.description),
+    )
+    return _conflict(
+        scheduler.revision_of(now), entry, tuple(field for field in fields if field[1])
+    )
+
+
+def alarm_conflict(alarm: Alarm, words: Callable[[Alarm], str]) -> SaveConflict:
+    """Return what somebody else saved of an alarm. ``words``: say when an alarm is one."""
+    now = Alarm.objects.get(pk=alarm.pk)
+    entry = audit.find_latest(now.project, now.arn, "monitoring:PutMetricAlarm")
+    fields = (("Their alarm", words(now)), ("Their description", now.description))
+    return _conflict(alarms.revision_of(now), entry, tuple(field for field in fields if field[1]))
 
 
 def _conflict(

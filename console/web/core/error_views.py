@@ -1,23 +1,24 @@
-"""Answer the pages of errors: 400, 403, 404 and 500."""
+"""Answer the pages of errors: 400, 403, 404, 405 and 500."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
 
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.template import loader
-from django.utils.http import url_has_allowed_host_and_scheme
 
 from console import access, logging_setup
 from console.models import Membership, Role, StateMachine
 from console.store.db import refusals
+from console.web.core.addresses import page_before
 from console.web.core.formatting import action_words
 from console.web.core.scope import ActionNotAllowed, actor_of, render, scope_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from django.http import HttpRequest
 
     from console.web.core.scope import Scope
@@ -40,7 +41,7 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     context = {"code": 403, "title": "Not allowed", "reason": str(exception)}
     if isinstance(exception, ActionNotAllowed):
         context |= _who_may(exception.scope, exception.action)
-    context["back"] = _page_before(request)
+    context["back"] = page_before(request)
     return render(request, "core/error.html", context, status=403)
 
 
@@ -49,7 +50,19 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """403: the form did not come from one of our pages, or the page was too old."""
     text = f"This form is no longer valid. Load its page again and repeat. {reason}".strip()
     context = {"code": 403, "title": "The form was refused", "reason": text}
+    context["back"] = page_before(request)
     return render(request, "core/error.html", context, status=403)
+
+
+def method_not_allowed(request: HttpRequest, methods: Iterable[str]) -> HttpResponse:
+    """405: somebody opened an address that is none of a page, such as a link that starts."""
+    wanted = sorted(methods)
+    reason = f"It answers {' and '.join(wanted)} requests only, and got {request.method}."
+    context = {"code": 405, "title": "This address is not a page", "reason": reason}
+    context["back"] = page_before(request)
+    response = render(request, "core/error.html", context, status=405)
+    response["Allow"] = ", ".join(wanted)
+    return response
 
 
 @login_not_required
@@ -79,18 +92,6 @@ def _who_may(scope: Scope, action: str) -> dict[str, Any]:
         "owners": ", ".join(names[:_OWNERS]),
         "reader_owns": scope.principal.role == Role.OWNER,
     }
-
-
-def _page_before(request: HttpRequest) -> str:
-    """Return the address of the page that led here, "" if that is not known or this one."""
-    referrer = request.headers.get("Referer", "")
-    own = url_has_allowed_host_and_scheme(
-        referrer, {request.get_host()}, require_https=request.is_secure()
-    )
-    parts = urlsplit(referrer)
-    address = urlunsplit(("", "", parts.path, parts.query, ""))
-    again = request.method == "GET" and address == request.get_full_path()
-    return address if own and not again else ""
 
 
 def _meant_page(request: HttpRequest, names: dict[str, Any]) -> dict[str, Any]:

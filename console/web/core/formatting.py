@@ -29,7 +29,7 @@ EXECUTION: dict[str, StatusLabel] = {
     ExecutionStatus.FAILED: StatusLabel("failed", "Failed"),
     ExecutionStatus.TIMED_OUT: StatusLabel("failed", "Timed out"),
     ExecutionStatus.ABORTED: StatusLabel("aborted", "Aborted"),
-    ExecutionStatus.PENDING_REDRIVE: StatusLabel("running", "Pending redrive"),
+    ExecutionStatus.PENDING_REDRIVE: StatusLabel("idle", "Pending redrive"),
     ExecutionStatus.UNFINISHED: StatusLabel("idle", "Unfinished"),
 }
 _UNLISTED = (ExecutionStatus.PENDING_REDRIVE, ExecutionStatus.UNFINISHED)

@@ -2,19 +2,24 @@
 
 As a tree of ``<details>`` that opens and closes without a script. Numbers keep their text,
 duplicate keys stay, long strings wrap; everything goes in escaped. Of big payloads the beginning is
-shown as text.
+shown as text, a member a line.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from console.web.core.formatting import size_text, visible_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 TREE_LIMIT = 64 * 1024
 """Payloads above this many characters are shown cut, as text, with a link to all of it."""
@@ -49,7 +54,7 @@ def payload_view(text: str, url: str = "") -> PayloadView:
     """Return a payload for display. ``text``: JSON, or anything else, which is shown as it is."""
     count = size_text(len(text.encode("utf-8", "surrogatepass")))
     if len(text) > TREE_LIMIT:
-        beginning = escape(visible_text(text[:TREE_LIMIT]))
+        beginning = escape(visible_text(_laid_out(text)))
         return PayloadView("", mark_safe(f"<pre>{beginning}…</pre>"), count, cut=True, url=url)  # noqa: S308 - escaped
     try:
         html = _tree_html(_parse(text), 0, "")
@@ -57,6 +62,53 @@ def payload_view(text: str, url: str = "") -> PayloadView:
         html = f"<pre>{escape(visible_text(text))}</pre>"
         return PayloadView(text, mark_safe(html), count, url=url)  # noqa: S308 - escaped above
     return PayloadView(text, mark_safe(html), count, url=url)  # noqa: S308 - escaped below
+
+
+_PIECE = re.compile(r'"(?:[^"\\]|\\.)*(?:"|$)|[{}\[\],:]|[^\s"{}\[\],:]+', re.DOTALL)
+_CLOSING = {"{": "}", "[": "]"}
+
+
+def _laid_out(text: str) -> str:
+    """Return the first ``TREE_LIMIT`` characters of a long text, if it is JSON a member a line.
+
+    Nothing but white space between values is changed, so the beginning need not be whole.
+    """
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return text[:TREE_LIMIT]
+    pieces = _PIECE.findall(text[:TREE_LIMIT])
+    parts: list[str] = []
+    depth = place = 0
+    while place < len(pieces):
+        piece = pieces[place]
+        if piece in _CLOSING and (line := _on_one_line(pieces, place)):
+            parts += line
+            place += len(line)
+            continue
+        depth += (piece in _CLOSING) - (piece in _CLOSING.values())
+        broken = "\n" + "  " * min(depth, DEEPEST)
+        if piece in _CLOSING or piece == ",":
+            parts += piece, broken
+        elif piece in _CLOSING.values():
+            parts += broken, piece
+        else:
+            parts.append(": " if piece == ":" else piece)
+        place += 1
+    return "".join(parts)
+
+
+def _on_one_line(pieces: Sequence[str], place: int) -> list[str]:
+    """Return the pieces of a short object or array without others in it, spaced; else none."""
+    line, length = [pieces[place]], 1
+    for piece in islice(pieces, place + 1, place + SMALL):
+        length += len(piece)
+        if length > SMALL or piece in _CLOSING:
+            return []
+        line.append(f"{piece} " if piece in {",", ":"} else piece)
+        if piece in _CLOSING.values():
+            return line
+    return []
 
 
 def _parse(text: str) -> Any:

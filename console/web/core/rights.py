@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import structlog
 from django.core.exceptions import PermissionDenied
-from django.http import HttpResponseNotAllowed
 from django.utils.deprecation import MiddlewareMixin
 
+from console.web.core.error_views import method_not_allowed
 from console.web.core.scope import ActionNotAllowed, scope_of
 
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     **{
         name: {"GET": (VIEW,)}
         for name in (
-            "alarm",
             "alarms",
             "arn",
             "audit",
@@ -102,6 +101,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "ran-text",
             "step",
             "targets",
+            "tasks-updates",
             "view-count",
         )
     },
@@ -148,6 +148,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "triggers": {"GET": (VIEW,), "POST": ("CreateStartLink",)},
+    "alarm": {"GET": (VIEW,), "POST": ("monitoring:PutMetricAlarm",)},
     "machine-alarms": {
         "GET": (VIEW,),
         "POST": ("monitoring:PutMetricAlarm", "monitoring:DeleteAlarms", _RULE),
@@ -165,7 +166,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "schedules": {"GET": (VIEW,), "POST": (_RULE,)},
     "rule": {"GET": (VIEW,), "POST": (_RULE,)},
-    "schedule": {"GET": (VIEW,)},
+    "schedule": {"GET": (VIEW,), "POST": ("scheduler:UpdateSchedule",)},
     "schedule-switch": {"POST": ("scheduler:UpdateSchedule",)},
     "schedule-delete": {
         "GET": ("scheduler:DeleteSchedule",),
@@ -207,7 +208,7 @@ class RightsMiddleware(MiddlewareMixin):
             raise PermissionDenied("The table of rights has no entry for this page.")
         method = "GET" if request.method == "HEAD" else request.method or ""
         if method not in methods:
-            return HttpResponseNotAllowed(sorted(methods))
+            return method_not_allowed(request, methods)
         _require_one_of(request, methods[method], name)
         return None
 

@@ -31,7 +31,8 @@ class DefinitionForm(PageForm):
     has seen and replaces; ``merge``: of the one that the reader has seen and merges with;
     ``check``: the text is only checked; ``note``: of the revision that the save makes; ``type``:
     of a new machine; ``run``: the reader goes on to start an execution; ``tags``: of a new machine,
-    a line each; ``convert``: the text is YAML, which becomes JSON; ``page``: see ``DraftForm``.
+    a line each; ``convert``: which definition the text becomes, as ``convert_text`` takes it;
+    ``page``: see ``DraftForm``.
     """
 
     # A browser sends the ends of lines as CR LF; the definition keeps those that were typed.
@@ -45,7 +46,7 @@ class DefinitionForm(PageForm):
     type = OptionTextField(MachineType)
     run = PresenceField()
     tags = TextField(strip=False, lines=True)
-    convert = PresenceField()
+    convert = TextField()
     check = PresenceField()
     page = TextField()
 
@@ -77,8 +78,8 @@ class GraphEditForm(PageForm):
     """An edit of the graph: the text that the editor holds, the act, and what it is about.
 
     ``state``: whose menu or form it is; ``source`` to ``index``: the edge; ``leads_to``: its new
-    target, "" for the end; ``pasted``: copied states. Every other field that is sent
-    belongs to the form of the state.
+    target, "" for the end; ``pasted``: copied states; ``piece``: of the palette, or which
+    definition the text becomes. Every other field that is sent belongs to the form of the state.
     """
 
     text = TextField(strip=False, lines=True)

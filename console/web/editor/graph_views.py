@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from django.views.decorators.http import require_POST
 
+from console.cli.documents import SourceError
 from console.web.core.numbers import whole_number
 from console.web.core.scope import render, require, scope_of
+from console.web.editor.conversion import account_of, convert_text
 from console.web.editor.edits import operations
 from console.web.editor.edits.copying import edge_behind, paste_states
 from console.web.editor.edits.definition_tree import DefinitionTree, EditRefused
@@ -19,7 +21,7 @@ from console.web.editor.edits.edges import EditDone, GraphEdge, edge_targets, re
 from console.web.editor.edits.palette import PIECES, PieceGroup
 from console.web.editor.forms import GraphEditForm
 from console.web.editor.state_form import read_fields, state_form
-from console.web.editor.yaml_text import json_of_yaml
+from console.web.editor.tag_lines import tag_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -82,7 +84,7 @@ def edit_graph(request: HttpRequest) -> HttpResponse:
     if sent["act"] == "palette":
         return _render_palette(request, sent)
     if sent["act"] == "convert":
-        return _convert_yaml(request, sent["text"])
+        return _convert(request, sent["text"], sent["piece"])
     try:
         done, tree = _edited(sent)
     except EditRefused as refused:
@@ -107,12 +109,18 @@ def _render_palette(request: HttpRequest, sent: Mapping[str, str]) -> HttpRespon
     return render(request, "editor/_palette.html", context)
 
 
-def _convert_yaml(request: HttpRequest, text: str) -> HttpResponse:
-    """Make JSON of YAML, as one edit of the text, which the editor can undo."""
-    converted = json_of_yaml(text)
+def _convert(request: HttpRequest, text: str, choice: str) -> HttpResponse:
+    """Make a definition of YAML or a template, as one edit of the text, which can be undone."""
+    try:
+        converted = convert_text(text, choice, account_of(scope_of(request)))
+    except SourceError as error:
+        return _render_panel(request, text, "", refused=str(error))
     if converted is None:
-        return _render_panel(request, text, "", refused="The text is not a definition in YAML.")
-    return _render_panel(request, converted, "", message="Converted to JSON.", new_text=converted)
+        return _render_panel(request, text, "", refused="The text has no such definition.")
+    taken: dict[str, Any] = {"new_text": converted.text}
+    if converted.machine:
+        taken |= {"taken": converted.machine, "tags": tag_lines(converted.machine.tags)}
+    return _render_panel(request, converted.text, "", message="Converted to JSON.", **taken)
 
 
 def _edited(sent: Mapping[str, str]) -> tuple[EditDone, DefinitionTree]:

@@ -54,7 +54,7 @@ def preview_context(
     """
     shown = shown or ShownPreview()
     try:
-        graph = engine.build_graph(engine.parse_unfinished(text, kind))
+        graph = engine.draw_unfinished(text, kind)
         view = _folding_view(graph, view, shown)
         drawn = _graph_digest(graph, view)
         picture = None if drawn == shown.drawn else svg.definition_picture(text, kind, view, graph)

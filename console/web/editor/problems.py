@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import engine
+
+if TYPE_CHECKING:
+    from console.web.editor.conversion import ForeignText, YamlError
 
 _PLACE = r"\[Source: .*?; line: (\d+), column: \d+\]"
 _BEGINS = re.compile(rf" starting at {_PLACE}| \(start marker at {_PLACE}\)", re.DOTALL)
 """Where an object or array begins that is not closed, as AWS's parser says it."""
+
+_END_OF_LINE = "(CTRL-CHAR, code 10)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,18 @@ class Problem:
         return "failed" if self.severe else "caught"
 
 
+def list_problems(text: str, type: str, foreign: ForeignText) -> list[Problem]:  # noqa: A002
+    """Return the problems of what an editor holds; of YAML those of YAML, if it is none."""
+    if foreign.error:
+        return [_problem_of_yaml(foreign.error)]
+    return [] if foreign.is_convertible else problems_in(text, type)
+
+
+def _problem_of_yaml(error: YamlError) -> Problem:
+    message = f"Neither JSON nor YAML: {error.message}"
+    return Problem(True, "INVALID_JSON_DESCRIPTION", message, "", error.line, error.column)
+
+
 def problems_in(text: str, type: str = engine.MachineType.STANDARD) -> list[Problem]:  # noqa: A002
     """Return every error and warning of a definition for a type of machine, errors first."""
     problems = [
@@ -46,7 +64,12 @@ def problems_in(text: str, type: str = engine.MachineType.STANDARD) -> list[Prob
 
 
 def _short_message(diagnostic: engine.Diagnostic) -> str:
-    """Return a message without the definition, which AWS's parser repeats in its own."""
+    """Return a message without the definition, which AWS's parser repeats in its own.
+
+    A line that ends inside a text is what a missing quotation mark looks like.
+    """
+    if _END_OF_LINE in diagnostic.message:
+        return "A text has no closing quotation mark in its line."
     message = _BEGINS.sub(lambda place: f" at line {place[1] or place[2]}", diagnostic.message)
     return message.partition("\n at [Source:")[0]
 

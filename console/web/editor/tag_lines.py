@@ -1,4 +1,4 @@
-"""Read the tags of a new state machine, a line each."""
+"""Read and write the tags of a new state machine, a line each."""
 
 from __future__ import annotations
 
@@ -23,3 +23,8 @@ def read_tags(text: str) -> tuple[dict[str, str], str]:
     except ServiceError as error:
         return {}, error.message
     return tags, ""
+
+
+def tag_lines(tags: dict[str, str]) -> str:
+    """Return tags as ``read_tags`` reads them."""
+    return "\n".join(f"{key}={value}" for key, value in tags.items())

@@ -9,6 +9,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
 from console import arns
+from console.cli.documents import SourceError
 from console.errors import ConflictException, InvalidDefinition, ServiceError
 from console.statuses import MachineType
 from console.store.machines import drafts
@@ -19,14 +20,14 @@ from console.web.editor.conflicts import (
     definition_conflict,
     merge_definitions,
 )
+from console.web.editor.conversion import ForeignText, account_of, convert_text, examine_text
 from console.web.editor.forms import CheckForm, DefinitionForm
 from console.web.editor.preview import ShownPreview, preview_context, read_shown
-from console.web.editor.problems import problems_in
+from console.web.editor.problems import list_problems
 from console.web.editor.snippets import snippets_json
 from console.web.editor.suggestions import suggestions_for
-from console.web.editor.tag_lines import read_tags
+from console.web.editor.tag_lines import read_tags, tag_lines
 from console.web.editor.templates import TEMPLATES, find_template, opened_text
-from console.web.editor.yaml_text import json_of_yaml
 from console.web.graph.graph_view import graph_view_of
 
 if TYPE_CHECKING:
@@ -69,8 +70,10 @@ def new_machine(request: HttpRequest) -> HttpResponse:
         return _render_form(request, text=text, name="", role=role, draft=draft)
     sent = DefinitionForm(request.POST).values
     typed = _typed_fields(scope, sent)
-    if sent["check"] or sent["convert"]:
+    if sent["check"]:
         return _render_form(request, **typed)
+    if sent["convert"]:
+        return _render_converted(request, scope, typed, sent["convert"])
     tags, problem = read_tags(sent["tags"])
     if problem:
         return _render_form(request, status=422, errors={"tags": problem}, **typed)
@@ -117,8 +120,10 @@ def edit_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
     sent = DefinitionForm(request.POST).values
     typed = _typed_fields(scope, sent) | {"machine": machine, "name": machine.name}
     typed["revision"] = sent["revision"]
-    if sent["check"] or sent["convert"]:
+    if sent["check"]:
         return _render_form(request, **typed)
+    if sent["convert"]:
+        return _render_converted(request, scope, typed, sent["convert"])
     if sent["merge"]:
         return _merge(request, scope, typed, sent["merge"])
     stored = machine.definition.text
@@ -139,6 +144,21 @@ def edit_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
         return _render_refusal(request, error, **typed)
     drafts.close_draft(scope.project, scope.principal.user, machine.arn, sent["page"])
     return redirect("start" if sent["run"] else "definition", machine.name)
+
+
+def _render_converted(
+    request: HttpRequest, scope: Scope, typed: dict[str, Any], choice: str
+) -> HttpResponse:
+    """Show the definition that the text becomes, with what a template says of its machine."""
+    try:
+        converted = convert_text(typed["text"], choice, account_of(scope))
+    except SourceError as error:
+        return _render_form(request, status=422, errors={"text": str(error)}, **typed)
+    if converted and converted.machine and "machine" not in typed:
+        machine = converted.machine
+        typed |= {"name": typed["name"] or machine.name, "type": machine.type}
+        typed["tags"] = typed["tags"] or tag_lines(machine.tags)
+    return _render_form(request, **typed | ({"text": converted.text} if converted else {}))
 
 
 def _render_conflict(
@@ -183,13 +203,14 @@ def _checked_context(
     text: str, kind: str, view: GraphView, shown: ShownPreview | None = None
 ) -> dict[str, Any]:
     """Return problems and picture. ``kind``: the type of the machine, STANDARD or EXPRESS."""
-    problems = problems_in(text, kind)
     preview = preview_context(text, kind, view, shown)
+    foreign = examine_text(text) if preview["broken"] else ForeignText()
+    problems = list_problems(text, kind, foreign)
     return {
         **preview,
         "problems": problems[:MOST_PROBLEMS],
         "problem_count": len(problems),
-        "is_yaml": preview["broken"] and json_of_yaml(text) is not None,
+        "foreign": foreign,
     }
 
 
@@ -211,7 +232,7 @@ def _typed_fields(scope: Scope, sent: dict[str, Any]) -> dict[str, Any]:
     return {
         "name": sent["name"],
         "role": sent["role"] or _default_role(scope),
-        "text": (json_of_yaml(sent["text"]) if sent["convert"] else None) or sent["text"],
+        "text": sent["text"],
         "tags": sent["tags"],
         "type": sent["type"] or MachineType.STANDARD,
         "note": sent["note"],

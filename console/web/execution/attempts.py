@@ -41,10 +41,11 @@ class AttemptEvent(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StateAttempt:
-    """One attempt at the work of a state. ``wait``: the pause before the next one.
+    """One attempt at the work of a state. ``wait``: the pause before a retry of it.
 
     ``until_ms``: None while it runs. ``outcome`` is a word, ``tone`` its colour. ``task``: its
-    number, 0 for a group. ``note``: which clock ran out, or that it was sent again.
+    number, 0 for a group. ``note``: which clock ran out, or that it was sent again. ``redriven``:
+    how long after it a redrive began the next one, which is no retry.
     """
 
     number: int
@@ -58,6 +59,7 @@ class StateAttempt:
     wait: str = ""
     task: int = 0
     note: str = ""
+    redriven: str = ""
 
     @property
     def opened_cause(self) -> Cause | None:
@@ -77,9 +79,7 @@ def list_attempts(events: Iterable[AttemptEvent], visit: Visit | None = None) ->
             continue  # of the items, not of the Map's own attempt
         if event.type in event_types.ATTEMPT_BEGINNINGS:
             if attempts and (ended := attempts[-1].until_ms) is not None:
-                attempts[-1] = replace(
-                    attempts[-1], wait=formatting.duration_text(event.at_ms - ended)
-                )
+                attempts[-1] = _with_pause(attempts[-1], event.at_ms, ended, visit)
             begun = StateAttempt(
                 len(attempts) + 1, event.at_ms, "In progress", "running", task=_task_number(event)
             )
@@ -89,6 +89,17 @@ def list_attempts(events: Iterable[AttemptEvent], visit: Visit | None = None) ->
     if attempts and attempts[-1].until_ms is None and visit is not None:
         attempts[-1] = _stop_attempt(attempts[-1], visit)
     return attempts
+
+
+def _with_pause(
+    attempt: StateAttempt, next_ms: int, ended_ms: int, visit: Visit | None
+) -> StateAttempt:
+    """Note what lies between an attempt and the next: a retry's pause, or the way to a redrive."""
+    pause_ms = next_ms - ended_ms
+    pause = formatting.duration_text(pause_ms)
+    if visit is not None and visit.worked_ms(ended_ms, next_ms) < pause_ms:
+        return replace(attempt, redriven=pause)
+    return replace(attempt, wait=pause)
 
 
 def _stop_attempt(begun: StateAttempt, visit: Visit) -> StateAttempt:

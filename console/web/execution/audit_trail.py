@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 from console.access import ANY_KEY
 from console.masking import masked_execution
 from console.models import AuditEntry
+from console.store.db.audit import LONGEST_REASON
+from console.store.people import approval_links
 
 if TYPE_CHECKING:
+    from console.masking.mask import Mask
     from console.models import Execution
 
 MOST = 20
@@ -66,23 +69,28 @@ def audit_trail_of(execution: Execution) -> AuditTrail:
     rows = rows.extra(where=[_NOT_STARTS])  # noqa: S610 - a constant, literally as in the index
     entries = list(rows.order_by("-at_ms", "-pk")[: MOST + 1])
     mask = masked_execution.masked_execution(execution).mask
-    acts = [
-        AuditedAction(
-            row.at_ms,
-            _WORDS.get(row.action, row.action),
-            row.actor,
-            mask.words(row.reason),
-            _key_words(row.key_id),
-            row.execution or "",
-        )
-        for row in entries[:MOST]
-        if row.action != "ImportExecution"
-    ]
+    acts = [_action(row, mask) for row in entries[:MOST] if row.action != "ImportExecution"]
     if len(entries) <= MOST:
         begun = "Imported" if execution.imported_ms else "Started"
         at_ms = execution.imported_ms or execution.start_ms
         acts.append(AuditedAction(at_ms, begun, execution.started_by))
     return AuditTrail(tuple(acts), len(entries) > MOST)
+
+
+def _action(row: AuditEntry, mask: Mask) -> AuditedAction:
+    answer, reason = approval_links.read_answer(row.action, row.reason)
+    words = f"Task {answer}" if answer else _WORDS.get(row.action, row.action)
+    key = _key_words(row.key_id)
+    return AuditedAction(
+        *(
+            row.at_ms,
+            words,
+            row.actor,
+            mask.cut_words(reason, LONGEST_REASON),
+            key,
+            row.execution or "",
+        )
+    )
 
 
 def _key_words(key_id: str) -> str:

@@ -116,7 +116,7 @@ class ChildFailures:
     """The failed children of a Map Run, by error and cause, the most frequent first.
 
     ``task``: the number of the Map Run in the history of its parent; ``status``: what its list of
-    children is filtered by to show them.
+    children is filtered by to show them; ``waiting``: how many children wait for a redrive.
     """
 
     task: int
@@ -124,6 +124,7 @@ class ChildFailures:
     failed: int
     total: int
     kinds: tuple[FailureKind, ...]
+    waiting: int = 0
 
     @property
     def more(self) -> int:
@@ -207,6 +208,7 @@ def group_failures(
         len(rows) if len(rows) < MOST_FAILED else max(counted, len(rows)),
         run.total,
         tuple(_kinds(rows, masks)[:most]),
+        run.pending_redrive,
     )
 
 

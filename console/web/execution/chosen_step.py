@@ -60,6 +60,25 @@ def default_step(execution: Execution, trace: Trace) -> ChosenStep:
     return ChosenStep(trace.graph.by_id[node].name, place, ".".join(map(str, iteration)))
 
 
+def step_of_last_event(trace: Trace, name: str | None, iteration: str = "") -> ChosenStep:
+    """Return the visit that the last event of a trace belongs to, or the step that was chosen.
+
+    ``name``: the chosen state, None for none; of the same iteration if it was entered there.
+    """
+    last = trace.last_event
+    if last is None or iteration:
+        return ChosenStep(name if name is not None else last.state if last else "", 0, iteration)
+    name = last.state if name is None else name
+    node, visit = trace.owner_of(last.id)
+    chosen = trace.graph.by_name.get(name, "")
+    visits = trace.visits_of(chosen)
+    if chosen != node or not visit:
+        index = trace.lines[last.id].iteration
+        together = (number for number in visits.numbers if trace.lines[number].iteration == index)
+        visit = max(together, default=0) if index else 0
+    return ChosenStep(name, visits.numbers.index(visit) + 1 if visit else 0)
+
+
 def ended_in(execution: Execution, trace: Trace) -> ChosenStep:
     """Return the step that an execution failed, timed out or was stopped in; no name: none."""
     if execution.status in _ENDED_WELL:

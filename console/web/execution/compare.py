@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import engine
 from console.web.core import formatting
+from console.web.execution.worked_time import worked_ms
 from console.web.history.traces import open_trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from console.models import Execution
-    from engine import Graph, Trace, Visit, VisitStatus
+    from engine import Graph, Trace, Visits, VisitStatus
 
 MOST = 200
 """How many differences of a payload are shown."""
@@ -87,13 +88,14 @@ def _walk_trace(trace: Trace) -> ExecutionWalk:
     return ExecutionWalk(cells, paths, trace.graph)
 
 
-def _compared_state(status: str, visits: Sequence[Visit]) -> ComparedState:
-    left = [took for visit in visits if (took := visit.took_ms) is not None]
+def _compared_state(status: str, visits: Visits) -> ComparedState:
+    """Return what became of a state; what it did side by side counts once, as in its timeline."""
+    has_left = any(visit.left_ms is not None for visit in visits)
     return ComparedState(
         formatting.STEP[status],
         len(visits),
         sum(visit.retries for visit in visits),
-        sum(left) if left else None,
+        worked_ms(visits, visits[-1].entered_ms) if has_left else None,
     )
 
 

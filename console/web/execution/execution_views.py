@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.http import Http404
 from django.views.decorators.http import require_safe
@@ -11,7 +11,13 @@ import engine
 from console.store.machines.published import executed_revision
 from console.web.core import formatting
 from console.web.core.scope import render, scope_of
-from console.web.execution import audit_trail, parent_execution, time_machine, waiting
+from console.web.execution import (
+    audit_trail,
+    iterations,
+    parent_execution,
+    time_machine,
+    waiting,
+)
 from console.web.execution.page_parts import (
     TABLE_VIEWS,
     as_it_ran_context,
@@ -23,15 +29,18 @@ from console.web.execution.page_parts import (
 from console.web.graph import definition_text
 from console.web.graph.graph_view import graph_view_of
 from console.web.history import event_table
+from console.web.history.traces import open_trace
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
+
+    from console.models import Execution
 
 
 @require_safe
 def execution_page(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Answer the page of one execution."""
-    execution = scope_of(request).execution(machine_name, execution_name)
+    execution = scope_of(request).execution(machine_name, execution_name, with_success=True)
     view = request.GET.get("view", "")
     context = {
         **base_context(execution, machine_name),
@@ -41,7 +50,7 @@ def execution_page(request: HttpRequest, machine_name: str, execution_name: str)
         **history_context(execution, request.GET, drawn),
         **facts_context(execution),
         "executed": executed_revision(execution) if execution.version_arn else None,
-        **waiting.waiting_context(execution),
+        **waiting.waiting_context(execution, whole=not request.GET.get("iteration")),
         "parent": parent_execution.parent_of(execution),
         "activity": None
         if time_machine.asked_event(request.GET)
@@ -85,13 +94,29 @@ def event_page(
     row = event_table.opened_event(execution, number)
     if row is None:
         raise Http404(f"This execution has no event {number}.")
-    context = {
-        **base_context(execution, machine_name),
-        "row": row,
+    context = {**base_context(execution, machine_name), "row": row}
+    if request.headers.get("HX-Request"):
+        return render(request, "history/_event_detail.html", context)
+    context |= {
         "before": number - 1,
         "after": number + 1 if event_table.last_event_id(execution) > number else 0,
+        "alone": True,
+        **_visit_of_event(execution, number),
     }
-    fragment = bool(request.headers.get("HX-Request"))
-    return render(
-        request, "history/_event_detail.html" if fragment else "history/event.html", context
-    )
+    return render(request, "history/event.html", context)
+
+
+def _visit_of_event(execution: Execution, number: int) -> dict[str, Any]:
+    """Return which visit of its state an event belongs to, and in which iteration that was."""
+    try:
+        with open_trace(execution) as trace:
+            node, begun = trace.owner_of(number)
+            if not begun:
+                return {}
+            visit = trace.visit(node, begun)
+            return {
+                "visit": trace.visits[node].place(visit),
+                "iteration": iterations.iteration_label(visit.iteration),
+            }
+    except engine.DefinitionError:  # stored by a version that checked less
+        return {}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from console.web.core import formatting
 from console.web.graph.folding import FOLD_ABOVE, states_inside
+from console.web.graph.shapes import badge_place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +32,11 @@ class FoldedGroup:
     label: str
     running_since: int | None
     badge: str
+
+    @property
+    def badge_place(self) -> tuple[int, int, int]:
+        """Return where the badge stands at its box."""
+        return badge_place(self.badge)
 
     @property
     def paint(self) -> dict[str, str]:

@@ -10,7 +10,7 @@ from console.web.core import formatting
 from console.web.execution import iterations
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from console.web.execution.iterations import Index, Iteration
     from engine import Node, Trace, Visit
@@ -20,22 +20,38 @@ MOST_WORST = 10
 MOST_LISTED = 100
 """How many are listed below one that was unfolded; a filter finds the others."""
 WORST_FIRST = ("failed", "timed_out", "running", "caught", "aborted", "succeeded")
+_WORDS = {status: formatting.STEP[status].word.lower() for status in WORST_FIRST} | {
+    "caught": "with a caught error"
+}
 LEAST = 2
 """A Map with fewer iterations has no row that sums them up."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: there may be thousands, and that makes them slow
 class IterationSpan:
-    """When an iteration was at work, in epoch milliseconds; ``end``: None while it is."""
+    """When an iteration was at work, in epoch milliseconds; ``end``: None while it is.
+
+    ``visits``: the events that began its visits; ``critical``: it is on the critical path.
+    """
 
     begin: int
     end: int | None
-    tone: str
+    status: str
+    visits: Sequence[int] = ()
+    critical: bool = False
+
+    @property
+    def tone(self) -> str:
+        """Return the colour of its status."""
+        return formatting.STEP[self.status].tone
 
 
 @dataclass(frozen=True, slots=True)
 class IterationSummary:
-    """All iterations of a Map. ``toggled``: what the address names as unfolded after a press."""
+    """All iterations of a Map. ``toggled``: what the address names as unfolded after a press.
+
+    ``not_started``: of how many items none has begun.
+    """
 
     owner: str
     spans: tuple[IterationSpan, ...]
@@ -44,6 +60,7 @@ class IterationSummary:
     listed: int
     opened: bool
     toggled: str
+    not_started: int = 0
 
     @property
     def label(self) -> str:
@@ -65,28 +82,31 @@ def listed_iterations(made: Sequence[Iteration], *, opened: bool) -> list[Iterat
     return [iteration for iteration in ranked if iteration.status not in fine][:MOST_WORST]
 
 
-def iteration_spans(trace: Trace, owner: Node, made: Sequence[Iteration]) -> list[IterationSpan]:
-    """Return when each iteration was at work, in the order of ``made``."""
-    if not made:
-        return []
-    size = len(made[0].index)
-    stays: dict[Index, list[int | None]] = {}
+def iteration_spans(trace: Trace, owner: Node) -> tuple[IterationSpan, ...]:
+    """Return when each iteration of a Map was at work."""
+    subject = (iteration_spans, owner.id)
+    return trace.derive(subject, None, lambda: tuple(_find_spans(trace, owner)))
+
+
+def _find_spans(trace: Trace, owner: Node) -> Iterator[IterationSpan]:
+    made = iterations.iterations_of_map(trace, owner)
+    size = len(made[0].index) if made else 0
+    visits_of: dict[Index, list[int]] = {}
     for node in iterations.nodes_within(trace.graph, owner):
-        visits = trace.visits_of(node.id)
-        for number, index in zip(visits.numbers, visits.iterations(), strict=True):
-            if not trace.counts_still(number):
-                continue
-            begin, end = trace.times[number], trace.left.get(number)
-            known = stays.setdefault(index[:size], [begin, begin])
-            known[0] = min(known[0] or begin, begin)
-            known[1] = None if known[1] is None or end is None else max(known[1], end)
-    return [
-        IterationSpan(
-            stays[each.index][0] or 0, stays[each.index][1], formatting.STEP[each.status].tone
-        )
-        for each in made
-        if each.index in stays
-    ]
+        for number in trace.visits_of(node.id).counting_still():
+            visits_of.setdefault(trace.lines[number].iteration[:size], []).append(number)
+    times, left = trace.times, trace.left
+    for each in made:
+        numbers = visits_of[each.index]
+        ends = [left[number] for number in numbers if number in left]
+        end = max(ends) if len(ends) == len(numbers) else None
+        yield IterationSpan(times[min(numbers)], end, each.status, numbers)
+
+
+def endings_text(counts: Mapping[str, int], not_started: int = 0) -> str:
+    """Return how many iterations have each status, the worst first."""
+    texts = [f"{counts[each]:,} {_WORDS[each]}" for each in WORST_FIRST if counts.get(each)]
+    return " · ".join([*texts, *([f"{not_started:,} not started"] if not_started else [])])
 
 
 def sum_up_iterations(
@@ -96,13 +116,13 @@ def sum_up_iterations(
     if len(made) < LEAST:
         return None
     counts = Counter(iteration.status for iteration in made)
-    tones = [tone for tone in WORST_FIRST if counts[tone]]
-    words = (f"{counts[tone]:,} {formatting.STEP[tone].word.lower()}" for tone in tones)
+    not_started = iterations.items_not_started(trace, owner, len(made))
     return IterationSummary(
         owner=owner.id,
-        spans=tuple(iteration_spans(trace, owner, made)),
-        text=" · ".join(words),
-        worst=tones[0],
+        spans=iteration_spans(trace, owner),
+        text=endings_text(counts, not_started),
+        not_started=not_started,
+        worst=min(counts, key=WORST_FIRST.index),
         listed=listed,
         opened=owner.id in opened,
         toggled=",".join(sorted(opened ^ {owner.id})),

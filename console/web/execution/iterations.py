@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 from console.web.core import formatting
 from console.web.execution import map_progress
-from console.web.execution.steps import ShownIteration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from engine import Graph, Node, Trace
 
@@ -62,7 +61,10 @@ class IterationGroup:
 
 @dataclass(frozen=True, slots=True)
 class IterationPicker:
-    """The iterations of the Map ``owner``; ``current``: on display, None on the Map itself."""
+    """The iterations of the Map ``owner``; ``current``: on display, None on the Map itself.
+
+    ``total``: how many have begun; ``not_started``: of how many items none has, 0 if unknown.
+    """
 
     owner: str
     total: int
@@ -72,6 +74,21 @@ class IterationPicker:
     next_failed: Iteration | None
     before: Iteration | None
     after: Iteration | None
+    not_started: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ShownIteration:
+    """The iteration of a Map that the graph shows inside of it; ``nodes``: what is inside."""
+
+    nodes: frozenset[str]
+    index: tuple[int, ...]
+
+    def places(self, trace: Trace, node: str) -> list[int]:
+        """Return which visits of a state belong to it, from 0."""
+        size = len(self.index)
+        iterations = trace.visits_of(node).iterations()
+        return [place for place, index in enumerate(iterations) if index[:size] == self.index]
 
 
 def parse_iteration(text: str) -> Index:
@@ -132,7 +149,17 @@ def iteration_picker(trace: Trace, node: Node, current: Index = ()) -> Iteration
         after=_first_iteration(
             (iteration for iteration in iterations if index and iteration.index > index), kept_state
         ),
+        not_started=items_not_started(trace, owner, len(iterations)),
     )
+
+
+def items_not_started(trace: Trace, owner: Node, begun: int) -> int:
+    """Return how many items of a Map have no iteration yet, 0 if it is not known.
+
+    It is not for a Map inside another one, which has a number of items for each iteration around.
+    """
+    attempt = trace.progress(owner.id) if not _map_depth(trace.graph, owner) else None
+    return max(0, attempt.total - begun) if attempt is not None and attempt.total else 0
 
 
 def _first_iteration(iterations: Iterator[Iteration], kept_state: str) -> Iteration | None:
@@ -140,35 +167,35 @@ def _first_iteration(iterations: Iterator[Iteration], kept_state: str) -> Iterat
     return next(iter(_with_state(list(islice(iterations, 1)), kept_state)), None)
 
 
-def iterations_of_map(trace: Trace, owner: Node) -> list[Iteration]:
+def iterations_of_map(trace: Trace, owner: Node) -> Sequence[Iteration]:
     """Return the iterations of a Map that have begun, by index.
 
     Those of its last attempt: what failed before a retry does not count, as AWS counts it.
     """
-    inside = nodes_within(trace.graph, owner)
+    subject = (iterations_of_map, owner.id)
+    return trace.derive(subject, None, lambda: tuple(_find_iterations(trace, owner)))
+
+
+def _find_iterations(trace: Trace, owner: Node) -> Iterator[Iteration]:
     depth = _map_depth(trace.graph, owner) + 1
     best: dict[Index, tuple[int, int, str]] = {}
     worst: dict[Index, int] = {}
     own = {group.id for group in trace.graph.groups if group.owner == owner.id}
-    for node in inside:
-        visits = trace.visits_of(node.id)
-        triples = zip(visits.numbers, visits.statuses(), visits.iterations(), strict=True)
-        for number, status, iteration in triples:
-            if not trace.counts_still(number):
-                continue
+    lines, status = trace.lines, trace.status
+    for node in nodes_within(trace.graph, owner):
+        for number in trace.visits_of(node.id).counting_still():
             # Of visits that are equally telling, the later one stands deeper or further on.
-            rank = (_RANK[status], -number, node.name)
-            index = iteration[:depth]
+            rank = (_RANK[status(number)], -number, node.name)
+            index = lines[number].iteration[:depth]
             if node.group in own:
                 worst[index] = min(worst.get(index, rank[0]), rank[0])
             before = best.get(index)
             if before is None or rank < before:
                 best[index] = rank
     # What failed deeper inside may have been caught in the iteration: its own states say so.
-    return [
-        Iteration(index, _WORST[worst.get(index, rank[0])], rank[2])
-        for index, rank in sorted(best.items())
-    ]
+    for index in sorted(best):
+        rank = best[index]
+        yield Iteration(index, _WORST[worst.get(index, rank[0])], rank[2])
 
 
 def shown_iteration(trace: Trace, name: str, iteration: str) -> ShownIteration | None:
@@ -223,7 +250,9 @@ def _map_depth(graph: Graph, owner: Node) -> int:
     return count
 
 
-def _iteration_groups(iterations: list[Iteration], kept_state: str) -> tuple[IterationGroup, ...]:
+def _iteration_groups(
+    iterations: Sequence[Iteration], kept_state: str
+) -> tuple[IterationGroup, ...]:
     members: dict[str, list[Iteration]] = {status: [] for status in _GROUPS}
     for iteration in iterations:
         members[iteration.status].append(iteration)

@@ -50,6 +50,9 @@ def failures_beside_success(executions: Iterable[Execution]) -> list[Execution]:
 def has_last_success(execution: Execution) -> bool:
     """Tell whether an execution ended badly and there is a success to compare it with.
 
-    ``Scope.execution`` has asked that with the execution; of one read otherwise it is not known.
+    Without a query where ``Scope.execution`` has asked that with the execution.
     """
-    return bool(getattr(execution, "has_last_success", False))
+    known: bool | None = getattr(execution, "has_last_success", None)
+    if known is not None:
+        return known
+    return execution.status in UNSUCCESSFUL and successes_beside(execution).exists()

@@ -1,8 +1,8 @@
 """Answer the polls of an execution's page with what changed since the reader looked.
 
 A tick carries changes, not pages: new event rows, the states that changed, the words of the
-summary, as out-of-band pieces, and the next poller with the new cursor. Nothing new is a 204; the
-answer that tells of the end contains no poller.
+summary, as out-of-band pieces, and the next poller with the new cursor. Nothing new is a 204. After
+the end a page asks seldom, and only if the execution can be redriven: somebody else may do that.
 """
 
 from __future__ import annotations
@@ -17,8 +17,16 @@ from django.views.decorators.http import require_safe
 import engine
 from console import clock
 from console.statuses import ExecutionStatus
+from console.store.machines.published import executed_revision
 from console.web.core.scope import render, scope_of
-from console.web.execution import audit_trail, iterations, map_progress, steps, waiting
+from console.web.execution import (
+    audit_trail,
+    iterations,
+    map_progress,
+    parent_execution,
+    steps,
+    waiting,
+)
 from console.web.execution.child_signs import child_signs
 from console.web.execution.note_stamp import note_stamp
 from console.web.execution.page_parts import (
@@ -30,6 +38,7 @@ from console.web.execution.page_parts import (
     panel_context,
     past_context,
 )
+from console.web.execution.taken_ways import taken_ways
 from console.web.execution.time_machine import asked_event, open_trace_at, past_ms
 from console.web.graph.bounds import bound_graph
 from console.web.graph.folding import states_inside
@@ -44,9 +53,9 @@ if TYPE_CHECKING:
 
     from console.models import Execution
     from console.web.execution.folded_groups import FoldedGroup
+    from console.web.execution.iterations import ShownIteration
     from console.web.execution.map_progress import MapRuns
     from console.web.execution.panel import Panel
-    from console.web.execution.steps import ShownIteration
     from engine import Trace
 
 MOST_REPAINTED = 300
@@ -58,14 +67,17 @@ LEAST_GROWTH_MS, GROWTH = 2_000, 50
 
 @require_safe
 def execution_changes(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
-    """Answer the poll of an execution's page. ``after``: the last event the page knows."""
+    """Answer the poll of an execution's page.
+
+    ``after``: the last event the page knows. ``ended``: it knows that the execution has ended, with
+    so many redrives.
+    """
     execution = scope_of(request).execution(machine_name, execution_name)
     cursor = _number(request.GET.get("after", ""))
-    over = execution.status != ExecutionStatus.RUNNING
-    context: dict[str, Any] = {
-        **base_context(execution, machine_name),
-        "over": over,
-    }
+    context = base_context(execution, machine_name) | _ending_known(execution, request.GET)
+    over, seen_ended = context["over"], context["seen_ended"]
+    if over and request.GET.get("ended") == str(execution.redrive_count):
+        return HttpResponse(status=204)
     try:
         with open_trace(execution) as trace:
             context["note_changed"] = request.GET.get("note", "") != note_stamp(execution)
@@ -73,14 +85,15 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
             counted = maps is not None and maps.stamp != request.GET.get("maps", "")
             beaten = _heartbeats_changed(execution, request.GET)
             grown = _bars_are_due(execution, request.GET)
-            news = over or context["note_changed"] or counted or beaten or grown
+            news = over or seen_ended or context["note_changed"] or counted or beaten or grown
             if trace.last == cursor and not news:
                 return HttpResponse(status=204)
             context |= painted_context(execution, trace, request.GET, maps=maps) | ending_context(
                 execution, trace
             )
             context["child_failures"] = failed_children(execution, trace, maps) if over else None
-            context |= waiting.waiting_context(execution)
+            whole = not request.GET.get("iteration")
+            context |= waiting.waiting_context(execution, whole=whole)
             context["child_signs"] = child_signs(execution, trace)
             changed = _changed_states(trace, cursor, counted=counted)
             if beaten:
@@ -100,13 +113,24 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
     context["rows_changed"] = _rows_changed(context, request.GET)
     timeline = over or request.GET.get("view") == "timeline"
     context["bars_now"] = context.get("tree") is not None and timeline
-    context |= facts_context(execution) if over or context.get("panel") is None else {}
+    if over or seen_ended or context.get("panel") is None:
+        context |= facts_context(execution)
     if "waiting" not in context:
         context |= waiting.waiting_context(execution)
     context["activity"] = audit_trail.audit_trail_of(execution)
     response = render(request, "execution/_live_update.html", context)
     response["HX-Trigger-After-Swap"] = "paint"
     return response
+
+
+def _ending_known(execution: Execution, query: QueryDict) -> dict[str, Any]:
+    """Return whether it has ended, and what a page needs that has shown an end before."""
+    over, seen_ended = execution.status != ExecutionStatus.RUNNING, "ended" in query
+    ending = {"over": over, "redriven": seen_ended and not over, "seen_ended": seen_ended}
+    if not seen_ended:
+        return ending
+    executed = executed_revision(execution) if execution.version_arn else None
+    return ending | {"executed": executed, "parent": parent_execution.parent_of(execution)}
 
 
 @require_safe
@@ -126,7 +150,11 @@ def time_machine_moment(
         raise Http404("This definition can no longer be drawn.") from error
     _forget_unread_tables(context, request.GET)
     shown = _summaries_on_page(context)
-    context["paint"] = json.dumps(_paint_values(shown, context["taken"], context["folded"]))
+    painted = _paint_values(shown, context["taken"], context["folded"])
+    for node, summary in shown.items():
+        if summary.running_since is not None:
+            painted["nodes"][node]["under"] = steps.line_at(summary, context["past_ms"])
+    context["paint"] = json.dumps(painted)
     response = render(request, "execution/_time_machine_update.html", context)
     response["HX-Trigger-After-Swap"] = "paint"
     return response
@@ -220,7 +248,10 @@ def _paint_json(trace: Trace, changed: set[str], context: Mapping[str, Any]) -> 
 
 
 def _repaint_json(trace: Trace, maps: MapRuns | None, shown: ShownIteration | None) -> str:
-    """Return as JSON the states inside inline Maps, as the chosen iteration or all of them left."""
+    """Return as JSON the states inside inline Maps, and the lines that were taken.
+
+    Both are as the chosen iteration or all of them left them.
+    """
     graph = trace.graph
     inside = {
         node.id
@@ -231,7 +262,7 @@ def _repaint_json(trace: Trace, maps: MapRuns | None, shown: ShownIteration | No
     if not inside or len(inside) > MOST_REPAINTED:
         return ""
     summaries = steps.step_summaries(trace, inside, maps, shown)
-    return json.dumps(_paint_values(summaries, set(), {})["nodes"])
+    return json.dumps(_paint_values(summaries, taken_ways(trace, maps, shown), {}))
 
 
 def _paint_values(
@@ -243,6 +274,7 @@ def _paint_values(
             "word": summary.status.word,
             "under": summary.under,
             "badge": summary.badge,
+            **({"badge_place": summary.badge_place} if summary.badge else {}),
             "label": summary.label,
             "spent": summary.duration,
             "worked": summary.worked,

@@ -90,8 +90,18 @@ class MapProgress:
         if self.reading and not self.total:
             return "reading items"
         bad = self.failed + self.timed_out
-        ended = f"{self.ended} of {self.total}"
-        return f"{ended} · {bad} failed" if bad else ended
+        ended = f"{self.ended:,} of {self.total:,}"
+        return f"{ended} · {bad:,} failed" if bad else ended
+
+    @property
+    def bad(self) -> list[tuple[int, str]]:
+        """Return how many did not end well, and how."""
+        return [(self.failed, "failed"), (self.timed_out, "timed out"), (self.aborted, "aborted")]
+
+    @property
+    def endings(self) -> str:
+        """Return how many of all did not end well, as for the iterations of an inline Map."""
+        return endings_text(self.bad, self.total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +130,15 @@ class MapRuns:
         """Return what changes when a count does."""
         counts = [[getattr(run, name) for name in _COLUMNS] for _, run in self.runs]
         return hashlib.sha256(repr(counts).encode()).hexdigest()[:16]
+
+
+def endings_text(counts: Iterable[tuple[int, str]], total: int = 0) -> str:
+    """Return counts and words of endings, the first of a total: ``1 of 3 failed, 1 aborted``."""
+    known = [(count, word) for count, word in counts if count]
+    parts = [f"{count:,} {word}" for count, word in known]
+    if known and total:
+        parts[0] = f"{known[0][0]:,} of {total:,} {known[0][1]}"
+    return ", ".join(parts)
 
 
 def _sum_progress(runs: Iterable[MapRun]) -> MapProgress | None:

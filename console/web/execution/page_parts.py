@@ -12,7 +12,7 @@ import engine
 from console import arns, clock
 from console.masking import masked_execution
 from console.metrics import cost
-from console.statuses import ExecutionStatus
+from console.statuses import UNSUCCESSFUL, ExecutionStatus
 from console.store.executions import replay
 from console.web.core import formatting, json_view
 from console.web.core.causes import cause_of
@@ -37,12 +37,13 @@ from console.web.execution.chosen_step import (
     default_step,
     ended_in,
     states_left_open,
+    step_of_last_event,
 )
 from console.web.execution.last_success import has_last_success
 from console.web.execution.taken_ways import taken_ways
 from console.web.execution.timeline import bars
 from console.web.execution.timeline.durations import attempt_durations
-from console.web.execution.timeline.lanes import lane_bar
+from console.web.execution.timeline.lanes import iteration_lanes
 from console.web.execution.timeline.timeline_part import TimelinePart
 from console.web.graph import folding, svg
 from console.web.graph.definition_text import coloured_text
@@ -101,7 +102,7 @@ def picture_context(
     try:
         with open_trace(execution) as trace:
             counts = event_table.EventCounts(trace.types, trace.last)
-            context = {"event_counts": counts, **ending_context(execution, trace)}
+            context = {"event_counts": counts, "moment": None, **ending_context(execution, trace)}
             if not time_machine.asked_event(query):
                 maps = map_progress.map_runs_of_execution(execution, trace)
                 context["child_failures"] = failed_children(execution, trace, maps)
@@ -224,14 +225,17 @@ def panel_context(
 
 def asked_step(execution: Execution, trace: Trace, query: QueryDict) -> ChosenStep:
     """Return what the panel is about: what the reader chose, else what tells most."""
+    visit = asked_visit(query)
+    if time_machine.asked_event(query) and not visit:
+        return step_of_last_event(trace, query.get("step"), query.get("iteration", ""))
     if "step" in query:
-        return ChosenStep(query.get("step", ""), asked_visit(query), query.get("iteration", ""))
+        return ChosenStep(query.get("step", ""), visit, query.get("iteration", ""))
     if time_machine.asked_event(query):
         last = trace.last_event
-        return ChosenStep(last.state if last else "", 0, query.get("iteration", ""))
+        return ChosenStep(last.state if last else "", visit, query.get("iteration", ""))
     chosen = default_step(execution, trace)
     if "visit" in query or "iteration" in query:
-        return replace(chosen, visit=asked_visit(query), iteration=query.get("iteration", ""))
+        return replace(chosen, visit=visit, iteration=query.get("iteration", ""))
     return chosen
 
 
@@ -263,7 +267,7 @@ def painted_context(
             if _shows_tables(query, trace.graph)
             else {"tree": None}
         ),
-        "taken": taken_ways(trace, maps),
+        "taken": taken_ways(trace, maps, shown_panel["shown_iteration"]),
         "map_stamp": maps.stamp if maps else "",
         **shown_panel,
     }
@@ -293,7 +297,7 @@ def _tables_context(
     now = clock.now_ms()
     axis, drawn = bars.timeline_bars(execution, trace, rows, now, past_ms, part)
     lanes = {
-        row.id: lane_bar(row.iterations.spans, axis.span, row.iterations.text)
+        row.id: iteration_lanes(trace, row.iterations, axis)
         for row in rows
         if row.iterations is not None
     }
@@ -322,7 +326,12 @@ def ending_context(execution: Execution, trace: Trace) -> dict[str, Any]:
     """Return how far it came: transitions, their price, and where it failed."""
     culprit = trace.culprit
     ended = ended_in(execution, trace)
+    idle_ms = sum(until - since for since, until in trace.gaps)
+    # a moment in the past knows the redrives before it only
+    all_gaps = 0 < len(trace.gaps) == execution.redrive_count
+    took_ms = execution.stop_ms and execution.stop_ms - execution.start_ms
     return {
+        "attempts_ms": took_ms - idle_ms if took_ms and all_gaps else None,
         "transitions": cost.transitions_of(execution, trace.transitions),
         "cost": cost.cost_of_execution(execution, trace.transitions),
         "failed_at": ended.name,
@@ -332,6 +341,9 @@ def ending_context(execution: Execution, trace: Trace) -> dict[str, Any]:
         "also_open": 0 if culprit else max(0, len(states_left_open(execution, trace)) - 1),
         "has_success": has_last_success(execution),
         "root": (root := root_cause.root_cause(execution, trace)),
+        "root_cause_text": root.cause.text
+        if root and root.cause and root.cause.raw != execution.cause
+        else "",
         "failed_child": _failed_child(execution, trace, root),
         "timed_out": timed_out.explain_timeout(execution),
     }
@@ -362,13 +374,16 @@ def failed_children(
 
 def base_context(execution: Execution, machine_name: str) -> dict[str, Any]:
     """Return what all pages of an execution show: its names, its status, its address."""
+    imported = execution.imported_ms is not None
+    is_express = not imported and arns.is_express(execution.arn)
     return {
         "section": "executions",
         "execution": execution,
         "machine_name": machine_name,
         "base": reverse("execution", args=[machine_name, execution.name]),
         "status": formatting.EXECUTION[execution.status],
-        "is_express": execution.imported_ms is None and arns.is_express(execution.arn),
+        "is_express": is_express,
+        "may_be_redriven": execution.status in UNSUCCESSFUL and not (imported or is_express),
     }
 
 
@@ -382,7 +397,6 @@ def facts_context(execution: Execution) -> dict[str, Any]:
         else json_view.payload_view(execution.output, "output.json"),
         "cause": cause_of(execution.cause),
         "origin": replay.origin_of(execution),
-        "log_pattern": f'{{ $.execution_arn = "{execution.arn}" }}',
         "over": execution.status != ExecutionStatus.RUNNING,
         "parked": masked_execution.masked_execution(execution).mask.words(execution.runrow.parked)
         if hasattr(execution, "runrow")

@@ -78,6 +78,11 @@ class Panel:
         return self.input is not None and self.node.group == engine.TOP
 
     @property
+    def last_event(self) -> int:
+        """Return the last event of this visit, 0 if there is none."""
+        return self.read[-1].id if self.read else 0
+
+    @property
     def place_key(self) -> str:
         """Return what tells this visit from others, and a state that runs apart from both."""
         return "apart" if self.apart else str(self.number)

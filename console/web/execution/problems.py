@@ -16,13 +16,18 @@ _BAD = (VisitStatus.FAILED, VisitStatus.TIMED_OUT, VisitStatus.CAUGHT)
 
 @dataclass(frozen=True, slots=True)
 class ProblemVisit:
-    """A visit that failed or whose error was caught. ``number``: which of the ``count``, from 1."""
+    """A visit that failed or whose error was caught, one of ``count``.
+
+    ``number``: which of them is on display now, from 1; 0 for none. ``all_caught``: none of the
+    ``count`` made the execution fail.
+    """
 
     step: str
     visit: int
     iteration: str
     number: int
     count: int
+    all_caught: bool
 
 
 def problem_visits(trace: Trace) -> list[int]:
@@ -60,6 +65,19 @@ def next_problem(trace: Trace, shown: Panel | None) -> ProblemVisit | None:
         trace.graph.by_id[node].name,
         trace.visits[node].place(visit),
         ".".join(map(str, visit.iteration)),
-        numbers.index(number) + 1,
+        numbers.index(at) + 1 if at in numbers else 0,
         len(numbers),
+        all(_is_caught(trace, each) for each in numbers),
     )
+
+
+def _is_caught(trace: Trace, number: int) -> bool:
+    """Tell whether the error of a visit was caught: there, or by a Parallel or Map around it."""
+    if trace.ended[number] == VisitStatus.CAUGHT:
+        return True
+    attempt = trace.lines[number].attempt
+    while attempt is not None:
+        if trace.ended.get(attempt.home.latest.get(attempt.node, 0)) == VisitStatus.CAUGHT:
+            return True
+        attempt = attempt.home.attempt
+    return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
@@ -12,13 +13,31 @@ import engine
 from console.errors import ServiceError
 from console.store.executions import redrive as store
 from console.web.core.scope import actor_of, render, require, scope_of
-from console.web.execution import root_cause
+from console.web.execution import iterations, map_progress, root_cause
 from console.web.execution.page_parts import base_context
+from console.web.history.traces import open_trace
+from engine import VisitStatus
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from console.models import Execution
+
+
+_ENDED_BADLY = (VisitStatus.FAILED, VisitStatus.TIMED_OUT, VisitStatus.ABORTED)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemsAgain:
+    """What a redrive does with the iterations or child executions (``kind``) of a Map.
+
+    ``bad``: how many run again, in words; ``not_started``: how many begin that had not.
+    """
+
+    owner: str
+    kind: str
+    bad: str
+    not_started: int
 
 
 @require_http_methods(["GET", "POST"])
@@ -60,6 +79,31 @@ def _preview(execution: Execution) -> dict[str, Any]:
     )
     return {
         "again": again,
+        "items_again": _items_again(execution),
         "only_fail": only_fail,
         "root": root_cause.root_cause_of(execution) if only_fail else None,
     }
+
+
+def _items_again(execution: Execution) -> list[ItemsAgain]:
+    """Return what runs again of each Map that did not succeed, the outer ones first."""
+    every = []
+    with open_trace(execution) as trace:
+        maps = map_progress.map_runs_of_execution(execution, trace)
+        for node in trace.graph.nodes:
+            visits = trace.visits_of(node.id)
+            if node.type != "Map" or not visits or visits[-1].status not in _ENDED_BADLY:
+                continue
+            counted = maps.of_node(node.id) if maps is not None else None
+            picker = None if node.distributed else iterations.iteration_picker(trace, node)
+            if counted is not None:
+                bad = map_progress.endings_text(counted.bad)
+                every.append(ItemsAgain(node.name, "child executions", bad, counted.pending))
+            elif picker is not None:
+                bad = map_progress.endings_text(
+                    (group.count, group.status.word.lower())
+                    for group in picker.groups
+                    if group.status.tone not in ("succeeded", "caught")
+                )
+                every.append(ItemsAgain(node.name, "iterations", bad, picker.not_started))
+    return [items for items in every if items.bad or items.not_started]

@@ -27,30 +27,63 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class RootCause:
-    """The error that was caught. ``visit``: of ``state``, from 1; ``iteration``: as in addresses.
+class FailingState:
+    """A visit of a state that failed. ``visit``: from 1; ``iteration``: as in addresses.
 
-    ``attempts``: how often the work of the state was started; ``entered_ms``: when the state was;
-    ``child``: the ARN of the execution that the state started, "" if none; ``can_begin``: a new
-    execution could begin at the state, which is in no Parallel or Map.
+    ``attempts``: how often the work of the state was started.
     """
 
     state: str
     visit: int
     iteration: str
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class RootCause:
+    """The error that was caught, by ``at``.
+
+    ``inside``: the state in which it arose, if ``at`` is a Parallel or Map around that one.
+    ``entered_ms``: when ``at`` was entered; ``child``: the ARN of the execution that it started, ""
+    if none; ``can_begin``: a new execution could begin there, as it is in no Parallel or Map.
+    """
+
+    at: FailingState
+    inside: FailingState | None
     error: str
     cause: Cause | None
-    attempts: int
     entered_ms: int
     child: str = ""
     can_begin: bool = False
 
     @property
+    def origin(self) -> FailingState:
+        """Return the state in which the error arose."""
+        return self.inside or self.at
+
+    @property
+    def notes(self) -> str:
+        """Return what is to be said of the origin: ``caught, 4 attempts``, "" for nothing."""
+        parts = [] if self.inside else ["caught"]
+        if self.origin.iteration != self.at.iteration:
+            parts.append(f"iteration #{self.origin.iteration}")
+        if self.origin.attempts > 1:
+            parts.append(f"{self.origin.attempts} attempts")
+        return ", ".join(parts)
+
+    @property
+    def notes_of_catcher(self) -> str:
+        """Return how often a Parallel or Map was tried that caught it, "" for once."""
+        return f"{self.at.attempts} attempts" if self.inside and self.at.attempts > 1 else ""
+
+    @property
     def text(self) -> str:
         """Return it in a line: ``ConnectionError at Charge card (caught, 4 attempts)``."""
-        times = f", {self.attempts} attempts" if self.attempts > 1 else ""
         error = self.error or "an error without a name"
-        return formatting.visible_text(f"{error} at {self.state} (caught{times})")
+        notes = f" ({self.notes})" if self.notes else ""
+        catcher = f", caught by {self.at.state}" if self.inside else ""
+        catcher += f" ({self.notes_of_catcher})" if self.notes_of_catcher else ""
+        return formatting.visible_text(f"{error} at {self.origin.state}{notes}{catcher}")
 
 
 def root_cause_of(execution: Execution) -> RootCause | None:
@@ -69,19 +102,26 @@ def root_cause(execution: Execution, trace: Trace) -> RootCause | None:
     visit = caught_before_failure(trace)
     if visit is None:
         return None
-    visits = trace.visits[visit.node]
     events = visit_events.with_failures(execution, visit_events.events_of_visit(execution, visit))
     error, cause = visit_events.failure_of_visit(execution, trace, visit, events)
+    inside = trace.lines[visit.number].failure_inside(visit.node, visit.number)
     return RootCause(
-        state=trace.graph.by_id[visit.node].name,
-        visit=visits.place(visit),
-        iteration=".".join(map(str, visit.iteration)),
+        at=_failing_state(trace, visit),
+        inside=_failing_state(trace, trace.visit(*inside)) if inside else None,
         error=error,
         cause=cause_of(cause),
-        attempts=visit.attempts,
         entered_ms=visit.entered_ms,
         child=child_executions.arn_started_last(events),
         can_begin=trace.graph.by_id[visit.node].group == engine.TOP,
+    )
+
+
+def _failing_state(trace: Trace, visit: Visit) -> FailingState:
+    return FailingState(
+        state=trace.graph.by_id[visit.node].name,
+        visit=trace.visits[visit.node].place(visit),
+        iteration=".".join(map(str, visit.iteration)),
+        attempts=visit.attempts,
     )
 
 

@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 from console.web.core import formatting
-from console.web.execution import iteration_rows, iterations
-from console.web.execution.worked_time import worked_ms
+from console.web.execution import iteration_rows, iterations, map_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from django.http import QueryDict
 
     from console.web.execution.iteration_rows import IterationSummary
     from console.web.execution.iterations import Iteration
     from console.web.execution.steps import StepSummary
-    from engine import Node, Trace, Visit, Visits
+    from engine import Node, Trace, Visit
 
 MOST_FILTERED = 100
 MOST_OPENED = 50
@@ -74,8 +73,8 @@ class StepRow:
     ``retries``: of all visits, None of an iteration. ``matches``: False for what only leads down to
     a match. ``visits_made``: for the timeline. ``apart``: the status, if the state runs in child
     executions; ``mixed``: if its visits ended differently. ``iterations``: of a Map, in a row that
-    sums them up. ``starts``: whether the state starts child executions; ``children``: how many of a
-    distributed Map's have ended.
+    sums them up. ``starts``: whether the state starts child executions or runs in them;
+    ``children``: how those of a distributed Map fare.
     """
 
     id: str
@@ -133,19 +132,26 @@ def step_rows(
     inner: dict[str, list[str]] = {}
     for group in trace.graph.groups:
         inner.setdefault(group.owner, []).append(group.id)
-    grown = _StepTree(trace, summaries, filters, states, inner).grow(inner[""][0], 0)
+    in_children = map_progress.enclosing_maps(trace.graph).keys()
+    tree = _StepTree(trace, summaries, filters, states, inner, in_children)
+    grown = tree.grow(inner[""][0], 0)
     return list(_flat(_pruned(grown, filters), filters))
 
 
 @dataclass(frozen=True, slots=True)
 class _StepTree:
-    """What the rows are made of. ``states``: by group; ``inner``: groups by who holds them."""
+    """What the rows are made of.
+
+    ``states``: by group; ``inner``: groups by who holds them; ``in_children``: the states inside a
+    distributed Map.
+    """
 
     trace: Trace
     summaries: Mapping[str, StepSummary]
     filters: StepFilters
     states: Mapping[str, Sequence[Node]]
     inner: Mapping[str, Sequence[str]]
+    in_children: Collection[str]
 
     def grow(self, group: str, depth: int) -> tuple[_StepBranch, ...]:
         """Return the rows of a group's states, each with what is below it."""
@@ -155,7 +161,8 @@ class _StepTree:
             below = [branch for part in parts for branch in self.grow(part, depth + 1)]
             if node.type == "Map":
                 below = [*self._iterations(node, depth + 1), *below]
-            row = _state(self.trace, node, self.summaries[node.id], depth)
+            inside = node.id in self.in_children
+            row = _state(self.trace, node, self.summaries[node.id], depth, inside=inside)
             grown.append(_StepBranch(row, tuple(below)))
         return tuple(grown)
 
@@ -181,7 +188,8 @@ def rows_stamp(rows: Iterable[StepRow]) -> str:
     return f"{crc32(text.encode()):x}"
 
 
-def _state(trace: Trace, node: Node, summary: StepSummary, depth: int) -> StepRow:
+def _state(trace: Trace, node: Node, summary: StepSummary, depth: int, *, inside: bool) -> StepRow:
+    """Return the row of a state. ``inside``: it is in a distributed Map."""
     visits = trace.visits_of(node.id)
     key = IN_CHILDREN if summary.in_children else summary.key
     return StepRow(
@@ -194,19 +202,17 @@ def _state(trace: Trace, node: Node, summary: StepSummary, depth: int) -> StepRo
         entered_ms=summary.entered_ms,
         left_ms=summary.left_ms,
         since=summary.running_since,
-        took=_took_ms(visits) if summary.left_ms is not None else None,
+        took=summary.took_ms if summary.left_ms is not None else None,
         visits=len(visits),
         retries=summary.retries,
         visits_made=visits,
         apart=summary.status if summary.in_children else None,
         mixed=summary.status if summary.mixed else None,
-        starts=node.distributed or (node.type == "Task" and "startExecution" in node.text),
+        starts=node.distributed
+        or inside
+        or (node.type == "Task" and "startExecution" in node.text),
         children=summary.children,
     )
-
-
-def _took_ms(visits: Visits) -> int:
-    return worked_ms(visits, visits[-1].entered_ms)
 
 
 def _iteration_branches(
@@ -234,10 +240,19 @@ def _sum_row(trace: Trace, summary: IterationSummary, node: Node, depth: int) ->
         depth=depth,
         entered_ms=entered,
         left_ms=left,
-        since=entered if running else None,
+        since=_running_since(trace, entered) if running else None,
         took=_took_between(trace, entered, left),
         visits=len(summary.spans),
         iterations=summary,
+    )
+
+
+def _running_since(trace: Trace, entered: int | None) -> int | None:
+    """Return what the clock of iterations counts from: later by the gaps before redrives."""
+    if entered is None:
+        return None
+    return entered + sum(
+        until - max(since, entered) for since, until in trace.gaps if until > entered
     )
 
 
@@ -260,7 +275,7 @@ def _iteration(trace: Trace, iteration: Iteration, visits: list[Visit], depth: i
         iteration=iteration.key,
         entered_ms=entered,
         left_ms=left,
-        since=entered if running else None,
+        since=_running_since(trace, entered) if running else None,
         took=_took_between(trace, entered, left),
         visits=1,
         visits_made=sorted(visits, key=lambda visit: visit.number),

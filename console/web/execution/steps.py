@@ -5,17 +5,28 @@ The summaries feed the graph and the steps table.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from console.web.core import formatting
-from console.web.execution import map_progress
+from console.web.execution import iterations, map_progress
 from console.web.execution.worked_time import first_and_last, worked_ms
+from console.web.graph.font_metrics import text_width_px
+from console.web.graph.shapes import (
+    CLOCK,
+    DETAIL_SIZE,
+    MAP_ROOM,
+    STATUS_ROOM,
+    badge_place,
+    fitting_line,
+)
 from engine import VisitStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from console.web.execution.iterations import ShownIteration
     from console.web.execution.map_progress import MapProgress, MapRuns
     from engine import Node, Trace, Visit, Visits
 
@@ -25,9 +36,10 @@ class StepSummary:
     """A state's line. ``note``: ``1.2 s``, ``3 of 5``; ``depth``: how many boxes it stands in.
 
     ``in_children``: it runs in the child executions of a distributed Map. ``done``: how far a Map
-    is. ``worked``: how long all its visits lasted, "" while it runs; ``entered_ms``: the first of
-    them. ``key``: of its status in ``formatting.STEP``; ``mixed``: its latest visits ended
-    differently, and the status counts them.
+    is. ``worked``: how long all its visits lasted, "" while it runs, and ``took_ms`` in
+    milliseconds; ``entered_ms``: the first of them. ``key``: of its status in ``formatting.STEP``;
+    ``mixed``: its latest visits ended differently, and the status counts them. ``endings``: how
+    many iterations or children of a Map did not end well, "" while none is known.
     """
 
     node: Node
@@ -43,15 +55,21 @@ class StepSummary:
     in_children: bool = False
     done: str = ""
     worked: str = ""
+    took_ms: int | None = None
     key: str = ""
     mixed: bool = False
+    endings: str = ""
 
     @property
     def badge(self) -> str:
-        """Return how often its work was repeated, else how often it was visited, "" for once."""
-        if self.retries:
-            return f"↻ {self.retries}"
-        return f"×{self.visits}" if 1 < self.visits < _WIDE else ""  # noqa: RUF001
+        """Return how often it was visited and how often its work was retried, "" for once."""
+        visits = f"×{self.visits}" if 1 < self.visits < _WIDE else ""  # noqa: RUF001
+        return " ".join(filter(None, (visits, f"↻ {self.retries}" if self.retries else "")))
+
+    @property
+    def badge_place(self) -> tuple[int, int, int]:
+        """Return where the badge stands at its box, as ``shapes.badge_place`` has it."""
+        return badge_place(self.badge)
 
     @property
     def label(self) -> str:
@@ -59,6 +77,8 @@ class StepSummary:
         parts = [self.node.name, self.node.type, self.status.word.lower()]
         if self.visits > 1:
             parts.append(f"{self.visits} visits")
+        if self.retries:
+            parts.append(f"{self.retries} {'retry' if self.retries == 1 else 'retries'}")
         if self.duration:
             parts.append(self.duration)
         if self.note and self.note != self.duration:
@@ -67,33 +87,38 @@ class StepSummary:
 
     @property
     def children(self) -> str:
-        """Return how many child executions of a distributed Map have ended, "" of other states."""
+        """Return how the child executions of a distributed Map fare: how many have ended.
+
+        Of a state inside it how many have left it, and how; "" of other states.
+        """
+        if self.in_children:
+            return self.note
         return f"Child executions: {self.done}" if self.node.distributed and self.done else ""
 
     @property
     def under(self) -> str:
         """Return the small line under the name in the graph."""
-        if self.in_children:
-            return self.note or self.status.word
+        if self.in_children:  # what went wrong stands last
+            return " · ".join(_fitting_end(self.note.split(" · "), STATUS_ROOM)) or self.status.word
         if self.status is formatting.STEP[""]:
             return self.note or self.status.word
-        if self.mixed:  # with the time of the last visit there is no room
-            return self.status.word
-        return " · ".join(part for part in (self.status.word, self.done, self.duration) if part)
-
-
-@dataclass(frozen=True, slots=True)
-class ShownIteration:
-    """The iteration of a Map that the graph shows inside of it; ``nodes``: what is inside."""
-
-    nodes: frozenset[str]
-    index: tuple[int, ...]
-
-    def places(self, trace: Trace, node: str) -> list[int]:
-        """Return which visits of a state belong to it, from 0."""
-        size = len(self.index)
-        iterations = trace.visits_of(node).iterations()
-        return [place for place, index in enumerate(iterations) if index[:size] == self.index]
+        room: float = MAP_ROOM if self.node.type in ("Map", "Parallel") else STATUS_ROOM
+        if self.mixed:  # with the time of the last visit there is no room; the worst stands last
+            return " · ".join(_fitting_end(self.status.word.split(" · "), room))
+        if self.endings:  # they say the status, too; that the error was caught they do not
+            caught = [self.status.word] if self.key == VisitStatus.CAUGHT else []
+            return _fitting_endings(caught, self.endings, room)
+        parts = [
+            part for part in (self.status.word, *self.done.split(" · "), self.duration) if part
+        ]
+        if self.running_since is not None and self.done:
+            room -= text_width_px(CLOCK, DETAIL_SIZE, bold=True)
+            with_word = fitting_line(parts, room)
+            if with_word.count(" · "):
+                return with_word
+            ended, *bad = self.done.split(" · ")
+            return fitting_line([f"{ended} done", *bad], room)
+        return fitting_line(parts, room)
 
 
 def step_summaries(
@@ -133,6 +158,47 @@ def step_summaries(
         summary = _summary(trace, node, statuses.get(node.id, ""), depths[node.group], counted)
         summaries[node.id] = _counted_summary(summary, counts.get(node.id))
     return summaries
+
+
+class InProgress(Protocol):
+    """A box of the graph that may be in progress."""
+
+    @property
+    def under(self) -> str:
+        """Return the small line under its name."""
+
+    @property
+    def running_since(self) -> int | None:
+        """Return what its clock counts from, None if it is not in progress."""
+
+
+def line_at(summary: InProgress, past_ms: int) -> str:
+    """Return the line of a state in progress in the past, with how long it had been so."""
+    began = past_ms if summary.running_since is None else summary.running_since
+    spent = formatting.duration_text(past_ms - began)
+    line = f"{summary.under} · {spent} so far"
+    nested = isinstance(summary, StepSummary) and summary.node.type in ("Map", "Parallel")
+    room = MAP_ROOM if nested else STATUS_ROOM
+    if text_width_px(line, DETAIL_SIZE, bold=True) <= room:
+        return line
+    alone = summary.under == formatting.STEP[VisitStatus.RUNNING].word
+    return f"{spent} so far" if alone else line.removesuffix(" so far")
+
+
+def _fitting_end(parts: list[str], room: float) -> list[str]:
+    """Return the last parts, as many as there is room for."""
+    backwards = fitting_line(parts[::-1], room).split(" · ")
+    return backwards[::-1]
+
+
+def _fitting_endings(before: list[str], endings: str, room: float) -> str:
+    """Return how iterations ended, without the last endings where there is no room for them."""
+    known = endings.split(", ")
+    for count in range(len(known), 0, -1):
+        line = " · ".join([*before, ", ".join(known[:count])])
+        if text_width_px(line, DETAIL_SIZE, bold=True) <= room:
+            return line
+    return known[0]
 
 
 _ENDINGS = {
@@ -176,13 +242,25 @@ def _summary(
     if not status:  # entered before a retry, not since
         before = f"{len(visits)} earlier visit{'s' if len(visits) > 1 else ''}"
         return StepSummary(node, depth, formatting.STEP[""], visits=len(visits), note=before)
-    done = _map_progress_text(trace, node, counted)
-    summary = _visited_summary(node, depth, status, visits[-1], len(visits), done)
-    worked = _worked_text(summary, visits)
+    endings = _endings_text(trace, node, visits[-1], counted)
+    done = _map_progress_text(trace, node, counted) if node.distributed or not endings else endings
+    shown = visits[-1] if status != VisitStatus.RUNNING else _newest_running(trace, visits)
+    summary = _visited_summary(node, depth, status, shown, len(visits), done)
+    summary = _with_worked_time(summary, visits)
     entered, left = first_and_last(visits)
+    left = None if summary.running_since is not None else left
     return replace(
-        summary, worked=worked, entered_ms=entered, left_ms=left, retries=visits.retries()
+        summary, entered_ms=entered, left_ms=left, retries=visits.retries(), endings=endings
     )
+
+
+def _newest_running(trace: Trace, visits: Visits) -> Visit:
+    """Return the newest visit that is in progress, the newest of all if none is."""
+    places = range(len(visits) - 1, -1, -1)
+    running = (
+        place for place in places if trace.status(visits.numbers[place]) == VisitStatus.RUNNING
+    )
+    return visits[next(running, -1)]
 
 
 def _summary_in_iteration(
@@ -195,13 +273,16 @@ def _summary_in_iteration(
     counted = maps.of_visit(node.id, last.number) if maps is not None and node.distributed else None
     done = counted.note if counted else ""
     summary = _visited_summary(node, depth, last.status, last, len(places), done)
-    return replace(summary, worked=_worked_text(summary, trace.visits_of(node.id)))
+    return _with_worked_time(summary, trace.visits_of(node.id))
 
 
-def _worked_text(summary: StepSummary, visits: Visits) -> str:
-    if len(visits) == 1 or summary.running_since is not None:
-        return summary.duration
-    return formatting.duration_text(worked_ms(visits, visits[-1].entered_ms))
+def _with_worked_time(summary: StepSummary, visits: Visits) -> StepSummary:
+    """Return the summary with how long all visits lasted; it has what the last one did."""
+    if summary.running_since is not None:
+        return replace(summary, worked=summary.duration)
+    took_ms = worked_ms(visits, visits[-1].entered_ms)
+    text = summary.duration if len(visits) == 1 else formatting.duration_text(took_ms)
+    return replace(summary, worked=text, took_ms=took_ms)
 
 
 def _visited_summary(
@@ -232,7 +313,28 @@ def _map_progress_text(trace: Trace, node: Node, counted: MapProgress | None) ->
     attempt = trace.progress(node.id) if node.type == "Map" else None
     if attempt is None or attempt.total is None:
         return ""
-    return f"{attempt.done} of {attempt.total}"
+    return f"{attempt.done:,} of {attempt.total:,}"
+
+
+def _endings_text(trace: Trace, node: Node, last: Visit, counted: MapProgress | None) -> str:
+    """Return how iterations or children of a Map ended that did not succeed, "" of other states.
+
+    The counts are those of its panel: ``1 of 3 failed, 1 aborted``.
+    """
+    if node.type != "Map" or last.status not in _ENDED_BADLY:
+        return ""
+    if node.distributed:
+        return counted.endings if counted else ""
+    attempt = trace.progress(node.id)
+    if attempt is None or attempt.total is None:
+        return ""
+    counts = Counter(iteration.status for iteration in iterations.iterations_of_map(trace, node))
+    bad = [(counts[key], _ENDINGS[key]) for key in _NOT_SUCCEEDED]
+    return map_progress.endings_text(bad, attempt.total)
+
+
+_NOT_SUCCEEDED = (VisitStatus.FAILED, VisitStatus.TIMED_OUT, VisitStatus.ABORTED)
+_ENDED_BADLY = (*_NOT_SUCCEEDED, VisitStatus.CAUGHT)
 
 
 _WIDE = 1000  # above this number, there is no room for the word

@@ -10,21 +10,33 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console.web.execution import map_progress
+from console.web.graph.shapes import way_between
+from engine import EdgeKind, VisitStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
+    from collections.abc import Set as AbstractSet
 
+    from console.web.execution.iterations import ShownIteration
     from console.web.execution.map_progress import MapRuns
-    from engine import Trace
+    from engine import Graph, Trace
 
 
-def taken_ways(trace: Trace, maps: MapRuns | None = None) -> set[str]:
+def taken_ways(
+    trace: Trace, maps: MapRuns | None = None, shown: ShownIteration | None = None
+) -> set[str]:
     """Return the keys of the lines that were taken, as ``EdgeLine.way`` has them.
 
-    ``maps``: the counts of Map Runs, None if they are not known.
+    ``maps``: the counts of Map Runs, None if they are not known. ``shown``: the iteration whose
+    lines are wanted inside its Map, None for those of all iterations.
     """
-    ways = {f"{source}-{target}" for source, target in trace.taken}
     entered, passed = _entered_and_passed(trace, maps)
+    if shown is not None:
+        entered, passed = _in_iteration(trace, shown, entered, passed)
+    pairs = {
+        pair for pair in trace.taken if shown is None or not (shown.nodes & set(pair)) - entered
+    }
+    ways = ways_of_pairs(trace.graph, pairs, passed, _caught(trace, shown))
     for group in trace.graph.groups:
         if group.owner and group.start in entered:
             ways |= {f"in-{group.id}", f"start-{group.start}"}
@@ -33,6 +45,47 @@ def taken_ways(trace: Trace, maps: MapRuns | None = None) -> set[str]:
         if node.ends and node.group in inner and node.id in passed:
             ways |= {f"out-{node.group}", f"{node.id}-end"}
     return ways.union(_ways_in_children(trace, entered))
+
+
+def ways_of_pairs(
+    graph: Graph,
+    pairs: Collection[tuple[str, str]],
+    passed: AbstractSet[str],
+    caught: AbstractSet[str],
+) -> set[str]:
+    """Return the lines between states that were taken, of (source, target) that were.
+
+    ``passed``, ``caught``: the states that some visit left as it should, or by a Catcher. That
+    decides where both lead to the same state.
+    """
+    kinds: dict[tuple[str, str], set[bool]] = {}
+    for edge in graph.edges:
+        by_catcher = edge.kind is EdgeKind.CATCH
+        kinds.setdefault((edge.source, edge.target), set()).add(by_catcher)
+    ways = set()
+    for pair in pairs:
+        known = kinds.get(pair, {False})
+        if known != {True} and (pair[0] in passed or len(known) == 1):
+            ways.add(way_between(*pair))
+        if True in known and (pair[0] in caught or len(known) == 1):
+            ways.add(way_between(*pair, caught=True))
+    return ways
+
+
+def _caught(trace: Trace, shown: ShownIteration | None) -> set[str]:
+    """Return the states that a Catcher led out of, inside a Map in the chosen iteration only."""
+    caught = {node for node, by_status in trace.counts().items() if by_status[VisitStatus.CAUGHT]}
+    if shown is None:
+        return caught
+    return {
+        node
+        for node in caught
+        if node not in shown.nodes
+        or any(
+            trace.visits_of(node)[place].status is VisitStatus.CAUGHT
+            for place in shown.places(trace, node)
+        )
+    }
 
 
 def _entered_and_passed(trace: Trace, maps: MapRuns | None) -> tuple[set[str], set[str]]:
@@ -49,6 +102,23 @@ def _entered_and_passed(trace: Trace, maps: MapRuns | None) -> tuple[set[str], s
     return entered, passed
 
 
+def _in_iteration(
+    trace: Trace, shown: ShownIteration, entered: set[str], passed: set[str]
+) -> tuple[set[str], set[str]]:
+    """Return the states as given, but inside a Map those that one iteration of it entered."""
+    visits = {
+        node: [trace.visits_of(node)[place] for place in shown.places(trace, node)]
+        for node in shown.nodes & entered
+    }
+    within = {node for node, made in visits.items() if made}
+    left = {
+        node
+        for node, made in visits.items()
+        if any(visit.status is VisitStatus.SUCCEEDED for visit in made)
+    }
+    return entered - shown.nodes | within, passed - shown.nodes | left
+
+
 def _ways_in_children(trace: Trace, entered: set[str]) -> Iterator[str]:
     """Yield the transitions in child executions that must have been taken."""
     inside = map_progress.enclosing_maps(trace.graph)
@@ -59,4 +129,4 @@ def _ways_in_children(trace: Trace, entered: set[str]) -> Iterator[str]:
             sources.setdefault(edge.target, set()).add(edge.source)
     for target, known in sources.items():
         if len(known) == 1 and target not in starts:
-            yield f"{next(iter(known))}-{target}"
+            yield from ways_of_pairs(trace.graph, [(next(iter(known)), target)], set(), set())

@@ -20,7 +20,7 @@ from console.web.core import formatting
 from console.web.history import task_timeouts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from django.db.models import QuerySet
     from django.http import QueryDict
@@ -34,6 +34,7 @@ _APPROVAL = re.compile(
     r"approv|review|reject|accept|confirm|authori[sz]|consent|decision|decide|sign.?off|manual|human",
     re.IGNORECASE,
 )
+_SAME_MOMENT = ("execution_id", "task")
 _BARE = ("input", "credentials", "execution__input", "execution__output", "execution__cause")
 
 
@@ -246,7 +247,8 @@ class TaskPage:
     after: str
 
 
-def _open_tasks(scope: Scope, filters: TaskFilters) -> QuerySet[TaskRow]:
+def open_tasks(scope: Scope, filters: TaskFilters) -> QuerySet[TaskRow]:
+    """Return the query of the open tasks that somebody outside ends."""
     token = Q(kind=TaskKind.SERVICE, pattern=engine.IntegrationPattern.WAIT_FOR_TASK_TOKEN.value)
     activity = Q(kind=TaskKind.ACTIVITY)
     if filters.activity:
@@ -263,22 +265,28 @@ def _open_tasks(scope: Scope, filters: TaskFilters) -> QuerySet[TaskRow]:
 
 def open_task_count(scope: Scope, key: str) -> QuerySet[TaskRow, tuple[str, int]]:
     """Return the query of one row: ``key``, and how many tasks somebody outside has to end."""
-    rows = _open_tasks(scope, TaskFilters()).order_by().annotate(key=Value(key))
+    rows = open_tasks(scope, TaskFilters()).order_by().annotate(key=Value(key))
     return rows.values_list("key").annotate(Count("task"))
 
 
 def list_open_tasks(scope: Scope, filters: TaskFilters) -> TaskPage:
     """Return open tasks that somebody outside ends."""
-    every = _open_tasks(scope, filters)
+    every = open_tasks(scope, filters)
     rows = list(
         _following(every, filters)
         .select_related("execution")
         .defer(*_BARE)
-        .order_by("scheduled_ms", "execution_id", "task")[: PAGE + 1]
+        .order_by("scheduled_ms", *_SAME_MOMENT)[: PAGE + 1]
     )
     last = rows[PAGE - 1] if len(rows) > PAGE else None
     after = f"{last.scheduled_ms}-{last.execution_id}-{last.task}" if last else ""
     return TaskPage(tuple(open_task(row) for row in rows[:PAGE]), every.count(), filters, after)
+
+
+def oldest_open_tasks(scope: Scope, most: int) -> tuple[OpenTask, ...]:
+    """Return the first scheduled open tasks that somebody outside ends."""
+    rows = open_tasks(scope, TaskFilters()).select_related("execution").defer(*_BARE)
+    return tuple(open_task(row) for row in rows.order_by("scheduled_ms", *_SAME_MOMENT)[:most])
 
 
 def _following(every: Any, filters: TaskFilters) -> Any:
@@ -300,7 +308,8 @@ def _following(every: Any, filters: TaskFilters) -> Any:
 class WaitingLine:
     """One thing that an execution waits for.
 
-    ``until_ms``: when it ends by itself. ``child``: ARN of an execution. ``number``: its task.
+    ``until_ms``: when it ends by itself. ``child``: ARN of an execution. ``event``: the last one
+    of the visit that pauses.
     """
 
     state: str
@@ -311,27 +320,34 @@ class WaitingLine:
     until: str = ""
     child: str = ""
     task: OpenTask | None = None
+    event: int = 0
 
     @property
     def is_pause(self) -> bool:
         """Tell whether the state goes on by itself when the time is over: a Wait, or a backoff."""
         return self.kind in _PAUSES
 
-    @property
-    def countdown(self) -> dict[str, str | int] | None:
-        """Return the words around the time left that a box of the graph shows, None if none."""
+    def countdown(self, *, alone: bool) -> dict[str, str | int] | None:
+        """Return the words around the time left that a box of the graph shows, None if none.
+
+        ``alone``: no other line is about its state.
+        """
         if not self.is_pause or self.until_ms is None:
             return None
-        before, after = _PAUSES[self.kind]
+        before, after = _PAUSES[self.kind] if alone else _FIRST_OF_SEVERAL
         return {"before": before, "until": self.until_ms, "after": after}
 
 
 _PAUSES = {"Wait": ("Waits · ", " left"), "Retry": ("Next try in ", "")}
 """Kind of a line -> the words before and after its time left. No longer than a box is wide."""
+_FIRST_OF_SEVERAL = ("Next in ", "")
 
 
-def waiting_context(execution: Execution) -> dict[str, Any]:
-    """Return what a running execution waits for; nothing once it has ended."""
+def waiting_context(execution: Execution, *, whole: bool = True) -> dict[str, Any]:
+    """Return what a running execution waits for; nothing once it has ended.
+
+    ``whole``: the graph shows all iterations of a Map together.
+    """
     if execution.status != ExecutionStatus.RUNNING:
         return {
             "waiting": [],
@@ -350,14 +366,23 @@ def waiting_context(execution: Execution) -> dict[str, Any]:
         "heartbeats": heartbeat_stamp(execution) if beating else "",
         "waiting": lines[:MOST],
         "waiting_more": len(lines) > MOST,
-        # of a state that several iterations are in, none: each has its own time
-        "lone_states": (lone_states := {state for state, count in times.items() if count == 1}),
-        "countdowns": {
-            line.state: line.countdown
-            for line in lines
-            if line.countdown and line.state in lone_states
-        },
+        "lone_states": {state for state, count in times.items() if count == 1},
+        "countdowns": _countdowns(lines, times, whole=whole),
     }
+
+
+def _countdowns(
+    lines: Sequence[WaitingLine], times: Mapping[str, int], *, whole: bool
+) -> dict[str, dict[str, str | int]]:
+    """Return state -> its time left; where several iterations wait in it, that of the first."""
+    countdowns: dict[str, dict[str, str | int]] = {}
+    pauses = Counter((line.state, line.kind) for line in lines)
+    for line in lines:
+        alone, together = times[line.state] == 1, pauses[line.state, line.kind]
+        countdown = line.countdown(alone=alone)
+        if countdown and (alone or (whole and together == times[line.state])):
+            countdowns.setdefault(line.state, countdown)
+    return countdowns
 
 
 def heartbeat_stamp(execution: Execution) -> str:
@@ -446,9 +471,15 @@ def _frames(execution: Execution) -> Iterable[Any]:
 
 
 def _timer_line(frame: Any, due_ms: int) -> WaitingLine:
+    words = (
+        frame.state,
+        "Wait",
+        "Timer",
+        frame.entered_ms or None,
+        due_ms,
+        "the execution continues",
+    )
     if frame.phase == "backoff":
         text = f"Pause before retry {frame.retry_count}"
-        return WaitingLine(frame.state, "Retry", text, None, due_ms, "the next attempt")
-    return WaitingLine(
-        frame.state, "Wait", "Timer", frame.entered_ms or None, due_ms, "the execution continues"
-    )
+        words = (frame.state, "Retry", text, None, due_ms, "the next attempt")
+    return WaitingLine(*words, event=frame.cursor)

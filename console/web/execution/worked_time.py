@@ -13,22 +13,16 @@ MOST_VISITS = 50
 """Above this a state's visits are drawn as one segment, from the first to the last."""
 
 
-def span_of_visits(visits: Visits, now: int) -> tuple[int, int]:
-    """Return when the first began and when the last one ended, ``now`` if one has not."""
-    stays = list(visits.stays(now))
-    return stays[0][0], max(until for _, until in stays)
-
-
 def first_and_last(visits: Visits) -> tuple[int, int | None]:
     """Return when the first visit began and the last one ended, None if the newest has not."""
-    begin, end = span_of_visits(visits, 0)
+    begin, end = visits.span(0)
     return begin, None if visits[-1].left_ms is None else end
 
 
 def worked_ms(visits: Visits, now: int) -> int:
     """Return how long a state worked: time side by side counts once, that before a redrive not."""
     if len(visits) > MOST_VISITS:
-        begin, end = span_of_visits(visits, now)
+        begin, end = visits.span(now)
         return visits.worked_ms(begin, end)
     return wall_time(visits.worked_stays(now))
 

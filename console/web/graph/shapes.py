@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING
 
 from console.web.graph.font_metrics import text_width_px
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from engine import Node
 
 Point = tuple[float, float]
@@ -19,15 +22,22 @@ Point = tuple[float, float]
 # Pixels: line of text, padding, head of a group without lines below its name, way from it to its
 # first state and from its last ones to where they meet, gap of branches.
 LINE, PAD, HEAD, ENTRY, EXIT, GAP = 17, 16, 33, 26, 14, 20
-MIN_WIDTH, MAX_NAME, MAX_DETAIL = 220, 270, 250
-"""``MIN_WIDTH``: "In progress · 23 h 59 min" has room in a box."""
+MIN_WIDTH, MAX_NAME, MAX_DETAIL = 220, 270, 292
+"""``MIN_WIDTH``: "In progress · 23 h 59 min" has room in a box. ``MAX_DETAIL``: so has the longest
+callback, "Task · states: startExecution.waitForTaskToken"."""
 NAME_SIZE, DETAIL_SIZE = 13, 12
 SIGNS = 52
 """What stands beside the words: the sign on their left, and padding."""
 STATUS_ROOM = MIN_WIDTH - 44
 """What the line of a status has in the smallest box: the template cuts what is beyond."""
+MAP_ROOM = STATUS_ROOM + 2 * PAD
+"""What it has in the head of a Parallel or Map, which stands around other boxes."""
+CLOCK = " · 59 min 59 s"
+"""What a script adds to the line of a state in progress."""
 FOLD_ROOM = 44
 """Beside the words in the head of a Parallel or Map: the sign that folds it."""
+BADGE_SIZE, BADGE_RIGHT, BADGE_LEAST, BADGE_PAD = 11.5, 8, 42, 16
+"""The badge of visits and retries: its text, its way to the right edge, its width."""
 COMPACT_NAME, COMPACT_SIGNS = 86, 33
 """In a compact box: where its name is wrapped, and what stands beside the name."""
 MOST_OF_DETAIL = 500
@@ -120,7 +130,7 @@ class Box:
     @property
     def fold_x(self) -> float:
         """Return where the sign begins that folds or unfolds it, beside the words and a badge."""
-        return self.x + self.head_width + 8 if self.nested else self.right - 84
+        return self.x + self.head_width + 8 if self.nested else self.right - 126
 
     @property
     def head_slack(self) -> float:
@@ -161,8 +171,11 @@ class EdgeLine:
 
     @property
     def way(self) -> str:
-        """Return what tells whether it was taken: the branch of a thread, else both ends."""
-        return self.thread or self.key
+        """Return what tells whether it was taken: the branch of a thread, else both ends.
+
+        A Catcher may lead where ``Next`` leads, too, but not for the same visit.
+        """
+        return self.thread or way_between(self.source, self.target, caught=self.kind == "catch")
 
     @property
     def plate(self) -> tuple[float, float, float, float]:
@@ -196,6 +209,18 @@ class Picture:
     def weight(self) -> int:
         """Return how many things are drawn."""
         return len(self.boxes) + len(self.lines)
+
+
+def way_between(source: str, target: str, *, caught: bool = False) -> str:
+    """Return the way of a line between two states. ``caught``: of a Catcher."""
+    return f"{source}-{target}{'-caught' * caught}"
+
+
+def badge_place(text: str) -> tuple[int, int, int]:
+    """Return where a badge begins and its middle, from the right edge of its box, and its width."""
+    words = ceil(text_width_px(text, BADGE_SIZE, bold=True)) if text else 0
+    width = max(BADGE_LEAST, words + BADGE_PAD)
+    return -BADGE_RIGHT - width, -BADGE_RIGHT - width // 2, width
 
 
 def lines_below(*, plain: bool, compact: bool = False) -> int:
@@ -232,17 +257,40 @@ def fit_text(text: str, room: float, size: float) -> str:
     return f"{text.rstrip()}…"
 
 
-def wrap_text(name: str, most: float = MAX_NAME) -> list[str]:
-    """Break a name into lines at blanks, or anywhere in a long word; nothing is left out.
+def fitting_line(parts: Sequence[str], room: float = STATUS_ROOM) -> str:
+    """Join the first parts, as many as there is room for: the others would be cut."""
+    for count in range(len(parts), 1, -1):
+        line = " · ".join(parts[:count])
+        if text_width_px(line, DETAIL_SIZE, bold=True) <= room:
+            return line
+    return parts[0]
 
-    ``most``: pixels of a line with more than one word.
+
+def wrap_text(name: str, most: float = MAX_NAME) -> list[str]:
+    """Break a name into lines at blanks, in a long word before a capital or anywhere.
+
+    Nothing is left out. ``most``: pixels of a line with more than one word.
     """
     lines = [""]
-    for word in re.findall(r"\S{1,30}\s*", name) or [name]:
+    for word in _words(name) or [name]:
         if lines[-1] and text_width_px(lines[-1] + word.rstrip(), NAME_SIZE, bold=True) > most:
             lines.append("")
         lines[-1] += word
     return [line.rstrip() or " " for line in lines]
+
+
+_LONG_WORD = 30
+_INNER_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[_.:/-])(?=\w)")
+"""Where the words of a long one without blanks begin: ``CheckStock``, ``check_stock``."""
+
+
+def _words(name: str) -> list[str]:
+    """Return the pieces of a name that a line may end after, with the blanks behind them."""
+    pieces: list[str] = []
+    for word in re.findall(r"\S+\s*", name):
+        inner = _INNER_WORD.split(word) if len(word.rstrip()) > _LONG_WORD else [word]
+        pieces += [cut for part in inner for cut in re.findall(r"\S{1,30}\s*", part)]
+    return pieces
 
 
 _TYPES = {

@@ -41,6 +41,7 @@ _TIMED_OUT = engine.event_names(frozenset(engine.Family), engine.Stage.TIMED_OUT
 class EventRow:
     """One line of the table. ``step``/``resource``: "" where the event has none.
 
+    ``elapsed``: since the start, in ms; ``after``: since the event before it, None of the first.
     ``error``: of an event that tells of a failure, as its reader may see it.
     """
 
@@ -52,6 +53,7 @@ class EventRow:
     resource: str
     elapsed: int
     at_ms: int
+    after: int | None = None
     error: str = ""
     detail: EventDetail | None = None
 
@@ -204,6 +206,7 @@ def _event_rows(
         if row[0] in texts
     }
     details = _with_children(execution, details)
+    times = _times_with_those_before(execution, {row[0]: row[4] for row in rows_read})
     return [
         EventRow(
             id=number,
@@ -214,11 +217,21 @@ def _event_rows(
             resource=_resource(head),
             elapsed=at_ms - execution.start_ms,
             at_ms=at_ms,
+            after=at_ms - times[number - 1] if number - 1 in times else None,
             error=_error_text(execution, number, kind, head),
             detail=details.get(number),
         )
         for number, previous, kind, state, at_ms, head in rows_read
     ]
+
+
+def _times_with_those_before(execution: Execution, times: dict[int, int]) -> dict[int, int]:
+    """Return event -> time, of the events and of those right before, in one query at most."""
+    missing = {number - 1 for number in times} - {0, *times}
+    if not missing:
+        return times
+    rows = HistoryEvent.objects.filter(execution_id=execution.pk, event_id__in=missing)
+    return times | dict(rows.values_list("event_id", "at_ms"))
 
 
 def _with_children(

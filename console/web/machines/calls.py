@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -19,7 +19,7 @@ from console.functions.options import (
 from console.functions_file import FunctionsFile
 from console.integrations import explain, function, permissions, targets
 from console.integrations.redaction import without_secrets
-from console.models import StateMachine
+from console.models import Activity, StateMachine
 from console.samples import ROLE_END, is_sample
 from console.web.core import json_view
 
@@ -69,7 +69,9 @@ class FunctionTarget:
 class TaskCall:
     """A Task of a state machine with what it calls, and the ``template`` of its input.
 
-    ``denied``: IAM's name of the action that the machine's role is denied, "" if it may.
+    ``node``: its id in the graph; ``activity`` and ``function``: the name of the one that it calls,
+    "" if it calls something else or that is known at run time only; ``denied``: IAM's name of the
+    action that the machine's role is denied, "" if it may.
     """
 
     state: str
@@ -77,6 +79,9 @@ class TaskCall:
     plan: explain.CallPlan
     template: json_view.PayloadView | None
     denied: str = ""
+    node: str = ""
+    activity: str = ""
+    function: str = ""
 
 
 def list_services(project: Project) -> list[ServiceTarget]:
@@ -179,7 +184,7 @@ def _function(
 
 def calls_of_machine(machine: StateMachine) -> list[TaskCall]:
     """Return what each Task calls, in the order of the definition; raise DefinitionError."""
-    calls = []
+    calls: list[TaskCall] = []
     for node in engine.build_graph(
         engine.parse_stored(machine.definition.text, machine.type)
     ).nodes:
@@ -196,8 +201,21 @@ def calls_of_machine(machine: StateMachine) -> list[TaskCall]:
         whose = targets.MachineKey(machine.project.name, machine.name)
         plan = explain.plan_call(resource, template, whose, sample=is_sample(machine.role_arn))
         denied = _denied_action(machine.role_arn, resource)
-        calls.append(TaskCall(node.name, resource.arn, plan, shown, denied))
-    return calls
+        kind, _, name = plan.what.partition(",")[0].partition(" ")
+        calls.append(
+            TaskCall(
+                *(node.name, resource.arn, plan, shown, denied, node.id),
+                activity=name if kind == "activity" else "",
+                function=name if kind == "function" else "",
+            )
+        )
+    named = {call.resource for call in calls if call.activity}
+    existing = Activity.objects.filter(project=machine.project_id, arn__in=named) if named else ()
+    arns_there = {activity.arn for activity in existing}
+    return [
+        replace(call, activity=call.activity if call.resource in arns_there else "")
+        for call in calls
+    ]
 
 
 def _denied_action(role_arn: str, resource: engine.Resource) -> str:

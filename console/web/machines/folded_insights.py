@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from console.web.core import formatting
 from console.web.graph.folding import FOLD_ABOVE, states_inside
-from console.web.machines.insights import fitting_line
+from console.web.graph.shapes import fitting_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -97,6 +97,7 @@ def _insights(
         "inner": len(inner),
         "insights": list(known.values())[:MOST_LINES],
         "states": len(known),
+        "redriven": any(insight.redriven for insight in known.values()),
         "summaries": known,
         "folded": folded_insights(graph, known),
         "taken": seen.taken_lines(graph, [*executions, *inner], known),

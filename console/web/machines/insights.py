@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from console.web.core import formatting
-from console.web.graph.font_metrics import text_width_px
-from console.web.graph.shapes import DETAIL_SIZE, STATUS_ROOM
+from console.web.execution.taken_ways import ways_of_pairs
+from console.web.graph.shapes import fitting_line
 from console.web.machines import past_executions
 
 if TYPE_CHECKING:
@@ -24,20 +24,13 @@ if TYPE_CHECKING:
 _NAMES = {"choice": "Choice rule", "default": "Default", "catch": "Catcher"}
 
 
-def fitting_line(parts: Sequence[str]) -> str:
-    """Join the first parts, as many as the smallest box has room for: the others would be cut."""
-    for count in range(len(parts), 1, -1):
-        line = " · ".join(parts[:count])
-        if text_width_px(line, DETAIL_SIZE, bold=True) <= STATUS_ROOM:
-            return line
-    return parts[0]
-
-
 @dataclass(frozen=True, slots=True)
 class Insight:
     """One state over some executions. ``ran``: in how many; ``p50``, ``p95``: of a visit.
 
-    Visits that were aborted or still run do not count in the percentiles.
+    Visits that were aborted or still run do not count in the percentiles. ``failed``: how often a
+    visit failed, also if a redrive went on with it; ``failed_before``: those. ``redriven``: how
+    often a redrive went on with a visit.
     """
 
     node: Node
@@ -52,14 +45,16 @@ class Insight:
     retried: int
     p50: int | None
     p95: int | None
+    redriven: int = 0
+    failed_before: int = 0
 
     @property
     def status(self) -> formatting.StatusLabel:
-        """Return the worst that happened in it; a neutral tone if no visit came to its end."""
+        """Return the worst that happened in it; that it runs if no visit came to its end."""
         if not self.visits:
             return formatting.STEP[""]
         if self.unfinished and not (self.failed or self.caught or self.succeeded):
-            return formatting.StatusLabel("aborted" if self.aborted else "idle", self.unfinished)
+            return formatting.StatusLabel("aborted" if self.aborted else "running", self.unfinished)
         return formatting.STEP[
             "failed" if self.failed else "caught" if self.caught else "succeeded"
         ]
@@ -150,13 +145,15 @@ def _insight(node: Node, executions: Sequence[PastExecution]) -> Insight:
         of=len(executions),
         visits=sum(cell.visits for cell in cells),
         succeeded=sum(cell.succeeded for cell in cells),
-        failed=sum(cell.failed for cell in cells),
+        failed=sum(cell.failed + cell.failed_before for cell in cells),
         caught=sum(cell.caught for cell in cells),
         aborted=sum(cell.aborted for cell in cells),
         running=sum(cell.running for cell in cells),
         retried=sum(cell.retries for cell in cells),
         p50=past_executions.percentile(times, 50),
         p95=past_executions.percentile(times, 95),
+        redriven=sum(cell.redriven for cell in cells),
+        failed_before=sum(cell.failed_before for cell in cells),
     )
 
 
@@ -170,7 +167,12 @@ def taken_lines(
     """
     ids = graph.by_name
     pairs = {way for run in executions for way in run.ways}
-    lines = {f"{ids[a]}-{ids[b]}" for a, b in pairs if a in ids and b in ids}
+    lines = ways_of_pairs(
+        graph,
+        [(ids[a], ids[b]) for a, b in pairs if a in ids and b in ids],
+        {node for node, insight in known.items() if insight.succeeded},
+        {node for node, insight in known.items() if insight.caught},
+    )
     for group in graph.groups:
         if known[group.start].visits:
             lines |= {f"in-{group.id}", f"start-{group.start}"}

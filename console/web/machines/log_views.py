@@ -3,34 +3,47 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from django.db.models import Q
+from django.http import Http404
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 import engine
 from console import arns
-from console.logs import patterns, read, streams
+from console.logs import newest, read, streams
 from console.masking import masked_execution
 from console.models import LogGroup
 from console.store.machines import log_groups as store
+from console.web.core import json_view
 from console.web.core.scope import Scope, render, scope_of
+from console.web.graph.svg import state_names
+from console.web.machines import log_filter
+from console.web.machines.log_filter import LogFilter
 from console.web.machines.machine_views import machine_context
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from django.http import HttpRequest, HttpResponse
 
+    from console.logs.newest import Mask
+    from console.logs.streams import Stream
     from console.models import Execution, StateMachine
 
-_LINES = 200
-_READ = 2_000
-_STREAMS = 50
+_LONGEST = 400
+_MOST_STATES = 300
 
 
 @dataclass(frozen=True, slots=True)
-class LogPage:
-    """A line with the execution it is of; ``tone``: of its event."""
+class LogRow:
+    """A line with the execution it is of; ``tone``: of its event, ``text``: what it says.
+
+    ``key``: what the page asks for the whole line by; ``payload``: the whole line, if it is open.
+    """
 
     at_ms: int
     execution: Execution
@@ -38,30 +51,42 @@ class LogPage:
     number: str
     type: str
     tone: str
+    state: str
     text: str
+    key: str
+    payload: json_view.PayloadView | None = None
 
 
 @require_safe
 def log_page(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Answer ``/machines/<name>/logs/``: the newest lines that match a filter pattern."""
+    """Answer ``/machines/<name>/logs/``: lines that match a filter, the newest first.
+
+    ``?execution=``: those of one execution; ``?line=``: one line alone, laid out.
+    """
     scope = scope_of(request)
     machine = scope.machine(machine_name)
-    pattern = request.GET.get("pattern", "")[:1024]
-    context = machine_context(machine) | {
-        "tab": "logs",
-        "pattern": pattern,
-        "most": _LINES,
-        "streams": _STREAMS,
-    }
+    name = request.GET.get("execution", "")
+    execution = scope.execution(machine_name, name) if name else None
+    context = machine_context(machine) | {"tab": "logs", "execution": execution}
+    template = "machines/execution_logs.html" if execution else "machines/logs.html"
     group = _log_group(scope, machine)
     if group is None:
-        return render(request, "machines/logs.html", context)
-    try:
-        context |= {"group": group, "lines": _newest_streams(scope, group, machine, pattern)}
-    except patterns.InvalidPattern as error:
-        context |= {"group": group, "lines": [], "problem": error.message}
-    status = 422 if "problem" in context else 200
-    return render(request, "machines/logs.html", context, status=status)
+        return render(request, template, context)
+    if line := request.GET.get("line", ""):
+        context["line"] = _open_row(scope, group, machine, line)
+        return render(request, "machines/_log_line.html", context)
+    chosen = LogFilter.of(request.GET, execution)
+    context |= {"group": group, "filters": chosen, "ranges": log_filter.RANGES}
+    context |= {
+        "event_choices": {key: words for key, (words, _) in log_filter.EVENTS.items()},
+        "states": _state_choices(machine),
+        "page_address": reverse("machine-logs", args=[machine_name]),
+        "is_first": chosen.query.before is None,
+        "stream": streams.stream_name(execution) if execution else "",
+    }
+    if not chosen.problems:
+        context |= _page_of_lines(scope, group, machine, chosen, request.GET.get("open", ""))
+    return render(request, template, context, status=422 if chosen.problems else 200)
 
 
 def _log_group(scope: Scope, machine: StateMachine) -> LogGroup | None:
@@ -71,25 +96,73 @@ def _log_group(scope: Scope, machine: StateMachine) -> LogGroup | None:
     return groups.filter(name=name).first() if name else None
 
 
-def _newest_streams(
-    scope: Scope, group: LogGroup, machine: StateMachine, pattern: str
-) -> list[LogPage]:
-    """Return the newest lines that match, of the machine's last executions."""
-    matches = patterns.compile_pattern(pattern)
+def _state_choices(machine: StateMachine) -> tuple[str, ...]:
+    """Return the states to choose from, none of a definition that cannot be read."""
+    try:
+        return state_names(machine.definition.text)[:_MOST_STATES]
+    except engine.DefinitionError:  # stored by a version that checked less
+        return ()
+
+
+def _page_of_lines(
+    scope: Scope, group: LogGroup, machine: StateMachine, chosen: LogFilter, opened: str
+) -> dict[str, Any]:
+    """Return what the page shows of the lines. ``opened``: the key of the one that is open."""
+    page = newest.newest_page(group, machine, chosen.query, _mask_of(scope))
+    rows = [_log_row(line, with_payload=_line_key(line) == opened) for line in page.lines]
+    return {"lines": rows, "older": log_filter.cursor_text(page.cursor)}
+
+
+def _mask_of(scope: Scope) -> Mask:
+    """Return what masks the lines of some streams."""
+
+    def mask(log_streams: Sequence[Stream]) -> Any:
+        keys = [stream.execution.pk for stream in log_streams]
+        masks = masked_execution.masks_of(scope.project, keys)
+        return lambda line: replace(line, text=masks[line.stream.execution.pk].details(line.text))
+
+    return mask
+
+
+def _open_row(scope: Scope, group: LogGroup, machine: StateMachine, key: str) -> LogRow:
+    """Return one line of a machine, laid out; raise ``Http404``."""
+    matched = re.fullmatch(r"(\d{1,18})-(\d{1,9})", key, re.ASCII)
+    if matched is None:
+        raise Http404("There is no such line.")
+    execution, number = int(matched[1]), int(matched[2])
     known = [span for span in streams.log_spans(group) if span.machine_arn == machine.arn]
-    newest = list(islice(streams.streams_by_time(group, known, descending=True), _STREAMS))
-    masks = masked_execution.masks_of(scope.project, [stream.execution.pk for stream in newest])
-    lines = (
-        replace(line, text=masks[line.stream.execution.pk].details(line.text))
-        for line in read.newest_lines(group, newest, _READ)
-    )
-    matching = (line for line in lines if matches(line.text))
-    return [_log_page(line) for line in islice(matching, _LINES)]
+    log_streams = list(streams.streams_by_time(group, known, Q(pk=execution)))
+    lines = read.newest_lines(group, log_streams, 1, also=Q(event_id=number))
+    if not lines:
+        raise Http404("There is no such line: the log group may be deleted.")
+    return _log_row(_mask_of(scope)(log_streams)(lines[0]), with_payload=True)
 
 
-def _log_page(line: read.Line) -> LogPage:
-    kind = json.loads(line.text)["type"]
+def _line_key(line: read.Line) -> str:
+    return f"{line.stream.execution.pk}-{line.number}"
+
+
+def _log_row(line: read.Line, *, with_payload: bool) -> LogRow:
+    answer = json.loads(line.text)
     execution = line.stream.execution
     name = execution.arn.rsplit(":", 2)[-2 if arns.is_express(execution.arn) else -1]
-    tone = engine.EVENT_TYPES[kind].tone
-    return LogPage(line.at_ms, execution, name, str(line.number), kind, tone, line.text)
+    kind = answer["type"]
+    return LogRow(
+        *(line.at_ms, execution, name, str(line.number), kind, engine.EVENT_TYPES[kind].tone),
+        *(line.state, _summary(answer["details"], line.state), _line_key(line)),
+        json_view.payload_view(line.text) if with_payload else None,
+    )
+
+
+def _summary(details: Any, state: str) -> str:
+    """Return what an event says in one line, without its state's name, which has a column."""
+    if not isinstance(details, dict):  # masked as a whole
+        return str(details)
+    members = [
+        f"{name} {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in details.items()
+        if not name.endswith("Details")
+        and value not in (None, "")
+        and (name, value) != ("name", state)
+    ]
+    return "  ".join(" ".join(member.split()) for member in members)[:_LONGEST]

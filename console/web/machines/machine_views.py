@@ -45,20 +45,24 @@ def machine_list(request: HttpRequest) -> HttpResponse:
     """Answer ``/machines/``: all of them, by name."""
     scope = scope_of(request)
     search, after = request.GET.get("q", "")[:80], request.GET.get("after", "")[:80]
+    tag = request.GET.get("tag", "")[:400]
     asked = request.GET.get("sort", "")
     sort = asked if asked in lists.SORTS else "name"
     # those that somebody keeps among state machines of their own
     apart = False if scope.project.name != PROJECT else None
     page = lists.list_machines(
-        scope, search=search, after=after, sort=sort, samples=apart, recent=True
+        scope, search=search, after=after, sort=sort, samples=apart, recent=True, tag=tag
     )
     context = {"section": "machines", "machines": page, "search": search, "after": after}
     context |= {
+        "tag": tag,
         "sort": sort,
         "sorts": _next_sorts(sort),
     }
     if apart is not None and not after:
-        context["samples"] = lists.list_machines(scope, search=search, samples=True, recent=True)
+        context["samples"] = lists.list_machines(
+            scope, search=search, samples=True, recent=True, tag=tag
+        )
     return render(request, "machines/machine_list.html", context)
 
 
@@ -85,14 +89,15 @@ def machine_page(request: HttpRequest, machine_name: str) -> HttpResponse:
             scope, machine, filters, request.GET.get("view", "")
         ),
         "updates_url": reverse("machine-updates", args=[machine.name]),
+        "with_machine": False,
         "input": suggested_input(machine.name),
     }
     return render_execution_list(
-        request, "machines/page.html", context | _graph_context(request, machine)
+        request, "machines/page.html", context | graph_beside(request, machine)
     )
 
 
-def _graph_context(request: HttpRequest, machine: StateMachine) -> dict[str, Any]:
+def graph_beside(request: HttpRequest, machine: StateMachine) -> dict[str, Any]:
     """Return the graph that stands beside a list, nothing for a machine that is too large for it.
 
     It leads down and has the names only. Each state leads to its place in the definition.

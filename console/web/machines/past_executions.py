@@ -39,6 +39,7 @@ LOOKED_AT = 1_000
 
 _KEPT = 2_000
 _MOST_CHILDREN = 200
+_MOST_SEARCHED = 20
 _BARE = ("input", "output", "cause", "error", "trace_header")
 
 
@@ -52,6 +53,8 @@ class GridCell:
     milliseconds; None while one goes on.
     ``status``, ``label``: as the execution's graph shows it; ``succeeded``, ``failed`` (also by the
     time limit of the execution), ``caught``, ``aborted``, ``running``: how many visits.
+    ``redriven``: how often a redrive went on with a visit; ``failed_before``: of these times, how
+    often it had failed.
     """
 
     status: str
@@ -65,6 +68,8 @@ class GridCell:
     running: int
     times: tuple[int, ...]
     spent: int | None
+    redriven: int = 0
+    failed_before: int = 0
 
     @property
     def typical(self) -> int | None:
@@ -104,6 +109,12 @@ def last_executions(
         recent = executions.order_by("-start_ms", "-pk").values("pk")[:LOOKED_AT]
         executions = executions.filter(definition_id=definition, pk__in=recent)
     return _folded(_chosen_rows(executions.order_by("-start_ms", "-pk"), most))
+
+
+def last_execution_in(machine: StateMachine, state: str) -> Execution | None:
+    """Return the newest of the last executions that entered a state, None if none has."""
+    executions = last_executions(machine, _MOST_SEARCHED)
+    return next((run.execution for run in executions if state in run.cells), None)
 
 
 def child_executions(executions: Sequence[PastExecution]) -> list[PastExecution]:
@@ -187,6 +198,7 @@ def _fold(row: Execution, length: int, events: Sequence[engine.Event]) -> _Folde
 
 def _cell(status: str, visits: engine.Visits, latest: Mapping[str, int]) -> GridCell:
     counts = Counter(visit.status for visit in visits)
+    before = Counter(status for visit in visits for status in visit.interrupted.values())
     return GridCell(
         status=status,
         label=steps.endings_label(status, latest),
@@ -205,6 +217,8 @@ def _cell(status: str, visits: engine.Visits, latest: Mapping[str, int]) -> Grid
         spent=None
         if any(visit.took_ms is None for visit in visits)
         else wall_time(visits.worked_stays(0)),
+        redriven=before.total(),
+        failed_before=before[engine.VisitStatus.FAILED] + before[engine.VisitStatus.TIMED_OUT],
     )
 
 

@@ -12,9 +12,11 @@ from console.masking import mask
 from console.models import Execution
 from console.store.executions.start import start_execution
 from console.store.machines import versions
+from console.web.core import cli_commands
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.machines.forms import StartForm
-from console.web.machines.machine_views import machine_context, suggested_input
+from console.web.machines.machine_views import graph_beside, machine_context, suggested_input
+from console.web.machines.recent_inputs import last_executions, recent_inputs
 from engine import MachineType
 
 if TYPE_CHECKING:
@@ -22,8 +24,6 @@ if TYPE_CHECKING:
 
     from console.models import StateMachine
 
-_MOST_LOOKED_AT = 50
-"""Among so many of the newest executions the last input is looked for."""
 _MOST_VERSIONS = 200
 """So many of the newest versions can be chosen."""
 _NAME_ERRORS = frozenset({"InvalidName", "ExecutionAlreadyExists"})
@@ -105,13 +105,6 @@ def _earlier_execution(scope: Scope, machine: StateMachine, origin: str) -> Exec
     return rows.filter(arn=scope.arn("execution", machine.name, origin)).first()
 
 
-def _last_execution(machine: StateMachine) -> Execution | None:
-    """Return the newest execution that is no child of a Map Run, None if there is none near."""
-    rows = Execution.objects.filter(state_machine=machine).order_by("-start_ms", "-pk")
-    newest = rows.only("name", "start_ms", "map_run_id")[:_MOST_LOOKED_AT]
-    return next((execution for execution in newest if execution.map_run_id is None), None)
-
-
 def _with_masked_values(scope: Scope, machine: StateMachine, origin: str, text: str) -> str:
     """Return an input with the hidden values of the execution it comes from where it shows none."""
     earlier = _earlier_execution(scope, machine, origin) if origin and mask.MASK in text else None
@@ -124,10 +117,17 @@ def _with_masked_values(scope: Scope, machine: StateMachine, origin: str, text: 
 def _render_form(
     request: HttpRequest, machine: StateMachine, *, status: int = 200, **fields: Any
 ) -> HttpResponse:
+    scope, executions = scope_of(request), last_executions(machine)
     context = machine_context(machine) | {
         "origin": request.GET.get("origin", ""),
-        "last": _last_execution(machine),
+        "last": executions[0] if executions else None,
+        "recent": recent_inputs(scope.project, executions),
         "runs": _run_choices(machine),
+        **graph_beside(request, machine),
         **fields,
     }
+    run, named = context.get("run", ""), context.get("name", "")
+    context["command"] = cli_commands.start_command(
+        request, scope, machine, context["input"], run=run, name=named
+    )
     return render(request, "execution/start.html", context, status=status)

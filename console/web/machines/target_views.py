@@ -15,6 +15,7 @@ from console.store.machines import machine_options, tags
 from console.web.core import formatting
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.machines import calls, function_list
+from console.web.machines.call_records import call_records
 from console.web.machines.forms import OptionsForm
 from console.web.machines.machine_views import machine_context
 
@@ -22,9 +23,17 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 _LABELS = {
-    machine_options.CHILD_POLICY: "Executions it has started, when one of its own ends",
-    machine_options.ON_WORKER_LOSS: "A call whose worker died, so that nobody knows its outcome",
+    machine_options.CHILD_POLICY: "When an execution ends, those that it started",
+    machine_options.ON_WORKER_LOSS: "When a worker dies during a call, so its outcome is unknown",
 }
+_WORDS = {
+    machine_options.REQUEST_CANCEL: "are stopped if a Task waits for them, as on AWS",
+    machine_options.TERMINATE: "are all stopped",
+    machine_options.ABANDON: "all run on",
+    machine_options.REDISPATCH: "the call is made again",
+    machine_options.FAIL: "the task fails",
+}
+"""What each choice of an option means."""
 
 _BROKEN = formatting.StatusLabel("failed", "Broken")
 """A registered function that cannot be called."""
@@ -76,16 +85,19 @@ def calls_page(request: HttpRequest, machine_name: str) -> HttpResponse:
             return redirect(request.get_full_path())
     try:
         task_calls = calls.calls_of_machine(machine)
+        looked_at, records = call_records(machine) if task_calls else (0, {})
     except engine.DefinitionError:  # stored by a version that checked less
-        task_calls = None
+        task_calls, looked_at, records = None, 0, {}
     context = machine_context(machine) | {
         "tab": "calls",
         "calls": task_calls,
+        "records": records,
+        "looked_at": looked_at,
         "nothing": formatting.StatusLabel("caught", "Nothing"),
         "broken": _BROKEN,
         "denied": _DENIED,
         "switches": [
-            (key, _LABELS[key], value, machine_options.VALUES[key])
+            (key, _LABELS[key], value, {each: _WORDS[each] for each in machine_options.VALUES[key]})
             for key, value in machine_options.of_machine(machine.arn).items()
         ],
         "problem": problem,

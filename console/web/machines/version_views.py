@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from django.http import Http404
@@ -89,9 +89,49 @@ def _render_page(
         "diff_choices": _diff_choices(versions, saves[:_PAGE]),
         "after": DiffSide("", "Current", "", ""),
         "revision": machines.revision_of(machine),
-        "unpublished": not newest or newest[0].revision_id != machine.revision_id,
+        "to_publish": _publication(machine, newest[0] if newest else None),
     }
     return render(request, "machines/versions.html", context | more, status=status)
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What *Publish version* would publish. ``since``: the newest version, 0 if there is none.
+
+    ``revision``: the one the machine is at, None if it was not kept; ``changes``: of the states
+    since the newest version, in words, "" if it is the same.
+    """
+
+    revision: MachineRevision | None
+    since: int
+    changes: str
+
+
+def _current_revision(machine: StateMachine) -> MachineRevision | None:
+    """Return the revision that a machine is at, None if it was not kept.
+
+    A change of the settings gives the machine another id, and no revision.
+    """
+    saved = revisions.find_revision(machine, machine.revision_id)
+    newest = None if saved else next(iter(revisions.list_revisions(machine, limit=1)), None)
+    if newest is not None:
+        same = (newest.definition_id, newest.role_arn) == (machine.definition_id, machine.role_arn)
+        saved = newest if same else None
+    return saved
+
+
+def _publication(machine: StateMachine, newest: Version | None) -> Publication:
+    saved = _current_revision(machine)
+    if newest is None or newest.revision_id == machine.revision_id:
+        return Publication(saved, newest.number if newest else 0, "")
+    parts = []
+    if newest.definition_id != machine.definition_id:
+        changed = state_changes(newest.definition.text, machine.definition.text)
+        parts.append(changed.words if changed else "The definition changed")
+    if newest.role_arn != machine.role_arn:
+        parts.append("Role changed")
+    words = "; ".join(parts) or "Only settings changed"
+    return Publication(saved, newest.number, words)
 
 
 def _aliases_by_version(aliases: Sequence[AliasRow]) -> dict[int, list[str]]:
@@ -107,8 +147,11 @@ def _aliases_by_version(aliases: Sequence[AliasRow]) -> dict[int, list[str]]:
 
 
 def _publish(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
-    text = sent["description"]
+    text, numbers = sent["description"], machine.version_set.values_list("number", flat=True)
+    known = set(numbers)
     made = store.publish_version(machine, description=text, actor=actor_of(scope))
+    if made.number in known:
+        return f"Nothing has changed since version {made.number}: no new version was made."
     return f"Version {made.number} was published."
 
 
@@ -179,12 +222,21 @@ _ACTIONS: FormActions = {
 
 @dataclass(frozen=True, slots=True)
 class DiffSide:
-    """One of two definitions to compare. ``key``: how the address names it."""
+    """One of two definitions to compare. ``key``: how the address names it.
+
+    ``revision``: which one it is, 0 if that was not kept; ``by``, ``at_ms``, ``note``: who saved
+    it, when, and why; of a version when it was published, and its description.
+    """
 
     key: str
     label: str
     text: str
     role_arn: str
+    revision: int = 0
+    by: str = ""
+    at_ms: int | None = None
+    note: str = ""
+    published: bool = False
 
 
 @require_safe
@@ -206,6 +258,8 @@ def definition_diff(request: HttpRequest, machine_name: str) -> HttpResponse:
     context = machine_context(machine) | {
         "before": before,
         "after": after,
+        "sides": [(side, _is_restorable(side, machine)) for side in (before, after)],
+        "revision": machines.revision_of(machine),
         "rows": rows,
         "states": state_changes(before.text, after.text) if rows else None,
         "added": sum(row.sign == "+" for row in rows or ()),
@@ -238,17 +292,44 @@ def _diff_side(scope: Scope, machine: StateMachine, key: str) -> DiffSide:
         version = rows.filter(number=int(key[:9])).first()
         if version is None:
             raise Http404(f"“{machine.name}” has no version {key}.")
-        return DiffSide(key, f"Version {key}", version.definition.text, version.role_arn)
+        return DiffSide(
+            *(key, f"Version {key}", version.definition.text, version.role_arn),
+            revision=revision_numbers(machine, [version]).get(version.number, 0),
+            at_ms=version.created_ms,
+            note=version.description,
+            published=True,
+        )
     if key.startswith("rev:"):
         number = whole_number(key.removeprefix("rev:")[:9]) or 0
         try:
             revision = revisions.get_revision(machine, number)
         except ServiceError as error:
             raise Http404(error.message) from None
-        label = f"Revision {number}"
-        return DiffSide(key, label, revision.definition.text, revision.role_arn)
+        return _side_of_revision(key, f"Revision {number}", revision)
     if key.startswith("run:"):
         name = key.removeprefix("run:")
         run = scope.execution(machine.name, name)
         return DiffSide(key, f"Execution {name}", run.definition.text, run.role_arn)
-    return DiffSide("", "Current", machine.definition.text, machine.role_arn)
+    saved = _current_revision(machine)
+    if saved is None:
+        return DiffSide("", "Current", machine.definition.text, machine.role_arn)
+    return replace(
+        _side_of_revision("", "Current", saved),
+        text=machine.definition.text,
+        role_arn=machine.role_arn,
+    )
+
+
+def _side_of_revision(key: str, label: str, row: MachineRevision) -> DiffSide:
+    return DiffSide(
+        *(key, label, row.definition.text, row.role_arn, row.number),
+        by=row.saved_by,
+        at_ms=row.saved_ms,
+        note=row.note,
+    )
+
+
+def _is_restorable(side: DiffSide, machine: StateMachine) -> bool:
+    """Tell whether one side is a revision that the machine is not as now."""
+    now = (machine.definition.text, machine.role_arn)
+    return side.revision > 0 and (side.text, side.role_arn) != now

@@ -12,9 +12,10 @@ from django.db.models import Q
 from console.masking import masked_execution
 from console.models import Execution
 from console.statuses import ExecutionStatus
+from console.store.executions import redrive
 from console.web.core import formatting
 from console.web.execution import child_counts
-from console.web.search.filters import BAD_ENDS, STATUSES
+from console.web.search.filters import STATUSES
 from console.web.search.scan import BARE
 
 if TYPE_CHECKING:
@@ -72,6 +73,15 @@ class ChildFilter:
         return child_counts.FAILED_STATUSES if narrowed else None
 
 
+def oldest_running_ms(run: MapRun) -> int | None:
+    """Return when the child began that has been running longest, None if none runs.
+
+    That is the one with the lowest index: they begin in this order, but for those redriven.
+    """
+    running = Execution.objects.filter(map_run=run, status=ExecutionStatus.RUNNING)
+    return running.order_by("item_index").values_list("start_ms", flat=True).first()
+
+
 @dataclass(frozen=True, slots=True)
 class ChildPage:
     """A page of children. ``after``: the mark of the next page.
@@ -106,13 +116,14 @@ def list_children(
     listing = ChildListing(run, children, query, narrowed.statuses)
     rows, before = listing.rows(PAGE + 1), listing.before()
     shown = rows[:PAGE]
+    waiting = _waiting_among(run, shown)
     masked = {row.pk for row in shown if row.error} | {row.pk for row in beside}
     masks = masked_execution.masks_of(scope.project, masked) if masked else {}
     return ChildPage(
         tuple(
             (
                 execution,
-                _child_status(run, execution),
+                _child_status(execution, waits=execution.pk in waiting),
                 masks[execution.pk].words(execution.error) if execution.error else "",
             )
             for execution in shown
@@ -227,7 +238,13 @@ def _of_part(letter: str) -> Q:
     return ~Q(status__in=named) if status is None else Q(status=status)
 
 
-def _child_status(run: MapRun, child: Execution) -> formatting.StatusLabel:
-    waits = run.pending_redrive and (child.stop_ms or 0) <= (run.redrive_ms or 0)
-    key = ExecutionStatus.PENDING_REDRIVE if waits and child.status in BAD_ENDS else child.status
-    return formatting.EXECUTION[key]
+def _waiting_among(run: MapRun, children: Sequence[Execution]) -> set[int]:
+    """Return which of the children wait for a redrive of their run; no query if none does."""
+    if not run.pending_redrive:
+        return set()
+    rows = Execution.objects.filter(redrive.waiting_children(run))
+    return set(rows.filter(pk__in=[child.pk for child in children]).values_list("pk", flat=True))
+
+
+def _child_status(child: Execution, *, waits: bool) -> formatting.StatusLabel:
+    return formatting.EXECUTION[ExecutionStatus.PENDING_REDRIVE if waits else child.status]

@@ -29,7 +29,7 @@ _UNREAD = ("input", "output", "cause", "error", "trace_header")
 _ROWS = (
     ("pending", "idle", "Pending", ""),
     ("running", "running", "Running", ExecutionStatus.RUNNING),
-    ("pending_redrive", "running", "Pending redrive", ""),
+    ("pending_redrive", "idle", "Pending redrive", ""),
     ("succeeded", "succeeded", "Succeeded", ExecutionStatus.SUCCEEDED),
     ("failed", "failed", "Failed", ExecutionStatus.FAILED),
     ("timed_out", "failed", "Timed out", ExecutionStatus.TIMED_OUT),

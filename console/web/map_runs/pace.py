@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _SURE = 10
 """How many children must have ended before the time that is left is estimated."""
+_STUCK = 2
+"""Where a child runs so many times longer than usual, nobody knows how long the others take."""
 _UNITS = ((formatting.SECOND, "second"), (formatting.MINUTE, "minute"), (formatting.HOUR, "hour"))
 
 
@@ -27,11 +29,16 @@ class PaceFact:
     bad: bool = False
 
 
-def pace_facts(run: MapRun, children: Counts, *, over: bool) -> list[PaceFact]:
-    """Return concurrency, tolerated failures and throughput, in words."""
+def pace_facts(
+    run: MapRun, children: Counts, *, over: bool, oldest_ms: int | None = None
+) -> list[PaceFact]:
+    """Return concurrency, tolerated failures and throughput, in words.
+
+    ``oldest_ms``: when the child that has been running longest began, None if that is not known.
+    """
     facts = [_concurrency(run, children, over=over), _tolerated(run, children)]
     if not run.redrive_count:  # the time between the attempts is none of a Map Run's
-        facts.append(_throughput(run, children, over=over))
+        facts.append(_throughput(run, children, over=over, oldest_ms=oldest_ms))
     return facts
 
 
@@ -69,8 +76,9 @@ def _tolerated(run: MapRun, children: Counts) -> PaceFact:
     return PaceFact(word, f"{failed:,}", f"{kinds}{aborted}; {limit}", bad=bad > most)
 
 
-def _throughput(run: MapRun, children: Counts, *, over: bool) -> PaceFact:
-    took_ms = max((run.stop_ms or clock.now_ms()) - run.start_ms, 1)
+def _throughput(run: MapRun, children: Counts, *, over: bool, oldest_ms: int | None) -> PaceFact:
+    now = run.stop_ms or clock.now_ms()
+    took_ms = max(now - run.start_ms, 1)
     if not children.ended:
         return PaceFact("Throughput", "none yet" if not over else "none")
     unit_ms, name = next(
@@ -80,7 +88,10 @@ def _throughput(run: MapRun, children: Counts, *, over: bool) -> PaceFact:
     shown = f"{rate:,.0f}" if rate >= _SURE else f"{rate:.1f}"
     left = children.pending + children.running
     rest = f"child execution{'' if shown == '1.0' else 's'} a {name}"
-    if children.pending and not over and not run.reading and children.ended >= _SURE:
+    usual_ms = took_ms * max(children.running, 1) // children.ended  # by Little's law
+    stuck = oldest_ms is not None and now - oldest_ms > _STUCK * usual_ms
+    sure = children.ended >= _SURE and not stuck
+    if children.pending and not over and not run.reading and sure:
         left_ms = left * took_ms // children.ended
         rest += f", about {formatting.rough_duration(left_ms)} left"
     return PaceFact("Throughput", shown, rest)

@@ -56,10 +56,18 @@ def map_run_page(
 def map_run_changes(
     request: HttpRequest, machine_name: str, execution_name: str, number: int
 ) -> HttpResponse:
-    """Answer the page's poll: nothing while nothing changed, else the counts and the children."""
+    """Answer the page's poll: nothing while nothing changed, else the counts and the children.
+
+    ``ended``: the page knows that the Map Run has ended, with so many redrives.
+    """
     scope = scope_of(request)
     run = map_run_display.find_map_run(scope, machine_name, execution_name, number)
+    over = run.status != MapRunStatus.RUNNING
+    if over and request.GET.get("ended") == str(run.redrive_count):
+        return HttpResponse(status=204)
     context = _page_context(request, scope, machine_name, run)
+    if "ended" in request.GET and not over:
+        context |= {"redriven": True, "fields": map_run_display.setting_fields(run)}
     if request.GET.get("seen") == context["seen"] and not context["over"]:
         return HttpResponse(status=204)
     if request.GET.get("failed") != str(context["failed"]):  # to group them reads their causes
@@ -114,5 +122,7 @@ def _page_context(
         "stop_reason": stop_reason(run),
         **map_run_display.count_children(run),
     }
-    context["pace"] = pace.pace_facts(run, context["of_children"], over=context["over"])
+    over, children = context["over"], context["of_children"]
+    oldest_ms = child_list.oldest_running_ms(run) if children.pending and not over else None
+    context["pace"] = pace.pace_facts(run, children, over=over, oldest_ms=oldest_ms)
     return context | {"seen": map_run_display.page_stamp(context)}

@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_safe
 
-from console.metrics import cost
+from console.metrics import cost, read
 from console.metrics.names import METRICS, REDRIVEN_ENDS, STATUS_OF, Metric
 from console.models import Execution, StateMachine
 from console.statuses import MachineType
@@ -103,6 +103,7 @@ def chart_executions(request: HttpRequest) -> HttpResponse:
     machine = _asked_machine(scope, request)
     column, executions = _found_executions(scope, metric, since, until, machine)
     total = executions.count()
+    counted = _counted(scope, metric, since, until, machine)
     page = re.fullmatch(r"(\d{1,15})-(\d{1,15})", query.get("after", ""))
     if page is not None:
         at_ms, number = int(page[1]), int(page[2])
@@ -118,11 +119,27 @@ def chart_executions(request: HttpRequest) -> HttpResponse:
         "since": since,
         "until": until,
         "total": total,
+        "counted": counted,
+        "gone": max((counted or 0) - total, 0),
         "rows": rows[:_PAGE],
         "facts": read_row_facts(scope.project, rows[:_PAGE]),
         "after": f"{getattr(last, column)}-{last.pk}" if last else "",
     }
     return render(request, "metrics/executions.html", context)
+
+
+def _counted(
+    scope: Scope, metric: Metric, since: int, until: int, machine: StateMachine | None
+) -> int | None:
+    """Return what the bar counts, None if it is no count of executions."""
+    if metric.unit != "Count" or metric.usual != "Sum" or metric.name == "ExecutionThrottled":
+        return None
+    question = read.MetricQuery(
+        *(scope.project.pk, scope.region, (metric.name,), since, until, until - since),
+        resource=None if machine is None else machine.arn,
+    )
+    buckets = read.read_buckets(question)[metric.name]
+    return round(sum(values.statistic("Sum") for values in buckets.values()))
 
 
 _EXPRESS = (

@@ -56,8 +56,9 @@ _TONES = {
     "Aborted": "aborted",
     "Throttled": "caught",
     "Failed": "failed",
-    "TimedOut": "failed",
+    "TimedOut": "caught",
 }
+_REDRIVES = "ExecutionsRedriven"
 _COMBINED = "seven"
 """The group whose metrics are also drawn together."""
 _SHOWN = ("range", "from", "to", "period", "statistic", "group", "region")
@@ -117,7 +118,10 @@ def read_samples(
     scope: Scope, span: ChartSpan, machine: StateMachine | None
 ) -> dict[str, read.Buckets]:
     """Read the values of the metrics of a group; only percentiles need more than sums."""
-    metrics = [METRICS[name] for name in _GROUPS[span.group][1]]
+    names = _GROUPS[span.group][1]
+    metrics = [METRICS[name] for name in names]
+    if span.group == _COMBINED:
+        metrics.append(METRICS[_REDRIVES])
     spread = (
         {metric.name for metric in metrics if metric.unit != "Count"}
         if tally.is_percentile(span.statistic)
@@ -198,6 +202,26 @@ def _summary(metric: Metric, statistic: str, buckets: read.Buckets, *, in_time: 
     return scale.value_text(whole.statistic(statistic), times=in_time)
 
 
+@dataclass(frozen=True, slots=True)
+class RedriveCount:
+    """How many redrives there were in the time of the charts. ``href``: the executions behind."""
+
+    count: int
+    href: str
+
+
+def count_redrives(
+    span: ChartSpan, buckets: Mapping[str, read.Buckets], machine: StateMachine | None
+) -> RedriveCount | None:
+    """Return why more ends are counted than executions ended, None where nothing was redriven."""
+    values = buckets.get(_REDRIVES, {}).values()
+    count = round(sum(value.statistic("Sum") for value in values))
+    if span.group != _COMBINED or not count:
+        return None
+    address = _behind_address(METRICS[_REDRIVES], span.since, span.until, machine)
+    return RedriveCount(count, address)
+
+
 def _behind_address(metric: Metric, since: int, until: int, machine: StateMachine | None) -> str:
     """Return the address of the executions behind a bar, "" where there are none."""
     if metric.group != "executions":
@@ -230,6 +254,7 @@ def charts_context(
         "span": span,
         "charts": charts,
         "combined": together,
+        "redrives": count_redrives(span, buckets, machine),
         "time_ticks": scale.time_ticks(span.since, span.until, span.period),
         "csv_url": f"{reverse('charts-csv')}?{urlencode(parameters)}",
         "delta_url": f"{reverse('charts-delta')}?{urlencode(parameters | seen)}",

@@ -136,7 +136,7 @@ def stack_outcomes(
         for (_, word, tone), total in zip(OUTCOMES, totals, strict=True)
     )
     return CombinedChart(
-        *("outcomes", "How executions ended", series, tuple(columns)),
+        *("outcomes", "Ends of executions", series, tuple(columns)),
         *(scale.value_ticks(end, times=False) if columns else [], step, width),
     )
 

@@ -16,7 +16,16 @@ _TIMES = (
     *(step * MINUTE for step in (1, 2, 4, 10, 20, 30)),
     *(step * HOUR for step in (1, 2, 4, 6, 12)),
 )
-_TIME_TICKS = 4
+_STEPS = (
+    *(step * MINUTE for step in (1, 2, 5, 10, 15, 30)),
+    *(step * HOUR for step in (1, 2, 3, 4, 6, 12)),
+    *(step * DAY for step in (1, 2, 5, 10, 30, 90)),
+)
+_SHORT, _LONG = 36, 70
+"""What a text of an axis of times takes, in pixels: an hour or a day, and both."""
+_GAP = 10
+_PLOTS = (("", 240), ("medium", 384), ("wide", 584), ("wider", 944))
+"""How many pixels a plot has at least: the styles know the names of the wider ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +39,25 @@ class ValueTick:
 
 @dataclass(frozen=True, slots=True)
 class TimeTick:
-    """A time below the axis. ``x``: in units of the drawing; ``form``: what of it is written."""
+    """A time of the axis. ``x``: in units of the drawing; ``form``: what is written, "" nothing.
+
+    ``room``: how wide the plot has to be for its text, "" if each one is.
+    """
 
     at_ms: int
     x: float
     form: str
+    room: str = ""
 
     @property
     def left(self) -> str:
         """Return the place in percent."""
         return f"{100 * self.x / WIDTH:.2f}%"
+
+    @property
+    def is_end(self) -> bool:
+        """Tell whether the axis ends here: the text then stands before it, not behind."""
+        return self.x >= WIDTH
 
 
 def axis_end(most: float, *, times: bool) -> float:
@@ -76,11 +94,24 @@ def value_text(value: float, *, times: bool) -> str:
 
 
 def time_ticks(since: int, until: int, period: int) -> list[TimeTick]:
-    """Return a few times of a span, at beginnings of periods."""
-    count = max((until - since) // period, 1)
-    step = -(-count // _TIME_TICKS) * period
-    form = "hour" if until - since < DAY else "day" if period >= DAY else "both"
-    return [
-        TimeTick(at_ms, WIDTH * (at_ms - since) / (until - since), form)
-        for at_ms in range(since, until, step)
-    ]
+    """Return a few round times of a span, and its end.
+
+    Too near to the end a time is a line of the grid without a text, which would overlap.
+    """
+    span = until - since
+    form = "hour" if span < DAY else "day" if period >= DAY else "both"
+    taken = _LONG if form == "both" else _SHORT
+    step = _time_step(span, period, 4 if form == "both" else 6)
+    ticks = []
+    for at_ms in range(-(-since // step) * step, until, step):
+        left = (until - at_ms) / span
+        rooms = [room for room, pixels in _PLOTS if left * pixels >= 2 * taken + _GAP]
+        x = WIDTH * (at_ms - since) / span
+        ticks.append(TimeTick(at_ms, x, form if rooms else "", rooms[0] if rooms else ""))
+    return [*ticks, TimeTick(until, WIDTH, form)]
+
+
+def _time_step(span: int, period: int, most: int) -> int:
+    """Return the first round step that names at most so many times."""
+    least = max(-(-span // most), period)
+    return next((step for step in _STEPS if step >= least), -(-least // DAY) * DAY)

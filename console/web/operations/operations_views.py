@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from django.db import connection
 from django.views.decorators.http import require_safe
 
 from console import clock
+from console.command_line import server_version
 from console.store.state import health
 from console.store.tasks import workers
 from console.web.core import formatting
@@ -35,6 +37,10 @@ def operations_page(request: HttpRequest) -> HttpResponse:
         "waiting": health.list_waiting_work(now_ms),
         "late_ms": health.LATE_MS,
         "workers": workers.list_workers() if state.workers is not None else None,
+        "server_version": server_version(),
+        "database": connection.vendor.replace("sqlite", "SQLite").replace(
+            "postgresql", "PostgreSQL"
+        ),
         "hosts": scope.may("ViewHosts"),
         "report": report,
         "steady_since": _steady_since(report, state),

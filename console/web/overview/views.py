@@ -14,8 +14,10 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from console.models import Alarm
 from console.statuses import ExecutionStatus
+from console.store.executions.open_states import open_states
 from console.web.alarms import alarm_display
 from console.web.core.scope import Scope, render, scope_of
+from console.web.execution import waiting
 from console.web.machines import sample_views
 from console.web.map_runs import map_run_display
 from console.web.metrics import charts
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
 MOST = 8
+MOST_TASKS = 3
 
 
 @require_safe
@@ -36,7 +39,8 @@ def overview_page(request: HttpRequest) -> HttpResponse:
     context |= charts.charts_context(scope, request.GET, None)
     context["trends"] = machine_trends.machine_trends(scope, context["machines"])
     # below the shorter list, and there as long as the page is open
-    context["trends_left"] = len(context["running"]) < len(context["kinds"])
+    left = len(context["running"]) + len(context["tasks"])
+    context["trends_left"] = left < len(context["kinds"])
     context["first_sample"] = sample_views.first_sample()
     if not context["machines"].rows:
         context |= first_calls.first_calls_context(request, scope)
@@ -61,10 +65,15 @@ def _page_context(scope: Scope) -> dict[str, Any]:
     running = lists.latest_executions(scope, (ExecutionStatus.RUNNING,), MOST)
     tally = lists.status_counts(scope)
     alarmed, alarm_count = alarm_display.alarms_in_alarm(scope, MOST)
+    states = open_states([execution.pk for execution in running])
+    open_tasks = tally.get(lists.OPEN_TASKS, 0)
+    tasks = waiting.oldest_open_tasks(scope, MOST_TASKS) if open_tasks else ()
     parts = [
         [alarm_count, *((row.alarm.pk, row.alarm.state_ms) for row in alarmed)],
         sorted(tally.items()),
         [execution.pk for execution in running],
+        sorted(states.items()),
+        [(task.row.execution_id, task.row.task) for task in tasks],
         [(row.machine.pk, row.running, row.failed, row.last_ms) for row in machines.rows],
     ]
     return {
@@ -72,9 +81,11 @@ def _page_context(scope: Scope) -> dict[str, Any]:
         "day": "started > 24 h ago",
         "machines": machines,
         "running": running,
+        "states": states,
         "alarmed": alarmed,
         "alarm_count": alarm_count,
-        "open_tasks": tally.get(lists.OPEN_TASKS, 0),
+        "open_tasks": open_tasks,
+        "tasks": tasks,
         "tally": {
             "running": tally.get(ExecutionStatus.RUNNING, 0),
             "succeeded": tally.get(ExecutionStatus.SUCCEEDED, 0),

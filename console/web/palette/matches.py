@@ -42,13 +42,17 @@ _DEFINITIONS = 40
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What a text may mean. ``note``: what it belongs to; ``status``: an execution's."""
+    """What a text may mean. ``note``: what it belongs to.
+
+    ``status`` and ``start_ms``: an execution's.
+    """
 
     title: str
     address: str
     icon: str
     note: str = ""
     status: formatting.StatusLabel | None = None
+    start_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +66,17 @@ class MatchGroup:
 def find_matches(scope: Scope, text: str) -> list[MatchGroup]:
     """Return the groups that have matches, that with the best one first.
 
-    An empty text means the newest executions, and every page and action of the reader.
+    An empty text means the state machines that changed last and the actions of the reader, then
+    the newest executions, and every page.
     """
+    if not text:
+        first = [
+            MatchGroup("State machines", tuple(_changed_machines(scope))),
+            MatchGroup("Actions", tuple(_actions(scope, text))),
+            MatchGroup("Executions", tuple(_executions(scope, text))),
+            MatchGroup("Pages", tuple(_destinations(scope, PAGES, text))),
+        ]
+        return [group for group in first if group.matches]
     groups = [
         MatchGroup("State machines", tuple(_machines(scope, text))),
         MatchGroup("Executions", tuple(_executions(scope, text))),
@@ -112,8 +125,16 @@ def _machine_names(scope: Scope, text: str) -> list[str]:
     return _best(names, text)[:MOST]
 
 
+def _changed_machines(scope: Scope) -> Iterator[Match]:
+    rows = StateMachine.objects.filter(
+        project=scope.project, region=scope.region, status=MachineStatus.ACTIVE
+    )
+    for name in rows.order_by("-updated_ms", "name").values_list("name", flat=True)[:MOST]:
+        yield Match(name, _address(scope, "machine", name), "workflow")
+
+
 def _machines(scope: Scope, text: str) -> Iterator[Match]:
-    for name in _machine_names(scope, text) if text else ():
+    for name in _machine_names(scope, text):
         address = reverse("arn", args=[text]) if text.startswith("arn:") else ""
         yield Match(name, address or _address(scope, "machine", name), "workflow")
 
@@ -156,14 +177,18 @@ def _state_names(value: Any) -> Iterator[str]:
 
 
 def _executions(scope: Scope, text: str) -> Iterator[Match]:
-    for execution in _found_executions(scope, text)[:MOST]:
+    executions = _found_executions(scope, text)
+    for execution in executions[:MOST]:
         machine = execution.state_machine_arn.rpartition(":")[2]
         if text == execution.arn:
             address = reverse("arn", args=[text])
         else:
             address = _address(scope, "execution", machine.replace("/", "~"), execution.name)
         status = formatting.EXECUTION[execution.status]
-        yield Match(execution.name, address, "play", machine, status)
+        yield Match(execution.name, address, "play", machine, status, execution.start_ms)
+    if text and len(executions) > MOST:
+        every = _address(scope, "executions", q=text)
+        yield Match(f"All executions whose name contains “{text}”", every, "list-checks")
 
 
 def _found_executions(scope: Scope, text: str) -> list[Execution]:

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from django.db.models import QuerySet
+
 from console.access import ANY_KEY
+from console.masking.masked_execution import masks_of
+from console.models import Execution
+from console.store.db.audit import LONGEST_REASON
 from console.store.events import start_links
 from console.store.people import approval_links
 from console.web.core import formatting
@@ -16,7 +21,7 @@ from console.web.core.existing import existing_arns, has_page
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from console.models import AuditEntry
+    from console.models import AuditEntry, Project
 
 _KINDS = {
     "stateMachine": "State machine",
@@ -32,6 +37,8 @@ _KINDS = {
 }
 _ARN_PARTS = 6
 _BULK = "bulk/"
+_MASKED_AT_ONCE = 200
+_EXECUTIONS: QuerySet[Execution] = QuerySet(Execution)  # imported ones, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +69,7 @@ class AuditRow:
     @property
     def reason(self) -> str:
         """Return why it was done; of the targets of a rule, which ones."""
-        reason = self.entry.reason
+        _, reason = approval_links.read_answer(self.entry.action, self.entry.reason)
         if not reason or self.entry.action not in ("events:PutTargets", "events:RemoveTargets"):
             return reason
         return f"Target{'s' if ', ' in reason else ''} {reason}"
@@ -72,7 +79,8 @@ def audit_row(entry: AuditEntry, existing: Collection[str] = ()) -> AuditRow:
     """Return the words for an entry. ``existing``: the ARNs whose objects are still there."""
     kind, name, owner = _object_of(entry.target)
     origin, detail, job = _origin_of(entry)
-    act = formatting.action_words(entry.action)
+    answer, _ = approval_links.read_answer(entry.action, entry.reason)
+    act = _ANSWERS.get(answer) or formatting.action_words(entry.action)
     rule, schedule = _rule_of(entry.actor)
     linked = entry.target in existing
     return AuditRow(
@@ -81,6 +89,13 @@ def audit_row(entry: AuditEntry, existing: Collection[str] = ()) -> AuditRow:
         deleted=not linked and has_page(entry.target),
         by_linked=entry.execution in existing,
     )
+
+
+_ANSWERS = {
+    approval_links.APPROVED_WORD: "Approve task",
+    approval_links.REJECTED_WORD: "Reject task",
+}
+"""What a person did -> in words: the API has the same calls for people and programs."""
 
 
 def _rule_of(actor: str) -> tuple[str, tuple[str, ...]]:
@@ -129,6 +144,25 @@ def _origin_of_actor(entry: AuditEntry) -> str:
     if approval_links.BY_LINK in entry.actor:
         return "Approval link"
     return "Command line" if entry.actor == "manage.py" else "Server"
+
+
+def mask_reasons(project: Project, entries: Iterable[AuditEntry]) -> list[AuditEntry]:
+    """Return entries with their reasons as they may be read: people quote what they have seen.
+
+    The entries are never saved.
+    """
+    every = list(entries)
+    explained = [entry for entry in every if entry.reason] if project.masked else []
+    for at in range(0, len(explained), _MASKED_AT_ONCE):
+        chunk = explained[at : at + _MASKED_AT_ONCE]
+        arns = {entry.target for entry in chunk}
+        rows = _EXECUTIONS.filter(project=project, arn__in=arns).values_list("pk", "arn")
+        arn_by_number = dict(rows)
+        for number, mask in masks_of(project, list(arn_by_number)).items():
+            for entry in chunk:
+                if entry.target == arn_by_number[number]:
+                    entry.reason = mask.cut_words(entry.reason, LONGEST_REASON)
+    return every
 
 
 @dataclass(frozen=True, slots=True)

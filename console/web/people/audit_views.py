@@ -16,7 +16,7 @@ from console.web.core.formatting import SECOND, iso_text
 from console.web.core.numbers import whole_number
 from console.web.core.scope import render, scope_of
 from console.web.core.spreadsheets import without_formula
-from console.web.people.audit_rows import audit_row, group_days
+from console.web.people.audit_rows import audit_row, group_days, mask_reasons
 from console.web.search.moments import parse_moment
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _AUTOMATIC = (
     | Q(actor__startswith="schedule ")
 )
 MOST_EXPORTED = 10_000
-_NAMES = ("by", "who", "act", "what", "from", "to")
+_NAMES = ("by", "who", "key", "act", "what", "from", "to")
 _COLUMNS = ("time", "who", "action", "object", "reason", "from", "access key", "execution")
 _LONGEST = 512
 _MINUTE = len("2026-11-21T13:20")
@@ -59,7 +59,7 @@ def audit_page(request: HttpRequest) -> HttpResponse:
     after = whole_number(request.GET.get("after", ""))
     if after:
         entries = entries.filter(pk__lt=after)
-    rows = list(entries.order_by("-pk")[: _ROWS + 1])
+    rows = mask_reasons(scope.project, entries.order_by("-pk")[: _ROWS + 1])
     context = {
         "section": "audit",
         "entries": rows[:_ROWS],
@@ -93,7 +93,7 @@ def audit_csv(request: HttpRequest) -> HttpResponse:
     response = HttpResponse(content_type="text/csv; charset=utf-8", headers=headers)
     rows = csv.writer(response)
     rows.writerow(_COLUMNS)
-    for entry in entries.order_by("-pk")[:MOST_EXPORTED].iterator():
+    for entry in mask_reasons(scope.project, entries.order_by("-pk")[:MOST_EXPORTED]):
         row = audit_row(entry)
         texts = (entry.actor, entry.action, entry.target, entry.reason, row.origin, entry.key_id)
         cells = (without_formula(text) for text in (*texts, entry.execution or ""))
@@ -124,6 +124,8 @@ def _entries(project: Project, asked: dict[str, str]) -> QuerySet[AuditEntry]:
         entries = entries.filter(_AUTOMATIC)
     if asked["who"]:
         entries = entries.filter(actor=asked["who"])
+    if asked["key"]:
+        entries = entries.filter(key_id=asked["key"])
     if asked["act"] == BUT_STARTS:
         entries = entries.exclude(action=_START)
     elif asked["act"]:

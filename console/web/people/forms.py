@@ -9,9 +9,10 @@ HOURS = {1: "1 hour", 24: "1 day", 168: "7 days"}
 
 
 class NextForm(PageForm):
-    """Where a login leads to."""
+    """Where a login leads to. ``unsent``: something was sent without a session, and is lost."""
 
     next = TextField(strip=False)
+    unsent = TextField()
 
 
 class MemberForm(PageForm):
@@ -34,12 +35,17 @@ class RemoveMemberForm(PageForm):
 
 
 class KeyForm(PageForm):
-    """``act``: ``delete``, ``enable``, or anything else to disable a key."""
+    """``act``: ``delete``, ``enable``, ``describe``, or anything else to disable a key."""
 
     act = TextField(strip=False)
+    description = TextField()
 
 
 class NewKeyForm(PageForm):
-    """``member``: the service account whose key it is, "" for one's own."""
+    """``member``: the service account whose key it is, "" for one's own.
+
+    ``description``: what uses it.
+    """
 
     member = TextField()
+    description = TextField()

@@ -35,9 +35,12 @@ _DEVICE_S = 365 * 24 * 3600
 @require_http_methods(["GET", "HEAD", "POST"])
 def login_page(request: HttpRequest) -> HttpResponse:
     """Ask for name and password."""
-    after = NextForm(request.POST).values["next"] or NextForm(request.GET).values["next"]
+    asked = NextForm(request.GET).values
+    after = NextForm(request.POST).values["next"] or asked["next"]
     if request.method != "POST":
-        return render(request, "people/login.html", {"next": after})
+        return render(
+            request, "people/login.html", {"next": after, "unsent": bool(asked["unsent"])}
+        )
     login_form = AuthenticationForm(request, request.POST)
     # As the form reads it: one account under two spellings would have two counts of attempts.
     field = login_form.fields["username"]

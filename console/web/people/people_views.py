@@ -10,11 +10,13 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
+from console import clock
 from console.client_profile import profile_text
 from console.errors import ServiceError
 from console.models import AccessKey, Membership, Role
 from console.store.people import invitations
 from console.store.people import people as store
+from console.web.core.formatting import DAY
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.people.forms import (
     HOURS,
@@ -28,6 +30,9 @@ from console.web.people.forms import (
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
     from django.http import HttpRequest, HttpResponse
+
+IDLE_DAYS = 90
+"""A key that was not used for so many days is pointed out."""
 
 
 @require_http_methods(["GET", "POST"])
@@ -135,12 +140,12 @@ def _service_accounts(scope: Scope) -> list[User]:
     return [user for user in accounts if user.pk != scope.principal.user.pk]
 
 
-def _create_key(scope: Scope, member: str) -> tuple[AccessKey, str]:
+def _create_key(scope: Scope, member: str, description: str) -> tuple[AccessKey, str]:
     """Make a key of a service account, or one's own where none is named."""
     user, actor = scope.principal.user, actor_of(scope)
     if member:
-        return store.new_key_of_service_account(member, scope.project, actor, user)
-    return store.new_key(user, scope.project, actor)
+        return store.new_key_of_service_account(member, scope.project, actor, user, description)
+    return store.new_key(user, scope.project, actor, description=description)
 
 
 @require_http_methods(["GET", "POST"])
@@ -154,20 +159,28 @@ def keys_page(request: HttpRequest) -> HttpResponse:
         if sent["member"]:
             require(scope, "PutMember")
         try:
-            key, secret = _create_key(scope, sent["member"])
+            key, secret = _create_key(scope, sent["member"], sent["description"])
             made = _profile_lines(key.key_id, secret, address, scope.region)
         except ServiceError as refused:
             problem = refused.message
     rows = AccessKey.objects.filter(project=scope.project).select_related("user")
     if not scope.may("PutMember"):
         rows = rows.filter(user=scope.principal.user)
+    keys = list(rows.order_by("user__username", "-created_ms"))
+    active = [key for key in keys if key.disabled_ms is None]
+    idle_since_ms = clock.now_ms() - IDLE_DAYS * DAY
     context = {
         "section": "keys",
-        "keys": rows.order_by("user__username", "-created_ms"),
+        "keys": keys,
+        "never_used": sum(key.last_used_ms is None for key in active),
+        "idle": sum((key.last_used_ms or idle_since_ms) < idle_since_ms for key in active),
+        "idle_since_ms": idle_since_ms,
+        "idle_days": IDLE_DAYS,
         "made": made,
         "made_for": sent["member"],
         "accounts": _service_accounts(scope),
-        "chosen": request.GET.get("member", ""),
+        "chosen": sent["member"] or request.GET.get("member", ""),
+        "description": sent["description"] if problem else "",
         "problem": problem,
     }
     return render(request, "people/access_keys.html", context, status=422 if problem else 200)
@@ -175,7 +188,7 @@ def keys_page(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def change_key(request: HttpRequest, key: str) -> HttpResponse:
-    """Disable, enable or delete a key."""
+    """Disable, enable, describe or delete a key."""
     scope = scope_of(request)
     try:
         access_key = store.get_key(scope.project, key)
@@ -185,6 +198,12 @@ def change_key(request: HttpRequest, key: str) -> HttpResponse:
         if act == "delete":
             store.delete_key(scope.project, key, actor_of(scope), scope.principal.user)
             messages.success(request, f"The key {key} is deleted.")
+        elif act == "describe":
+            description = KeyForm(request.POST).values["description"]
+            store.describe_key(
+                *(scope.project, key, description, actor_of(scope), scope.principal.user)
+            )
+            messages.success(request, f"The description of {key} is saved.")
         else:
             on = act == "enable"
             who = scope.principal.user

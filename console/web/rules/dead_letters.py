@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from console.statuses import DeliveryStatus
 from console.store.events import deliveries
 from console.web.core.causes import normalized_text
 from console.web.core.numbers import whole_number
+from console.web.rules import rule_display
 from console.web.rules.matches import statuses_of_events
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 MOST = 5_000
 """How many of the newest dead letters are grouped."""
 PAGE = 10
+_MOST_OPEN = 3
+"""How many events the only group shows without being asked for them."""
 _UNNAMED_ORIGIN = re.compile(r"'(https?://[^']+)' is not among the endpoints of targets\.json")
 
 
@@ -52,7 +54,7 @@ class DeadLetterGroup:
     def endpoint_line(self) -> str:
         """Return what targets.json lacks, "" if it is not why its events were not sent."""
         origin = _UNNAMED_ORIGIN.fullmatch(self.cause)
-        return f'"http": {json.dumps({"endpoints": [origin[1]]})}' if origin else ""
+        return rule_display.endpoint_line(origin[1]) if origin else ""
 
     @property
     def addresses(self) -> list[str]:
@@ -146,8 +148,8 @@ def _first_letters(
 def dead_letter_context(scope: Scope, query: QueryDict) -> dict[str, Any]:
     """Return the groups of dead letters, and a page of those that were asked for.
 
-    These are of the group ``?cause=``, or all of them for ``?letters=all``. One group needs no
-    choice. ``?rule=`` narrows all of it to one rule, by its number.
+    These are of the group ``?cause=``, or all of them for ``?letters=all``. One group of few
+    events needs no choice. ``?rule=`` narrows all of it to one rule, by its number.
     """
     number = whole_number(query.get("rule", ""))
     rules = EventRule.objects.filter(project=scope.project, region=scope.region)
@@ -156,9 +158,9 @@ def dead_letter_context(scope: Scope, query: QueryDict) -> dict[str, Any]:
     groups = group_dead_letters(scope, rule) if total else []
     group = find_group(groups, query.get("cause", ""))
     every = query.get("letters") == "all"
-    if len(groups) == 1 and not every:
-        group = groups[0]
     before = whole_number(query.get("before", ""))
+    if len(groups) == 1 and not every and (groups[0].count <= _MOST_OPEN or before is not None):
+        group = groups[0]
     letters: list[Delivery] = []
     older: int | None = None
     if group or every:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
+from django.core.exceptions import ValidationError
+
+from console.statuses import AfterCompletion
 from console.web.core.forms import PageForm, PresenceField, SubsetField, TextField
 from console.web.rules import rule_display
+
+_LONGEST_WINDOW = 1_440
 
 
 class _ZoneField(TextField):
@@ -23,11 +30,19 @@ class NewRuleForm(PageForm):
     input = TextField()
 
 
-class NotificationForm(NewRuleForm):
-    """A rule for a pattern; without one, for statuses of a machine's executions."""
+class _ChoicesForm(PageForm):
+    """What a rule waits for: statuses of executions, or, ``about`` alarms, states of these."""
+
+    about = TextField()
+    status = SubsetField(rule_display.STATUSES)
+    alarm_state = SubsetField(rule_display.ALARM_STATES)
+    machine = TextField(strip=False)
+
+
+class NotificationForm(NewRuleForm, _ChoicesForm):
+    """A rule for a pattern; without one, for statuses of executions or states of alarms."""
 
     pattern = TextField()
-    status = SubsetField(rule_display.STATUSES)
 
 
 class ScheduleForm(NewRuleForm):
@@ -37,22 +52,48 @@ class ScheduleForm(NewRuleForm):
     timezone = _ZoneField()
 
 
-class RuleForm(PageForm):
+class RuleForm(_ChoicesForm):
     """Changes of a rule.
 
     ``revision``: of the rule that was on display; ``over``: of the one that the reader replaces.
-    ``choices``: ``status`` and ``machine`` were chosen, instead of a typed ``pattern``.
+    ``choices``: what it waits for was chosen, instead of a typed ``pattern``.
     """
 
     choices = PresenceField()
-    status = SubsetField(rule_display.STATUSES)
-    machine = TextField(strip=False)
     pattern = TextField()
     schedule = TextField()
     timezone = _ZoneField()
     description = TextField()
     revision = TextField(strip=False)
     over = TextField(strip=False)
+
+
+class ScheduleEditForm(PageForm):
+    """Changes of a schedule of EventBridge Scheduler.
+
+    ``revision``: of the one on display; ``over``: of the one that the reader replaces.
+    """
+
+    schedule = TextField()
+    timezone = _ZoneField()
+    window = TextField()
+    after_completion = TextField()
+    input = TextField(lines=True)
+    description = TextField()
+    revision = TextField(strip=False)
+    over = TextField(strip=False)
+
+    def clean_window(self) -> int:
+        """Return the minutes of the flexible time window, 0 for none."""
+        text = str(self.cleaned_data["window"]) or "0"
+        if not re.fullmatch(r"\d{1,4}", text, re.ASCII) or int(text) > _LONGEST_WINDOW:
+            raise ValidationError(f"Flexible time window: wanted 1 to {_LONGEST_WINDOW:,} minutes.")
+        return int(text)
+
+    def clean_after_completion(self) -> AfterCompletion:
+        """Return what becomes of the schedule after its last time."""
+        deletes = self.cleaned_data["after_completion"] == AfterCompletion.DELETE
+        return AfterCompletion.DELETE if deletes else AfterCompletion.NONE
 
 
 class SwitchForm(PageForm):
@@ -87,7 +128,12 @@ class StartLinkForm(PageForm):
 
 
 class ScheduleTimesForm(PageForm):
-    """A schedule expression and its time zone, as far as they are typed."""
+    """A schedule expression and its time zone, as far as they are typed.
+
+    ``began``: what a rate counts from, ``end``: the end date, epoch ms, "" for none.
+    """
 
     schedule = TextField()
     timezone = _ZoneField()
+    began = TextField()
+    end = TextField()

@@ -6,10 +6,12 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from django.db.models import Q
+
 from console import arns
 from console.events import addresses
-from console.models import Delivery, Execution, OutboxEvent
-from console.statuses import DeliveryStatus
+from console.models import Delivery, Execution, OutboxEvent, StateMachine
+from console.statuses import DeliveryStatus, MachineType
 from console.store.events.deliveries import execution_name
 from console.store.events.rules import MOST_TARGETS
 from console.web.core.formatting import EXECUTION, StatusLabel
@@ -24,6 +26,8 @@ PAGE = 10
 _FRESH = 5
 """Attempts after which a delivery waits so long that the page does not wait with it."""
 _PENDING = (DeliveryStatus.WAITING, DeliveryStatus.SENDING)
+_CLOCKS_MS = 5_000
+"""How far the clocks of two servers of a team may be apart."""
 _NAMED = 7
 """Parts of the ARN of a state machine, without a version or an alias."""
 
@@ -102,7 +106,7 @@ def list_matches(rule: EventRule, before: int | None = None) -> MatchPage:
 def last_outcomes(project: Project, rows: Iterable[rule_display.RuleRow]) -> dict[int, Outcome]:
     """Return what became of the last event at each target of some rules, by number of the target.
 
-    It takes two queries, however many there are.
+    It takes four queries at most, however many there are.
     """
     sent = {each.target.pk: each for row in rows for each in row.targets}
     numbers = [each.health.newest for each in sent.values() if each.health.newest is not None]
@@ -141,13 +145,52 @@ def _status_of(body: str) -> str:
 
 def _executions(project: Project, deliveries: Iterable[Delivery]) -> dict[str, LinkedExecution]:
     """Return ARN -> those that events tell of, and those that they started, in one query."""
+    deliveries = list(deliveries)
     asked = {arn for row in deliveries for arn in (row.event.about, started_arn(row)) if arn}
     rows = Execution.objects.filter(project=project, arn__in=asked).values_list("arn", "status")
-    return {arn: LinkedExecution(arn, EXECUTION[status]) for arn, status in rows}
+    known = {arn: LinkedExecution(arn, EXECUTION[status]) for arn, status in rows}
+    return known | _express_executions(
+        project, [row for row in deliveries if started_arn(row) not in known]
+    )
+
+
+def _express_executions(project: Project, deliveries: list[Delivery]) -> dict[str, LinkedExecution]:
+    """Return what deliveries started of Express machines, by the ARN of ``started_arn``.
+
+    The ARN of a run of an Express machine ends in an id that only the run has, and no index knows
+    names: they are looked for among the runs that began while the event was delivered.
+    """
+    began: dict[str, list[tuple[str, Delivery]]] = {}
+    for row in deliveries:
+        machine, _, name = started_arn(row).rpartition(":")
+        if name and row.status == DeliveryStatus.DELIVERED:
+            began.setdefault(machine.replace(":execution:", ":stateMachine:", 1), []).append(
+                (name, row)
+            )
+    if not began:
+        return {}
+    machines = StateMachine.objects.filter(project=project, arn__in=began, type=MachineType.EXPRESS)
+    conditions = Q()
+    for number, arn in machines.values_list("pk", "arn"):
+        for name, row in began[arn]:
+            since, until = row.created_ms - _CLOCKS_MS, (row.ended_ms or 0) + _CLOCKS_MS
+            conditions |= Q(state_machine=number, name=name, start_ms__range=(since, until))
+    if not conditions:
+        return {}
+    rows = Execution.objects.filter(conditions).values_list(
+        "state_machine_arn", "name", "arn", "status"
+    )
+    return {
+        arns.execution_arn(machine, name): LinkedExecution(arn, EXECUTION[status])
+        for machine, name, arn, status in rows
+    }
 
 
 def started_arn(delivery: Delivery) -> str:
-    """Return the ARN that the Standard execution has which a delivery starts, "" if it does not."""
+    """Return the ARN of the execution that a delivery starts, "" if it starts none.
+
+    It is as of a Standard machine; that of a run of an Express machine has an id of its own.
+    """
     address, name = delivery.target.address, execution_name(delivery)
     if addresses.is_universal(address):
         try:

@@ -33,9 +33,12 @@ class NextTime:
         return cls(at_ms, f"{shown:%a %d %b %Y %H:%M:%S %Z}", distance)
 
 
-def next_times(expression: str, zone: str) -> dict[str, Any]:
-    """Return the next five moments, or why there are none. A rate counts from now.
+def next_times(
+    expression: str, zone: str, began_ms: int | None = None, end_ms: int | None = None
+) -> dict[str, Any]:
+    """Return the next five moments, or why there are none.
 
+    ``began_ms``: what a rate counts from, None for now; ``end_ms``: after which there is none.
     ``problem``: of the expression; ``zone_problem``: of the time zone.
     """
     nothing = {"zone": zone, "times": [], "problem": "", "zone_problem": ""}
@@ -50,10 +53,11 @@ def next_times(expression: str, zone: str) -> dict[str, Any]:
         return nothing | {wrong: str(error)}
     now_ms = clock.now_ms()
     times: list[NextTime] = []
-    at_ms = schedule.next(now_ms, now_ms)
+    dates = schedules.ScheduleDates(now_ms if began_ms is None else began_ms, end_ms)
+    at_ms = dates.next(schedule, now_ms)
     while at_ms is not None and len(times) < _MOMENTS:
         times.append(NextTime.of(at_ms, schedule.zone, now_ms))
-        at_ms = schedule.next(at_ms, now_ms)
+        at_ms = dates.next(schedule, at_ms)
     words = schedule_words(expression, zone) if times else ""
     problem = "" if times else "No moment is left"
     return nothing | {"times": times, "problem": problem, "words": words}

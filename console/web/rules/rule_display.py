@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from django.db.models import Q
 
@@ -13,14 +14,21 @@ from console.integrations import web
 from console.integrations.redaction import without_secrets
 from console.integrations.targets import MachineKey
 from console.models import EventRule, StateMachine
-from console.statuses import DeliveryStatus, ExecutionStatus, MachineStatus, RuleState
+from console.statuses import (
+    UNSUCCESSFUL,
+    AlarmState,
+    DeliveryStatus,
+    ExecutionStatus,
+    MachineStatus,
+    RuleState,
+)
 from console.web.core.existing import arn_kind, existing_arns
-from console.web.core.formatting import StatusLabel
+from console.web.core.formatting import EXECUTION, StatusLabel
 from console.web.rules.schedule_words import schedule_words
 from console.web.rules.target_health import TargetHealth, health_of_targets
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from console.models import EventTarget
     from console.web.core.scope import Scope
@@ -34,6 +42,14 @@ STATUSES = (
     ExecutionStatus.ABORTED,
     ExecutionStatus.RUNNING,
 )
+ALARM_STATES: dict[str, StatusLabel] = {
+    AlarmState.ALARM: StatusLabel("failed", "In alarm"),
+    AlarmState.OK: StatusLabel("succeeded", "OK"),
+    AlarmState.INSUFFICIENT_DATA: StatusLabel("idle", "Insufficient data"),
+}
+ALARM_DEFAULT = (AlarmState.ALARM, AlarmState.OK)
+ABOUT_ALARMS = "alarms"
+_ALARM_FIELDS = {"source", "detail-type", "resources", "detail"}
 DELIVERY: dict[str, StatusLabel] = {
     DeliveryStatus.WAITING: StatusLabel("running", "Waiting"),
     DeliveryStatus.SENDING: StatusLabel("running", "Sending"),
@@ -46,13 +62,20 @@ DELIVERY: dict[str, StatusLabel] = {
 class PatternMeaning:
     """What a pattern wants, if it says only that: statuses and ARNs of machines (none: any).
 
-    ``own``: it says more. ``alarms``: it wants changes of alarms, not of executions.
+    ``own``: it says more. ``alarms``: it wants changes of alarms, not of executions; ``statuses``
+    are states of alarms then.
     """
 
     statuses: tuple[str, ...] = ()
     machines: tuple[str, ...] = ()
     own: bool = False
     alarms: bool = False
+
+    @property
+    def words(self) -> list[str]:
+        """Return the statuses, or the states of alarms, in words."""
+        known = ALARM_STATES if self.alarms else EXECUTION
+        return [known[each].word if each in known else each for each in self.statuses]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +91,14 @@ class SentTarget:
     health: TargetHealth = field(default_factory=TargetHealth)
     deleted: bool = False
     refused: bool = False
+
+    @property
+    def endpoint_line(self) -> str:
+        """Return what targets.json lacks, so that something is sent; "" if it lacks nothing."""
+        if not self.refused:
+            return ""
+        parts = urlsplit(without_secrets(addresses.web_address(self.target.address)))
+        return endpoint_line(f"{parts.scheme}://{parts.netloc}")
 
     @property
     def machine(self) -> str:
@@ -114,16 +145,32 @@ def rule_state(rule: EventRule) -> StatusLabel:
     return StatusLabel("succeeded", "Enabled") if on else StatusLabel("idle", "Disabled")
 
 
+def endpoint_line(origin: str) -> str:
+    """Return the line of targets.json that names an origin."""
+    return f'"http": {json.dumps({"endpoints": [origin]})}'
+
+
 # -- patterns --------------------------------------------------------------------------------------
 
 
-def pattern_of(statuses: list[str], machine_arn: str) -> str:
+def pattern_of(statuses: Sequence[str], machine_arn: str) -> str:
     """Return the pattern of a status change to one of ``statuses``; "" stands for any machine."""
-    detail: dict[str, Any] = {"status": statuses}
+    detail: dict[str, Any] = {"status": list(statuses)}
     if machine_arn:
         detail["stateMachineArn"] = [machine_arn]
     pattern = {"source": [body.SOURCE], "detail-type": [body.DETAIL_TYPE], "detail": detail}
     return json.dumps(pattern, indent=2)
+
+
+def alarm_pattern_of(states: Sequence[str], machine_arn: str) -> str:
+    """Return the pattern of an alarm's change to one of ``states``; "" stands for any machine."""
+    pattern: dict[str, Any] = {
+        "source": [body.ALARM_SOURCE],
+        "detail-type": [body.ALARM_DETAIL_TYPE],
+    }
+    if machine_arn:
+        pattern["resources"] = [machine_arn]
+    return json.dumps(pattern | {"detail": {"state": {"value": list(states)}}}, indent=2)
 
 
 def pattern_meaning(pattern: str) -> PatternMeaning:
@@ -137,10 +184,7 @@ def pattern_meaning(pattern: str) -> PatternMeaning:
         return own
     detail = read.get("detail") if isinstance(read, dict) else None
     if isinstance(read, dict) and read.get("detail-type") == [body.ALARM_DETAIL_TYPE]:
-        named = read.get("resources", [])
-        return PatternMeaning(
-            machines=tuple(map(str, named)) if _pattern_texts(named) else (), alarms=True
-        )
+        return _alarm_meaning(read)
     if not isinstance(detail, dict) or set(read) - {"source", "detail-type", "detail"}:
         return own
     plain = read.get("source") == [body.SOURCE] and not set(detail) - {"status", "stateMachineArn"}
@@ -151,27 +195,65 @@ def pattern_meaning(pattern: str) -> PatternMeaning:
     return PatternMeaning(tuple(values[0]), tuple(values[1]))
 
 
+def _alarm_meaning(read: dict[str, Any]) -> PatternMeaning:
+    """Return what a pattern of alarms wants; with ``statuses`` where a form can say the same."""
+    named = read.get("resources", [])
+    machines = tuple(named) if _pattern_texts(named) else ()
+    plain = read.get("source") == [body.ALARM_SOURCE] and _pattern_texts(named)
+    match read.get("detail"):
+        case {"state": {"value": list(states), **more}, **others} if not (more or others):
+            if plain and _pattern_texts(states) and not set(read) - _ALARM_FIELDS:
+                return PatternMeaning(tuple(states), machines, alarms=True)
+    return PatternMeaning(machines=machines, alarms=True)
+
+
 @dataclass(frozen=True, slots=True)
 class PatternChoices:
-    """Statuses and the ARN of a machine, "" for any, as a form offers them."""
+    """Statuses and the ARN of a machine, "" for any, as a form offers them.
+
+    ``alarms``: the statuses are states of alarms, not of executions.
+    """
 
     statuses: tuple[str, ...]
     machine: str
+    alarms: bool = False
 
     @property
     def pattern(self) -> str:
         """Return the pattern of the choices."""
-        return pattern_of(list(self.statuses), self.machine)
+        make = alarm_pattern_of if self.alarms else pattern_of
+        return make(self.statuses, self.machine)
+
+    @classmethod
+    def sent(cls, values: Mapping[str, Any]) -> PatternChoices:
+        """Return the choices of a form."""
+        alarms = values["about"] == ABOUT_ALARMS
+        chosen = values["alarm_state"] if alarms else values["status"]
+        return cls(tuple(chosen), values["machine"], alarms)
 
 
 def pattern_choices(pattern: str) -> PatternChoices | None:
     """Return a pattern as choices of the form, None if it says more or something else."""
     meaning = pattern_meaning(pattern)
-    if meaning.own or meaning.alarms or not meaning.statuses or len(meaning.machines) > 1:
+    if meaning.own or not meaning.statuses or len(meaning.machines) > 1:
         return None
-    if set(meaning.statuses) - set(STATUSES):
+    if set(meaning.statuses) - set(ALARM_STATES if meaning.alarms else STATUSES):
         return None
-    return PatternChoices(meaning.statuses, next(iter(meaning.machines), ""))
+    machine = next(iter(meaning.machines), "")
+    if machine and arn_kind(machine) != "stateMachine":
+        return None
+    return PatternChoices(meaning.statuses, machine, meaning.alarms)
+
+
+def choices_context(choices: PatternChoices) -> dict[str, Any]:
+    """Return what the template of the choices needs: what is offered and what is chosen."""
+    return {
+        "about_alarms": choices.alarms,
+        "statuses_to_tell": STATUSES,
+        "alarm_states": ALARM_STATES,
+        "chosen": UNSUCCESSFUL if choices.alarms else choices.statuses,
+        "chosen_states": choices.statuses if choices.alarms else ALARM_DEFAULT,
+    }
 
 
 def _pattern_texts(values: Any) -> bool:

@@ -33,8 +33,7 @@ def notifications_page(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         require(scope, "events:PutRule")
         sent = NotificationForm(request.POST).values
-        chosen = rule_display.pattern_of(sent["status"], sent["machine"])
-        fields = {"pattern": sent["pattern"] or chosen}
+        fields = {"pattern": sent["pattern"] or rule_display.PatternChoices.sent(sent).pattern}
         problem = _save_rule(scope, request, sent, sent["target"], fields)
         if not problem:
             return _redirect_to(scope, "notifications")
@@ -47,9 +46,8 @@ def _render_notifications(request: HttpRequest, scope: Scope, problem: str = "")
         form = NotificationForm(request.POST)
         context = _form_context(scope, problem) | {
             "section": "notifications",
-            "statuses_to_tell": rule_display.STATUSES,
-            "typed": form.data or _named(request, "target"),
-            "chosen": form.texts["status"] if form.data else UNSUCCESSFUL,
+            "typed": form.data or _named(request, "target") | _named(request, "machine"),
+            **rule_display.choices_context(_offered_choices(request, form)),
         }
         return render(request, "rules/create.html", context, status=422 if problem else 200)
     rows, after = rule_display.rule_rows(scope, scheduled=False, after=request.GET.get("after", ""))
@@ -60,6 +58,15 @@ def _render_notifications(request: HttpRequest, scope: Scope, problem: str = "")
         "may_rule": scope.may("events:PutRule"),
     }
     return render(request, "rules/notifications.html", context)
+
+
+def _offered_choices(request: HttpRequest, form: NotificationForm) -> rule_display.PatternChoices:
+    """Return what the form was sent with, or what it begins with. ``?about=alarms``: alarms."""
+    if form.data:
+        return rule_display.PatternChoices.sent(form.texts)
+    if request.GET.get("about") == rule_display.ABOUT_ALARMS:
+        return rule_display.PatternChoices(rule_display.ALARM_DEFAULT, "", alarms=True)
+    return rule_display.PatternChoices(UNSUCCESSFUL, "")
 
 
 def _named(request: HttpRequest, field: str) -> dict[str, str]:

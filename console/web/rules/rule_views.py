@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -15,6 +16,7 @@ from console import clock
 from console.errors import ConflictException, ServiceError
 from console.integrations import notices
 from console.integrations.redaction import without_secrets
+from console.masking.target_inputs import mask_target_settings
 from console.models import Delivery, EventRule
 from console.statuses import DeliveryStatus, RuleState
 from console.store.events import manual_events
@@ -79,21 +81,21 @@ def rule_page(request: HttpRequest, rule_name: str) -> HttpResponse:
 def _sent_choices(sent: dict[str, Any]) -> rule_display.PatternChoices | None:
     if not sent["choices"]:
         return None
-    return rule_display.PatternChoices(tuple(sent["status"]), sent["machine"])
+    return rule_display.PatternChoices.sent(sent)
 
 
 def _chosen_pattern(rule: EventRule, choices: rule_display.PatternChoices) -> str:
     """Return the pattern of choices: the text of the rule's own where they say the same."""
     now = rule_display.pattern_choices(rule.pattern)
-    same = now and now.machine == choices.machine and set(now.statuses) == set(choices.statuses)
-    return rule.pattern if same else choices.pattern
+    if now is None or replace(now, statuses=choices.statuses) != choices:
+        return choices.pattern
+    return rule.pattern if set(now.statuses) == set(choices.statuses) else choices.pattern
 
 
 def _choices_context(scope: Scope, choices: rule_display.PatternChoices) -> dict[str, Any]:
     return {
         "choices": choices,
-        "chosen": choices.statuses,
-        "statuses_to_tell": rule_display.STATUSES,
+        **rule_display.choices_context(choices),
         "machines": rule_display.machine_options(scope, choices.machine),
     }
 
@@ -151,10 +153,12 @@ def _readable_pattern(pattern: str) -> str:
 def target_context(sent: rule_display.SentTarget, *, secret: bool) -> dict[str, Any]:
     """Return a target with what it gets.
 
-    For editors with what is secret: ``whole_address`` where that says more than ``address``, and
-    what checks its signatures.
+    For editors with what is secret: ``whole_address`` where that says more than ``address``, what
+    checks its signatures, and masked values in its input.
     """
     settings = json.loads(sent.target.settings)
+    if not secret:
+        settings = mask_target_settings(sent.target.rule.project, settings)
     address = without_secrets(sent.target.address)
     masked = address != sent.target.address
     more = [

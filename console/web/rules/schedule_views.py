@@ -1,26 +1,29 @@
 """Answer the page of one schedule of EventBridge Scheduler.
 
-The API makes and changes them; the page shows one, switches it on and off, and deletes it.
+The page shows one, changes what a form can say of it, switches it on and off, and deletes it.
 """
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
+from zoneinfo import available_timezones
 
 from django.contrib import messages
 from django.http import Http404
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from console.errors import ServiceError
+from console.errors import ConflictException, ServiceError
+from console.masking.target_inputs import mask_target_settings
 from console.models import Delivery
 from console.statuses import DeliveryStatus
 from console.store.events import manual_events, scheduler
+from console.web.core import conflicts
 from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.rules import matches, rule_display
-from console.web.rules.forms import ScheduleTimesForm, SwitchForm
+from console.web.rules.forms import ScheduleEditForm, ScheduleTimesForm, SwitchForm
 from console.web.rules.next_times import next_times
 from console.web.rules.rule_list_views import page_address
 from console.web.rules.rule_views import (
@@ -50,36 +53,107 @@ def _find_schedule(scope: Scope, group: str, name: str) -> EventRule:
         raise Http404(msg) from None
 
 
-@require_safe
+@require_http_methods(["GET", "POST"])
 def schedule_page(request: HttpRequest, schedule_group: str, schedule_name: str) -> HttpResponse:
-    """Answer ``/schedules/<group>/<name>/``: when it starts what, and its latest deliveries."""
+    """Answer ``/schedules/<group>/<name>/``: when it starts what, and its latest deliveries.
+
+    With ``?edit`` the form that changes it.
+    """
     scope = scope_of(request)
     row = _find_schedule(scope, schedule_group, schedule_name)
+    typed, problem, conflict = _values_of(row), "", None
+    if request.method == "POST":
+        require(scope, "scheduler:UpdateSchedule")
+        form = ScheduleEditForm(request.POST)
+        try:
+            problem = _change_schedule(scope, row, form)
+        except ConflictException:
+            conflict = conflicts.schedule_conflict(row)
+        if not problem and conflict is None:
+            messages.success(request, f"The schedule {schedule_name} was changed.")
+            return redirect(page_address(scope, "schedule", schedule_group, schedule_name))
+        typed = form.texts
+    context = _schedule_context(request, scope, row) | {"problem": problem, "typed": typed}
+    asked = bool("edit" in request.GET or problem or conflict)
+    context |= {"conflict": conflict, "edits": context["may_schedule"] and asked}
+    context["zones"] = sorted(available_timezones()) if context["edits"] else []
+    status = 409 if conflict else 422 if problem else 200
+    return render(request, "rules/schedule.html", context, status=status)
+
+
+def _values_of(row: EventRule) -> dict[str, Any]:
+    """Return what the form of a schedule begins with."""
+    return {
+        "schedule": row.schedule,
+        "timezone": row.timezone,
+        "window": row.window_minutes or "",
+        "after_completion": row.after_completion,
+        "input": _input_of(row) or "",
+        "description": row.description,
+        "revision": scheduler.revision_of(row),
+    }
+
+
+def _change_schedule(scope: Scope, row: EventRule, form: ScheduleEditForm) -> str:
+    """Change what the form says and keep the rest; return what was wrong, "" if nothing was.
+
+    Raise ConflictException if it is another one than the reader's form, or *Save mine*, began with.
+    """
+    sent = form.values
+    if form.errors:
+        return form.first_error[1]
+    target = row.targets.get()
+    more = json.loads(target.settings)
+    more.pop("Input", None)
+    constant = {"Input": sent["input"]} if sent["input"] else {}
+    settings = scheduler.ScheduleSettings(
+        schedule=sent["schedule"],
+        target={"Arn": target.address, **more, **constant},
+        timezone=sent["timezone"],
+        state=row.state,
+        description=sent["description"],
+        start_ms=row.start_ms,
+        end_ms=row.end_ms,
+        window_minutes=sent["window"],
+        after_completion=sent["after_completion"],
+        kms_key_arn=row.kms_key_arn,
+    )
+    key = _key_of(scope, row.schedule_group, row.schedule_name)
+    revision = sent["over"] or sent["revision"]
+    try:
+        scheduler.update_schedule(key, settings, actor_of(scope), revision=revision)
+    except ConflictException:
+        raise
+    except ServiceError as refused:
+        return refused.message
+    return ""
+
+
+def _schedule_context(request: HttpRequest, scope: Scope, row: EventRule) -> dict[str, Any]:
     may_reveal = scope.may("scheduler:UpdateSchedule")
     before = whole_number(request.GET.get("before", ""))
     matched = matches.list_matches(row, before)  # before the states: see _matches.html
-    context: dict[str, Any] = {
+    [counted] = rule_display.list_rows([row])
+    return {
         "section": _SECTION,
         "rule": row,
         "state": rule_display.rule_state(row),
         "schedule_words": schedule_words(row.schedule, row.timezone),
         "moments": due_moments(row),
-        "targets": [
-            target_context(sent, secret=may_reveal)
-            for sent in rule_display.list_rows([row])[0].targets
-        ],
-        "input": _input_of(row),
+        "counted": counted,
+        "targets": [target_context(sent, secret=may_reveal) for sent in counted.targets],
+        "input": _input_of(row, masked=not may_reveal),
         "matched": matched,
         "newer": before is not None,
         "may_schedule": may_reveal,
         "may_run": scope.may(manual_events.RUN),
     }
-    return render(request, "rules/schedule.html", context)
 
 
-def _input_of(row: EventRule) -> str | None:
+def _input_of(row: EventRule, *, masked: bool = False) -> str | None:
     """Return what the target gets, None if that is the event."""
-    text = json.loads(row.targets.get().settings).get("Input")
+    settings = json.loads(row.targets.get().settings)
+    text = (mask_target_settings(row.project, settings) if masked else settings).get("Input")
     return None if text is None else str(text)
 
 
@@ -115,7 +189,9 @@ def run_schedule(request: HttpRequest, schedule_group: str, schedule_name: str) 
 def schedule_times(request: HttpRequest) -> HttpResponse:
     """Answer ``/schedules/times/``: the next moments of an expression that is being typed."""
     sent = ScheduleTimesForm(request.GET).values
-    return render(request, "rules/_next_times.html", next_times(sent["schedule"], sent["timezone"]))
+    began, end = whole_number(sent["began"]), whole_number(sent["end"])
+    times = next_times(sent["schedule"], sent["timezone"], began, end)
+    return render(request, "rules/_next_times.html", times)
 
 
 @require_http_methods(["GET", "POST"])

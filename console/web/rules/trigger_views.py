@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.db.models import prefetch_related_objects
@@ -27,7 +28,7 @@ from console.store.events import rules, start_links
 from console.store.executions.start import start_execution
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.machines.machine_views import machine_context
-from console.web.rules import matches, rule_display
+from console.web.rules import machine_rules, matches, rule_display
 from console.web.rules.forms import StartLinkForm
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from console.models import StateMachine
 
+_CURL = "curl -X POST -H 'Content-Type: application/json' -d '{{}}' \\\n  '{}'"
 LONGEST_S = 29.0
 """API Gateway: how long a caller is kept waiting at most."""
 
@@ -118,7 +120,7 @@ def _json_response(body: dict[str, Any], status: int) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def triggers_page(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Answer ``/machines/<name>/triggers/``: links, rules and schedules."""
+    """Answer ``/machines/<name>/triggers/``: what starts it, and what its events go to."""
     scope = scope_of(request)
     machine = scope.machine(machine_name)
     made, problem = "", ""
@@ -132,14 +134,18 @@ def triggers_page(request: HttpRequest, machine_name: str) -> HttpResponse:
         except ServiceError as refused:
             problem = refused.message
     rows = _rows_that_start(scope, machine)
+    has_events = machine.type != MachineType.EXPRESS or settings.STEPYARD_EXPRESS_EVENTS
     context = machine_context(machine) | {
         "tab": "triggers",
         "links": StartLink.objects.filter(machine=machine).order_by("-pk"),
         "rows": rows,
+        "event_rows": machine_rules.rules_of_events(scope, machine) if has_events else [],
+        "has_events": has_events,
         "last_outcomes": matches.last_outcomes(scope.project, rows),
         "may_link": scope.may("CreateStartLink"),
         "may_rule": scope.may("events:PutRule"),
         "made": made,
+        "curl": _CURL.format(made),
         "problem": problem,
     }
     return render(request, "rules/triggers.html", context, status=422 if problem else 200)

@@ -51,6 +51,19 @@ class Failure:
         return self.error or self.ending or "No error name"
 
     @property
+    def ended_by(self) -> str:
+        """Return the error, or how the execution ended: without the limit that ended it."""
+        return self.error or self.ending.partition(": ")[0] or "No error name"
+
+    @property
+    def heading(self) -> str:
+        """Return the state with its error, or how the execution ended there."""
+        if self.error:
+            return f"{self.state_text}: {self.error}" if self.state_text else self.error
+        where = f"at {self.state}" if self.state else "before the first state"
+        return f"{self.ended_by} {where}"
+
+    @property
     def machine_name(self) -> str:
         """Return the name of the machine as addresses have it: ``machine~label`` of a child."""
         return self.machine_arn.rpartition(":")[2].replace("/", "~")
@@ -74,7 +87,10 @@ class Failure:
 
     @property
     def cause_text(self) -> str:
-        """Return the cause without the name of the error before it."""
+        """Return the cause without the name of the error before it, or the limit that ended it."""
+        limit = "" if self.error else self.ending.partition(": ")[2]
+        if limit and not self.cause:
+            return f"limit: {limit}"
         return self.cause.removeprefix(f"{self.error}: ")
 
     @property

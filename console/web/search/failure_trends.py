@@ -50,7 +50,7 @@ class TrendingFailure:
         before = sum(self.bars[:-_LATE]) * _LATE / (BARS - _LATE)
         quarter = rough_duration(self.span * _LATE // BARS)
         if late == self.count:
-            return f"First in the last {quarter}"
+            return f"New in the last {quarter}"
         if not late:
             return f"None in the last {quarter}"
         if late > 1.5 * before:

@@ -13,8 +13,8 @@ from console.statuses import ExecutionStatus, MachineStatus
 from console.web.core.formatting import DAY
 from console.web.core.scope import render, scope_of
 from console.web.execution.root_cause import root_cause_of
+from console.web.search import failed_children, failure_trends, scan
 from console.web.search import failure_groups as store
-from console.web.search import failure_trends, scan
 from console.web.search.filters import ExecutionFilters
 
 if TYPE_CHECKING:
@@ -63,6 +63,9 @@ def failures_page(request: HttpRequest) -> HttpResponse:
         "groups": failure_trends.trending_failures(groups[:MOST_SHOWN], span, now),
         "kinds": len(groups),
         "roots": _root_causes(scope, groups),
+        "map_runs": failed_children.map_runs_of(scope.project, groups[:MOST_SHOWN])
+        if with_children
+        else {},
         "redrivable": _redrivable_kinds(groups[:MOST_SHOWN])
         if scope.may("RedriveExecution")
         else (),

@@ -83,7 +83,7 @@ def filter_chips(filters: ExecutionFilters) -> list[FilterChip]:
         FilterChip(
             _LABELS[name],
             _chip_value(filters, name, value),
-            urlencode([*pairs[:place], *pairs[place + 1 :]]) or "view=",
+            urlencode([*pairs[:place], *pairs[place + 1 :], *filters.order_pairs]) or "view=",
         )
         for place, (name, value) in enumerate(pairs)
     ]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlencode
 
 from console.statuses import UNSUCCESSFUL, ExecutionStatus
+from console.web.search.key_order import NEWEST_FIRST, KeyOrder
 from console.web.search.moments import parse_moment, parse_span, quoted_text
 from console.web.search.query import PayloadSearch
 from console.web.search.query_parser import parse_search
@@ -36,6 +37,8 @@ FIELDS = (
 )
 """The names in the query string that narrow a list."""
 _LONGEST = 256
+ORDERS = {"": NEWEST_FIRST, "oldest": KeyOrder(oldest_first=True)}
+"""What ``sort`` says in an address -> the order of the list."""
 _CHOICES = {"redriven": ("yes", "no"), "children": ("with", "only")}
 
 
@@ -45,7 +48,7 @@ class ExecutionFilters:
 
     Times are epoch milliseconds, spans milliseconds. ``typed``: each field as it was written, for
     the form; ``problems``: why a field was not understood; ``before``: key of the page, "" for the
-    newest.
+    first. ``sort``: the name of the order.
     """
 
     statuses: tuple[str, ...] = ()
@@ -63,6 +66,7 @@ class ExecutionFilters:
     failure: str = ""
     find: PayloadSearch = field(default_factory=PayloadSearch)
     before: str = ""
+    sort: str = ""
     typed: Mapping[str, str] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
 
@@ -79,7 +83,9 @@ class ExecutionFilters:
                 problems[name] = str(error)
                 return None
 
-        before = query.get("before", "")
+        before, sort = query.get("before", ""), query.get("sort", "")
+        if sort not in ORDERS:
+            problems["sort"] = f"Got {quoted_text(sort)}, wanted oldest."
         statuses = tuple(status for status in STATUSES if status in query.getlist("status"))
         unknown = {status for status in query.getlist("status") if status} - set(STATUSES)
         if unknown:
@@ -103,11 +109,17 @@ class ExecutionFilters:
             failure=read("failure", _failure) or "",
             find=read("find", parse_search) or PayloadSearch(),
             before=before if re.fullmatch(r"\d{1,15}-\d{1,15}", before) else "",
+            sort=sort if sort in ORDERS else "",
             typed=typed,
             problems=problems,
         )
         problems |= _contradictions(filters)
         return filters
+
+    @property
+    def order(self) -> KeyOrder:
+        """Return the order of the list."""
+        return ORDERS[self.sort]
 
     @property
     def active(self) -> bool:
@@ -130,7 +142,12 @@ class ExecutionFilters:
     @property
     def address(self) -> str:
         """Return the query string that says the same, without empty fields and page."""
-        return urlencode(self.pairs)
+        return urlencode([*self.pairs, *self.order_pairs])
+
+    @property
+    def order_pairs(self) -> list[tuple[str, str]]:
+        """Return what an address says of the order."""
+        return [("sort", self.sort)] if self.sort else []
 
     @property
     def pairs(self) -> list[tuple[str, str]]:

@@ -80,7 +80,9 @@ def render_list_changes(
 ) -> HttpResponse:
     """Answer the poll of a list: rows that changed, and how many executions are newer."""
     filters = ExecutionFilters.of(request.GET)
-    count = scan.count_newer(scope, machine, filters, _number(request.GET.get("newest", "")))
+    newest = _number(request.GET.get("newest", ""))
+    # where the oldest stand first, what is new stands on the last page
+    count = 0 if filters.sort else scan.count_newer(scope, machine, filters, newest)
     running = [int(number) for number in re.findall(r"\d{1,15}", request.GET.get("running", ""))]
     pairs = re.findall(r"(\d{1,15}):([\d-]{0,40})", request.GET.get("notes", ""))
     stamps = {int(number): stamp for number, stamp in pairs}
@@ -93,7 +95,7 @@ def render_list_changes(
         "facts": row_facts.read_row_facts(scope.project, done),
         "refusals": row_facts.read_refusals(scope, done),
         "count": count,
-        "newest": _number(request.GET.get("newest", "")),
+        "newest": newest,
         "with_machine": machine is None,
     }
     return render(request, "search/_new_executions.html", context)

@@ -13,7 +13,7 @@ from django.db.models import Count, F, OuterRef, Q, Subquery, Value, Window
 
 from console import clock
 from console.masking import masked_execution
-from console.models import Execution, StateMachine
+from console.models import Execution, StateMachine, Tag
 from console.samples import ROLE_END
 from console.statuses import ExecutionStatus, MachineStatus
 from console.web.core.formatting import DAY, EXECUTION
@@ -34,6 +34,8 @@ RECENT = 20
 """How many of its newest executions the success rate of a state machine looks at."""
 FAILURES: tuple[str, ...] = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
 _JUDGED = (ExecutionStatus.SUCCEEDED, *FAILURES)
+_OWN_TAGS = "stepyard:"
+"""What the tags begin with that say how this server treats a state machine."""
 _BARE_BUT_ERROR = ("input", "output", "cause", "definition")
 
 
@@ -41,7 +43,8 @@ _BARE_BUT_ERROR = ("input", "output", "cause", "definition")
 class MachineRow:
     """One machine with what a list says of it; ``last`` is its newest execution's status.
 
-    ``recent``: the statuses of its newest executions, oldest first, where the list asked for them.
+    ``recent``: the statuses of its newest executions, oldest first; ``tags``: each as
+    ``key=value``, but for options of this server; both where the list asked for them.
     """
 
     machine: StateMachine
@@ -50,6 +53,7 @@ class MachineRow:
     last: str | None
     last_ms: int | None
     recent: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
 
     @property
     def judged(self) -> list[str]:
@@ -114,15 +118,18 @@ def list_machines(
     sort: str = "name",
     samples: bool | None = None,
     recent: bool = False,
+    tag: str = "",
 ) -> MachinePage:
     """Return machines in an order of ``SORTS``.
 
-    ``search``: a part of the name. ``after``: where the page begins: a name, and in any other order
-    how many come before. ``samples``: only them, or none of them. ``recent``: with the statuses of
-    the newest executions.
+    ``search``: a part of the name. ``tag``: one that they have, as ``key=value``. ``after``: where
+    the page begins: a name, and in any other order how many come before. ``samples``: only them, or
+    none of them. ``recent``: with the statuses of the newest executions, and the tags.
     """
     every = StateMachine.objects.filter(project=scope.project, region=scope.region)
     matching = every.filter(name__icontains=search) if search else every
+    if tag:
+        matching = matching.filter(arn__in=_tagged(tag))
     if samples is not None:
         matching = matching.filter(_OWN_SAMPLES if samples else ~_OWN_SAMPLES)
     newest = Execution.objects.filter(state_machine=OuterRef("pk")).order_by("-start_ms", "-id")
@@ -138,13 +145,38 @@ def list_machines(
         .order_by(*SORTS[sort])[skipped : skipped + most + 1]
     )
     shown = _machine_rows(rows[:most], recent=recent)
-    total = rows[0].total if rows and (not after or sort != "name") else matching.count()
+    if rows and (not after or sort != "name"):
+        total = rows[0].total
+    else:
+        total = matching.count() if after else 0
     next_key = shown[-1].machine.name if shown and sort == "name" else str(skipped + most)
     return MachinePage(shown, total, next_key if len(rows) > most else "")
 
 
+def _tagged(tag: str) -> QuerySet[Tag, str]:
+    """Return the ARNs with a tag ``key=value``; a key may have equals signs, too."""
+    splits = [sign.start() for sign in re.finditer("=", tag)]
+    either = Q(pk__in=())
+    for at in splits:
+        either |= Q(key=tag[:at], value=tag[at + 1 :])
+    return Tag.objects.filter(either).values_list("arn", flat=True)
+
+
+def _tags_of(rows: Sequence[Any]) -> dict[str, list[str]]:
+    """Return ARN -> its tags, without those that are options of this server."""
+    tags: dict[str, list[str]] = {}
+    stored = Tag.objects.filter(arn__in=[row.arn for row in rows]).order_by("key")
+    for arn, key, value in stored.values_list("arn", "key", "value"):
+        if not key.startswith(_OWN_TAGS):
+            tags.setdefault(arn, []).append(f"{key}={value}")
+    return tags
+
+
 def _machine_rows(rows: Sequence[Any], *, recent: bool) -> tuple[MachineRow, ...]:
+    if not rows:
+        return ()
     running, failed = _running_and_failed([row.pk for row in rows])
+    tags = _tags_of(rows) if recent else {}
     newest = newest_rows([row.pk for row in rows], ("status",), RECENT) if recent else {}
     return tuple(
         MachineRow(
@@ -154,6 +186,7 @@ def _machine_rows(rows: Sequence[Any], *, recent: bool) -> tuple[MachineRow, ...
             row.last,
             row.last_ms,
             tuple(status for _, status in reversed(newest.get(row.pk, ()))),
+            tuple(tags.get(row.arn, ())),
         )
         for row in rows
     )

@@ -20,21 +20,21 @@ def newest_rows(
     Children of Map Runs are left out. An index gives each machine's own part of the query, so the
     cost grows with ``most`` and the number of machines, and not with the executions there are.
     """
-    parts: list[str] = []
-    values: list[Any] = []
-    for place, machine in enumerate(machines):
-        rows = Execution.objects.filter(state_machine=machine, map_run=None)
-        rows = rows.order_by("-start_ms", "-id")
-        chosen = rows.values_list("start_ms", "id", *fields)[:most]
-        sql, params = chosen.query.sql_with_params()
-        parts.append(f"SELECT {int(machine)}, part{place}.* FROM ({sql}) AS part{place}")
-        values += params
     newest: dict[int, list[tuple[Any, ...]]] = {}
-    if parts:
-        with connection.cursor() as cursor:
-            cursor.execute(" UNION ALL ".join(parts), values)
-            for machine, *row in cursor.fetchall():
-                newest.setdefault(machine, []).append(tuple(row))
+    if not machines:
+        return newest
+    rows = Execution.objects.filter(state_machine=machines[0], map_run=None)
+    rows = rows.order_by("-start_ms", "-id")
+    chosen = rows.values_list("start_ms", "id", *fields)[:most]
+    sql, (_machine,) = chosen.query.sql_with_params()  # the same for each: compiled once
+    parts = (
+        f"SELECT {int(machine)}, part{place}.* FROM ({sql}) AS part{place}"
+        for place, machine in enumerate(machines)
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(" UNION ALL ".join(parts), machines)
+        for machine, *row in cursor.fetchall():
+            newest.setdefault(machine, []).append(tuple(row))
     return {
         machine: [(row[0], *row[2:]) for row in sorted(rows, key=lambda row: row[:2], reverse=True)]
         for machine, rows in newest.items()

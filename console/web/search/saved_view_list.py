@@ -55,7 +55,7 @@ class SavedViewList:
 def default_view(scope: Scope, request: HttpRequest, machine: StateMachine | None) -> str:
     """Return where ``?view=name``, or a machine with a default view, leads to; "" to stay."""
     query = request.GET
-    if any(query.get(name) for name in (*FIELDS, "before")):
+    if any(query.get(name) for name in (*FIELDS, "before", "sort")):
         return ""
     views = SavedView.objects.filter(project=scope.project)
     name = query.get("view", "")
@@ -145,7 +145,8 @@ def _address_pairs(view: SavedView, machine: StateMachine | None) -> list[tuple[
 def _saved_query(machine: StateMachine | None, filters: ExecutionFilters) -> str:
     """Return a list as it would be saved: of a machine's page with its name."""
     pairs = [pair for pair in filters.pairs if machine is None or pair[0] != "machine"]
-    return urlencode(pairs + ([("machine", machine.name)] if machine else []))
+    own = [("machine", machine.name)] if machine else []
+    return urlencode([*pairs, *own, *filters.order_pairs])
 
 
 def _view_address(view: SavedView, machine: StateMachine | None) -> str:

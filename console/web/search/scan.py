@@ -1,7 +1,7 @@
-"""Find the executions that match, newest first, at a cost that does not grow with their number.
+"""Find the executions that match, in one order, at a cost that does not grow with their number.
 
 What an index can tell (machine, status, time) is asked of the index. For all else a page looks at
-most through ``WINDOW`` of the newest executions, says how far it looked; the next page begins
+most through ``WINDOW`` of the first executions, says how far it looked; the next page begins
 there: no page costs more with a million executions than with twenty thousand.
 
 (Above 300 lines: what narrows, what counts and what pages share the streams and their floors.)
@@ -23,6 +23,7 @@ from console.models import Execution, StateMachine
 from console.statuses import ExecutionStatus
 from console.web.search import error_names, failure_groups, verify
 from console.web.search.filters import BAD_ENDS, STATUSES, ExecutionFilters
+from console.web.search.key_order import NEWEST_FIRST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from console.web.core.scope import Scope
-    from console.web.search.verify import Key
+    from console.web.search.key_order import Key, KeyOrder
 
 PAGE = 50
 WINDOW = 20_000
@@ -63,9 +64,9 @@ class FoundPart:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionPage:
-    """A page of executions, newest first.
+    """A page of executions, in the order of its filters.
 
-    ``before``: the key of the next page, "" at the end. ``looked``: the start of the oldest that
+    ``before``: the key of the next page, "" at the end. ``looked``: the start of the last that
     was looked at, where that was not the last of all. ``newest``: the highest number there is.
     """
 
@@ -91,9 +92,8 @@ def find_executions(
     looked = part.floor[0] if part.floor and not full else None
     executions = Execution.objects.filter(pk__in=[number for _, number in shown])
     executions = executions.select_related("note", "state_machine").defer(*BARE)
-    rows = sorted(
-        executions, key=lambda execution: (execution.start_ms, execution.pk), reverse=True
-    )
+    by_key = {(execution.start_ms, execution.pk): execution for execution in executions}
+    rows = [by_key[key] for key in filters.order.sort(by_key)]
     address = f"{before[0]}-{before[1]}" if before else ""
     return ExecutionPage(tuple(rows), filters, address, looked, newest)
 
@@ -132,10 +132,9 @@ def count_newer(
     conditions = _conditions_beside_index(scope, machine, filters)
     newer = [stream.filter(conditions, pk__gt=than) for stream in _streams(scope, machine, filters)]
     if verify.reads_masked(scope.project, filters):
-        keys = _keys([_newest_first(stream)[:MOST_NEW] for stream in newer]) if newer else []
-        return len(
-            verify.verify_matches(scope.project, filters, sorted(keys, reverse=True), MOST_NEW)[0]
-        )
+        keys = _keys([filters.order.keys_of(rows)[:MOST_NEW] for rows in newer]) if newer else []
+        ordered = filters.order.sort(keys)
+        return len(verify.verify_matches(scope.project, filters, ordered, MOST_NEW)[0])
     return sum(stream.count() for stream in newer)
 
 
@@ -161,11 +160,13 @@ def count_matching(
     streams = _streams(scope, machine, filters) if filters.is_of_indexes else []
     if filters.problems or not streams:
         return None
-    floors = _keys([_newest_first(stream)[MOST_EXACT : MOST_EXACT + 1] for stream in streams])
-    floor = max(floors) if floors else None
+    order = NEWEST_FIRST
+    floor = order.nearest(
+        _keys([order.keys_of(stream)[MOST_EXACT : MOST_EXACT + 1] for stream in streams])
+    )
     conditions = _OWN if machine or filters.machine else _OWN & scope.own_executions
     first, *others = [
-        _down_to(stream, floor).filter(conditions).order_by().values("pk") for stream in streams
+        order.up_to(stream, floor).filter(conditions).order_by().values("pk") for stream in streams
     ]
     count = first.union(*others, all=True).count()
     if floor is None:
@@ -184,12 +185,12 @@ def find_keys(
 
     Most often a small one has enough of them, and less is read.
     """
-    streams = [_after_key(stream, before) for stream in _streams(scope, machine, filters)]
+    streams = [filters.order.after(stream, before) for stream in _streams(scope, machine, filters)]
     if not streams or not error_names.may_have_error(scope.project, filters):
         return FoundPart((), None)
     needs_check = verify.needs_verifying(scope.project, filters)
     if not needs_check and _conditions_beside_index(scope, machine, filters) == _OWN:
-        return _first_matches(streams, _OWN, None, most)
+        return _first_matches(streams, filters.order, _OWN, None, most)
     full = FIND_WINDOW if filters.find or filters.failure else WINDOW
     for window in (full,) if needs_check else (min(4 * most, full), full):
         part = _look_through(scope, machine, filters, streams, window, most)
@@ -207,25 +208,28 @@ def _look_through(
     most: int,
 ) -> FoundPart:
     """Look through a window of each stream, down to where the first of them ends."""
-    floors = _keys([_newest_first(stream)[window : window + 1] for stream in streams])
-    floor = max(floors) if floors else None
+    order = filters.order
+    floor = order.nearest(_keys([order.keys_of(rows)[window : window + 1] for rows in streams]))
     conditions = _conditions_beside_index(scope, machine, filters)
     if not verify.needs_verifying(scope.project, filters):
-        return _first_matches(streams, conditions, floor, most)
-    matching = [_newest_first(_down_to(stream, floor).filter(conditions)) for stream in streams]
-    every = sorted(_keys(matching), reverse=True)
+        return _first_matches(streams, order, conditions, floor, most)
+    matching = [order.keys_of(order.up_to(rows, floor).filter(conditions)) for rows in streams]
+    every = order.sort(_keys(matching))
     passed, looked = verify.verify_matches(scope.project, filters, every, most)
     return FoundPart(tuple(passed), looked or floor)
 
 
 def _first_matches(
-    streams: Sequence[QuerySet[Execution]], conditions: Q, floor: Key | None, most: int
+    streams: Sequence[QuerySet[Execution]],
+    order: KeyOrder,
+    conditions: Q,
+    floor: Key | None,
+    most: int,
 ) -> FoundPart:
-    """Return the first down to a floor that the database says match."""
-    keys = _keys(
-        [_newest_first(_down_to(stream, floor).filter(conditions))[:most] for stream in streams]
-    )
-    return FoundPart(tuple(sorted(keys, reverse=True)[:most]), floor)
+    """Return the first up to a floor that the database says match."""
+    matching = [order.up_to(stream, floor).filter(conditions) for stream in streams]
+    keys = _keys([order.keys_of(rows)[:most] for rows in matching])
+    return FoundPart(tuple(order.sort(keys)[:most]), floor)
 
 
 def count_lists(
@@ -241,7 +245,8 @@ def count_lists(
         if not verify.needs_verifying(scope.project, filters)
         for rows in _streams(scope, machine, filters)
     ]
-    ends = [(place, _newest_first(rows)[COUNTED : COUNTED + 1]) for place, rows in streams]
+    order = NEWEST_FIRST
+    ends = [(place, order.keys_of(rows)[COUNTED : COUNTED + 1]) for place, rows in streams]
     floors: dict[int, Key] = {}
     for place, start, number in _run_labelled(ends) if ends else ():
         floors[place] = max((start, number), floors.get(place, (0, 0)))
@@ -249,8 +254,8 @@ def count_lists(
     for place, rows in streams:
         machine, filters = lists[place]
         conditions = _conditions_beside_index(scope, machine, filters)
-        matching = _down_to(rows, floors.get(place)).filter(conditions)
-        counted.append((place, _newest_first(matching)[: MOST_COUNTED + 1]))
+        matching = order.up_to(rows, floors.get(place)).filter(conditions)
+        counted.append((place, order.keys_of(matching)[: MOST_COUNTED + 1]))
     matches = Counter(place for place, *_ in _run_labelled(counted)) if counted else Counter()
     return {
         place: (min(matches[place], MOST_COUNTED), place in floors or matches[place] > MOST_COUNTED)
@@ -345,23 +350,6 @@ def _duration_conditions(filters: ExecutionFilters) -> Q:
 def _parse_key(text: str) -> Key | None:
     start, _, number = text.partition("-")
     return (int(start), int(number)) if number else None
-
-
-def _after_key(rows: QuerySet[Execution], key: Key | None) -> QuerySet[Execution]:
-    """Return what comes after a key; the first condition lets the index begin there."""
-    if key is None:
-        return rows
-    return rows.filter(Q(start_ms__lt=key[0]) | Q(pk__lt=key[1]), start_ms__lte=key[0])
-
-
-def _down_to(rows: QuerySet[Execution], key: Key | None) -> QuerySet[Execution]:
-    if key is None:
-        return rows
-    return rows.filter(Q(start_ms__gt=key[0]) | Q(pk__gte=key[1]), start_ms__gte=key[0])
-
-
-def _newest_first(rows: QuerySet[Execution]) -> QuerySet[Execution, Key]:
-    return rows.order_by("-start_ms", "-pk").values_list("start_ms", "pk")
 
 
 def _keys(queries: Sequence[QuerySet[Execution, Key]]) -> list[Key]:

@@ -6,7 +6,7 @@ What a project hides is not found either, by nobody: else a search would tell it
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from console.masking import masked_execution
 from console.models import Execution
@@ -19,15 +19,13 @@ if TYPE_CHECKING:
     from console.masking.mask import Mask
     from console.models import Project
     from console.web.search.filters import ExecutionFilters
+    from console.web.search.key_order import Key
 
 VERIFY_S = 2.0
 """For how long a page looks into executions at most."""
 _AT_ONCE = 2_000
 _MASKED_AT_ONCE = 200
 _HISTORIES_AT_ONCE = 50
-
-Key: TypeAlias = tuple[int, int]
-"""Start (epoch ms) and number: the place of an execution in every list."""
 
 
 def needs_verifying(project: Project, filters: ExecutionFilters) -> bool:
@@ -69,8 +67,8 @@ def verify_matches(
 def _load_texts(
     project: Project, filters: ExecutionFilters, numbers: Sequence[int]
 ) -> Iterator[tuple[Key, bool]]:
-    """Yield each with whether it matches, newest first."""
-    rows = Execution.objects.filter(pk__in=numbers).order_by("-start_ms", "-pk")
+    """Yield each with whether it matches, in the order of the list."""
+    rows = filters.order.ordered(Execution.objects.filter(pk__in=numbers))
     if not reads_masked(project, filters):
         holds = filters.find.checker()
         read = rows.values_list("start_ms", "pk", *filters.find.columns)

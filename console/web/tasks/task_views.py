@@ -5,26 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST
+from django.utils.html import format_html
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from console import clock
 from console.errors import ServiceError
 from console.masking import masked_execution
 from console.models import Execution
-from console.statuses import TaskKind
+from console.statuses import TaskKind, TaskStatus
 from console.store.people import approval_links
 from console.store.tasks import manual
-from console.web.core import json_view
+from console.web.core import cli_commands, json_view
+from console.web.core.formatting import StatusLabel, visible_text
 from console.web.core.numbers import whole_number
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import waiting
-from console.web.tasks import input_columns
+from console.web.tasks import answers, input_columns, list_changes
 from console.web.tasks.forms import AnswerForm, ApprovalLinkForm, TaskForm
 
 if TYPE_CHECKING:
-    from django.http import HttpRequest, HttpResponse
+    from django.http import HttpRequest
 
     from console.models import TaskRow
     from console.web.core.scope import Scope
@@ -55,6 +58,8 @@ def task_list(request: HttpRequest) -> HttpResponse:
         "section": "tasks",
         "tab": "tasks",
         "tasks": tasks,
+        "seen": f"{tasks.total}-0",
+        "now": clock.now_ms(),
         "typed_columns": typed,
         "paths": paths,
         "columns_problem": problem,
@@ -64,10 +69,32 @@ def task_list(request: HttpRequest) -> HttpResponse:
     return render(request, "tasks/task_list.html", context, status=422 if problem else 200)
 
 
+@require_safe
+def task_list_changes(request: HttpRequest) -> HttpResponse:
+    """Answer the poll of the list: which of its tasks have ended, and how many are new."""
+    scope = scope_of(request)
+    since = whole_number(request.GET.get("listed_ms", "")) or 0
+    changes = list_changes.list_changes(
+        scope, waiting.TaskFilters.of(request.GET), request.GET.get("shown", ""), since
+    )
+    if not changes.ended and request.GET.get("seen", "") == changes.seen:
+        return HttpResponse(status=204)
+    context = {
+        "changes": changes,
+        "ended_status": StatusLabel("idle", "Ended"),
+        "since": since,
+        "ended": [
+            (f"{row.execution_id}-{row.task}", answers.answer_words(row.execution, row))
+            for row in changes.ended
+        ],
+    }
+    return render(request, "tasks/_list_changes.html", context)
+
+
 def _answer_in_list(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Approve or reject a task, and lead back to the same list."""
+    """Approve or reject a task, which is asked before, and lead back to the same list."""
     sent = AnswerForm(request.POST).values
-    if sent["act"] not in ("approve", "reject"):
+    if sent["act"] not in ("approve", "ask-reject", "reject"):
         raise Http404("The list approves and rejects tasks.")
     approve = sent["act"] == "approve"
     require(scope, "SendTaskSuccess" if approve else "SendTaskFailure")
@@ -77,6 +104,8 @@ def _answer_in_list(request: HttpRequest, scope: Scope) -> HttpResponse:
     if execution is None:
         raise Http404("There is no such task.")
     execution.project = scope.project
+    if sent["act"] == "ask-reject":
+        return _ask_before_reject(request, execution, sent)
     try:
         approval_links.answer_task(
             *(execution, whole_number(task) or 0, actor_of(scope)),
@@ -84,11 +113,31 @@ def _answer_in_list(request: HttpRequest, scope: Scope) -> HttpResponse:
             comment=sent["comment"],
         )
     except ServiceError as refused:
-        messages.error(request, f"{execution.name}: {refused.message}")
+        messages.error(request, f"{execution.name}: {_refusal(execution, sent, refused)}")
     else:
         done = "approved" if approve else "rejected"
-        messages.success(request, f"The task of {execution.name} was {done}.")
+        address = reverse("arn", args=[execution.arn])
+        words = 'The task of <a href="{}">{}</a> was {}.'
+        messages.success(request, format_html(words, address, visible_text(execution.name), done))
     return redirect(request.get_full_path())
+
+
+def _refusal(execution: Execution, sent: dict[str, Any], refused: ServiceError) -> str:
+    row = manual.find_task(execution, whole_number(sent["task"].partition("-")[2]) or 0)
+    return answers.refusal_words(execution, row, refused) if row else refused.message
+
+
+def _ask_before_reject(
+    request: HttpRequest, execution: Execution, sent: dict[str, Any]
+) -> HttpResponse:
+    """Ask once more: a rejected task has failed, which nobody can undo."""
+    row = manual.find_task(execution, whole_number(sent["task"].partition("-")[2]) or 0)
+    if row is None or not manual.is_answerable(row):
+        words = answers.answer_words(execution, row) if row else "This task has ended"
+        messages.error(request, f"{execution.name}: {words}.")
+        return redirect(request.get_full_path())
+    context = {"section": "tasks", "execution": execution, "row": row, "sent": sent}
+    return render(request, "tasks/reject.html", context)
 
 
 @require_http_methods(["GET", "POST"])
@@ -114,8 +163,9 @@ def task_page(
         token = _run_action(scope, execution, number, act, request)
     except ServiceError as refused:
         row = manual.find_task(execution, number) or row
+        problem = answers.refusal_words(execution, row, refused)
         return _render_page(
-            request, machine_name, execution, row, status=422, problem=refused.message, act=act
+            request, machine_name, execution, row, status=422, problem=problem, act=act
         )
     if token:
         return _render_page(request, machine_name, execution, row, token=token)
@@ -171,7 +221,7 @@ def make_link(
         )
     except ServiceError as refused:
         return _render_page(
-            request, machine_name, execution, row, status=422, problem=refused.message
+            request, machine_name, execution, row, status=422, problem=refused.message, link=sent
         )
     made = request.build_absolute_uri(reverse("approval", args=[token]))
     return _render_page(request, machine_name, execution, row, made=made, hours=sent["hours"])
@@ -196,7 +246,7 @@ def _render_page(
     status: int = 200,
     **more: Any,
 ) -> HttpResponse:
-    sent = TaskForm(request.POST).values
+    sent, scope = TaskForm(request.POST).values, scope_of(request)
     context = {
         "section": "tasks",
         "execution": execution,
@@ -208,8 +258,11 @@ def _render_page(
         "error": sent["error"],
         "cause_text": sent["cause"],
         "comment": sent["comment"],
-        "may_link": scope_of(request).may(approval_links.ACTION),
+        "ended": answers.answer_words(execution, row) if row.status == TaskStatus.CLOSED else "",
+        "may_link": scope.may(approval_links.ACTION),
         "choices": LINK_HOURS,
+        "link": {"hours": 24},
+        "commands": cli_commands.task_commands(request, scope),
         **more,
     }
     return render(request, "tasks/task.html", context, status=status)

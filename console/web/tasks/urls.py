@@ -11,6 +11,7 @@ urlpatterns = [
     path(f"{EXECUTION}tasks/<number:number>/", task_views.task_page, name="task"),
     path(f"{EXECUTION}tasks/<number:number>/link/", task_views.make_link, name="approval-link"),
     path("approval/<str:token>/", approval_views.approval_page, name="approval"),
+    path("tasks/_changes", task_views.task_list_changes, name="tasks-updates"),
     path("tasks/", task_views.task_list, name="tasks"),
     path("activities/", activity_views.activity_list, name="activities"),
     path("activities/<str:activity_name>/", activity_views.activity_page, name="activity"),

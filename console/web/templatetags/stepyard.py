@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django import template
 from django.conf import settings
 from django.db.models import Count, Window
-from django.urls import reverse
+from django.urls import get_script_prefix, reverse
 from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
@@ -22,12 +23,15 @@ from console.store.executions import imports, redrive
 from console.web.core import cli_commands, columns, formatting
 from console.web.core.icons import icon_svg
 from console.web.core.scope import scope_of
+from console.web.execution import steps
 
 if TYPE_CHECKING:
     from django.template import Context
 
-    from console.models import BulkJob, Execution
+    from console.models import BulkJob, Execution, ExecutionNote
+    from console.web.execution.steps import InProgress
 
+_GENERATED = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(_\d+)?", re.ASCII)
 register = template.Library()
 
 
@@ -38,7 +42,14 @@ def page_address(context: Context, view: str, *names: str, **query: Any) -> str:
     if region and region != settings.STEPYARD_REGION:
         query["region"] = region
     parameters = {key: value for key, value in query.items() if value not in (None, "", 0)}
-    return reverse(view, args=names) + (f"?{urlencode(parameters)}" if parameters else "")
+    path = _path_below(get_script_prefix(), view, names)
+    return f"{path}?{urlencode(parameters)}" if parameters else path
+
+
+@lru_cache(maxsize=4096)
+def _path_below(_prefix: str, view: str, names: tuple[str, ...]) -> str:
+    """Return the path of a view, which is the same for as long as the prefix is."""
+    return reverse(view, args=names)
 
 
 _PASSING = frozenset(
@@ -46,6 +57,7 @@ _PASSING = frozenset(
         *(
             "after",
             "shown",
+            "listed_ms",
             "follow",
             "seen_rows",
             "seen_visit",
@@ -56,7 +68,7 @@ _PASSING = frozenset(
             "seen",
             "failed",
         ),
-        *("note", "notes", "entered", "maps", "beats", "drawn"),
+        *("note", "notes", "entered", "maps", "beats", "drawn", "ended"),
     }
 )
 
@@ -112,14 +124,21 @@ def column_words(context: Context, table: str) -> list[tuple[str, str, bool]]:
 
 @register.simple_tag
 def alarmed(machine: StateMachine) -> list[Alarm]:
-    """Return the newest alarms of a state machine that are in alarm; ``total`` counts all.
+    """Return the newest alarm of a state machine that is in alarm; ``total`` counts all.
 
     Without a query where the machine was read together with whether there are any.
     """
     if not getattr(machine, "in_alarm", True):
         return []
     rows = Alarm.objects.filter(machine=machine, state=AlarmState.ALARM)
-    return list(rows.annotate(total=Window(Count("*"))).order_by("-state_ms")[:5])
+    return list(rows.annotate(total=Window(Count("*"))).order_by("-state_ms")[:1])
+
+
+@register.filter
+def attributes(values: Mapping[str, str] | None, prefix: str) -> SafeString:
+    """Return attributes of an element by the ends of their names, none of None."""
+    named = ((prefix, name, value) for name, value in (values or {}).items())
+    return format_html_join(" ", '{}{}="{}"', named)
 
 
 @register.filter
@@ -128,12 +147,25 @@ def without_url_secrets(text: str) -> str:
     return redaction.without_url_secrets(text)
 
 
+_STATUS_ICON = (
+    '<svg class="status-icon" aria-hidden="true"><use href="#status-icon-{}"></use></svg>'
+)
+_STATUS = f'<span class="status {{}}">\n  {_STATUS_ICON}\n  {{}}\n</span>'
+_BADGE = f'<span class="status {{}} badge" data-status="{{}}">\n  {_STATUS_ICON}\n  {{}}\n</span>'
+
+
 @register.simple_tag(name="status_icon")
 def status_icon_html(tone: str) -> SafeString:
     """Return the icon of a status; the word of the status must stand beside it."""
-    return format_html(
-        '<svg class="status-icon" aria-hidden="true"><use href="#status-icon-{}"></use></svg>', tone
-    )
+    return format_html(_STATUS_ICON, tone)
+
+
+@register.simple_tag(name="status")
+def status_html(status: formatting.StatusLabel, *, badge: bool = False) -> SafeString:
+    """Return a status as icon and word. In rows: an included template takes ten times as long."""
+    if badge:
+        return format_html(_BADGE, status.tone, status.word, status.tone, status.word)
+    return format_html(_STATUS, status.tone, status.tone, status.word)
 
 
 @register.simple_tag(name="icon")
@@ -143,17 +175,25 @@ def icon_html(name: str, size: int = 16) -> SafeString:
 
 
 @register.simple_tag(name="when")
-def time_html(milliseconds: int | None, *, precise: bool = False, bare: bool = False) -> SafeString:
+def time_html(
+    milliseconds: int | None, *, precise: bool = False, bare: bool = False, seconds: bool = True
+) -> SafeString:
     """Return a moment as ``<time>`` in UTC; the page's script may show it in local time.
 
-    ``bare``: without the zone, for columns whose heading names it.
+    ``bare``: without the zone, for columns whose heading names it. ``seconds``: False for moments
+    that are kept to the minute.
     """
     if milliseconds is None:
         return SafeString("-")
     flags = (" data-precise" if precise else "") + (" data-bare" if bare else "")
-    moment, zone = formatting.clock_text(milliseconds, precise=precise), "" if bare else " UTC"
-    iso = formatting.iso_text(milliseconds)  # nothing in it is of a person: it needs no escaping
-    return SafeString(f'<time datetime="{iso}"{flags}>{moment}{zone}</time>')
+    flags += "" if seconds else " data-minute"
+    iso, zone = formatting.iso_text(milliseconds), "" if bare else " UTC"
+    text = iso.rstrip("Z") if precise else iso[: _SECONDS if seconds else _MINUTES]
+    # nothing in it is of a person: it needs no escaping
+    return SafeString(f'<time datetime="{iso}"{flags}>{text.replace("T", " ")}{zone}</time>')
+
+
+_SECONDS, _MINUTES = len("2026-01-31T12:00:00"), len("2026-01-31T12:00")
 
 
 @register.simple_tag
@@ -181,12 +221,7 @@ def axis_time(milliseconds: int, form: str) -> SafeString:
     """Return a moment as an axis names it, inside SVG: ``form`` is hour, day, or both."""
     text = formatting.clock_text(milliseconds)
     shown = {"hour": text[11:16], "day": text[5:10], "both": text[5:16]}[form]
-    return format_html(
-        '<tspan data-ms="{}" data-axis="{}">{}</tspan>',
-        milliseconds,
-        form,
-        shown,
-    )
+    return SafeString(f'<tspan data-ms="{milliseconds}" data-axis="{form}">{shown}</tspan>')
 
 
 @register.simple_tag(takes_context=True, name="since")
@@ -199,6 +234,12 @@ def duration_so_far(context: Context, milliseconds: int) -> SafeString:
     if past is not None:
         return format_html("{} so far", formatting.duration_text(past - milliseconds))
     return format_html('<span data-since="{}">{}</span>', milliseconds, time_ago(milliseconds))
+
+
+@register.filter
+def line_at(summary: InProgress, past_ms: int) -> str:
+    """Return the line of a state that was in progress at a moment, with how long it had been."""
+    return steps.line_at(summary, past_ms)
 
 
 @register.filter
@@ -265,6 +306,18 @@ def last_name(arn: str) -> str:
 
 
 @register.filter
+def is_generated(name: str) -> bool:
+    """Tell whether a name is one that the server made up: it says nothing to a reader."""
+    return _GENERATED.fullmatch(name) is not None
+
+
+@register.filter(name="generated_name")
+def short_generated_name(name: str) -> str:
+    """Return the first part of a name that the server made up, "" if somebody chose it."""
+    return f"{name[:8]}…" if is_generated(name) else ""
+
+
+@register.filter
 def machine_of_arn(arn: str) -> str:
     """Return the name of the state machine in an execution's ARN, "" of any other."""
     parts = arn.split(":")
@@ -293,6 +346,12 @@ def bulk_verb(job: BulkJob) -> str:
 def redrive_refusal(execution: Execution) -> str:
     """Say why an execution cannot be redriven, "" if it can."""
     return redrive.redrive_refusal(execution)
+
+
+@register.filter
+def note_of(execution: Execution) -> ExecutionNote | None:
+    """Return the note of an execution, None if it has none."""
+    return getattr(execution, "note", None)
 
 
 @register.filter

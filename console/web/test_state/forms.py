@@ -10,7 +10,7 @@ class SubjectForm(PageForm):
 
     ``text``, ``role``, ``revision``: of a definition that is not saved. ``origin``: the execution
     whose input of ``visit`` in state ``step`` is used; ``definition``: ``changed`` for the
-    machine's own of now.
+    machine's own of now. ``last_input``: the reader asks for what the state got last.
     """
 
     text = TextField(strip=False, lines=True)
@@ -21,6 +21,7 @@ class SubjectForm(PageForm):
     step = TextField(strip=False)
     state = TextField(strip=False)
     visit = TextField(strip=False)
+    last_input = PresenceField()
 
 
 def _text() -> TextField:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from django.http import Http404, HttpResponse
@@ -16,6 +16,7 @@ from console.masking import mask
 from console.statuses import ExecutionStatus
 from console.web.core.scope import render, require, scope_of
 from console.web.execution.replay_views import recorded_input
+from console.web.machines import past_executions
 from console.web.machines.machine_views import machine_context, suggested_input
 from console.web.test_state import form
 from console.web.test_state import scenario as scenarios
@@ -77,6 +78,8 @@ def test_state_page(request: HttpRequest, machine_name: str) -> HttpResponse:
         first = _first_request(scope, subject, state, graph)
         return _render_form(request, subject, graph, first)
     test = TestRequest(**TestStateForm(request.POST).values)
+    if SubjectForm(sent).values["last_input"]:
+        return _render_last_input(request, scope, subject, graph, test)
     if test.reveal:
         require(scope, "RevealSecrets")
     node = graph.by_id.get(graph.by_name.get(test.state, ""))
@@ -84,6 +87,28 @@ def test_state_page(request: HttpRequest, machine_name: str) -> HttpResponse:
         problem = {"state_error": "The definition has no such state."}
         return _render_form(request, subject, graph, test, status=422, **problem)
     return _run_and_render(request, scope, subject, graph, test, node)
+
+
+def _render_last_input(
+    request: HttpRequest, scope: Scope, subject: _Subject, graph: Graph, test: TestRequest
+) -> HttpResponse:
+    """Show the form with what its state got in the last execution that entered it.
+
+    A definition that is not saved gets no original value in place of a masked one: it could put it
+    where no mask is.
+    """
+    machine = subject.machine
+    last = past_executions.last_execution_in(machine, test.state)
+    if last is None:
+        problem = f"None of the last executions entered {test.state}."
+        return _render_form(request, subject, graph, test, input_error=problem)
+    origin = scope.execution(machine.name, last.name)
+    shown, _ = recorded_input(origin, test.state, "")
+    fields = shown | {"variables": shown["variables"].removeprefix("{}")}
+    if not subject.edited:
+        subject = replace(subject, origin=origin, step=test.state, visit="")
+    filled = TestRequest(**asdict(test) | fields)
+    return _render_form(request, subject, graph, filled, filled_from=origin)
 
 
 def _run_and_render(  # the arguments are what a test is about
@@ -117,7 +142,7 @@ def _refused_field(error: ServiceError) -> str:
     return "mock" if of_mock else "state"
 
 
-def _subject_of(scope: Scope, machine: StateMachine, sent: dict[str, str]) -> _Subject:
+def _subject_of(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> _Subject:
     if sent["text"] and scope.may("UpdateStateMachine"):
         role = sent["role"] or machine.role_arn
         return _Subject(machine, sent["text"], role, edited=True, revision=sent["revision"])

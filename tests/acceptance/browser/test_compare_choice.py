@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import uuid
 from typing import TYPE_CHECKING
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from tests.acceptance.browser.yard import create, start, waits
+from tests.acceptance.browser.yard import create, ended, start, unique, waits
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,6 +20,18 @@ if TYPE_CHECKING:
     from tests.acceptance.server import Server
 
 pytestmark = [pytest.mark.browser, pytest.mark.acceptance]
+SOMETIMES = {
+    "StartAt": "Well?",
+    "States": {
+        "Well?": {
+            "Type": "Choice",
+            "Choices": [{"Variable": "$.ok", "BooleanEquals": True, "Next": "Good"}],
+            "Default": "Bad",
+        },
+        "Good": {"Type": "Succeed"},
+        "Bad": {"Type": "Fail", "Error": "Bad"},
+    },
+}
 FAILS = {"StartAt": "Bad", "States": {"Bad": {"Type": "Fail", "Error": "Bad"}}}
 
 
@@ -96,6 +109,21 @@ def test_the_button_stays_in_view(page: Page, machines: tuple[str, str], width: 
         page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         violations = Axe().run(page).response["violations"]
         assert [(rule["id"], rule["nodes"][0]["html"]) for rule in violations] == []
+
+
+def test_long_names_leave_a_phone_its_width(page: Page, server: Server) -> None:
+    """The names of a failure and of its state machine stand in the button that compares it."""
+    name = create(server, SOMETIMES, unique("a-state-machine-with-quite-a-long-name"))
+    paths = [
+        start(server, name, {"ok": ok}, f"{letter}{uuid.uuid4().hex}")
+        for letter, ok in (("a", True), ("b", False))
+    ]
+    for path in paths:
+        ended(server, path)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto("/compare/")
+    expect(page.locator(".suggested")).to_contain_text(name)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 def test_a_choice_without_a_script(

@@ -105,7 +105,7 @@ def test_a_broken_text_loses_nothing_of_the_form(page: Page, server: Server) -> 
     hand.choose("Nap")
     hand.fill("Seconds", "61")
     type_definition(page, json.dumps(waits(60), indent=2)[:-1])
-    expect(page.locator("#preview-note")).to_have_text("of the last valid definition")
+    expect(page.locator("#preview-note")).to_have_text("of an earlier text")
     expect(page.locator("#preview svg.flow")).to_have_css("opacity", "0.55")
     hand.choose("After")
     expect(page.locator("#state-panel [role=alert]")).to_contain_text("not JSON")

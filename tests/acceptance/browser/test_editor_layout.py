@@ -21,6 +21,7 @@ from tests.acceptance.browser.test_graph_editor import (
     wait_for_text,
 )
 from tests.acceptance.browser.yard import create, type_definition, unique, waits
+from tests.console.web.workflows import TEMPLATE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -255,6 +256,25 @@ def test_a_new_machine_is_pasted_by_a_button(page: Page) -> None:
             page.keyboard.press("Control+v")
         wait_for_state(page, "Nap")
         assert page.evaluate(SHOWN) == json.dumps(waits(60), indent=2)
+
+
+def test_a_state_machine_of_a_pasted_template_is_taken(page: Page) -> None:
+    """With its name, type and tags; Undo brings the template back."""
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto("/machines/new/?fresh=1")
+    wait_for_state(page, "Greet")
+    page.evaluate("text => navigator.clipboard.writeText(text)", TEMPLATE)
+    page.get_by_role("button", name="Paste", exact=True).click()
+    expect(page.locator("#problems-title")).to_have_text("Not a definition")
+    page.get_by_role("button", name="Take Orders").click()
+    wait_for_state(page, "Pack it")
+    expect(page.locator("#problems-title")).to_have_text("No problems")
+    assert page.input_value("#name") == "orders"
+    assert page.input_value("#type") == "EXPRESS"
+    assert page.input_value("#tags") == "team=shop"
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("button", name="Take Orders")).to_be_visible()
+    assert page.evaluate(SHOWN) == TEMPLATE
 
 
 def test_an_error_in_the_tags_stands_beside_them(page: Page) -> None:

@@ -192,7 +192,7 @@ def test_definition_and_logs_are_one_press_away(page: Page, server: Server) -> N
     assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
     page.goto(path)
     page.get_by_role("link", name="Logs", exact=True).click()
-    expect(page).to_have_url(re.compile(r"/logs/\?pattern=.*execution_arn"))
+    expect(page).to_have_url(re.compile(r"/logs/\?execution=run$"))
 
 
 @pytest.fixture(scope="module")
@@ -227,11 +227,13 @@ def test_a_chosen_iteration_repaints_the_inside_of_the_map(page: Page, mapped: s
     node = page.locator
     expect(node("a[data-step=Call]")).to_contain_class("caught")
     expect(node("a[data-step=Break]")).to_contain_class("failed")
+    lines = node(".edge.taken").count()
     page.fill("#iteration", "0")
     page.keyboard.press("Enter")
     expect(node("a[data-step=Call]")).to_contain_class("idle")
     expect(node("a[data-step=Break]")).to_contain_class("idle")
     expect(node("a[data-step=Fine]")).to_contain_class("succeeded")
+    expect(node(".edge.taken")).not_to_have_count(lines)  # those of the other iterations are out
     page.reload()
     expect(node("a[data-step=Break]")).to_contain_class("idle")
     page.click("a[data-step=Each] .title >> nth=0")
@@ -274,9 +276,12 @@ def test_the_banner_leads_to_the_caught_error(page: Page, server: Server) -> Non
     page.goto(ended(server, start(server, machine)))
     root = page.locator("#root-cause")
     expect(root).to_contain_text(re.compile(r"Led here by\s+ConnectionError\s+at"))
-    expect(root).to_contain_text("(caught, 2 attempts)")
+    expect(root).to_contain_text(re.compile(r"at\s+C,\s+caught by\s+Charge card\s+\(2 attempts\)"))
     root.get_by_role("link", name="Charge card").click()
     expect(page.locator("#panel-title")).to_contain_text("Charge card")
     expect(page.locator("#panel")).to_contain_text("ConnectionError")
+    root.get_by_role("link", name="C", exact=True).click()
+    expect(page.locator("#panel-title > span").first).to_have_text("C")
+    expect(page.locator("#panel")).to_contain_text("ConnectionError")
     page.goto("/failures/")
-    expect(page.locator("#groups")).to_contain_text("ConnectionError at Charge card")
+    expect(page.locator("#groups")).to_contain_text("ConnectionError at C, caught by Charge card")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -28,7 +29,10 @@ def test_a_typo_is_shown_found_and_mended(page: Page) -> None:
     type_definition(page, good.replace('"Next": "After"', '"Next": "Afetr"'))
     problem = page.locator(".problem").first
     expect(problem).to_contain_text("Afetr")
-    expect(page.locator("#preview-note")).to_have_text("of the last valid definition")
+    expect(page.locator("#preview .node")).to_have_count(3)
+    expect(page.locator("#preview-note")).to_be_empty()
+    loose = page.get_by_role("button", name="Insert a state between Nap and After")
+    expect(loose).to_have_count(0)
 
     problem.click()
     line = good.split("\n").index('      "Next": "After"')
@@ -45,7 +49,7 @@ def test_a_typo_is_shown_found_and_mended(page: Page) -> None:
 
     type_definition(page, good)
     expect(page.locator("#problems-title")).to_have_text("No problems")
-    expect(page.locator("#preview .node")).to_have_count(3)
+    expect(loose).to_have_count(1)
     page.click("[data-save]")
     page.wait_for_url(f"**/machines/{name}/")
     expect(page.locator("h1")).to_have_text(name)
@@ -106,6 +110,26 @@ def test_the_last_input_is_filled_in_place(page: Page, server: Server) -> None:
     assert filled == '{\n  "order": 4711\n}'
     assert page.locator("#origin").input_value() == "earlier"
     expect(page.get_by_role("link", name="Use the last input")).to_have_count(0)
+
+
+def test_a_recent_input_is_chosen_and_the_command_follows(page: Page, server: Server) -> None:
+    """What is typed or chosen stands in the command that starts the same."""
+    name = create(server, waits(0))
+    for number in (1, 2):
+        start(server, name, {"order": number}, f"run-{number}")
+    page.goto(f"/machines/{name}/start/")
+    command = page.locator("#start-command pre")
+    expect(command).to_contain_text("--input '{}'")
+    page.fill("#name", "it's mine")
+    expect(command).to_contain_text("""--name 'it'"'"'s mine' --input""")
+    page.locator(".recent-inputs a[data-fill]").nth(1).click()
+    expect(command).to_contain_text('"order": 1')
+    assert page.locator("#origin").input_value() == "run-1"
+    expect(command).to_contain_text(re.compile(r"^aws .*start-execution --state-machine-arn arn:"))
+    expect(command).to_contain_text(re.compile(r"^aws .*start-execution --state-machine-arn arn:"))
+    assert page.locator("#start-command button").get_attribute("data-copy-text") == (
+        command.inner_text()
+    )
 
 
 def test_colours_change_without_a_reload(page: Page, server: Server) -> None:

@@ -50,7 +50,7 @@ def test_the_page_that_followed_equals_the_reloaded_one(
         expect(page.locator("#step-table")).to_have_count(0)
         page.click("[data-view-link=steps]")
     expect(page.locator("#step-table tr[data-row^=sn]")).to_contain_text("4 succeeded")
-    expect(page.locator(".timeline svg.lanes rect")).to_have_count(4)
+    expect(page.locator(".timeline svg.lanes rect:not(.critical)")).to_have_count(4)
     followed = page.evaluate(SHOWN)
     page.reload()
     assert page.evaluate(SHOWN) == followed

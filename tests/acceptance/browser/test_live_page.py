@@ -170,3 +170,24 @@ def test_the_tabs_of_a_step_have_room(page: Page, server: Server) -> None:
     page.click("#panel [data-tab=logs]")
     expect(page.locator("#panel [data-tab-content=logs]")).to_be_visible()
     assert [inside for _, inside, current in page.evaluate(TABS) if current] == [True]
+
+
+def test_a_page_that_showed_the_end_follows_a_redrive(page: Page, server: Server) -> None:
+    """Somebody else redrives it: no press is needed, and the title of the tab says so, too."""
+    machine = create(server, waits(600))
+    path = start(server, machine)
+    page.goto(path)
+    expect(page).to_have_title(re.compile("^run: Running"))
+    arn = f"arn:aws:states:us-east-1:123456789012:execution:{machine}:run"
+    server.client().stop_execution(executionArn=arn, error="Oops")
+    expect(page).to_have_title(re.compile("^run: Aborted"))
+    expect(page.locator("#outcome")).to_contain_text("Oops")
+    server.client().redrive_execution(executionArn=arn)
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # as who comes back does
+    expect(page).to_have_title(re.compile("^run: Running"))
+    expect(page.locator("#status")).to_have_text(re.compile("Running"))
+    expect(page.locator("#outcome")).not_to_contain_text("Oops")
+    expect(page.locator("#facts")).to_contain_text("1 time, last")
+    expect(page.locator("#live")).to_contain_text("Live")
+    server.client().stop_execution(executionArn=arn, error="Again")
+    expect(page.locator("#outcome")).to_contain_text("Again")

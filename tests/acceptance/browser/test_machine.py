@@ -34,7 +34,7 @@ def test_e16_every_tab_of_a_machine_is_an_address(page: Page, server: Server) ->
     expect(target).to_be_in_viewport()
     page.click(".tabs >> text=Versions")
     page.fill("#description", "first")
-    page.click("text=Publish")
+    page.click("button[value=publish]")
     expect(page.locator("tbody tr").first).to_contain_text("first")
     page.click("#create-alias > summary")
     page.fill("#alias-name", "live")
@@ -60,6 +60,22 @@ def test_e16_every_tab_of_a_machine_is_an_address(page: Page, server: Server) ->
     expect(page.locator(".log-line")).to_have_count(1)
     page.goto(f"/machines/{machine}/diff/?from=1")
     expect(page.locator("h2").first).to_contain_text("the same")
+
+
+@pytest.mark.parametrize("width", [1440, 1000, 390])
+def test_the_form_of_a_version_has_room(page: Page, server: Server, width: int) -> None:
+    """Its button stands beside the description and covers none of it."""
+    machine = create(server, waits(1))
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(f"/machines/{machine}/versions/")
+    page.fill("#description", "first")
+    page.click("button[value=publish]")
+    page.goto(f"/machines/{machine}/versions/")
+    field = page.locator("#description").bounding_box()
+    button = page.locator("button[value=publish]").bounding_box()
+    assert field
+    assert button
+    assert field["x"] + field["width"] <= button["x"] or field["y"] + field["height"] <= button["y"]
 
 
 def test_the_open_tab_is_in_sight_on_a_phone(page: Page) -> None:

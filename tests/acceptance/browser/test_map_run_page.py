@@ -73,8 +73,8 @@ def test_every_failure_is_reached_and_stands_first(page: Page, run_of_130: str) 
     expect(page.locator("#pager")).to_contain_text("1 to 50 of 130")
 
 
-def test_a_phone_shows_each_child_on_two_lines(page: Page, run_of_130: str) -> None:
-    """The name stands on one line; no column is cut, and the page does not scroll sideways."""
+def test_a_phone_shows_each_child_on_three_lines(page: Page, run_of_130: str) -> None:
+    """Its name, its times, its status; no column is cut, the page does not scroll sideways."""
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(run_of_130)
     heights = page.locator("#children td.name a").evaluate_all(
@@ -82,6 +82,6 @@ def test_a_phone_shows_each_child_on_two_lines(page: Page, run_of_130: str) -> N
     )
     assert set(heights) == {1}
     rows = page.locator("#children tr").evaluate_all("rows => rows.map((row) => row.clientHeight)")
-    assert max(rows) <= 70
+    assert max(rows) <= 80
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert Axe().run(page).response["violations"] == []

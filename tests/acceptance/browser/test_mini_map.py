@@ -73,6 +73,39 @@ def test_the_map_stands_over_no_state(page: Page, server: Server, address: str) 
     assert Axe().run(page).response["violations"] == []
 
 
+CUT = """() => {
+  const frame = document.querySelector("[data-graph]").getBoundingClientRect();
+  const picture = document.querySelector("[data-picture]").getBoundingClientRect();
+  return picture.right - frame.right;
+}"""
+CHOSEN_IS_COVERED = """() => {
+  const map = document.querySelector(".mini-map").getBoundingClientRect();
+  const box = document.querySelector("a[aria-current=true] .box").getBoundingClientRect();
+  return box.left < map.right && box.right > map.left
+      && box.top < map.bottom && box.bottom > map.top;
+}"""
+
+
+def test_a_graph_wider_and_much_higher_than_its_frame_keeps_all_of_it(
+    page: Page, server: Server
+) -> None:
+    """No column is cut off for the map: it lies over a corner, and never over the chosen state."""
+    names = [f"S {number}" for number in range(30)]
+    definition = chain(names)
+    branches = [chain([f"B{place} {number}" for number in range(6)]) for place in range(6)]
+    definition["States"][names[-1]] = {"Type": "Parallel", "Branches": branches, "End": True}
+    path = ended(server, start(server, create(server, definition)))
+    page.goto(f"{path}?step=B5+5")
+    expect(page.locator(".mini-map")).to_have_attribute("data-side", "over")
+    assert page.evaluate(CUT) <= 2
+    page.locator("[data-graph]").evaluate("graph => graph.scrollTo(graph.scrollWidth, 0)")
+    page.reload()
+    expect(page.locator(".mini-map")).to_be_visible()
+    until(page, f"!({CHOSEN_IS_COVERED})()")
+    assert in_frame(page, "a[aria-current=true] .box") == [True]
+    expect(page.locator(".in-view")).to_have_text(re.compile(r"\d+ of 66 states in view"))
+
+
 def test_the_map_goes_when_the_graph_fits(page: Page, server: Server) -> None:
     """It leaves its place to the graph, and there are no shades; Fit uses the whole frame."""
     page.goto(ended(server, start(server, create(server, wide(9, fails=False)))))

@@ -50,6 +50,10 @@ def paths(server: Server) -> dict[str, str]:
     spread = create(server, over(waits(600)))
     running_map = start(server, spread, list(range(70)))
     arn = f"arn:aws:states:us-east-1:123456789012:execution:{machine}"
+    activity = server.client().create_activity(name=unique("ask"))["activityArn"]
+    approve = {"Type": "Task", "Resource": activity, "End": True}
+    asking = create(server, {"StartAt": "Approve refund", "States": {"Approve refund": approve}})
+    asked = start(server, asking, {"order": 4711})
     server.client("cloudwatch").put_metric_alarm(
         AlarmName=f"{machine} fails",
         Namespace="AWS/States",
@@ -80,6 +84,11 @@ def paths(server: Server) -> dict[str, str]:
         "test": "/machines/OrderProcessing/test/",
         "test with recorded input": f"/machines/{machine}/test/?state=Nap&origin=run",
         "delete": f"/machines/{machine}/delete/",
+        "calls": f"/machines/{asking}/calls/",
+        "start with recent inputs": f"/machines/{asking}/start/",
+        "open task": f"{asked}tasks/3/",
+        "dry run of a stop": f"/executions/bulk/?action=stop&all=1&machine={asking}",
+        "keys": "/keys/",
         "executions": "/executions/",
         "filtered": "/executions/?status=RUNNING&from=2026-01-01&q=run&find=input.x+%3D+1",
         "bad filter": "/executions/?min=x&find=x+%3D",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -72,6 +73,16 @@ def test_a_long_title_is_read_whole(phone: Page, server: Server) -> None:
     expect(phone.locator("h1")).to_contain_text(LONG)
     phone.goto(f"/machines/{machine}/")
     assert is_whole(phone.locator("h1"))
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_offered_comparisons_fit(phone: Page, server: Server) -> None:
+    """A failure with a long name is offered beside its last success without a sideways scroll."""
+    machine = create(server, REFUSE)
+    for number, name in ((1, "good"), (5, LONG)):
+        ended(server, start(server, machine, number, name=name))
+    phone.goto("/compare/")
+    expect(phone.locator(".suggested").get_by_text(LONG)).to_be_visible()
     assert phone.evaluate("document.documentElement.scrollWidth") <= 390
 
 
@@ -196,3 +207,62 @@ def test_revisions_and_bulk_actions_are_cards_on_a_phone(phone: Page, server: Se
     jobs = phone.locator("main .scroll")
     assert jobs.evaluate("part => part.scrollWidth <= part.clientWidth")
     expect(jobs.locator("td[data-label=Started] time").first).to_be_visible()
+
+
+def test_the_menu_of_a_phone_is_a_press_away_and_whole(phone: Page) -> None:
+    """All its entries at once, the current one marked, nothing cut off at the side."""
+    phone.goto("/schedules/")
+    menu = phone.get_by_role("navigation", name="Main")
+    expect(menu).to_be_hidden()
+    phone.get_by_role("button", name="Menu", exact=True).click()
+    links = menu.get_by_role("link")
+    expect(links).to_have_count(8)
+    for link in links.all():
+        expect(link).to_be_in_viewport(ratio=1)
+    expect(menu.locator("[aria-current]")).to_have_text("Schedules")
+    menu.get_by_role("link", name="Executions").click()
+    phone.wait_for_url("**/executions/")
+    phone.set_viewport_size({"width": 1440, "height": 900})
+    expect(menu).to_be_visible()
+    expect(phone.get_by_role("button", name="Menu", exact=True)).to_be_hidden()
+
+
+def test_the_actions_of_an_execution_are_words(phone: Page, server: Server) -> None:
+    """Short ones, in one line with the status; their whole names are read out."""
+    path = start(server, create(server, waits(600)))
+    phone.goto(path)
+    for short, name in (("Stop", "Stop execution"), ("New", "New execution")):
+        action = phone.locator("#actions").get_by_role("link", name=name, exact=True)
+        expect(action).to_be_in_viewport(ratio=1)
+        box = action.bounding_box()
+        assert box is not None
+        assert box["width"] > 36, short
+    lines = phone.locator("#status, #live, [data-pause], #actions").evaluate_all(
+        """parts => parts.map((part) => part.getBoundingClientRect())
+            .map((box) => [box.left, box.right])"""
+    )
+    assert all(left[1] <= right[0] for left, right in pairwise(sorted(lines)))
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_phone_opens_a_graph_of_two_columns_whole_in_width(phone: Page, server: Server) -> None:
+    """Beside each other, with the state that failed in view and all its neighbours."""
+    inner = {
+        "StartAt": "Fine?",
+        "States": {
+            "Fine?": {
+                "Type": "Choice",
+                "Choices": [{"Variable": "$", "NumericGreaterThan": 1, "Next": "Refuse"}],
+                "Default": "Accept",
+            },
+            "Refuse": {"Type": "Fail", "Error": "Refused"},
+            "Accept": {"Type": "Pass", "End": True},
+        },
+    }
+    each = {"Type": "Map", "ItemProcessor": inner, "End": True}
+    machine = create(server, {"StartAt": "Each", "States": {"Each": each}})
+    phone.goto(ended(server, start(server, machine, [1, 2])))
+    graph = phone.locator("[data-graph]")
+    for state in ("Accept", "Refuse"):
+        expect(graph.locator(f"[data-step='{state}']")).to_be_in_viewport(ratio=1)
+    assert graph.evaluate("graph => graph.scrollWidth <= graph.clientWidth + 1")

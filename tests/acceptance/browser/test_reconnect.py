@@ -172,6 +172,68 @@ def test_a_press_on_an_end_opens_the_panel_of_its_edge(page: Page, server: Serve
     assert text_of(page) == waits(60)
 
 
+COVERED = """() => {
+  const boxes = (selector) =>
+    [...document.querySelectorAll(`#preview ${selector}`)].map((it) => it.getBoundingClientRect());
+  const [pluses, labels] = [boxes(".insert circle"), boxes(".edge-label-box")];
+  const meet = (one, other) =>
+    one.left < other.right - 1 && other.left < one.right - 1 &&
+    one.top < other.bottom - 1 && other.top < one.bottom - 1;
+  const gap = (one, other) => Math.hypot(one.left - other.left, one.top - other.top);
+  const covered = pluses.filter((plus) => labels.some((label) => meet(plus, label)));
+  const near = pluses.filter((plus) =>
+    pluses.some((other) => other !== plus && gap(plus, other) < plus.width - 2));
+  return [pluses.length, covered.length, near.length];
+}"""
+SLANTED = {
+    "StartAt": "Check",
+    "States": {
+        "Check": {
+            "Type": "Choice",
+            "Choices": [{"Variable": "$.items[0]", "IsPresent": True, "Next": "Both"}],
+            "Default": "Refuse",
+        },
+        "Refuse": {"Type": "Fail", "Error": "Empty"},
+        "Both": {
+            "Type": "Parallel",
+            "Branches": [
+                {"StartAt": "Left", "States": {"Left": {"Type": "Pass", "End": True}}},
+                {"StartAt": "Right", "States": {"Right": {"Type": "Pass", "End": True}}},
+            ],
+            "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "Refuse"}],
+            "Next": "Done",
+        },
+        "Done": {"Type": "Succeed"},
+    },
+}
+
+
+def test_what_inserts_a_state_covers_no_label(page: Page, server: Server) -> None:
+    """Each + has its own place on its edge, beside labels, also where an edge is slanted."""
+    page.goto(f"/machines/{create(server, SLANTED)}/edit/")
+    wait_for_state(page, "Done")
+    expect(page.locator("#preview .insert")).to_have_count(7)
+    assert page.evaluate(COVERED) == [7, 0, 0]
+
+
+def test_the_panel_of_an_edge_says_which_it_is(page: Page, server: Server) -> None:
+    """Two edges may lead to the same state; the graph marks the one, and no state."""
+    page.goto(f"/machines/{create(server, SLANTED)}/edit/")
+    wait_for_state(page, "Done")
+    hand, title = Mouse(page), page.locator("#panel-title")
+    hand.choose("Check")
+    expect(title).to_have_text("Check")
+    hand.press("Insert a state at the start of Both, part 2")
+    expect(title).to_have_text("Edge at the start of Both branch 2")
+    marked = page.locator("#preview [aria-current]")
+    expect(marked).to_have_count(1)
+    expect(marked).to_have_attribute("aria-label", "Insert a state at the start of Both, part 2")
+    hand.press("Insert a state between Both and Refuse")
+    expect(title).to_have_text("Edge between Both and Refuse catch 1")
+    hand.press("Cancel")
+    expect(marked).to_have_count(0)
+
+
 def test_the_start_of_a_branch_with_a_loop_is_its_own(page: Page) -> None:
     """Its first state has an arrow of its own; a press on it never changes another level."""
     loop = {

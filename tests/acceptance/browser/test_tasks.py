@@ -52,15 +52,18 @@ def test_x2_an_open_task_is_answered_from_the_page(page: Page, server: Server) -
     expect(page.locator("h1")).to_contain_text("Not picked up yet")
     expect(page.locator(".json").first).to_contain_text("4711")
 
+    page.get_by_text("Heartbeat, task token and commands").click()
     page.click("button[value=heartbeat]")
     expect(page.locator(".banner.succeeded")).to_contain_text("heartbeat was sent")
     expect(page.locator("h1")).to_contain_text("A worker has it")
     expect(page.locator(".facts")).to_contain_text("HeartbeatSeconds")
 
+    page.get_by_text("Send another output or error").click()
     page.fill("#error", "Again")
     page.click("button[value=fail]")
     page.wait_for_url(f"**{path}")
     panel.get_by_role("link", name="Answer Approve").click()
+    page.get_by_text("Send another output or error").click()
     page.fill("#output", '{"approved": true}')
     page.click("button[value=complete]")
     page.wait_for_url(f"**{path}")

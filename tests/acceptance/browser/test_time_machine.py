@@ -62,6 +62,24 @@ def test_X6_the_time_machine_shows_the_page_as_it_was(page: Page, server: Server
     assert "at=" not in page.url
 
 
+def test_now_keeps_what_was_chosen_meanwhile(page: Page, server: Server) -> None:
+    """The state and the view, also those chosen after the page was loaded."""
+    page.goto(ended(server, start(server, create(server, waits(0)))))
+    page.locator("[data-view-link=timeline]").click()
+    expect(page).to_have_url(re.compile("view=timeline"))
+    page.locator(".timeline").get_by_role("link", name="Nap").click()
+    expect(page).to_have_url(re.compile("step=Nap"))
+    page.click("[data-event-step='-1']")
+    expect(page).to_have_url(re.compile("at="))
+    page.locator(".timeline").get_by_role("link", name="After").click()
+    expect(page).to_have_url(re.compile("step=After"))
+    page.click("[data-leave-past]")
+    expect(page.locator("#moment")).to_contain_text("This is the current state")
+    expect(page.locator("#workflow")).to_have_attribute("data-view", "timeline")
+    expect(page.locator("#panel-title")).to_contain_text("After")
+    assert "at=" not in page.url
+
+
 def test_X9_a_cause_is_opened_up_and_copied_as_it_was(page: Page, server: Server) -> None:
     """Type, message and stack are text; what was reported is copied byte for byte."""
     cause = '{"errorMessage":  "näh 🎉 <b>","errorType":"Oops","stackTrace":["at a","at b"]}\r\n'

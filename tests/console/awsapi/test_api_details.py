@@ -172,6 +172,13 @@ def test_the_arn_of_a_role_is_no_label_of_a_map(world: World, operation: str) ->
                 "backslash to be included in string value"
             ),
         ),
+        (
+            '{"a": "b\n  }',
+            (
+                "Illegal unquoted character ((CTRL-CHAR, code 10)): has to be escaped using "
+                "backslash to be included in string value"
+            ),
+        ),
         ("01", "Invalid numeric value: Leading zeroes not allowed"),
     ],
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.errors import ValidationException
-from console.models import Execution
+from console.models import Execution, MapRun
 from console.store.machines import log_groups
 from tests.console.awsapi.world import FAIL, MAP, World, definition
 from tests.console.store.helpers import PASS, ROLE, drain, ended
@@ -134,6 +134,43 @@ def test_children_are_filtered_by_redrive(world: World, worker: Embedded) -> Non
     assert (count("REDRIVEN"), count("NOT_REDRIVEN")) == (1, 0)
     with pytest.raises(ValidationException):
         world.ask("ListExecutions", stateMachineArn=world.machine, redriveFilter="REDRIVEN")
+
+
+def test_children_that_wait_for_a_redrive_say_so(world: World, worker: Embedded) -> None:
+    """One at a time is redriven; the others have ended badly, and are to be done again."""
+    del worker
+    wait = {"Type": "Wait", "SecondsPath": "$", "Next": "F"}
+    fail = {"Type": "Fail", "Error": "E"}
+    processor = MAP["States"]["M"]["ItemProcessor"] | {
+        "StartAt": "W",
+        "States": {"W": wait, "F": fail},
+    }
+    state = MAP["States"]["M"] | {"ItemProcessor": processor, "ToleratedFailureCount": 2}
+    block = {"M": state | {"MaxConcurrency": 1, "Next": "E"}, "E": fail}
+    block["M"].pop("End")
+    parent = world.start(world.fresh({"StartAt": "M", "States": block}), input="[0, 0, 0]")
+    ended(Execution.objects.get(arn=parent))
+    (run,) = world.ask("ListMapRuns", executionArn=parent)["mapRuns"]
+    MapRun.objects.update(pending_redrive=2, failed=1)
+    # as while the first one, which was redriven, runs again
+    first = Execution.objects.exclude(map_run=None).order_by("item_index").first()
+    assert first is not None
+    MapRun.objects.update(redrive_ms=first.start_ms)
+    Execution.objects.filter(pk=first.pk).update(redrive_ms=first.start_ms)
+
+    def listed(**which: str) -> list[str]:
+        found = world.ask("ListExecutions", mapRunArn=run["mapRunArn"], **which)
+        return sorted(row["status"] for row in found["executions"])
+
+    assert listed() == ["FAILED", "PENDING_REDRIVE", "PENDING_REDRIVE"]
+    assert listed(statusFilter="PENDING_REDRIVE") == ["PENDING_REDRIVE"] * 2
+    assert listed(statusFilter="FAILED") == ["FAILED"]
+    found = world.ask("ListExecutions", mapRunArn=run["mapRunArn"])
+    for row in found["executions"]:
+        described = world.ask("DescribeExecution", executionArn=row["executionArn"])
+        assert described["status"] == row["status"]
+    with pytest.raises(ValidationException):
+        world.ask("ListExecutions", stateMachineArn=world.machine, statusFilter="PENDING_REDRIVE")
 
 
 def test_creating_the_same_again_is_the_same(world: World) -> None:

@@ -62,6 +62,9 @@ EXCUSED: dict[tuple[str, str], str] = {
     ("GetMetricData", "InvalidParameterValue"): SAME_AS_STATISTICS,
     ("GetMetricData", "MissingParameter"): SAME_AS_STATISTICS,
     ("DescribeAlarms", "InvalidParameterCombination"): NO_CODE,
+    ("PutMetricAlarm", "ConflictException"): (
+        "of a form that began with another alarm; a call of the API names no revision"
+    ),
     ("PutMetricAlarm", "InvalidParameterCombination"): NO_CODE,
     ("PutMetricAlarm", "InvalidParameterValue"): NO_CODE,
     ("PutMetricAlarm", "MissingParameter"): NO_CODE,

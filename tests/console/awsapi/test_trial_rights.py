@@ -237,6 +237,6 @@ def test_a_long_answer_is_searched_quickly() -> None:
     import time
 
     for text in ("\\" * 300_000, "%6" * 150_000, "k3y" * 100_000, "&#0" * 100_000):
-        begun = time.perf_counter()
+        begun = time.process_time()
         redact(text, (SECRET,))
-        assert time.perf_counter() - begun < 5
+        assert time.process_time() - begun < 5

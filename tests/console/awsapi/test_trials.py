@@ -126,6 +126,55 @@ def test_parameters_that_are_no_request(tried: Try) -> None:
     assert tried(state, mock=mock)["status"] == "SUCCEEDED"
 
 
+@pytest.mark.parametrize("mode", ["STRICT", "PRESENT", "NONE"])
+@pytest.mark.parametrize("payload", [{"body": "ok"}, [1], "ok", 7, None])
+def test_the_mocked_payload_of_a_function_is_any_json(tried: Try, payload: Any, mode: str) -> None:
+    """The integration hands it on parsed, where Lambda's own API has bytes."""
+    result = {"StatusCode": 200, "Payload": payload}
+    task = {"Type": "Task", "Parameters": {"FunctionName": "f"}, "End": True}
+    mock = {"result": json.dumps(result), "fieldValidationMode": mode}
+    found = tried(task | {"Resource": "arn:aws:states:::lambda:invoke"}, mock=mock)
+    assert json.loads(found["output"]) == result
+
+
+ITEM = {"i.$": "$$.Map.Item.Index", "v.$": "$$.Map.Item.Value"}
+INSIDE = {"Type": "Pass", "Parameters": ITEM, "End": True}
+BRANCH = {"Type": "Parallel", "Branches": [{"StartAt": "P", "States": {"P": INSIDE}}], "End": True}
+
+
+@pytest.mark.parametrize("processor", ["ItemProcessor", "Iterator"])
+@pytest.mark.parametrize("states", [{"P": INSIDE}, {"Q": BRANCH}])
+def test_a_state_inside_a_map_has_an_item(
+    tried: Try, states: dict[str, Any], processor: str
+) -> None:
+    """The first one, with the input as its value, as the developer guide has it."""
+    block = {"StartAt": next(iter(states)), "States": states}
+    whole = {"StartAt": "M", "States": {"M": {"Type": "Map", processor: block, "End": True}}}
+    found = tried(whole, stateName="P", input='{"sku": 7}')
+    assert json.loads(found["output"]) == {"i": 0, "v": {"sku": 7}}
+
+
+def test_a_state_outside_of_maps_has_no_item(tried: Try) -> None:
+    """Beside a Map, and in a Parallel."""
+    processor = {"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}
+    beside = {"Type": "Map", "ItemProcessor": processor, "Next": "Q"}
+    whole = {"StartAt": "M", "States": {"M": beside, "Q": BRANCH}}
+    found = tried(whole, stateName="P", input="{}")
+    assert (found["status"], found["error"]) == ("FAILED", "States.Runtime")
+
+
+def test_other_fields_of_a_mocked_call_of_a_function_are_checked(tried: Try) -> None:
+    """And all of them where the SDK is called, which has text."""
+    task = {"Type": "Task", "Parameters": {"FunctionName": "f"}, "End": True}
+    for resource, result, field in (
+        ("lambda:invoke", {"StatusCode": "200", "Payload": {}}, "StatusCode"),
+        ("aws-sdk:lambda:invoke", {"StatusCode": 200, "Payload": {}}, "Payload"),
+    ):
+        state = task | {"Resource": f"arn:aws:states:::{resource}"}
+        with pytest.raises(ValidationException, match=f"Field '{field}' must be a"):
+            tried(state, mock={"result": json.dumps(result)})
+
+
 @pytest.mark.parametrize("level", ["INFO", "DEBUG"])
 def test_lower_levels_do_not_show_it(tried: Try, web: str, level: str) -> None:
     """The wire is for TRACE."""

@@ -294,6 +294,7 @@ def test_functions_and_activities_of_a_project() -> None:
 
 # -- secrets of addresses --------------------------------------------------------------------------
 
+RANDOM = "9fK2jd83kLmQ02xPz71c"
 HOOK = "http://ana:p4ssw0rd@127.0.0.1:9/hook/in?token=s3cr3t%2Fvalue&v=1#frag"
 
 
@@ -303,16 +304,30 @@ HOOK = "http://ana:p4ssw0rd@127.0.0.1:9/hook/in?token=s3cr3t%2Fvalue&v=1#frag"
         (HOOK, "http://127.0.0.1:9/hook/in?(masked)"),
         ("https://token@host/x", "https://host/x"),
         ("https://host/x", "https://host/x"),
+        ("https://hooks.host/services/T000/B000/XXXX", "https://hooks.host/services/(masked)"),
+        ("https://host/webhooks/123/aB-cD_3", "https://host/webhooks/123/(masked)"),
+        (f"https://host/v1/{RANDOM}/send", "https://host/v1/(masked)/send"),
+        ("https://host/kQzRtLmWpXvBnJsY", "https://host/(masked)"),
+        ("https://host/webhooks/stepyard-orders", "https://host/webhooks/stepyard-orders"),
+        ("https://host/CreateOrder/v2/events-2024", "https://host/CreateOrder/v2/events-2024"),
+        ("https://host/2015-03-31/functions/a", "https://host/2015-03-31/functions/a"),
         ("http://[::1", "(masked)"),
     ],
 )
 def test_an_address_is_shown_without_its_secrets(url: str, shown: str) -> None:
-    """User, password, query and fragment; also within a sentence."""
+    """User, password, query, fragment and keys in a path; also within a sentence."""
     assert redaction.without_secrets(url) == shown
     told = redaction.without_url_secrets(f"before {url} after, {url}: x", url)
     assert told.startswith(f"before {shown} after")
-    for one in ("p4ssw0rd", "s3cr3t", "token=", "token@", "frag"):
+    for one in ("p4ssw0rd", "s3cr3t", "token=", "token@", "frag", "B000", "XXXX", "aB-cD", RANDOM):
         assert one not in told
+
+
+def test_a_key_in_a_path_that_a_server_sends_back_is_masked() -> None:
+    """The path of a 404 page, and the key alone."""
+    url = f"https://host/v1/{RANDOM}"
+    told = redaction.without_url_secrets(f"No page /v1/{RANDOM}; {RANDOM} is unknown", url)
+    assert told == "No page /v1/(masked); (masked) is unknown"
 
 
 def test_what_a_server_sends_back_of_an_address_is_masked() -> None:

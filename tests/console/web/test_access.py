@@ -102,6 +102,32 @@ def test_every_page_wants_a_login(client: Client, project: Project) -> None:
     assert "Sign in" in text(nobody.get("/login/"))
 
 
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_a_part_of_a_page_is_refused_without_a_session(project: Project, method: str) -> None:
+    """A page that is open when its session ends gets no page of the sign-in into a part of it."""
+    from django.test import Client as Anybody
+
+    ask = getattr(Anybody(), method)
+    for address in ("/executions/", "/executions/_new", "/palette/", "/_overview"):
+        answer = ask(address, HTTP_HX_REQUEST="true")
+        assert (answer.status_code, answer.content) == (401, b"")
+
+
+def test_what_is_sent_without_a_session_is_not_lost_silently(project: Project) -> None:
+    """The sign-in says so, and leads to the page that has the form: its target may be no page."""
+    from django.test import Client as Anybody
+
+    nobody = Anybody()
+    form = "http://testserver/rules/r/?region=eu-west-1"
+    answer = nobody.post("/rules/r/switch/", HTTP_REFERER=form)
+    assert answer["Location"] == "/login/?next=/rules/r/%3Fregion%3Deu-west-1&unsent=1"
+    page = text(nobody.get(answer["Location"]))
+    assert "what you sent was not done" in page
+    assert "not done" not in text(nobody.get("/login/?next=/rules/r/"))
+    elsewhere = nobody.post("/rules/r/switch/", HTTP_REFERER="http://evil.test/rules/r/")
+    assert elsewhere["Location"] == "/login/?next=/&unsent=1"
+
+
 def test_a_login_link_works_once(project: Project, django_user_model: Any) -> None:
     """Who opens it sees a button, which works once; the second use says how to get another."""
     from django.test import Client as Anybody
@@ -183,6 +209,25 @@ def test_pages_have_no_inline_script_or_style(project: Project, client: Client) 
         assert " onclick" not in shown
         for script in shown.split("<script")[1:]:
             assert script.partition(">")[0].strip().startswith("src=")
+
+
+def test_an_address_of_a_form_says_that_it_is_no_page(client: Client, project: Project) -> None:
+    """Somebody pastes a start link into a browser, or comes back to what a form was sent to."""
+    from django.test import Client as Anybody
+
+    create(project, PASS)
+    for reader, address in (
+        (client, "/rules/r/switch/"),
+        (client, "/logout/"),
+        (Anybody(), "/start/machine/secret"),
+    ):
+        answer = reader.get(address)
+        assert answer["Allow"] == "POST"
+        shown = text(answer, 405)
+        assert "This address is not a page" in shown
+        assert "It answers POST requests only, and got GET." in shown
+        assert ("Overview" in shown) is (reader is client)
+        assert "Sign in" not in shown
 
 
 def test_a_broken_view_answers_plainly(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from console.models import Alarm, AlarmChange
 from console.statuses import AlarmKind
 from console.store.db.audit import Actor
 from console.store.events import alarms
+from console.web.alarms.alarm_display import threshold_text
 from console.web.core.formatting import DAY, HOUR, MINUTE
 from console.worker.alarm_evaluation import evaluate_alarms
 from tests.console.store.helpers import PASS, REGION, WAIT, create
@@ -80,7 +81,7 @@ def test_each_change_of_state_is_kept(
 def test_a_change_of_an_earlier_release_is_in_the_history(project: Project, client: Client) -> None:
     """That release kept the last one only, in the alarm itself."""
     alarm = on_metric(create(project, PASS))
-    Alarm.objects.update(state="ALARM", state_ms=alarm.created_ms + 5, reason="long ago")
+    Alarm.objects.update(state="ALARM", state_ms=alarm.created_ms + MINUTE, reason="long ago")
     [change, edit] = client.get(f"/alarms/{alarm.pk}/").context["history"]
     assert (change.reason, change.before, change.after.word) == ("long ago", None, "In alarm")
     assert (edit.after, edit.actor) == (None, "ada")
@@ -100,8 +101,56 @@ def test_the_chart_draws_a_metric_against_its_threshold(project: Project, client
         *(("4", True), ("2", True), ("1", False)),
     ]
     assert chart.threshold_y == pytest.approx(50)  # 2 of 4
+    assert chart.missing == 0
     assert (chart.breaching, chart.threshold_text) == (2, "2")
     assert 'class="threshold"' in text(answer)
+
+
+def test_missing_data_that_counts_as_breaching_is_drawn_so(
+    project: Project, client: Client
+) -> None:
+    """Each period is a bar, hatched without data, and the count has all of them."""
+    machine = create(project, PASS)
+    alarm = on_metric(machine, missing="breaching")
+    now_ms = clock.now_ms()
+    for minutes, count in ((3, 1), (10, 2)):
+        ended(project, machine, count, status="FAILED", ago=now_ms % MINUTE + minutes * MINUTE)
+    answer = client.get(f"/alarms/{alarm.pk}/")
+    chart = answer.context["chart"]
+    assert len(chart.bars) == 60
+    assert [bar.start for bar in chart.bars] == sorted({bar.start for bar in chart.bars})
+    assert (chart.breaching, chart.missing) == (59, 58)
+    assert text(answer).count('class="bar failed missing"') == 58
+    assert "58 without data (hatched)" in text(answer)
+
+
+def test_a_threshold_has_the_unit_of_its_metric(project: Project, client: Client) -> None:
+    """In the words of the alarm, in the chart below whose top its line lies, and in the form."""
+    machine = create(project, PASS)
+    time = {"metric": "ExecutionTime", "statistic": "Maximum", "period_s": 300}
+    alarm = on_metric(machine, **time, comparison="GreaterThanThreshold", threshold=60_000.0)
+    answer = client.get(f"/alarms/{alarm.pk}/?edit=1")
+    words = "Maximum of ExecutionTime is above 1 min within 5 min"
+    assert words in text(answer).replace("\N{NO-BREAK SPACE}", " ")
+    chart = answer.context["chart"]
+    assert chart.threshold_text == "1 min"
+    assert 0 < chart.threshold_y < 100
+    assert 'Threshold <span class="note">times in ms</span></label>' in text(answer)
+    assert "(in ms)" not in text(client.get(f"/alarms/{on_metric(machine).pk}/?edit=1"))
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "shown"),
+    [
+        *((1_500, "Milliseconds", "1.5 s"), (1_501, "Milliseconds", "1,501 ms")),
+        *((0.5, "Milliseconds", "0.5 ms"), (0, "Milliseconds", "0 ms")),
+        *((5_400_000, "Milliseconds", "1 h 30 min"), (3_601_000, "Milliseconds", "3,601,000 ms")),
+        *((1_000_001, "Count", "1000001"), (0.5, "Count", "0.5")),
+    ],
+)
+def test_a_threshold_is_written_exactly(value: float, unit: str, shown: str) -> None:
+    """A time of more than two units is written in milliseconds."""
+    assert threshold_text(value, unit) == shown
 
 
 def test_an_alarm_on_executions_is_drawn_as_it_is_judged(project: Project, client: Client) -> None:
@@ -169,11 +218,11 @@ def test_the_page_is_of_its_project_and_its_buttons_are_for_editors(
     reader = signed_in("viewer")
     viewer = text(reader.get(f"/alarms/{alarm.pk}/"))
     assert 'value="delete"' not in viewer
-    command = "aws cloudwatch put-metric-alarm"
-    assert command not in page + viewer
-    address = f"/alarms/{on_metric(machine).pk}/"
-    assert command in text(client.get(address))
-    assert command not in text(reader.get(address))
+    metric = 'name="metric"'
+    assert metric not in page + viewer
+    address = f"/alarms/{on_metric(machine).pk}/?edit=1"
+    assert metric in text(client.get(address))
+    assert metric not in text(reader.get(address))
     assert client.get(f"/alarms/{alarm.pk}/?region=eu-west-1").status_code == 404
 
 

@@ -16,7 +16,7 @@ from console.store.executions.stop import stop_execution
 from console.store.people import approval_links
 from console.web.core.formatting import HOUR
 from tests.console.store.helpers import ACTIVITY, REGION, WORK, create, drain, one, start
-from tests.console.web.helpers import MARKUP, markup, text
+from tests.console.web.helpers import MARKUP, markup, page, text
 from tests.console.web.test_tasks import form, waiting
 
 if TYPE_CHECKING:
@@ -39,6 +39,61 @@ def ended(execution: Execution) -> Execution:
 
 
 # -- the list --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("act", ["approve", "ask-reject", "reject"])
+def test_a_late_answer_in_the_list_says_who_was_first(
+    project: Project, signed_in: SignIn, act: str
+) -> None:
+    """Two people have the list open: the second is told what became of the task."""
+    execution = waiting(project, APPROVAL)
+    first, second = signed_in("operator"), signed_in("editor")
+    sent = {"task": key_of(execution), "comment": ""}
+    first.post("/tasks/", {**sent, "act": "approve"})
+    shown = text(second.post("/tasks/", {**sent, "act": act}, follow=True))
+    assert "x: operator approved this task." in shown
+    assert "Timed Out" not in shown
+    assert ended(execution).status == "SUCCEEDED"
+
+
+def test_the_list_follows_what_others_do(project: Project, signed_in: SignIn) -> None:
+    """Its poll names the tasks that have ended, with who answered, and counts the new ones."""
+    executions = [waiting(project, APPROVAL, name) for name in ("a", "b", "c")]
+    keys = [key_of(execution) for execution in executions]
+    operator, viewer = signed_in("operator"), signed_in("viewer")
+    listed = operator.get("/tasks/")
+    ask = {"listed_ms": listed.context["now"], "shown": ",".join(keys), "seen": "3-0"}
+    assert operator.get("/tasks/_changes", ask).status_code == 204
+    operator.post("/tasks/", {"task": keys[0], "act": "approve", "comment": ""})
+    stop_execution(executions[1])
+    drain(Execution.objects.get(pk=executions[1].pk))
+    changes = operator.get("/tasks/_changes", ask | {"kind": "activity", "columns": "n"})
+    shown = text(changes)
+    assert "1 open task<" in shown
+    assert f'id="task-{keys[0]}-answer"' in shown
+    assert "operator approved this task" in shown
+    assert f'id="task-{keys[1]}-answer"' in shown
+    assert "This task has ended" in shown
+    assert f"task-{keys[2]}" not in shown
+    assert "new task" not in shown
+    waiting(project, APPROVAL, "d")
+    later = operator.get("/tasks/_changes", ask | {"shown": keys[2], "kind": "activity"})
+    assert "Show 1 new task" in markup(later)
+    assert 'href="/tasks/?kind=activity"' in text(later)
+    assert "answer" not in text(viewer.get("/tasks/_changes", ask))
+    unread = Client().get("/tasks/_changes", ask)
+    assert unread.status_code == 302
+
+
+def test_the_poll_of_the_list_tells_nothing_of_others(project: Project, signed_in: SignIn) -> None:
+    """Keys of tasks of another project are no tasks of this one."""
+    execution = waiting(project, APPROVAL)
+    key = key_of(execution)
+    other = Project.objects.create(name="other", account_id="222222222222")
+    Execution.objects.filter(pk=execution.pk).update(project=other)
+    TaskRow.objects.update(status="closed")
+    reader = signed_in("operator")
+    assert key not in text(reader.get("/tasks/_changes", {"shown": key, "listed_ms": "0"}))
 
 
 def test_columns_come_from_the_input(project: Project, client: Client) -> None:
@@ -151,13 +206,31 @@ def test_a_task_is_answered_in_the_list(project: Project, client: Client, act: s
     assert AuditEntry.objects.filter(action=action, actor="editor").count() == 1
 
 
+def test_reject_in_the_list_asks_once_more(project: Project, client: Client) -> None:
+    """The first press changes nothing; the second rejects, and its banner links the execution."""
+    execution = waiting(project, APPROVAL)
+    listed = text(client.get("/tasks/"))
+    assert 'name="act" value="reject"' not in listed
+    sent = {"task": key_of(execution), "act": "ask-reject", "comment": "too <b>dear"}
+    question = text(client.post("/tasks/?kind=activity", sent))
+    assert TaskRow.objects.filter(execution=execution).exists()
+    assert 'action="/tasks/?kind=activity"' in question
+    assert 'value="too <b>dear"' in question
+    assert 'name="act" value="reject"' in question
+    answer = text(client.post("/tasks/", {**sent, "act": "reject"}, follow=True))
+    assert (
+        f'The task of <a href="/arn/{execution.arn}">{execution.name}</a> was rejected.' in answer
+    )
+    assert ended(execution).error == "Rejected"
+
+
 def test_of_two_people_the_first_answer_counts(project: Project, client: Client) -> None:
     """The second one is told, and changes nothing."""
     execution = waiting(project)
     sent = {"task": key_of(execution), "act": "approve"}
     client.post("/tasks/", sent)
     shown = text(client.post("/tasks/", {**sent, "act": "reject"}, follow=True))
-    assert "does not exist anymore" in shown
+    assert "x: editor approved this task. Your answer changed nothing." in shown
     assert ended(execution).status == "SUCCEEDED"
 
 
@@ -192,6 +265,23 @@ def test_what_a_worker_has_taken_is_answered_on_its_page(project: Project, clien
     assert 'value="reject"' in opened
 
 
+@pytest.mark.parametrize("place", ["page", "link"])
+def test_the_page_and_the_link_ask_before_they_reject(
+    project: Project, client: Client, place: str
+) -> None:
+    """Without a script: the button that rejects stands in the form, folded under another one."""
+    execution = waiting(project, APPROVAL)
+    address = form(execution) if place == "page" else make_link(client, execution)
+    shown = markup(client.get(address))
+    before, _, after = shown.partition('<details class="reject">')
+    question, _, rest = after.partition("</details>")
+    assert 'value="approve"' in before
+    assert 'value="reject"' not in before + rest
+    assert question.count('value="reject"') == 1
+    assert "You cannot undo this" in question
+    assert before.rfind("<form") > before.rfind("</form>")
+
+
 @pytest.mark.parametrize("act", ["approve", "reject"])
 def test_the_page_of_an_approval_answers_as_the_list_does(
     project: Project, client: Client, act: str
@@ -205,6 +295,23 @@ def test_the_page_of_an_approval_answers_as_the_list_does(
         assert json.loads(execution.output or "") == wanted
     else:
         assert (execution.error, execution.cause) == ("Rejected", "Rejected by editor: as agreed")
+
+
+@pytest.mark.parametrize("act", ["approve", "reject"])
+def test_an_answer_of_a_person_is_named_so(project: Project, client: Client, act: str) -> None:
+    """In the audit and on the execution's page; what a program sends keeps the API's words."""
+    execution = waiting(project, APPROVAL)
+    client.post(form(execution), {"act": act})
+    word = {"approve": "approved", "reject": "rejected"}[act]
+    entry = AuditEntry.objects.get(action__startswith="SendTask")
+    shown = markup(client.get("/audit/"))
+    rows = [row for row in shown.split("<tr") if f'title="{entry.action}"' in row]
+    assert len(rows) == 1
+    assert f">{act.capitalize()} task<" in rows[0]
+    assert f", {word}" not in rows[0]
+    assert f"<td>Task {word}</td>" in markup(client.get(page(execution)))
+    AuditEntry.objects.filter(pk=entry.pk).update(reason="Approve, task 5")
+    assert f">{act.capitalize()} task<" not in markup(client.get("/audit/"))
 
 
 def test_the_page_of_a_task_says_how_much_time_is_left(project: Project, client: Client) -> None:
@@ -223,6 +330,17 @@ def make_link(client: Client, execution: Execution, **fields: str) -> str:
     """Make a link as an editor does, and return its path."""
     shown = text(client.post(f"{form(execution)}link/", fields))
     return urlsplit(shown.split('id="approval-link">')[1].split("</pre>")[0]).path
+
+
+def test_a_refused_link_keeps_what_was_typed(project: Project, client: Client) -> None:
+    """Its form is open, with the question, the choice and the time."""
+    address = f"{form(waiting(project))}link/"
+    sent = {"note": "n" * 501, "show": "1", "hours": "168"}
+    shown = text(client.post(address, sent), 422)
+    assert '<details id="approver-link" open>' in shown
+    assert f"{'n' * 501}</textarea>" in shown
+    assert re.search(r'name="show"[^>]*\bchecked>', shown)
+    assert '<option value="168" selected>' in shown
 
 
 def test_a_link_lets_somebody_without_an_account_answer(project: Project, client: Client) -> None:

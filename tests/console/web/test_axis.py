@@ -98,6 +98,33 @@ def test_x10_three_idle_days_are_folded(client: Client, redriven: Execution) -> 
     assert all(one.width >= LEAST for bar in timeline["bars"].values() for one in bar)
 
 
+def test_x10_half_a_minute_before_a_redrive_is_folded(project: Project, client: Client) -> None:
+    """It is no part of any attempt; half a minute within one is none that is worth it."""
+    execution = drain(start(create(project, DEFINITION), name="x"))
+    answer(execution, "Pay", ("Bad", "it broke"))
+    later(execution, 30_600)
+    again(execution)
+    answer(execution, "Pay", 1)
+    (fold,) = drawn(client, execution)["axis"].span.folds
+    assert fold.text == "30 s"
+    whole = AxisSpan(0, MINUTE, MINUTE)
+    busy = [(0, 9 * SECOND), (50 * SECOND, MINUTE)]
+    assert fold_idle_time(whole, busy).folds == ()
+    ended = [(9 * SECOND, 50 * SECOND)]
+    (fold,) = fold_idle_time(whole, busy, ended=ended).folds
+    assert (fold.since, fold.until) == ended[0]
+    assert fold_idle_time(whole, busy, ended=[(9 * SECOND, 9_500)]).folds == ()
+
+
+def test_the_duration_says_how_much_of_it_was_in_the_attempts(
+    client: Client, redriven: Execution
+) -> None:
+    """The states of an execution that lay ended for three days do not add up to three days."""
+    redriven.refresh_from_db()
+    shown = " ".join(re.sub("<[^>]+>", "", text(client.get(page(redriven)))).split())
+    assert re.search(r"Duration 3 d 00 h from start to end, \d+ ms running in 2 attempts", shown)
+
+
 def test_x10_one_attempt_is_looked_at_alone(client: Client, redriven: Execution) -> None:
     """Its time is the whole axis, and the address says which it is."""
     timeline = drawn(client, redriven, "?attempt=2&view=timeline")
@@ -121,6 +148,32 @@ def test_x10_a_wait_that_was_stopped_has_a_piece_in_each_lane(
     pieces = drawn(client, execution)["bars"]["n1"]
     assert [(one.tone, one.lane) for one in pieces] == [("aborted", 0), ("succeeded", 1)]
     assert pieces[0].text.startswith("First run: aborted, ")
+
+
+def test_x10_a_branch_beside_the_one_that_failed_is_drawn_as_aborted(
+    project: Project, client: Client
+) -> None:
+    """The first run failed, and the Wait in it did not."""
+    nap = {"StartAt": "Nap", "States": {"Nap": {"Type": "Wait", "Seconds": 3600, "End": True}}}
+    pay = {"StartAt": "Pay", "States": {"Pay": function("pay", End=True)}}
+    both = {"Both": {"Type": "Parallel", "Branches": [nap, pay], "End": True}}
+    execution = drain(start(create(project, {"StartAt": "Both", "States": both}), name="x"))
+    answer(execution, "Pay", ("Bad", "it broke"))
+    later(execution, DAY)
+    again(execution)
+    timeline = drawn(client, execution)
+    first = {row.step: timeline["bars"][row.id][0] for row in drawn_rows(client, execution)}
+    assert {step: (piece.tone, piece.lane) for step, piece in first.items()} == {
+        "Both": ("failed", 0),
+        "Nap": ("aborted", 0),
+        "Pay": ("failed", 0),
+    }
+    assert first["Nap"].text.startswith("First run: aborted, ")
+
+
+def drawn_rows(client: Client, execution: Execution) -> Any:
+    """Return the rows of the steps that the timeline draws."""
+    return client.get(steps_page(execution)).context["tree"]["rows"]
 
 
 def test_x10_a_wait_that_is_over_at_once_has_a_piece_in_each_lane(

@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from console.models import AuditEntry, BulkJob, Execution
 from console.store.executions import bulk
+from console.store.executions.stop import stop_execution
 from console.web.bulk.views import parse_ranges, ranges_text
 from tests.console.store.helpers import WAIT, create, drain, start
 from tests.console.web.helpers import markup, text
@@ -211,3 +212,56 @@ def test_the_bar_of_the_list_knows_how_many_match(project: Project, client: Clie
         start(machine, name=f"a{number}")
     assert 'data-matching="3 match"' in text(client.get("/machines/machine/"))
     assert 'data-matching="1 match"' in text(client.get("/machines/machine/?q=a1"))
+
+
+def test_a_bulk_stop_gives_error_and_cause(project: Project, client: Client) -> None:
+    """Each stopped execution has both, as by the single Stop; the page of the job shows them."""
+    machine = create(project, WAIT)
+    rows = [drain(start(machine, name=f"w{number}")) for number in range(2)]
+    numbers = ",".join(str(row.pk) for row in rows)
+    marked = "&".join(f"x={row.pk}" for row in rows)
+    shown = text(client.get(f"/executions/bulk/?action=stop&{marked}"))
+    assert 'name="error"' in shown
+    assert 'name="cause"' in shown
+    assert 'name="error"' not in text(client.get(f"/executions/bulk/?action=start&{marked}"))
+    sent = {"action": "stop", "numbers": numbers, "error": "WrongInput", "cause": "a <b>batch"}
+    client.post("/executions/bulk/", sent)
+    job = BulkJob.objects.get()
+    while bulk.work_on_job(job.pk):
+        pass
+    ended = Execution.objects.filter(pk__in=[row.pk for row in rows])
+    assert set(ended.values_list("status", "error", "cause")) == {
+        ("ABORTED", "WrongInput", "a <b>batch")
+    }
+    assert AuditEntry.objects.filter(action="StopExecution", reason="a <b>batch").count() == 2
+    shown = markup(client.get(f"/executions/bulk/{job.pk}/"))
+    assert "WrongInput" in shown
+    assert "a <b>batch" not in client.get(f"/executions/bulk/{job.pk}/").content.decode()
+
+
+def test_the_list_of_jobs_says_what_became_of_them(project: Project, client: Client) -> None:
+    """As many as the page of each job counts, in two queries however many jobs there are."""
+    machine = create(project, WAIT)
+    rows = [drain(start(machine, name=f"w{number}")) for number in range(4)]
+    stop_execution(rows[0])
+    gone = rows[1].pk
+    numbers = ",".join(str(row.pk) for row in rows)
+    client.post("/executions/bulk/", {"action": "stop", "numbers": numbers})
+    Execution.objects.filter(pk=gone).delete()
+    assert "4 to do" in text(client.get("/executions/bulk/"))
+    first = BulkJob.objects.get()
+    while bulk.work_on_job(first.pk):
+        pass
+    shown = text(client.get("/executions/bulk/"))
+    for words in ("2 stopped", "1 already ended", "1 failed"):
+        assert words in shown
+        assert words in text(client.get(f"/executions/bulk/{first.pk}/"))
+    assert "to do" not in shown.split("<tbody>")[1].split("</tbody>")[0]
+    client.post("/executions/bulk/", {"action": "redrive", "numbers": str(rows[2].pk)})
+    with CaptureQueriesContext(connection) as few:
+        client.get("/executions/bulk/")
+    for _ in range(3):
+        client.post("/executions/bulk/", {"action": "stop", "numbers": numbers})
+    with CaptureQueriesContext(connection) as many:
+        client.get("/executions/bulk/")
+    assert len(few) == len(many)

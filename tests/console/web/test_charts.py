@@ -12,8 +12,9 @@ from django.test.utils import CaptureQueriesContext
 
 from console import clock
 from console.metrics import rollups
-from console.models import Project
-from console.web.core.formatting import clock_text
+from console.models import Execution, Project
+from console.store.executions import redrive as redrives
+from console.web.core.formatting import MINUTE, clock_text
 from console.web.metrics import scale
 from console.web.metrics.span import ChartSpan
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
@@ -107,6 +108,43 @@ def test_long_lists_behind_a_bar_come_in_pages(project: Project, client: Client)
     assert second.context["after"] == ""
 
 
+def test_a_list_behind_a_bar_says_which_it_leaves_out(project: Project, client: Client) -> None:
+    """Two failed, one was redriven since and works now: the bar counts two, the list has one."""
+    machine = create(project, FAILS, "mine")
+    for name in ("stays", "again"):
+        execution = drain(start(machine, name=name))
+    address = f"/charts/executions/?metric=ExecutionsFailed&{ALL}&machine=mine"
+    assert 'id="gone"' not in text(client.get(address))
+    redrives.redrive_execution(Execution.objects.get(pk=execution.pk))
+    assert Execution.objects.get(pk=execution.pk).status == "RUNNING"
+    shown = " ".join(text(client.get(address)).split())
+    assert "<span data-count>1</span>" in shown
+    assert "The bar counts 2. 1 of them is not listed: redriven since, or deleted." in shown
+
+
+@pytest.mark.parametrize(
+    ("minutes", "period", "step", "rooms"),
+    [
+        (60, 1, 10, ["", "", "", "", "medium", "wider"]),
+        (180, 5, 30, ["", "", "", "", "wide", None]),
+        (12 * 60, 15, 120, ["", "", "", "", "wide", None]),
+        (24 * 60, 30, 6 * 60, ["", "medium", "wider", None]),
+        (7 * 24 * 60, 180, 2 * 24 * 60, ["", "medium", "wide", None]),
+    ],
+)
+def test_the_axis_of_times_names_round_times_and_its_end(
+    minutes: int, period: int, step: int, rooms: list[str | None]
+) -> None:
+    """Each line has its text unless the end's would cover it, which depends on the width."""
+    until = (1_800_000 * 16 + 7) * MINUTE
+    *ticks, end = scale.time_ticks(until - minutes * MINUTE, until, period * MINUTE)
+    assert {tick.at_ms % (step * MINUTE) for tick in ticks} == {0}
+    assert [tick.room if tick.form else None for tick in ticks] == rooms
+    assert (end.at_ms, end.left, end.is_end) == (until, "100.00%", True)
+    assert end.form
+    assert not any(tick.is_end for tick in ticks)
+
+
 def test_the_failures_behind_a_bar_have_their_errors(project: Project, client: Client) -> None:
     """With the state; the machine of a row that was deleted is no link."""
     ended = drain(start(create(project, FAILS, "mine"), name="bad"))
@@ -161,6 +199,9 @@ def test_outcomes_are_stacked_and_lead_to_their_executions(
     assert client.get(failed.href).context["total"] == 1
     assert [series.word for series in durations.series] == ["Median", "p90", "p99"]
     assert all(series.path for series in durations.series)
+    alone = {chart.label.removeprefix("Executions "): chart.tone for chart in context["charts"]}
+    together = {series.word.lower(): series.tone for series in outcomes.series}
+    assert {word: alone[word] for word in together} == together
 
 
 def test_long_times_have_plain_lines_instead_of_percentiles(client: Client) -> None:

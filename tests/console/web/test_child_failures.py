@@ -164,3 +164,21 @@ def test_items_are_counted_where_they_are_no_executions(
     tallies = [part.split('id="counts"')[1].split("</ul>")[0] for part in shown]
     assert "7 items" in tallies[0]
     assert "item" not in tallies[1]
+
+
+def test_a_kind_of_children_is_redriven_by_its_parents(
+    project: Project, worker: Embedded, client: Client
+) -> None:
+    """The action beside it is a dry run of just those; without one it leads to the Map Run."""
+    del worker
+    parent = failed_map(project)
+    shown = text(client.get("/failures/?children=with"))
+    address = f"/executions/bulk/?action=redrive&x={parent.pk}"
+    assert shown.count(f'"{address}"') == 2  # of KeyError and of Late
+    plan = client.get(address).context["plan"]
+    assert [execution.pk for execution in plan.eligible] == [parent.pk]
+    Execution.objects.filter(pk=parent.pk).update(status="SUCCEEDED")
+    shown = text(client.get("/failures/?children=with"))
+    assert address not in shown
+    run = MapRun.objects.get(parent=parent)
+    assert shown.count(f'href="{page(parent, f"map-runs/{run.task}/")}"') == 2

@@ -12,9 +12,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from console.models import HistoryEvent
 from console.store.machines import machines
 from console.web.execution.compare import ComparedRow, ComparedState, diff_field
-from tests.console.store.helpers import PASS, ROLE, create, drain, start
+from tests.console.store.helpers import PASS, ROLE, create, drain, one, start
 from tests.console.web.helpers import CHAIN, MARKUP, markup, page, text
 
 if TYPE_CHECKING:
@@ -47,6 +48,19 @@ def ways(shown: str) -> list[str]:
     part = shown.partition('id="divergence"')[2].partition("</ul>")[0]
     lines = re.findall(r"<li>(.*?)</li>", part, re.DOTALL)
     return [" ".join(re.sub(r"<[^>]*>", " ", html.unescape(line)).split()) for line in lines]
+
+
+def test_iterations_side_by_side_count_once(project: Project, client: Client) -> None:
+    """The duration of a state is that of its row among the steps, not a sum of its visits."""
+    inner = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
+    machine = create(project, one("M", Type="Map", ItemProcessor=inner))
+    a, b = (drain(start(machine, [1, 2, 3], name=name)) for name in "ab")
+    left = HistoryEvent.objects.filter(execution_id=a.pk, type="PassStateExited")
+    assert left.update(at_ms=a.start_ms + 2_000) == 3
+    row = next(each for each in ask(client, a, b).context["rows"] if each.name == "P")
+    steps = client.get(page(a, "?view=steps")).context["summaries"].values()
+    assert row.a.spent == next(each.took_ms for each in steps if each.node.name == "P")
+    assert 1_900 <= row.a.spent <= 2_000
 
 
 def test_x1_one_field_of_the_input_sends_them_different_ways(
@@ -129,7 +143,7 @@ def test_the_reason_of_each_way_is_named(project: Project, client: Client) -> No
     assert second.summary == "rule 2 or rule 3 against Default", "as its own definition counts"
     failed = drain(start(machine, {"amount": -1}, name="failed"))
     assert ways(markup(ask(client, failed, late)))[0] == (
-        "A went no further: failed See the step in A"
+        "A went no further: failed with Negative See the step in A"
     )
 
 

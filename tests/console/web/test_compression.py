@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import brotli
 import pytest
+import rjsmin
 
 from tests.console.store.helpers import PASS, create
 from tests.console.web.helpers import text
@@ -107,6 +108,18 @@ def test_no_script_has_a_regular_expression_that_packing_changes() -> None:
     changed = {script.name: re.findall(r"=>\s*/[^/*].*", script.read_text()) for script in scripts}
     assert len(changed) > 10
     assert {name: found for name, found in changed.items() if found} == {}
+
+
+def test_no_script_loses_a_blank_between_two_substitutions() -> None:
+    """What packs scripts takes the blank in `${a} ${b}` away; they join such words instead."""
+    scripts = (Path(__file__).parents[3] / "static/stepyard").glob("*.js")
+    lost = {}
+    for script in scripts:
+        plain = script.read_text(encoding="utf-8")
+        texts = re.findall(r"\}[ ]+\$\{", plain)
+        lost[script.name] = len(texts) - len(re.findall(r"\}[ ]+\$\{", rjsmin.jsmin(plain)))
+    assert len(lost) > 10
+    assert {name: count for name, count in lost.items() if count} == {}
 
 
 def test_a_style_sheet_keeps_the_blank_before_a_colon(client: Client) -> None:

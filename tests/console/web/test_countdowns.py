@@ -102,18 +102,30 @@ def test_the_panel_of_a_task_names_its_timeout(project: Project, client: Client)
     shown = step_status(markup(client.get(page(execution))))
     assert "data-until" in shown
     assert "It times out in" in shown
-    assert "(heartbeat (HeartbeatSeconds))" in shown
+    assert "Limit: heartbeat (HeartbeatSeconds)<" in shown
 
 
-def test_iterations_in_one_wait_have_no_common_time(project: Project, client: Client) -> None:
-    """Each has its own: the box shows how long it has been entered, the table below lists them."""
-    inner = {"StartAt": "Nap", "States": {"Nap": {**WAIT["States"]["W"]}}}
+def test_iterations_in_one_wait_say_when_the_first_goes_on(
+    project: Project, client: Client
+) -> None:
+    """The box names the next one of all; the panel the time of the visit it is about."""
+    nap = {"Type": "Wait", "SecondsPath": "$", "End": True}
+    inner = {"StartAt": "Nap", "States": {"Nap": nap}}
     each = {"Type": "Map", "ItemProcessor": inner, "End": True}
-    execution = start(create(project, {"StartAt": "Each", "States": {"Each": each}}), [1, 2])
-    drain(execution)
+    machine = create(project, {"StartAt": "Each", "States": {"Each": each}})
+    execution = drain(start(machine, [7200, 3600, 5400]))
+    first, last = (Timer.objects.order_by(key)[0].due_ms for key in ("due_ms", "-due_ms"))
+    shown = markup(client.get(page(execution, "?step=Nap&iteration=0")))
+    assert f'data-until="{last}"' in step_status(shown)
+    assert "Next in" not in box_words(shown, "Nap")
     shown = markup(client.get(page(execution, "?step=Nap")))
-    assert "In progress" in box_words(shown, "Nap")
-    assert "data-until" not in step_status(shown)
+    assert re.search(r"Next in ?(1 h 00|59) min", box_words(shown, "Nap"))
+    [countdown] = [
+        node["countdown"]
+        for node in painted_by_tick(client, execution)["nodes"].values()
+        if "countdown" in node
+    ]
+    assert countdown == {"before": "Next in ", "until": first, "after": ""}
 
 
 def test_the_page_of_one_that_waits_has_one_heading(project: Project, client: Client) -> None:

@@ -7,15 +7,19 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from console.models import Delivery, Execution, OutboxEvent
-from console.web.core.formatting import EXECUTION
+from console.models import Delivery, EventTarget, Execution, OutboxEvent
+from console.web.core.formatting import EXECUTION, clock_text
 from tests.console.web.helpers import markup, text
 from tests.console.web.test_rules import NOTIFICATIONS, dead_letter, more_dead_letters, rule
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from django.test import Client
 
     from console.models import Project
+
+    SignIn = Callable[[str], Client]
 
 
 def test_the_events_of_a_group_are_listed(project: Project, client: Client) -> None:
@@ -30,6 +34,27 @@ def test_the_events_of_a_group_are_listed(project: Project, client: Client) -> N
     assert "more-1" in shown
     assert letter.event.event_id not in shown
     assert letter.event.event_id in text(client.get(NOTIFICATIONS, {"letters": "all"}))
+
+
+def test_rules_stand_first_and_more_than_three_letters_are_folded(
+    project: Project, client: Client
+) -> None:
+    """A group of three shows its events at once; a larger one says how many there are."""
+    letter = dead_letter(project)
+    Delivery.objects.exclude(pk=letter.pk).delete()
+    more_dead_letters(letter, 5)
+    Delivery.objects.update(last_error="HTTP 503")
+    later = Delivery.objects.filter(event__event_id__in=("more-2", "more-3", "more-4"))
+    later.update(status="waiting")
+    shown = text(client.get(NOTIFICATIONS))
+    assert shown.index("<h2>Rules</h2>") < shown.index("<h2>3 dead letters</h2>")
+    assert 'href="#dead">3 dead letters below</a>' in shown
+    assert letter.event.event_id in shown
+    later.update(status="dead")
+    shown = text(client.get(NOTIFICATIONS))
+    assert "6 events of" in shown
+    assert letter.event.event_id not in shown
+    assert "#letters" in shown
 
 
 def test_a_dead_letter_says_what_it_tells_of_its_execution(
@@ -117,3 +142,38 @@ def test_a_refused_origin_comes_with_the_line_that_names_it(
         for query in ({}, {"letters": "all"}):
             shown = html.unescape(text(client.get(NOTIFICATIONS, query)))
             assert (line in shown) is (error == refused), query
+
+
+def test_the_key_in_the_path_of_a_webhook_is_masked(project: Project, signed_in: SignIn) -> None:
+    """In lists, on the rule's page, in the question and the audit; an editor opens it there."""
+    letter = dead_letter(project)
+    target, whole = letter.target, "https://hooks.example.com/services/T000/B000/XXXX"
+    EventTarget.objects.filter(pk=target.pk).update(address=whole)
+    Delivery.objects.update(last_error=f"ConnectError: {whole} is away")
+    rule_page = f"/rules/{target.rule.name}/"
+    deletion = f"/notifications/rules/{target.rule_id}/delete/"
+    editor, viewer = signed_in("editor"), signed_in("viewer")
+    pages = [NOTIFICATIONS, f"{NOTIFICATIONS}?letters=all", rule_page, "/audit/"]
+    shown = [text(viewer.get(page)) for page in pages] + [text(editor.get(deletion))]
+    assert not [page for page in shown if "B000" in page]
+    for page in shown[:3]:
+        assert "https://hooks.example.com/services/(masked)" in page
+    assert f"<code>{whole}</code>" in text(editor.get(rule_page))
+
+
+def test_an_execution_with_a_generated_name_is_named_by_machine_and_time(
+    project: Project, client: Client
+) -> None:
+    """A UUID says nothing; it stands below. A name that somebody gave stays."""
+    letter = dead_letter(project)
+    event, generated = letter.event, "5b0c6d7e-8a3f-4f61-9d2c-1e7a40b95c33"
+    machine = event.about.split(":")[6]
+    shown = markup(client.get(NOTIFICATIONS, {"letters": "all"}))
+    assert "</time>" not in shown.partition(f'href="/arn/{event.about}">')[2].partition("</a>")[0]
+    about = event.about.rpartition(":")[0] + f":{generated}"
+    OutboxEvent.objects.filter(pk=event.pk).update(about=about)
+    shown = markup(client.get(NOTIFICATIONS, {"letters": "all"}))
+    link = shown.partition(f'href="/arn/{about}">')[2].partition("</a>")[0]
+    assert f"<bdi>{machine}</bdi>" in link
+    assert f"{clock_text(event.at_ms)} UTC</time>" in link
+    assert f">{generated}</code>" in shown

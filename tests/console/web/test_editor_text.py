@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from console.cli.documents import SourceError
+from console.cli.sources import Account
 from console.models import StateMachine
 from console.store.machines import tags
-from console.web.editor.yaml_text import json_of_yaml
+from console.web.editor.conversion import YAML as AS_YAML
+from console.web.editor.conversion import convert_text, examine_text
+from console.web.editor.problems import list_problems
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import text
+from tests.console.web.workflows import TEMPLATE
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -29,6 +34,7 @@ States:
 """
 AS_JSON = {"StartAt": "Greet", "States": {"Greet": {"Type": "Pass", "Result": "on", "End": True}}}
 CONVERT = 'name="convert"'
+ACCOUNT = Account()
 
 
 # -- YAML ------------------------------------------------------------------------------------------
@@ -37,7 +43,7 @@ CONVERT = 'name="convert"'
 def test_yaml_is_known_and_becomes_json(client: Client) -> None:
     """The check offers the change; the change keeps what else was typed, and saves nothing."""
     assert CONVERT in text(client.post("/machines/new/_check", {"text": YAML}))
-    typed = {"name": "mine", "text": YAML, "tags": "team=a", "convert": "1"}
+    typed = {"name": "mine", "text": YAML, "tags": "team=a", "convert": "yaml"}
     shown = text(client.post("/machines/new/", typed))
     assert '"StartAt": "Greet"' in shown
     assert 'value="mine"' in shown
@@ -48,7 +54,7 @@ def test_yaml_is_known_and_becomes_json(client: Client) -> None:
 def test_a_machine_there_is_takes_yaml_too(project: Project, client: Client) -> None:
     """The editor of a machine changes the text in the same way."""
     create(project, PASS)
-    shown = text(client.post("/machines/machine/edit/", {"text": YAML, "convert": "1"}))
+    shown = text(client.post("/machines/machine/edit/", {"text": YAML, "convert": "yaml"}))
     assert '"Result": "on"' in shown
     assert StateMachine.objects.get().definition.text == json.dumps(PASS)
 
@@ -69,12 +75,115 @@ def test_a_machine_there_is_takes_yaml_too(project: Project, client: Client) -> 
 )
 def test_what_is_no_definition_in_yaml(other: str) -> None:
     """Half of a text, aliases that could grow, keys that stand twice, what JSON cannot say."""
-    assert json_of_yaml(other) is None
+    assert not examine_text(other).is_convertible
+    assert convert_text(other, AS_YAML, ACCOUNT) is None
 
 
 def test_yaml_is_read_as_it_is_deployed() -> None:
     """The same reader as that of ``stepyard deploy``."""
-    assert json.loads(json_of_yaml(YAML) or "") == AS_JSON
+    converted = convert_text(YAML, AS_YAML, ACCOUNT)
+    assert converted is not None
+    assert json.loads(converted.text) == AS_JSON
+
+
+def test_broken_yaml_is_no_broken_json() -> None:
+    """The place is that of the mistake; other broken texts keep the message of the API."""
+    broken = YAML.replace("    End: true", "   End: true")
+    (problem,) = list_problems(broken, "STANDARD", examine_text(broken))
+    assert problem.message.startswith("Neither JSON nor YAML: ")
+    assert problem.line == 8
+    (words,) = list_problems("just: [words", "STANDARD", examine_text("just: [words"))
+    assert words.message.startswith("Unrecognized token 'just'")
+
+
+def test_a_line_that_ends_in_a_text_misses_its_quotation_mark() -> None:
+    """AWS's parser speaks of a control character there."""
+    (problem,) = list_problems('{"StartAt": "A\n}', "STANDARD", examine_text("{"))
+    assert problem.message == "A text has no closing quotation mark in its line."
+    assert (problem.line, problem.column) == (1, 15)
+
+
+# -- templates -------------------------------------------------------------------------------------
+
+CDK = json.dumps(
+    {
+        "Resources": {
+            "Flow1234": {
+                "Type": "AWS::StepFunctions::StateMachine",
+                "Properties": {
+                    "DefinitionString": {
+                        "Fn::Join": [
+                            "",
+                            [
+                                '{"StartAt":"A","States":{"A":{"Type":"Task","End":true,"Resource":"',
+                                {"Fn::GetAtt": ["Fn5678", "Arn"]},
+                                '"}}}',
+                            ],
+                        ]
+                    }
+                },
+                "Metadata": {"aws:cdk:path": "Stack/Flow/Resource"},
+            },
+            "Fn5678": {"Type": "AWS::Lambda::Function"},
+        }
+    }
+)
+PACK = "arn:aws:lambda:us-east-1:123456789012:function:Pack"
+
+
+def test_a_state_machine_of_a_template_is_taken(client: Client) -> None:
+    """Its name, type and tags come along; what only a deployment knows stays a placeholder."""
+    page = text(client.post("/machines/new/_check", {"text": TEMPLATE}))
+    assert 'name="convert" value="Orders"' in page
+    assert "Unrecognized token" not in page
+    shown = text(client.post("/machines/new/", {"text": TEMPLATE, "convert": "Orders"}))
+    assert f'"Resource": "{PACK}"' in shown
+    assert '"Comment": "${Api.Url} ${Unknown}"' in shown
+    assert 'value="orders"' in shown
+    assert '<option value="EXPRESS" selected>' in shown
+    assert ">team=shop</textarea>" in shown
+    pressed = {"text": TEMPLATE, "act": "convert", "piece": "Orders"}
+    panel = text(client.post("/machines/new/_edit", pressed))
+    assert 'data-name="orders" data-type="EXPRESS" data-tags="team=shop"' in panel
+    assert PACK in panel
+    assert not StateMachine.objects.exists()
+
+
+def test_what_the_cdk_synthesises_is_taken(client: Client) -> None:
+    """The definition is one text of parts there, and opens in lines."""
+    pressed = {"text": CDK, "act": "convert", "piece": "Flow1234"}
+    panel = text(client.post("/machines/new/_edit", pressed))
+    assert '  "StartAt": "A",\n' in panel
+    assert "function:Fn5678" in panel
+    assert 'data-name="Flow"' in panel
+
+
+def test_a_template_reads_no_file_of_the_server(client: Client) -> None:
+    """A definition in a file is refused, and its text is kept."""
+    pressed = {"text": TEMPLATE, "act": "convert", "piece": "InAFile"}
+    answer = client.post("/machines/new/_edit", pressed)
+    assert "InAFile: got no definition" in text(answer, 422)
+    answer = client.post("/machines/new/", {"text": TEMPLATE, "convert": "InAFile"})
+    assert "DefinitionUri: /etc/passwd" in text(answer, 422)
+
+
+@pytest.mark.parametrize("grows", ["join", "sub", "ref"])
+def test_a_small_template_makes_no_huge_text(grows: str) -> None:
+    """Each of the functions could make gigabytes of a text that a person can paste."""
+    long, times = "x" * 60_000, 15_000
+    made = {
+        "join": {"Fn::Join": [long, ["", *[""] * times]]},
+        "sub": {"Fn::Sub": ["${a}" * times, {"a": long}]},
+        "ref": [{"Ref": "P"}] * times,
+    }[grows]
+    template = {
+        "Parameters": {"P": {"Default": long}},
+        "Resources": {"M": {"Type": "AWS::StepFunctions::StateMachine"}},
+    }
+    template["Resources"]["M"]["Properties"] = {"Definition": made}  # type: ignore[assignment]
+    body = json.dumps(template, separators=(",", ":"))
+    with pytest.raises(SourceError, match="a text that grows"):
+        convert_text(body, "M", ACCOUNT)
 
 
 # -- wrong JSON ------------------------------------------------------------------------------------

@@ -180,3 +180,48 @@ def test_the_time_range_is_open_where_it_filters(client: Client, chain: Executio
     assert '<details class="time-range">' in text(client.get(page(chain, "events/")))
     address = page(chain, "events/?since=2020-01-01T00:00")
     assert '<details class="time-range" open>' in text(client.get(address))
+
+
+def test_each_row_says_how_long_after_the_start_and_after_the_event_before(
+    client: Client, chain: Execution
+) -> None:
+    """Also where a filter hides the event before; the first has none."""
+    for number in range(1, 5):
+        HistoryEvent.objects.filter(execution_id=chain.pk, event_id=number).update(
+            at_ms=chain.start_ms + number * number * 1000
+        )
+    shown = text(client.get(page(chain, "events/")))
+    assert "Started after (ms)" in shown
+    assert "Since previous (ms)" in shown
+    assert "+7,000" in shown
+    rows = client.get(page(chain, "events/?order=newest")).context["events"].rows
+    assert [(row.elapsed, row.after) for row in rows] == [
+        (16_000, 7_000),
+        (9_000, 5_000),
+        (4_000, 3_000),
+        (1_000, None),
+    ]
+    rows = client.get(page(chain, "events/?type=WaitStateEntered")).context["events"].rows
+    assert [(row.id, row.after) for row in rows] == [(4, 7_000)]
+
+
+def test_the_page_of_an_event_says_where_and_when_it_was(project: Project, client: Client) -> None:
+    """Its iteration, a way to its step, and how long after the start and the event before."""
+    inner = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
+    each = one("Each", Type="Map", ItemProcessor=inner)
+    execution = drain(start(create(project, each), [1, 2], "x"))
+    entered = HistoryEvent.objects.filter(execution_id=execution.pk, type="PassStateEntered")
+    number = entered.order_by("event_id").values_list("event_id", flat=True)[1]
+    HistoryEvent.objects.filter(execution_id=execution.pk, event_id=number).update(
+        at_ms=execution.start_ms + 1_500
+    )
+    shown = markup(client.get(page(execution, f"events/{number}/")))
+    assert '?step=P&visit=2&tab=events#workflow"><bdi>P</bdi></a>' in shown
+    assert "iteration #1" in shown
+    assert "1,500 ms after the start" in shown
+    assert "ms after the event before" in shown
+    panel = text(client.get(page(execution, "?step=P&visit=2&tab=events")))
+    assert f'data-event="{number}"' in panel
+    assert "after the start" not in text(
+        client.get(page(execution, f"events/{number}/"), headers={"HX-Request": "true"})
+    )

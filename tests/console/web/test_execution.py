@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from console.models import HistoryEvent, Timer
 from console.store.executions.stop import stop_execution
 from console.web.history import traces
-from tests.console.store.helpers import PASS, create, drain, one, start
-from tests.console.web.helpers import CHAIN, page, steps_page, text
+from tests.console.store.helpers import PASS, create, drain, function, one, start
+from tests.console.web.helpers import CHAIN, markup, page, steps_page, text
+from tests.console.web.test_scenario import answer
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -83,7 +85,7 @@ def test_retries_of_a_parallel_are_told(project: Project, client: Client) -> Non
 
 
 def test_a_tick_carries_only_what_is_new(project: Project, client: Client) -> None:
-    """Nothing new is a 204; then rows, colours, the next cursor; at the end no poller."""
+    """Nothing new is a 204; then rows, colours, the next cursor; at the end a slow poller."""
     execution = start(create(project, CHAIN), name="x")
     first = page(execution, "_delta?after=1&seen=1&shown=1&follow=1")
     assert client.get(page(execution, "_delta?after=1&follow=1")).status_code == 204
@@ -97,8 +99,9 @@ def test_a_tick_carries_only_what_is_new(project: Project, client: Client) -> No
     assert client.get(page(execution, "_delta?after=4&seen=4&shown=4&follow=1")).status_code == 204
     stop_execution(execution)
     last = text(client.get(page(execution, "_delta?after=4&seen=4&shown=4&follow=1")))
-    assert "hx-get" not in last.partition('id="event-total"')[0]
+    assert "every 500ms" not in last
     assert "data-ended" in last
+    assert "<title>x: Aborted · Stepyard</title>" in last
     assert "The execution has ended: Aborted." in last
     assert "ExecutionAborted" in last
 
@@ -178,3 +181,15 @@ def test_a_definition_that_no_longer_parses_does_not_break_the_page(
     assert "ExecutionSucceeded" in shown
     assert text(client.get(page(execution, "_delta?after=0")))
     assert client.get(page(execution, "_step?step=P")).status_code == 404
+
+
+def test_the_name_of_an_error_is_not_said_twice(project: Project, client: Client) -> None:
+    """A function's cause has it, too; another name is another matter."""
+    for name, said in (("OutOfStock", False), ("Wrapped", True)):
+        execution = drain(start(create(project, one("Buy", **function("buy")), name), name="x"))
+        cause = json.dumps({"errorMessage": "no more", "errorType": "OutOfStock"})
+        failed = answer(execution, "Buy", (name, cause))
+        for query in ("", "?step=Buy&tab=attempts"):
+            shown = markup(client.get(page(failed, query)))
+            assert "no more</p>" in shown
+            assert ("<b><bdi>OutOfStock</bdi>:</b>" in shown) == said

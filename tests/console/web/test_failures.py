@@ -15,7 +15,7 @@ from console.store.executions.stop import stop_execution
 from console.web.core.causes import normalized_text
 from console.web.core.formatting import DAY
 from console.web.search.failure_trends import group_address
-from tests.console.store.helpers import PASS, create, drain, start
+from tests.console.store.helpers import PASS, WAIT, create, drain, start
 from tests.console.web.helpers import MARKUP, text
 
 if TYPE_CHECKING:
@@ -119,6 +119,22 @@ def test_a_time_out_and_a_stop(project: Project, client: Client) -> None:
     assert len(group.failures) == 1
 
 
+def test_a_time_out_reads_as_a_sentence(project: Project, client: Client) -> None:
+    """What timed out as a whole has no error: the page says how it ended, where, and the limit."""
+    machine = create(project, {**WAIT, "TimeoutSeconds": 1}, "slow")
+    execution = drain(start(machine))
+    Execution.objects.filter(pk=execution.pk).update(
+        status="TIMED_OUT", stop_ms=execution.start_ms + 1_000
+    )
+    (group,) = groups(client)
+    assert (group.like.heading, group.like.cause_text) == (
+        "Timed out at W",
+        "limit: TimeoutSeconds",
+    )
+    assert "W: Timed out: TimeoutSeconds" not in text(client.get("/failures/"))
+    assert "Timed out: TimeoutSeconds" not in text(client.get("/"))
+
+
 def test_only_the_time_and_machine_asked_for(project: Project, client: Client) -> None:
     """A day, a week, one machine; other projects never."""
     from console.models import Project
@@ -180,6 +196,9 @@ def test_a_cause_that_is_cut_says_so() -> None:
         ("at 2026-01-02T03:04:05.678Z sharp", "at 2026-11-12 13:14 sharp"),
         ("commit 3f2a0001beef failed", "commit deadbeef01 failed"),
         ("no arn:aws:s3:::bucket-1/x", "no arn:aws:s3:::other/y"),
+        ("no sku-4711 and order_4711", "no sku-12345 and order_815"),
+        ("request 404 took 1200ms", "request 17 took 900ms"),
+        ("invoice INV20260001 is paid", "invoice INV20260002 is paid"),
         (
             '{"errorType": "KeyError", "errorMessage": "id 7", "stackTrace": ["a"]}',
             '{"errorType": "KeyError", "errorMessage": "id 8", "stackTrace": ["b"]}',
@@ -193,11 +212,41 @@ def test_what_is_different_each_time_is_taken_out(one: str, other: str) -> None:
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("key 'id' is missing", "key 'name' is missing"), ("", "x"), ("deadbeef", "beefcake")],
+    [
+        ("key 'id' is missing", "key 'name' is missing"),
+        ("", "x"),
+        ("deadbeef", "beefcake"),
+        ("rejected with T2001", "rejected with T2002"),
+        ("(Service: S3, Status Code: 404)", "(Service: S3, Status Code: 503)"),
+    ],
 )
 def test_different_words_are_different_failures(one: str, other: str) -> None:
     """Words stay."""
     assert normalized_text(one) != normalized_text(other)
+
+
+@pytest.mark.parametrize(
+    ("cause", "kind"),
+    [
+        ('no "arn:aws:lambda:eu-1:1:function:a", sorry', 'no "<arn>", sorry'),
+        ("no role (arn:aws:iam::1:role/x) or [arn:aws:s3:::b]", "no role (<arn>) or [<arn>]"),
+        ("T2001: order 4711 is late", "T2001: order <n> is late"),
+        ("Status Code: 404, after 12 tries", "Status Code: 404, after <n> tries"),
+        ('{"statusCode": 503, "order": 4711}', '{"statusCode": 503, "order": <n>}'),
+        ("HTTP/1.1 502 for order4711", "HTTP/1.1 502 for order<n>"),
+        ("429 Client Error: Too Many Requests", "429 Client Error: Too Many Requests"),
+        ("status 404711", "status <n>"),
+    ],
+)
+def test_what_names_the_failure_stays(cause: str, kind: str) -> None:
+    """Codes keep their digits, and what stands around an ARN stays."""
+    assert normalized_text(cause) == kind
+
+
+def test_the_page_explains_each_placeholder(project: Project, client: Client) -> None:
+    """The words that stand for what differs are named above the kinds."""
+    shown = text(client.get("/failures/"))
+    assert all(word in shown for word in ("<n>", "<id>", "<time>", "<arn>"))
 
 
 def test_a_page_of_failures_takes_as_many_queries_for_many(

@@ -90,6 +90,8 @@ def test_a_map_run_shows_its_counts_and_what_failed(
     shown = tree(client, child)
     assert [row.chosen for row in shown.rows] == [False, False, True]
     assert shown.rows[1].run is not None
+    there = text(client.get(page(parent, "tree/")))
+    assert "its page lists those that succeeded" in there
 
 
 def test_replays_and_redrives_are_named(project: Project, client: Client) -> None:

@@ -289,3 +289,67 @@ def test_another_projects_executions_stay_unseen(
     for query in ("", "q=seed", "status=SUCCEEDED", "children=with"):
         assert not [name for name in names(client, query) if name.startswith("seed")]
     assert client.get("/executions/?machine=secret").status_code == 422
+
+
+# -- the order -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "filters", ["", "status=FAILED&status=SUCCEEDED", "q=seed", "find=input.n+%3E+2", "machine=m"]
+)
+def test_the_oldest_stand_first_if_asked(
+    project: Project, client: Client, monkeypatch: pytest.MonkeyPatch, filters: str
+) -> None:
+    """On every page of the list, with every filter; what starts meanwhile stands at its end."""
+    monkeypatch.setattr(scan, "WINDOW", 70)  # pages end at a window, too
+    monkeypatch.setattr(scan, "FIND_WINDOW", 70)
+    machine = create(project, WAIT, "m")
+    for status in ("FAILED", "SUCCEEDED"):
+        seed(project, machine, 60, status=status, input='{"n": 3}')
+        seed(project, machine, 30, status=status, input='{"n": 3}', start_ms=NOON)
+    newest_first: list[str] = []
+    oldest_first: list[str] = []
+    for found, order in ((newest_first, ""), (oldest_first, "oldest")):
+        before = ""
+        for _ in range(20):
+            query = f"{filters}&sort={order}&before={before}"
+            page = client.get(f"/executions/?{query}").context["executions"]
+            found += [row.name for row in page.rows]
+            before = page.before
+            if not before:
+                break
+    assert len(set(newest_first)) == 180
+    assert oldest_first == newest_first[::-1]
+
+
+def test_an_order_stays_with_its_list(project: Project, client: Client) -> None:
+    """In chips, pages, bulk actions and the address; the heading says it and turns it around."""
+    machine = create(project, WAIT)
+    seed(project, machine, 60, status="FAILED")
+    shown = text(client.get("/executions/?sort=oldest&status=FAILED&q=seed"))
+    assert 'aria-sort="ascending"' in shown
+    assert 'href="?status=FAILED&q=seed"' in shown  # the heading
+    assert 'href="/executions/?status=FAILED&sort=oldest"' in shown  # a chip
+    assert "oldest first" in shown
+    assert "Newer<" in shown
+    plain = text(client.get("/executions/?status=FAILED"))
+    assert 'aria-sort="descending"' in plain
+    assert 'href="?status=FAILED&sort=oldest"' in plain
+    answer = client.get("/executions/?sort=oldest&status=FAILED&q=", HTTP_HX_REQUEST="true")
+    assert answer["HX-Push-Url"] == "/executions/?status=FAILED&sort=oldest"
+    assert "wanted oldest" in text(client.get("/executions/?sort=name"), 422)
+
+
+def test_a_list_that_begins_with_the_oldest_announces_nothing_above(
+    project: Project, client: Client
+) -> None:
+    """What is new stands at the end of the list; rows that end are still painted."""
+    machine = create(project, WAIT)
+    running = start(machine, name="first")
+    poll = f"/executions/_new?newest={running.pk}&count=0&sort=oldest"
+    start(machine, name="second")
+    assert client.get(poll).status_code == 204
+    stop_execution(running)
+    changed = text(client.get(f"{poll}&running={running.pk}"))
+    assert f'id="x{running.pk}"' in changed
+    assert "new execution" not in changed

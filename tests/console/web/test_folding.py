@@ -11,8 +11,7 @@ from console.web.graph import svg
 from console.web.graph.folding import FOLD_ABOVE, fold_groups, states_inside
 from console.web.graph.font_metrics import text_width_px
 from console.web.graph.graph_view import GraphView
-from console.web.graph.shapes import DETAIL_SIZE, STATUS_ROOM
-from console.web.machines.insights import fitting_line
+from console.web.graph.shapes import DETAIL_SIZE, STATUS_ROOM, fitting_line
 from tests.console.store.helpers import create, drain, start
 from tests.console.web.graph_geometry import find_flaws
 from tests.console.web.helpers import MARKUP, markup, page, text

@@ -195,3 +195,14 @@ def test_plain_layers_follow_the_direction(
     for box in picture.boxes:
         assert 0 <= box.x <= box.x + box.width <= picture.width
         assert 0 <= box.y <= box.y + box.height <= picture.height
+
+
+def test_the_callback_of_a_service_is_named_whole() -> None:
+    """What a Task calls is the second thing that its reader wants to know."""
+    for call in ("lambda:invoke", "sqs:sendMessage", "states:startExecution", "events:putEvents"):
+        resource = f"arn:aws:states:::{call}.waitForTaskToken"
+        task = {"Type": "Task", "Resource": resource, "End": True}
+        text = json.dumps({"StartAt": "Ask", "States": {"Ask": task}})
+        picture, _ = drawn(text, Direction.DOWN)
+        (box,) = picture.boxes
+        assert box.kind == f"Task · {call.replace(':', ': ')}.waitForTaskToken"

@@ -77,6 +77,45 @@ def test_the_banner_leads_to_the_state_and_iteration_that_failed(
     assert (panel.node.name, panel.iteration, panel.status.word) == ("Break", "#141", "Failed")
 
 
+def test_the_box_of_a_map_counts_the_endings_that_its_panel_counts(
+    project: Project, client: Client
+) -> None:
+    """One failed while another waited: neither is passed over for the one that succeeded."""
+    ways = [{"Variable": "$", "NumericEquals": way, "Next": state} for way, state in WAYS]
+    inner = {
+        "StartAt": "Look",
+        "States": {
+            "Look": {"Type": "Choice", "Choices": ways, "Default": "Fine"},
+            "Fine": {"Type": "Pass", "End": True},
+            "Nap": {"Type": "Wait", "Seconds": 500, "End": True},
+            "Pause": {"Type": "Wait", "Seconds": 1, "Next": "Break"},
+            "Break": {"Type": "Fail", "Error": "Bad"},
+        },
+    }
+    execution = drain(start(create(project, one("Over", Type="Map", ItemProcessor=inner)), ITEMS))
+    Timer.objects.filter(due_ms__lt=execution.start_ms + 60_000).update(due_ms=0)
+    drain(execution)
+    shown = client.get(page(execution, "?step=Over")).context
+    summary = next(each for each in shown["summaries"].values() if each.node.name == "Over")
+    assert summary.under == "1 of 3 failed, 1 aborted"
+    assert "1 of 3 failed, 1 aborted" in summary.label
+    groups = {group.status.word: group.count for group in shown["panel"].picker.groups}
+    assert groups == {"Failed": 1, "Aborted": 1, "Succeeded": 1}
+
+
+WAYS = ((1, "Pause"), (2, "Nap"))
+ITEMS = [0, 1, 2]
+
+
+def test_the_box_of_a_map_that_began_some_of_its_items_counts_all(
+    client: Client, failed: Execution
+) -> None:
+    """What never began is neither failed nor aborted; after a retry its last attempt counts."""
+    shown = client.get(page(failed)).context
+    summary = next(each for each in shown["summaries"].values() if each.node.name == "Over")
+    assert summary.under == "1 of 200 failed"
+
+
 def test_iterations_are_grouped_by_what_came_of_them(client: Client, failed: Execution) -> None:
     """Each group has its number, in the last attempt; those before it lead to the failed one."""
     shown = client.get(page(failed, "_step?step=Break&iteration=37"))

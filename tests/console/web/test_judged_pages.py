@@ -183,7 +183,9 @@ def test_a_refusal_says_which_right_is_missing_and_leads_back(
     assert "ask an owner of the project: owner. Owners change roles under" in words
     assert "The missing right is CreateStateMachine" in words
     assert '<a class="button main" href="/?a=1">' in shown
-    for other in ("https://evil.example/x", "http://testserver/machines/new/", "javascript:x", ""):
+    two_slashes = "http://testserver//evil.example/x"
+    own = "http://testserver/machines/new/"
+    for other in ("https://evil.example/x", two_slashes, own, "javascript:x", ""):
         shown = markup(viewer.get("/machines/new/", headers={"referer": other}), 403)
         assert ">Back</a>" not in shown
     form = "http://testserver/notifications/"

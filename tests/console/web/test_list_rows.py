@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -99,3 +101,29 @@ def test_a_hint_of_a_search_searches(project: Project, client: Client) -> None:
     link = re.search(r'href="([^"]+)">(?:<bdi>)?caught = "Oops"', shown)
     assert link is not None
     assert "/machines/Calm/executions/" in text(client.get(f"/executions/{link[1]}"))
+
+
+def failed_lookups(client: Client, caplog: pytest.LogCaptureFixture, address: str) -> Counter[str]:
+    """Return what the templates of a page looked up that is not there -> how often."""
+    caplog.clear()
+    with caplog.at_level(logging.DEBUG, logger="django.template"):
+        assert client.get(address).status_code == 200
+    return Counter(
+        record.args[0]
+        for record in caplog.records
+        if record.name == "django.template" and isinstance(record.args, tuple)
+    )
+
+
+@pytest.mark.parametrize("address", ["/executions/", "/machines/Chain/"])
+def test_a_row_looks_up_what_it_has(
+    project: Project, client: Client, caplog: pytest.LogCaptureFixture, address: str
+) -> None:
+    """A look-up that fails takes ten times as long as another one; a list has fifty rows."""
+    machine = create(project, CHAIN, "Chain")
+    start(machine, name="first")
+    few = failed_lookups(client, caplog, address)
+    assert few  # they are seen
+    for number in range(4):
+        drain(start(machine, name=f"more{number}"))
+    assert failed_lookups(client, caplog, address) == few

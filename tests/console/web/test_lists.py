@@ -10,8 +10,9 @@ from django.test.utils import CaptureQueriesContext
 
 from console.models import Execution
 from console.store.executions.stop import stop_execution
+from console.store.tasks import activities
 from console.web.search import scan
-from tests.console.store.helpers import PASS, WAIT, create, drain, start
+from tests.console.store.helpers import PASS, REGION, WAIT, WORK, create, drain, start
 from tests.console.web.helpers import markup, text
 
 if TYPE_CHECKING:
@@ -95,21 +96,44 @@ def test_the_overview_groups_failures_by_kind_with_their_trend(
 def test_the_overview_has_no_empty_area_beside_its_longer_list(
     project: Project, client: Client
 ) -> None:
-    """What drifts and what has not run stand below the shorter list: here below the failures."""
+    """What drifts and is silent stands below the shorter list; where nothing does, in one line."""
     machine = create(project, WAIT)
     running = [start(machine, name=f"r{number}") for number in range(2)]
     shown = markup(client.get("/"))
-    order = ["running-title", "failed-title", "drift-title", "silent-title", "machines-title"]
+    order = ["running-title", "failed-title", "trends-note", "machines-title"]
     places = [shown.index(f'id="{name}"') for name in order]
     assert places == sorted(places)
     assert shown[places[1] : places[2]].count('<div class="stack">') == 0
+    assert "drift-title" not in shown
+    assert "silent-title" not in shown
     for execution in running:
         stop_execution(execution)
     fails = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "Oops"}}}
     drain(start(create(project, fails, "fails"), name="failed"))
     shown = markup(client.get("/"))
     places = [shown.index(f'id="{name}"') for name in order]
-    assert places[0] < places[2] < places[3] < places[1]
+    assert places[0] < places[2] < places[1]
+
+
+def test_the_overview_shows_what_waits_for_somebody_and_where_executions_are(
+    project: Project, client: Client
+) -> None:
+    """The oldest open tasks with their states; what runs has its state; a poll brings both."""
+    assert 'id="waiting-title"' not in markup(client.get("/"))
+    activities.create_activity(project, REGION, "work")
+    machine = create(project, WORK, "Orders")
+    for number in range(4):
+        execution = start(machine, name=f"order-{number}")
+        drain(execution)
+    name = "0f8fad5b-d9cb-469f-a165-70867728950e"
+    drain(start(create(project, WAIT, "Naps"), name=name))
+    for shown in (markup(client.get("/")), markup(client.get("/_overview"))):
+        waiting = shown.partition('id="waiting-title"')[2].partition("</section>")[0]
+        assert "4, the oldest 3" in waiting
+        assert [f"order-{number}" in waiting for number in range(4)] == [True, True, True, False]
+        running = shown.partition('id="running-title"')[2].partition("</section>")[0]
+        assert running.count("<bdi>A</bdi>") == 4
+        assert f'title="{name}"><bdi>Naps</bdi></a>' in running
 
 
 def test_the_overviews_poll_is_silent_until_something_changes(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from console.models import StateMachine
 from console.samples import ROLE_END
+from console.store.machines.tags import put_tags
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import markup, text
 
@@ -106,3 +107,24 @@ def test_deleting_is_not_beside_starting(
     assert "/machines/mine/delete/" not in markup(
         signed_in("viewer").get("/machines/mine/settings/")
     )
+
+
+def test_a_tag_leads_to_the_state_machines_that_have_it(project: Project, client: Client) -> None:
+    """Exactly this one, in this project; options of the server are no tags of anybody."""
+    machines = {name: create(project, PASS, name) for name in ("a", "b", "c")}
+    put_tags(machines["a"].arn, {"team": "shop", "stepyard:childPolicy": "abandon"})
+    put_tags(machines["b"].arn, {"team": "shopping", "cost": "1"})
+    put_tags(machines["c"].arn, {"team": "shop", "a=b": "c=d"})
+    rows = {row.machine.name: row for row in client.get("/machines/").context["machines"].rows}
+    assert rows["a"].tags == ("team=shop",)
+    assert rows["b"].tags == ("cost=1", "team=shopping")
+    shown = text(client.get("/machines/"))
+    assert 'href="/machines/?tag=team%3Dshop"' in shown
+    assert names(client, "?tag=team%3Dshop") == ["a", "c"]
+    assert names(client, "?tag=a%3Db%3Dc%3Dd") == ["c"]
+    assert names(client, "?tag=team%3Dshop&q=c") == ["c"]
+    assert names(client, "?tag=team") == []
+    found = text(client.get("/machines/?tag=team%3Dshop"))
+    assert '<input type="hidden" name="tag" value="team=shop">' in found
+    none = text(client.get("/machines/?tag=team%3Dnone"))
+    assert "No state machine has" in " ".join(none.split())

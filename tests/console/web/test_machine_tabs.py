@@ -284,7 +284,10 @@ def test_versions_and_revisions_name_each_other(project: Project, client: Client
     row = shown.partition('id="versions-title"')[2].partition("<tbody>")[2].partition("</tr>")[0]
     assert 'diff/?from=1">1</a>' in row
     assert 'diff/?from=rev:2">2</a>' in row
-    assert '<a href="#aliases-title"><bdi>PROD</bdi></a>' in row
+    assert '<a href="#row-of-PROD"><bdi>PROD</bdi></a>' in row.replace(
+        "\n                    ", " "
+    )
+    assert '<tr id="row-of-PROD">' in shown
     saves = shown.partition('id="revisions"')[2].partition("<tbody>")[2].partition("</tbody>")[0]
     newest, first = saves.split("</tr>")[:2]
     assert 'data-label="Version"><a href="/machines/machine/diff/?from=1">1</a>' in newest
@@ -293,6 +296,21 @@ def test_versions_and_revisions_name_each_other(project: Project, client: Client
     sent = {"act": "create", "name": "a b", "first": "1", "second": "", "share": ""}
     refused = post(client, "versions", 422, **sent)
     assert '<details class="body" id="create-alias" open>' in refused
+
+
+def test_versions_and_aliases_lead_to_their_executions(project: Project, client: Client) -> None:
+    """One by the alias, one by the version itself: the alias has one, its version both."""
+    machine = create(project, PASS)
+    published = versions.publish_version(machine)
+    routing = [{"stateMachineVersionArn": published.arn, "weight": 100}]
+    versions.create_alias(project, "PROD", routing)
+    for run in ("1", "PROD", ""):
+        client.post("/machines/machine/start/", {"name": f"by-{run}", "input": "{}", "run": run})
+    shown = markup(client.get("/machines/machine/versions/"))
+    for version, names in (("1", {"by-1", "by-PROD"}), ("PROD", {"by-PROD"})):
+        address = f"/machines/machine/?version={version}"
+        assert shown.count(f'href="{address}"') == 1
+        assert {row.name for row in client.get(address).context["executions"].rows} == names
 
 
 def test_the_difference_begins_with_the_last_save(project: Project, client: Client) -> None:

@@ -309,7 +309,7 @@ def test_an_express_execution_is_named_so_and_lends_its_input(
     ended(execution)
     assert "<dt>Type</dt>" in text(client.get(page(execution)))
     assert '{"order": 4711}' in text(client.get("/machines/fast/start/?origin=x"))
-    standard = drain(start(create(project, PASS)))
+    standard = ended(start(create(project, PASS)))
     assert "<dt>Type</dt>" not in text(client.get(page(standard)))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +14,11 @@ from django.test.utils import CaptureQueriesContext
 
 from console.models import MapRun
 from console.store.executions.stop import stop_execution
+from console.web.execution.child_counts import ChildCounts
+from console.web.execution.map_progress import MapProgress
 from console.web.execution.picture_export import outline_text
+from console.web.graph.font_metrics import text_width_px
+from console.web.graph.shapes import CLOCK, DETAIL_SIZE, MAP_ROOM, STATUS_ROOM
 from console.web.history import traces
 from tests.console.store.helpers import create, ended, one, start, types
 from tests.console.web.helpers import page, text
@@ -73,6 +78,12 @@ def test_the_states_inside_run_in_child_executions(tolerant: Execution, client: 
     rows = {row.step: row.status.word for row in tree["rows"]}
     assert rows["Good"] == "In child executions"
     assert rows["Each"] == "Succeeded"
+    assert {row.step: row.children for row in tree["rows"]} == {
+        "Each": "Child executions: 5 of 5 · 1 failed",
+        "Three?": "5 passed",
+        "Good": "4 passed",
+        "Bad": "1 failed",
+    }
     panel = text(client.get(page(tolerant, "?step=Good")))
     assert "Not entered" not in re.sub(
         r"<select.*?</select>|class=\"legend\".*?</footer>", "", panel, flags=re.DOTALL
@@ -183,6 +194,54 @@ def test_it_costs_one_query_and_others_none(napping: Execution, client: Client) 
     for more in ("", "?step=Each", "?view=timeline", "_delta?after=0", "_step?step=Each"):
         assert len(of_map_runs(napping, more)) == 1, more
         assert of_map_runs(inline, more) == [], more
+
+
+def test_a_failed_one_counts_what_went_wrong_as_an_inline_map_does(
+    napping: Execution, client: Client
+) -> None:
+    """Not how many have ended, which reads as how many failed."""
+    stop_execution(napping)
+    execution = ended(napping)
+    deadline = time.monotonic() + 30  # the children end, and are counted, after their Map Run
+    while (under := of(shown(client, execution), "Each").under) != "2 of 6 aborted":
+        assert time.monotonic() < deadline, under
+        time.sleep(0.05)
+    counted = MapProgress(
+        *("", 1_300, 1_143, 16, 1, 17, 0, 123, 0),
+        reading=False,
+        over=True,
+    )
+    assert counted.endings == "16 of 1,300 failed, 1 timed out, 17 aborted"
+
+
+@pytest.mark.parametrize(
+    ("counts", "under"),
+    [
+        (ChildCounts(entered=176, failed=16, aborted=17), "16 failed · 17 aborted"),
+        (ChildCounts(entered=40, failed=2), "38 passed · 2 failed"),
+        (ChildCounts(entered=5), "5 passed"),
+    ],
+)
+def test_the_box_of_a_state_inside_has_room_for_its_counts(
+    napping: Execution, client: Client, counts: ChildCounts, under: str
+) -> None:
+    """What went wrong is kept where not all has room; the label has all of it."""
+    summary = replace(of(shown(client, napping), "Nap"), note=counts.text)
+    assert summary.under == under
+    assert text_width_px(summary.under, DETAIL_SIZE, bold=True) <= STATUS_ROOM
+    assert counts.text in summary.label
+
+
+def test_the_box_of_a_running_one_leaves_room_for_its_clock(
+    napping: Execution, client: Client
+) -> None:
+    """It says ``3 of 6 done``, and how many failed only where there is room."""
+    running = of(shown(client, napping), "Each")
+    for done, under in (("3 of 6 · 1 failed", "3 of 6 done"), ("3 of 6", "3 of 6 done")):
+        summary = replace(running, done=done)
+        assert summary.under == under
+        words = text_width_px(f"{summary.under}{CLOCK}", DETAIL_SIZE, bold=True)
+        assert words <= MAP_ROOM
 
 
 def test_what_was_pending_when_it_ended_was_never_started(

@@ -358,7 +358,7 @@ def test_e18_another_project_finds_nothing(tolerant: MapRun, client: Client) -> 
 
 
 def test_e18_a_tick_tells_what_changed_until_the_end(napping: MapRun, client: Client) -> None:
-    """Nothing while nothing changed; the last one has no poll and no form."""
+    """Nothing while nothing changed; the last one has a slow poll and no form."""
     seen = client.get(address(napping)).context["seen"]
     assert client.get(address(napping, f"_delta?seen={seen}")).status_code == 204
     first = text(client.get(address(napping, "_delta?seen=x&status=RUNNING")))
@@ -370,10 +370,31 @@ def test_e18_a_tick_tells_what_changed_until_the_end(napping: MapRun, client: Cl
         assert time.monotonic() < deadline
         time.sleep(0.05)
     last = client.get(address(napping, "_delta"))
-    assert "hx-get" not in text(last)
+    assert "every 500ms" not in text(last)
+    assert "<title>Map Run of Each: Aborted · Stepyard</title>" in text(last)
     assert "The Map Run has ended: Aborted." in text(last)
     assert counted(last)["Aborted"][1] == 2
     assert sum(number for _, number in counted(last).values()) == 6
+
+
+def test_a_page_that_showed_the_end_learns_of_a_redrive(napping: MapRun, client: Client) -> None:
+    """Nothing until then; afterwards it runs again, with the form for its settings."""
+    stop_execution(napping.parent)
+    deadline = time.monotonic() + 10
+    while not client.get(address(napping)).context["over"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert "every 10s" in text(client.get(address(napping)))
+    assert client.get(address(napping, "_delta?ended=0")).status_code == 204
+    client.post(page(napping.parent, "redrive/"))
+    while client.get(address(napping)).context["over"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    shown = markup(client.get(address(napping, "_delta?ended=0")))
+    assert "<title>Map Run of Each: Running · Stepyard</title>" in shown
+    assert "The Map Run was redriven." in shown
+    assert "Edit concurrency and tolerated failures" in shown
+    assert "every 500ms" in shown
 
 
 def test_an_aborted_one_says_who_stopped_its_execution(napping: MapRun, client: Client) -> None:

@@ -132,6 +132,7 @@ def test_a_redrive_that_waits_leaves_the_counts_whole(numbered: MapRun, client: 
     MapRun.objects.update(failed=0, pending_redrive=7, redrive_count=1, redrive_ms=clock.now_ms())
     shown = text(client.get(address(numbered)))
     assert "7 of 7 failed" in shown
+    assert "7 wait for a redrive" in shown
     assert [count for _, count in counts(shown).values()] == [4, 2, 1]
 
 
@@ -213,3 +214,12 @@ def test_no_speed_is_told_that_is_not_known() -> None:
     reading = facts(tolerated_percentage=90, reading=True)
     assert reading[1] == "90 % of the items, which are being read"
     assert "left" not in reading[2]
+
+
+def test_nothing_is_told_of_what_is_left_where_children_hang() -> None:
+    """Twelve run and 118 ended in a minute: one takes six seconds, and not half a minute."""
+    for age_ms, known in ((6_000, True), (30_000, False)):
+        run = MapRun(status=MapRunStatus.RUNNING, total=230, start_ms=clock.now_ms() - 60_000)
+        oldest_ms = clock.now_ms() - age_ms
+        told = pace.pace_facts(run, _CHILDREN, over=False, oldest_ms=oldest_ms)[2].rest
+        assert ("left" in told) == known

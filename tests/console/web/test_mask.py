@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 
 import engine
 from console.masking.mask import MASK, Mask, fill_mask
+from console.masking.token_display import HIDDEN, hide_tokens
+
+if TYPE_CHECKING:
+    from pytest_django.fixtures import Settings
 
 
 def mask_of(*paths: str, values: tuple[str, ...] = ()) -> Mask:
@@ -107,3 +112,11 @@ def test_a_masked_text_is_filled_again_where_it_was_left_alone() -> None:
         "d": "(masked)",
     }
     assert fill_mask("{", masked, true) == "{"
+
+
+def test_a_text_that_is_a_token_is_not_too_short_to_hide_it(settings: Settings) -> None:
+    """A text shorter than a token holds none and is left alone; one as long may be it."""
+    token = engine.task_token(settings.STEPYARD_TOKEN_KEY, "arn", 7)
+    assert hide_tokens(token, "arn", 7) == HIDDEN
+    assert hide_tokens(f'{{"token": "{token}"}}', "arn", 7) == f'{{"token": "{HIDDEN}"}}'
+    assert hide_tokens(token[:-1], "arn", 7) == token[:-1]

@@ -62,3 +62,17 @@ def test_insights_leave_out_what_did_not_end(project: Project, client: Client) -
     grid = client.get(f"/machines/{machine.name}/grid/").context["grid"]
     assert grid.lines[0].median is None
     assert grid.total.median is None
+
+
+def test_a_state_that_only_runs_does_not_look_like_one_never_entered(
+    project: Project, client: Client
+) -> None:
+    """Insights draw it as running; what nobody entered stays idle."""
+    last = {"Last": {"Type": "Pass", "End": True}}
+    nap = {"Type": "Wait", "Seconds": 3600, "Next": "Last"}
+    machine = create(project, {"StartAt": "Nap", "States": {"Nap": nap, **last}})
+    drain(start(machine, {}, "waits"))
+    shown = client.get(f"/machines/{machine.name}/insights/")
+    tones = {insight.node.name: insight.status.tone for insight in shown.context["insights"]}
+    assert (tones["Nap"], tones["Last"]) == ("running", "idle")
+    assert 'class="node running"' in text(shown)

@@ -110,7 +110,7 @@ def test_work_that_waits_is_shown(client: Client, project: Project) -> None:
     shown = text(client.get("/operations/"))
     assert "Not ready" in shown
     assert "work has been waiting for" in shown
-    assert "1 min 0" in shown.partition("Oldest step that waits")[2].partition("</dd>")[0]
+    assert "1 min 0" in shown.partition("Steps that wait")[2].partition("</dd>")[0]
 
 
 def test_hosts_are_for_owners(
@@ -130,3 +130,22 @@ def test_hosts_are_for_owners(
         assert "4711" not in shown
         assert ("Alive" in shown, "Lease ended" in shown) == (True, True)
     assert "db-7.internal" in text(signed_in("owner").get("/operations/"))
+
+
+def test_waiting_work_is_counted(client: Client, project: Project) -> None:
+    """How many executions have something due, not how many messages; the future does not count."""
+    machine = create(project, WAIT)
+    late = clock.now_ms() - 1_000
+    for name in ("a", "b", "c"):
+        execution = drain(start(machine, name=name))
+        for _ in range(0 if name == "c" else 2):
+            InboxMessage.objects.create(
+                execution=execution, kind="Stop", body="{}", created_ms=late
+            )
+    works = {work.kind: work for work in health.list_waiting_work(clock.now_ms())}
+    assert works["Steps"].count == 2
+    assert works["Steps"].age_ms >= 1_000
+    assert (works["Calls"].count, works["Deliveries"].count) == (0, 0)
+    shown = text(client.get("/operations/")).partition("Steps that wait")[2].partition("</dd>")[0]
+    assert "2" in shown
+    assert "the oldest for 1" in shown

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from console.models import Alarm, EventRule, Execution, Project
+from console.models import Alarm, EventRule, Execution, Project, StateMachine
 from console.statuses import AlarmKind
 from console.store.db.audit import Actor
 from console.store.events import alarms
 from console.store.tasks.activities import create_activity
+from console.web.core.formatting import clock_text
 from tests.console.store.helpers import PASS, REGION, create, drain, start
 from tests.console.web.helpers import CHAIN, text
 from tests.console.web.test_lists import copies
@@ -46,6 +47,39 @@ def test_a_text_finds_machines_executions_states_pages_actions_and_people(
     assert matches(client, "metrics")["Pages"] == ["Metrics"]
     assert matches(client, "edit")["People"] == ["editor"]
     assert matches(client, "start nap")["Actions"] == ["Start Napping"]
+
+
+def test_without_a_text_machines_and_actions_stand_above_executions(
+    project: Project, signed_in: Callable[[str], Client]
+) -> None:
+    """The newest executions, whose names a schedule made up, do not hide what is looked for."""
+    client = signed_in("editor")
+    copies(drain(start(create(project, PASS, "Orders"), name="order")), 8)
+    later = create(project, PASS, "Bills")
+    StateMachine.objects.filter(pk=later.pk).update(updated_ms=later.updated_ms + 1)
+    shown = matches(client, "")
+    assert list(shown) == ["State machines", "Actions", "Executions", "Pages"]
+    assert shown["State machines"] == ["Bills", "Orders"]
+    assert "Create state machine" in shown["Actions"]
+    assert len(shown["Executions"]) == 6
+
+
+def test_more_executions_than_are_offered_are_a_press_away(
+    project: Project, client: Client
+) -> None:
+    """Six of eight, each with its start, and the list of all eight; of six there is no more."""
+    first = start(create(project, PASS, "Orders"), name="order")
+    drain(first)
+    copies(first, 5)
+    every = "All executions whose name contains “order”"
+    assert every not in matches(client, "order")["Executions"]
+    copies(first, 2)
+    assert len(matches(client, "order")["Executions"]) == 7
+    assert matches(client, "order")["Executions"][-1] == every
+    response = client.get("/palette/?q=order")
+    assert clock_text(first.start_ms) in text(response)
+    group = next(group for group in response.context["groups"] if group.title == "Executions")
+    assert len(client.get(group.matches[-1].address).context["executions"].rows) == 8
 
 
 def test_states_inside_maps_and_branches_are_found(project: Project, client: Client) -> None:

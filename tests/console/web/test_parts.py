@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from html import unescape
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +16,7 @@ from console.samples import MACHINES
 from console.web.core import formatting, json_view
 from console.web.core.causes import cause_of
 from console.web.editor.problems import problems_in
-from console.web.graph import svg
+from console.web.graph import shapes, svg
 from console.web.history.event_filter import EventFilter
 
 if TYPE_CHECKING:
@@ -94,6 +96,17 @@ def test_a_big_payload_is_cut_and_says_where_the_rest_is() -> None:
     assert len(shown.html) < 70_000
 
 
+def test_the_beginning_of_a_big_payload_has_a_line_for_each_member() -> None:
+    """Nothing but white space is changed; short objects stay on one line."""
+    rows = [{"n": number, "text": f"a, [b] {{{number}"} for number in range(4_000)]
+    raw = json.dumps({"rows": rows, "none": []}, separators=(",", ":"))
+    shown = unescape(re.sub("</?pre>", "", json_view.payload_view(raw).html))
+    assert shown.startswith('{\n  "rows": [\n    {"n": 0, "text": "a, [b] {0"},\n    {"n": 1,')
+    assert "".join(shown.split()) == "".join(raw[: json_view.TREE_LIMIT].split()) + "…"
+    broken = "{" + raw
+    assert unescape(json_view.payload_view(broken).html).startswith(f"<pre>{broken[:100]}")
+
+
 @pytest.mark.parametrize("text", ["not json", '{"a":', "", "[" * 400 + "]" * 400, '"\\ud800"'])
 def test_whatever_is_stored_can_be_shown(text: str) -> None:
     """Broken, deep or odd texts are shown as they are instead of breaking the page."""
@@ -168,6 +181,23 @@ def test_a_thousand_states_are_laid_out_in_time() -> None:
     drawn = svg.definition_picture(json.dumps({"StartAt": "s0", "States": states}))
     tops = [box.y for box in drawn.boxes]
     assert all(one < other for one, other in pairwise(tops))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("ReconcileTheSettlementFileWithTheGeneralLedgerOfThisDay", r"([A-Z][a-z]+)+"),
+        ("reconcile_the_settlement_file_with_the_ledger_of_this_day", r"([a-z]+_)+|([a-z]+_?)+"),
+        ("CheckStock", "CheckStock"),
+    ],
+)
+def test_a_long_name_breaks_between_its_words(name: str, words: str) -> None:
+    """Not within one, though it has no blanks."""
+    lines = shapes.wrap_text(name)
+    assert "".join(lines) == name
+    assert len(lines) == (1 if len(name) < 20 else 2)
+    assert all(re.fullmatch(words, line) for line in lines)
+    assert not any(line.startswith("_") for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import configparser
+import html
 import re
 from typing import TYPE_CHECKING, Any
 
-from console import access
+from console import access, clock
 from console.models import AccessKey, AuditEntry, Membership
+from console.store.db import audit
+from console.store.people import people
+from console.web.core.formatting import DAY
 from tests.console.store.helpers import WAIT, create, start
 from tests.console.web.helpers import MARKUP, markup, page, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import pytest
     from django.test import Client
 
     from console.models import Project
@@ -55,6 +60,15 @@ def test_an_owner_changes_a_role_in_its_row(project: Project, signed_in: SignIn)
     shown = text(signed_in("viewer").get("/team/"))
     assert "Role of ana" not in shown
     assert "Editor" in shown
+
+
+def test_a_member_leads_to_what_they_did(project: Project, signed_in: SignIn) -> None:
+    """The entries of that person in the audit, for every reader."""
+    signed_in("owner").post("/team/", {"name": "ana", "role": "operator"})
+    viewer = signed_in("viewer")
+    assert 'href="/audit/?who=owner"' in text(viewer.get("/team/"))
+    assert "Put member" in markup(viewer.get("/audit/?who=owner"))
+    assert 'href="/audit/?who=ana"' in text(viewer.get("/team/"))
 
 
 def test_the_pages_of_a_project_lead_to_each_other(project: Project, signed_in: SignIn) -> None:
@@ -105,6 +119,23 @@ def test_a_new_key_shows_its_secret_once(project: Project, signed_in: SignIn) ->
     }
     assert secret not in text(viewer.get("/keys/"))
     assert "never" in text(viewer.get("/keys/"))
+
+
+def test_the_last_use_of_a_key_is_kept_and_shown_to_the_minute(
+    project: Project, signed_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A use in the next minute is kept, too, so that no page contradicts the audit."""
+    owner = signed_in("owner")
+    owner.post("/keys/")
+    key_id = AccessKey.objects.get().key_id
+    minute = 1_700_000_040_000  # 22:14:00
+    for now_ms in (minute + 50_000, minute + 61_000):
+        monkeypatch.setattr(clock, "now_ms", lambda now_ms=now_ms: now_ms)
+        people.note_use(key_id)
+    for address in ("/keys/", "/team/"):
+        shown = text(owner.get(address))
+        assert " data-minute>2023-11-14 22:15</time>" in shown, address
+        assert "2023-11-14 22:15:" not in shown
 
 
 def test_only_an_owner_makes_the_key_of_a_service_account(
@@ -361,3 +392,48 @@ def test_a_page_without_keys_has_one_button_to_create(project: Project, signed_i
 def main_of(client: Client, address: str) -> str:
     """Return what a page says below its head."""
     return text(client.get(address)).partition("<main")[2]
+
+
+def test_a_key_says_what_uses_it(project: Project, signed_in: SignIn) -> None:
+    """Its maker may say so, and later who may disable it; the audit has it."""
+    owner, viewer = signed_in("owner"), signed_in("viewer")
+    viewer.post("/keys/", {"description": " nightly  <b>load "})
+    key = AccessKey.objects.get()
+    assert key.description == "nightly <b>load"
+    for client in (owner, viewer):
+        assert "<bdi>nightly <b>load</bdi>" in text(client.get("/keys/"))
+        assert "<b>load</bdi>" not in client.get("/keys/").content.decode()
+    address = f"/keys/{key.key_id}/"
+    sent = {"act": "describe", "description": "weekly load"}
+    assert signed_in("editor").post(address, sent).status_code == 403
+    owner.post(address, sent)
+    owner.post(address, {**sent, "description": "x" * 101})
+    key.refresh_from_db()
+    assert (key.description, key.disabled_ms) == ("weekly load", None)
+    entry = AuditEntry.objects.get(action="DescribeAccessKey")
+    assert (entry.actor, entry.target, entry.reason) == ("owner", key.key_id, "weekly load")
+    refused = text(viewer.post("/keys/", {"description": "y" * 101}), 422)
+    assert "wanted 100 characters at most" in refused
+    assert f'value="{"y" * 101}"' in refused
+
+
+def test_keys_that_nothing_uses_are_counted(project: Project, signed_in: SignIn) -> None:
+    """Those that are active; each leads to the calls that it signed."""
+    owner = signed_in("owner")
+    for _ in range(4):
+        owner.post("/keys/")
+    keys = list(AccessKey.objects.order_by("key_id"))
+    now = clock.now_ms()
+    for key, used_ms in ((keys[0], now), (keys[1], now - 91 * DAY)):
+        AccessKey.objects.filter(pk=key.pk).update(last_used_ms=used_ms)
+    AccessKey.objects.filter(pk=keys[3].pk).update(disabled_ms=now, disabled_by="owner")
+    shown = text(owner.get("/keys/"))
+    assert "1 active, but never used" in shown
+    assert "1 active, but not used for 90 days" in shown
+    assert shown.count("not for 90 days") == 1
+    audit.record(project, audit.Actor("owner", key_id=keys[0].key_id), "StopExecution", "mine")
+    audit.record(project, audit.Actor("owner", key_id=keys[1].key_id), "StopExecution", "other")
+    (link,) = re.findall(rf'href="(/audit/\?[^"]*key={keys[0].key_id}[^"]*)"', shown)
+    listed = text(owner.get(html.unescape(link)))
+    assert "<bdi>mine</bdi>" in listed
+    assert "<bdi>other</bdi>" not in listed

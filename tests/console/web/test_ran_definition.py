@@ -108,7 +108,7 @@ def test_pages_of_an_execution_are_headed_by_its_name(project: Project, client: 
         "definition/": "<h1>Definition of<bdi>order-4711</bdi>",
         "events/": "<h1>Events of<bdi>order-4711</bdi>",
         "tree/": "<h1>Execution tree of<bdi>order-4711</bdi>",
-        "events/2/": "<p>Of<bdi>order-4711</bdi>",
+        "events/2/": f'<p>Of<a href="{page(execution)}"><bdi>order-4711</bdi></a>',
     }.items():
         assert words in markup(client.get(page(execution, part)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -100,14 +100,16 @@ def test_states_of_the_same_level_are_the_targets() -> None:
     tree = DefinitionTree(ORDER)
     level = ("Pay", "Which?", "Both", "Sorry")
     assert edge_targets(tree, GraphEdge("Which?", "Sorry")) == EdgeTargets(
-        "Sorry", level, end=False
+        "Sorry", level, end=False, made_by="the default"
     )
-    assert edge_targets(tree, GraphEdge("Pay", "Sorry")).end is False
+    caught = edge_targets(tree, GraphEdge("Pay", "Sorry", 1))
+    assert (caught.end, caught.made_by) == (False, "catch 2")
+    assert edge_targets(tree, GraphEdge("Which?", "Both", 1)).made_by == "rule 2"
     assert edge_targets(tree, GraphEdge("Pay", "Which?")) == EdgeTargets(
         "Which?", level[1:], end=True
     )
     assert edge_targets(tree, GraphEdge(owner="Both")) == EdgeTargets(
-        "Left", ("Left", "Right"), end=False
+        "Left", ("Left", "Right"), end=False, made_by="branch 1"
     )
 
 
@@ -144,7 +146,7 @@ def test_the_panel_of_an_edge_offers_its_targets(client: Client) -> None:
 
 
 def test_what_is_not_connected_yet_is_drawn(client: Client) -> None:
-    """A state that nothing leads to, and a loop without an end; not what leads nowhere."""
+    """A state that nothing leads to, a loop without an end, and what leads nowhere."""
     tree = DefinitionTree(ORDER)
     reconnect_edge(tree, GraphEdge("Left", "Right"), "")
     checked = text(client.post("/machines/new/_check", {"text": tree.text()}))
@@ -156,16 +158,48 @@ def test_what_is_not_connected_yet_is_drawn(client: Client) -> None:
     assert "no terminal state" in checked
     assert 'aria-label="Right, Pass"' in checked
     missing = ORDER.replace('"Next": "Right"', '"Next": "Gone"')
-    assert 'id="preview"' not in text(client.post("/machines/new/_check", {"text": missing}))
+    checked = text(client.post("/machines/new/_check", {"text": missing}))
+    assert "Missing 'Next' target: Gone" in checked
+    assert 'aria-label="Left, Pass"' in checked
 
 
-def test_only_what_is_unfinished_is_parsed() -> None:
-    """A definition that runs is the same; every other error is raised."""
-    good = json.dumps({"StartAt": "A", "States": {"A": {"Type": "Succeed"}}})
-    assert engine.parse_unfinished(good) is engine.parse(good)
-    alone = json.loads(good)
-    alone["States"]["Missing 'Next' target: B"] = {"Type": "Succeed"}
-    assert len(engine.parse_unfinished(json.dumps(alone)).block.states) == 2
-    for broken in ("{", "[]", '{"StartAt": "B", "States": {"A": {"Type": "Succeed"}}}'):
+def _edges(**changes: Any) -> int:
+    """Return how many edges the picture of a definition with changed states has."""
+    states: dict[str, Any] = {
+        "A": {"Type": "Pass", "Next": "B"},
+        "B": {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "Next": "C"},
+        "C": {
+            "Type": "Choice",
+            "Choices": [{"Variable": "$.x", "IsNull": True, "Next": "D"}],
+            "Default": "D",
+        },
+        "D": {"Type": "Wait", "Seconds": 1, "End": True},
+    }
+    definition = {"StartAt": "A", "States": states | changes}
+    return len(engine.draw_unfinished(json.dumps(definition)).edges)
+
+
+def test_a_definition_is_drawn_while_it_is_written() -> None:
+    """Each state that has a type is there, with the edges whose targets are."""
+    assert _edges() == 4
+    assert _edges(A={"Type": "Pass", "Next": "Bo"}) == 3
+    assert _edges(A={"Type": "Pass"}) == 3
+    assert _edges(B={"Type": "Task", "Next": "C"}) == 4
+    assert _edges(B={"Type": "Task", "Resource": "arn", "InputPath": "$.[", "Next": "C"}) == 4
+    assert _edges(C={"Type": "Choice", "Choices": [], "Default": "D"}) == 3
+    assert _edges(C={"Type": "Choice", "Choices": [{"Next": "D"}]}) == 3
+    assert _edges(D={"Type": "Wait", "Wrong": 1, "End": True}) == 4
+    states_that_cannot_be_told_apart = '{"StartAt": "A", "States": {"A": {"Type": "Succeed"}, '
+    for text_of_definition in (
+        states_that_cannot_be_told_apart + '"A": {"Type": "Succeed"}}}',
+        states_that_cannot_be_told_apart + '"": {"Type": "Succeed"}}}',
+        states_that_cannot_be_told_apart + '"B": {"Type": "Suc"}}}',
+        states_that_cannot_be_told_apart + '"B": {}}}',
+        states_that_cannot_be_told_apart + '"B": {"Type": "Map"}}}',
+        states_that_cannot_be_told_apart + '"B": {"Type": "Parallel", "Branches": [1]}}}',
+        states_that_cannot_be_told_apart + '"B": {"Type": "Choice", "Choices": [1]}}}',
+        *("", "{", "[]", "{}", "null", '{"States": {}}', '{"Resources": {}}'),
+        '{"StartAt": "B", "States": {"A": {"Type": "Succeed"}}}',
+    ):
         with pytest.raises(engine.DefinitionError):
-            engine.parse_unfinished(broken)
+            engine.draw_unfinished(text_of_definition)

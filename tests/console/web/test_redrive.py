@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from console.models import AuditEntry, Execution, Timer
 from console.store.executions import redrive as redrives
 from console.store.executions.stop import stop_execution
-from tests.console.store.helpers import PASS, create, drain, function, start, types
-from tests.console.web.helpers import CHAIN, MARKUP, page, text
+from tests.console.store.helpers import PASS, create, drain, ended, function, one, start, types
+from tests.console.web.helpers import CHAIN, MARKUP, markup, page, text
 from tests.console.web.test_scenario import answer
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from django.test import Client
 
     from console.models import Project
+    from console.worker import Embedded
 
 
 def test_e15_a_success_has_a_disabled_button_that_says_why(
@@ -48,6 +50,76 @@ def test_e15_a_stopped_execution_goes_on(project: Project, client: Client) -> No
     shown = text(client.get(page(execution)))
     assert "1 time, last" in shown
     assert "ExecutionRedriven" in shown
+
+
+def test_a_page_that_showed_the_end_learns_of_a_redrive(project: Project, client: Client) -> None:
+    """It asks seldom, gets nothing while nothing happened, then a page that runs again."""
+    execution = start(create(project, CHAIN), name="x")
+    drain(execution)
+    stop_execution(execution)
+    poll = markup(client.get(page(execution))).partition('id="poll"')[2].partition("</i>")[0]
+    assert 'hx-trigger="every 10s, poll-now"' in poll
+    asked = re.findall(r'hx-get="([^"]+)"', poll)[0]
+    assert client.get(asked).status_code == 204
+    client.post(page(execution, "redrive/"))
+    drain(execution)
+    shown = markup(client.get(asked))
+    assert "<title>x: Running · Stepyard</title>" in shown
+    assert "The execution was redriven." in shown
+    assert 'hx-trigger="every 500ms, poll-now"' in shown
+    assert '<div id="outcome" hx-swap-oob="true"></div>' in shown
+    assert "1 time, last" in shown.partition('id="facts"')[2]
+    assert ">Live<" in shown
+
+
+def test_a_page_that_slept_through_a_redrive_shows_its_end(
+    project: Project, client: Client
+) -> None:
+    """The second end is not the one that the page knows."""
+    execution = start(create(project, CHAIN), name="x")
+    drain(execution)
+    stop_execution(execution)
+    client.post(page(execution, "redrive/"))
+    drain(execution)
+    stop_execution(Execution.objects.get(pk=execution.pk), error="Again")
+    shown = markup(client.get(page(execution, "_delta?after=6&ended=0")))
+    assert "Again" in shown.partition('id="outcome"')[2]
+    assert "1 time, last" in shown
+    assert client.get(page(execution, "_delta?after=6&ended=1")).status_code == 204
+
+
+def test_a_page_of_a_success_asks_no_more(project: Project, client: Client) -> None:
+    """Nothing can happen to it."""
+    done = drain(start(create(project, PASS)))
+    poll = text(client.get(page(done))).partition('id="poll"')[2].partition("</i>")[0]
+    assert "hx-get" not in poll
+
+
+def test_the_preview_counts_iterations_and_child_executions(
+    project: Project, worker: Embedded, client: Client
+) -> None:
+    """What succeeded does not run again, so the name of a state alone says too much."""
+    del worker
+    bad = {"Variable": "$", "NumericEquals": 2, "Next": "Bad"}
+    inner = {
+        "StartAt": "Two?",
+        "States": {
+            "Two?": {"Type": "Choice", "Choices": [bad], "Default": "Good"},
+            "Good": {"Type": "Pass", "End": True},
+            "Bad": {"Type": "Fail", "Error": "Oops"},
+        },
+    }
+    shown = {}
+    for mode in ("INLINE", "DISTRIBUTED"):
+        kind = {"ExecutionType": "STANDARD"} if mode == "DISTRIBUTED" else {}
+        processor = {"ProcessorConfig": {"Mode": mode, **kind}, **inner}
+        each = one("Each", Type="Map", MaxConcurrency=1, ItemProcessor=processor)
+        execution = ended(start(create(project, each, mode), [1, 2, 3], "x"))
+        answered = text(client.get(page(execution, "redrive/")))
+        shown[mode] = " ".join(re.sub("<[^>]+>", " ", answered).split())
+    again = "those run again that did not succeed: 1 failed. 1 more begins that had not started."
+    assert f"Of the iterations of Each {again}" in shown["INLINE"]
+    assert f"Of the child executions of Each {again}" in shown["DISTRIBUTED"]
 
 
 def test_a_viewer_cannot_redrive(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from console.models import DefinitionDraft, MachineRevision, StateMachine
 from console.store.db.audit import Actor
-from console.store.machines import drafts, machines
+from console.store.machines import drafts, machines, versions
 from tests.console.store.helpers import PASS, ROLE, WAIT, create
-from tests.console.web.helpers import text
+from tests.console.web.helpers import markup, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -191,3 +192,51 @@ def test_a_draft_that_is_too_long_is_refused_with_the_reason(client: Client) -> 
     answer = client.post("/machines/new/_draft", {"text": "x" * (drafts.LONGEST + 1)})
     assert answer.status_code == 422
     assert b"at most" in answer.content
+
+
+def test_the_diff_says_who_saved_and_restores(
+    project: Project, client: Client, signed_in: Callable[[str], Client]
+) -> None:
+    """Each side has its author and time; what differs from now can be restored from there."""
+    machine = create(project, PASS)
+    versions.publish_version(machine, description="the first")
+    machines.update_machine(machine, definition=json.dumps(WAIT), note="wait", actor=ANA)
+    shown = markup(client.get("/machines/machine/diff/?from=1"))
+    sides = shown.partition('<dl class="diff-sides">')[2].partition("</dl>")[0]
+    before, after = sides.split("<dt>")[1:]
+    assert "published, <time" in before.replace(",<", ", <")
+    assert "the first" in before
+    assert "revision 1" in before
+    assert 'value="restore"' in before
+    assert "saved by<bdi>ana</bdi>" in after.replace("by <", "by<")
+    assert "wait" in after
+    assert 'value="restore"' not in after, "it is the current one"
+    viewed = text(signed_in("viewer").get("/machines/machine/diff/?from=1"))
+    assert 'value="restore"' not in viewed
+    sent = dict(
+        re.findall(r'<input type="hidden" name="(number|revision)" value="([^"]*)"', before)
+    )
+    client.post("/machines/machine/versions/", {"act": "restore", **sent})
+    assert StateMachine.objects.get().definition.text == json.dumps(PASS)
+
+
+def test_publishing_says_what_would_be_published(project: Project, client: Client) -> None:
+    """The revision and what changed since the newest version; or that nothing has."""
+    machine = create(project, PASS)
+    address = "/machines/machine/versions/"
+    assert "Publishes revision 1, saved" in one_line(client.get(address))
+    versions.publish_version(machine)
+    assert "Nothing has changed since version 1." in one_line(client.get(address))
+    again = client.post(address, {"act": "publish", "description": "again"}, follow=True)
+    assert "Nothing has changed since version 1: no new version was made." in one_line(again)
+    machines.update_machine(machine, definition=json.dumps(WAIT), actor=ANA)
+    shown = one_line(client.get(address))
+    assert "Publishes revision 2, saved by ana" in shown
+    assert re.search(r"Since version 1 ?: .*(added|changed|removed)", shown)
+    machines.update_machine(machine, definition=json.dumps(PASS), role_arn=f"{ROLE}2")
+    assert "Since version 1: Role changed." in one_line(client.get(address))
+
+
+def one_line(response: Any) -> str:
+    """Return the words of a page, without tags and line ends."""
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", text(response))).replace(" :", ":")

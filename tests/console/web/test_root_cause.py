@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from console.models import Timer
 from console.web.execution.root_cause import root_cause_of
-from tests.console.store.helpers import create, drain, start
+from tests.console.store.helpers import create, drain, function, start
 from tests.console.web.helpers import page, text
+from tests.console.web.test_scenario import answer
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -32,7 +34,7 @@ ORDERS: dict[str, Any] = {
         "Ship": {"Type": "Succeed"},
     },
 }
-LED = "ConnectionError at Charge card (caught)"
+LED = "ConnectionError at Connect, caught by Charge card"
 
 
 def with_states(**states: Any) -> dict[str, Any]:
@@ -48,7 +50,8 @@ def test_banner_groups_compare_and_redrive_name_it(project: Project, client: Cli
     banner = " ".join(shown.split('id="root-cause"')[1].split("</p>")[0].split())
     assert "Led here by <b><bdi>ConnectionError</bdi></b>" in banner
     assert "step=Charge+card" in banner
-    assert "(caught)" in banner
+    assert "step=Connect" in banner
+    assert "caught by <a" in banner
     assert LED in text(client.get("/failures/"))
     assert LED in text(client.get(f"/compare/?a={failed.arn}&b={drain_other(project).arn}"))
     redrive = text(client.get(page(failed, "redrive/")))
@@ -117,7 +120,7 @@ def test_inside_a_map_the_error_of_that_iteration_is_named(project: Project) -> 
     failed = drain(start(machine, [{"fine": True}, {"fine": False}]))
     root = root_cause_of(failed)
     assert root is not None
-    assert (root.state, root.iteration) == ("Charge card", "1")
+    assert (root.at.state, root.at.iteration) == ("Charge card", "1")
 
 
 def test_a_redrive_of_real_work_has_no_warning(project: Project, client: Client) -> None:
@@ -127,3 +130,43 @@ def test_a_redrive_of_real_work_has_no_warning(project: Project, client: Client)
     shown = text(client.get(page(failed, "redrive/")))
     assert "run again" in shown
     assert "Only a Fail state" not in shown
+
+
+def test_a_map_names_the_iteration_and_the_attempts_of_what_failed(project: Project) -> None:
+    """The Map only caught it: who looks for the reason wants the state inside of it."""
+    inner = {
+        "StartAt": "Fine?",
+        "States": {
+            "Fine?": {
+                "Type": "Choice",
+                "Choices": [{"Variable": "$", "NumericLessThan": 2, "Next": "Good"}],
+                "Default": "Connect",
+            },
+            "Good": {"Type": "Pass", "End": True},
+            "Connect": {"Type": "Fail", "Error": "ConnectionError"},
+        },
+    }
+    each = {**CHARGE, "Type": "Map", "ItemsPath": "$.items", "ItemProcessor": inner}
+    del each["Branches"]
+    machine = create(project, with_states(**{"Charge card": {**each, "Next": "Ship"}}))
+    failed = drain(start(machine, {"items": [0, 1, 2]}))
+    root = root_cause_of(failed)
+    assert root is not None
+    assert root.inside is not None
+    assert root.text == "ConnectionError at Connect (iteration #2), caught by Charge card"
+
+
+def test_a_task_that_caught_its_own_error_is_named_alone(project: Project, client: Client) -> None:
+    """With its attempts."""
+    retry = [{"ErrorEquals": ["ConnectionError"], "MaxAttempts": 1, "IntervalSeconds": 1}]
+    task = {**function("charge"), "Retry": retry, "Catch": CHARGE["Catch"], "Next": "Ship"}
+    execution = drain(start(create(project, with_states(**{"Charge card": task}))))
+    answer(execution, "Charge card", ("ConnectionError", "no route"))
+    Timer.objects.update(due_ms=0)
+    drain(execution)
+    failed = answer(execution, "Charge card", ("ConnectionError", "no route"))
+    root = root_cause_of(failed)
+    assert root is not None
+    assert root.text == "ConnectionError at Charge card (caught, 2 attempts)"
+    banner = text(client.get(page(failed))).split('id="root-cause"')[1].split("</p>")[0]
+    assert "(caught, 2 attempts)" in banner

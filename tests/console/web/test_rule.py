@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from typing import TYPE_CHECKING
@@ -158,12 +159,13 @@ def test_the_path_of_a_chat_is_masked_until_an_editor_opens_it(
     whole = "slack+https://hooks.example.com/services/secret"
     editor = signed_in("editor")
     added = text(editor.post("/rules/ends/targets/", {"target": whole}, follow=True))
+    added = added.replace("<wbr>", "")
     hidden = f"<summary>Show the whole address</summary><code>{whole}</code></details>"
     assert hidden in added
     assert "/services/secret" not in added.replace(hidden, "")
     assert added.count("slack+https://hooks.example.com/(masked)") == 2
     assert added.count("Show the whole address") == 1, "https://example.com/hook has no secret"
-    seen = text(signed_in("viewer").get("/rules/ends/"))
+    seen = text(signed_in("viewer").get("/rules/ends/")).replace("<wbr>", "")
     assert "slack+https://hooks.example.com/(masked)" in seen
     assert "services/secret" not in seen
     assert "Show the whole address" not in seen
@@ -240,7 +242,7 @@ def test_a_single_moment_becomes_a_schedule(project: Project, client: Client) ->
 def test_a_schedule_says_its_next_times_its_arn_and_what_changes_it(
     project: Project, signed_in: SignIn
 ) -> None:
-    """In its own zone with UTC beside; the command is for those with the right."""
+    """In its own zone with UTC beside; the command is in the form of those with the right."""
     machine = create(project, PASS, "mine")
     editor = signed_in("editor")
     asked = {"name": "once", "machine": machine.arn, "timezone": "Europe/Rome"}
@@ -249,15 +251,19 @@ def test_a_schedule_says_its_next_times_its_arn_and_what_changes_it(
     page = "/schedules/default/once/"
     shown = text(editor.get(page))
     assert f'data-copy-text="{EventRule.objects.get(schedule_name="once").arn}"' in shown
-    assert "aws scheduler update-schedule" in shown
-    assert "aws scheduler update-schedule" not in text(signed_in("viewer").get(page))
+    assert "aws scheduler update-schedule" in text(editor.get(page, {"edit": "1"}))
+    viewer = signed_in("viewer")
+    assert "aws scheduler update-schedule" not in text(viewer.get(page, {"edit": "1"}))
     for address, local, utc in (
         (page, "Sun 24 Dec 2090 18:00:00 CET", "2090-12-24T17:00:00"),
         ("/rules/daily/", "Sun 24 Dec 2090 09:00:00 CET", "2090-12-24T08:00:00"),
     ):
         shown = text(editor.get(address))
-        assert local in shown
-        assert utc in shown.partition(local)[2].partition("</div>")[0]
+        head = shown.partition("<h1>")[2].partition('class="facts"')[0]
+        assert f'next run <b class="nowrap">{local}</b>' in head
+        due = shown.partition('class="due"')[2].partition("</div>")[0]
+        assert local in due
+        assert utc in due
 
 
 def test_the_poll_of_the_last_runs_takes_the_state_of_the_target_along(
@@ -310,5 +316,8 @@ def test_a_target_that_nothing_is_sent_to_says_so(
     for endpoints in (["https://other.test"], ["https://hooks.test"]):
         settings.STEPYARD_TARGETS = {"http": {"endpoints": endpoints}}
         refused = endpoints == ["https://other.test"]
-        assert ("its origin is not among" in text(client.get("/rules/ends/"))) is refused
+        shown = text(client.get("/rules/ends/"))
+        assert ("its origin is not among" in shown) is refused
+        line = '"http": {"endpoints": ["https://hooks.test"]}'
+        assert (line in html.unescape(shown)) is refused
         assert ("nothing is sent" in text(client.get(NOTIFICATIONS))) is refused

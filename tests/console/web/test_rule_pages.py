@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from console import clock
 from console.models import (
     AuditEntry,
     Delivery,
@@ -15,6 +16,7 @@ from console.models import (
     EventTarget,
     Execution,
     OutboxEvent,
+    StateMachine,
 )
 from console.store.events import deliveries, outbox, rules
 from console.store.executions.start import start_execution
@@ -231,6 +233,38 @@ def test_an_event_is_listed_once_with_what_it_started(
     assert said.count("Dead letter Webhook") == events
     assert said.count("HTTP 503") == 1  # the events below say the same
     assert "For the same reason" in said
+
+
+def test_the_execution_of_an_express_machine_is_linked_with_its_status(
+    project: Project, client: Client, django_assert_max_num_queries: Any
+) -> None:
+    """On the page of the rule and in the list of schedules, as that of a Standard machine is."""
+    machine = create(project, PASS, "quick-quote")
+    StateMachine.objects.filter(pk=machine.pk).update(type="EXPRESS")
+    machine.refresh_from_db()
+    rule(project, "often", schedule="rate(1 minute)")
+    EventTarget.objects.update(address=machine.arn)
+    outbox.put_event(project.pk, "tick", "{}", region=REGION, about="")
+    row = Delivery.objects.create(
+        event=OutboxEvent.objects.get(event_id="tick"),
+        target=EventTarget.objects.get(),
+        project=project,
+        next_ms=1,
+        created_ms=clock.now_ms(),
+    )
+    execution = drain(start(machine, name=deliveries.execution_name(row)))
+    assert ":express:" in execution.arn
+    deliveries.mark_delivered(row)
+    link = f'href="/arn/{execution.arn}"'
+    with django_assert_max_num_queries(22):
+        shown = text(client.get("/rules/often/"))
+    assert link in shown
+    assert re.search(
+        r"Delivered State machine quick-quote execution tick_\d+ Succeeded",
+        words(client.get("/rules/often/")),
+    )
+    assert '<a href="/machines/quick-quote/">' in shown.partition('id="deliveries"')[2]
+    assert link in text(client.get("/schedules/"))
 
 
 def test_an_event_says_what_the_execution_was_then(twice: EventRule) -> None:

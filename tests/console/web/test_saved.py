@@ -137,6 +137,15 @@ def test_x16_views_cost_the_same_however_many(yard: Project, client: Client) -> 
     assert "view=v29" not in save(client, "one more", "")
 
 
+def test_x16_a_view_keeps_its_order(yard: Project, client: Client) -> None:
+    """Oldest first is a part of what is saved."""
+    save(client, "longest", "status=RUNNING&sort=oldest")
+    address = client.get("/executions/?view=longest")["Location"]
+    assert address == "/executions/?status=RUNNING&sort=oldest&view=longest"
+    assert not client.get(address).context["saved"].changed
+    assert client.get(address.replace("sort=oldest&", "")).context["saved"].changed
+
+
 def test_x16_a_view_is_changed_and_deleted(yard: Project, client: Client) -> None:
     """Under its name; a page that has another filter says so."""
     save(client, "mine", "q=s")

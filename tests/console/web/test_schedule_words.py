@@ -102,9 +102,13 @@ def test_a_schedule_shows_its_last_run_and_its_outcome(project: Project, client:
 
 
 def test_a_trigger_begins_with_its_machine(project: Project, client: Client) -> None:
-    """The forms for a schedule and for a rule open with the machine filled in."""
+    """The forms for a schedule and for a rule, as target or by its events, have it filled in."""
     machine = create(project, PASS)
     shown = text(client.get("/machines/machine/triggers/")).replace("&amp;", "&")
-    to_schedule, to_rule = re.findall(r'href="(/(?:schedules|notifications)/\?[^"#]+)', shown)
+    links = re.findall(r'href="(/(?:schedules|notifications)/\?[^"#]+)', shown)
+    to_schedule, to_rule, by_events = links
     assert f'value="{machine.arn}" selected' in text(client.get(to_schedule))
     assert f'name="target" value="{machine.arn}"' in text(client.get(to_rule))
+    of_events = text(client.get(by_events))
+    assert f'value="{machine.arn}" selected' in of_events
+    assert f'name="target" value="{machine.arn}"' not in of_events

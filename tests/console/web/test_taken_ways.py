@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +74,22 @@ def test_the_ways_of_a_map(project: Project, client: Client) -> None:
     assert picture.count('stroke="#17202b" stroke-width="2"') == len(taken)
 
 
+def test_the_ways_of_one_iteration(project: Project, client: Client) -> None:
+    """Of a chosen iteration only the lines that it took are drawn inside, also by a panel alone."""
+    states = {"Ask": choice("Low", "High"), "Low": PASS, "High": NAP}
+    each = {"Type": "Map", "ItemProcessor": {"StartAt": "Ask", "States": states}, "End": True}
+    execution = drain(start(create(project, {"StartAt": "Each", "States": {"Each": each}}), [1, 2]))
+    low, _ = drawn_ways(client.get(page(execution, "?step=Ask&iteration=0")))
+    assert low == {"start > Each", "in Ask", "Ask > Low", "Low > end", "out Ask"}
+    whole = client.get(page(execution, "?step=Ask&iteration=1"))
+    assert drawn_ways(whole)[0] == {"start > Each", "in Ask", "Ask > High"}
+    ids = {node.name: node.id for node in whole.context["graph"].nodes}
+    answer = client.get(page(execution, "_step?step=Ask&iteration=1"))
+    repainted = json.loads(answer.context["repaint"])["taken"]
+    assert f"{ids['Ask']}-{ids['High']}" in repainted
+    assert f"{ids['Ask']}-{ids['Low']}" not in repainted
+
+
 def test_the_ways_of_children(worker: Embedded, project: Project, client: Client) -> None:
     """Only counts are known of them: a way is taken if its target was entered by no other."""
     del worker
@@ -97,3 +114,23 @@ def test_the_ways_over_some_executions(project: Project, client: Client) -> None
     taken, others = drawn_ways(client.get("/machines/machine/insights/"))
     assert taken == {"start > Both", "in Ask", "in Wait", "Ask > Low", "Low > end", "out Ask"}
     assert others == {"Ask > High", "High > end", "out Wait", "Both > end"}
+
+
+def test_a_catcher_to_the_next_state_is_told_from_next(project: Project, client: Client) -> None:
+    """Both lead to the same state: the line of the one that was not taken stays thin."""
+    fail = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "Busy"}}}
+    fine = {"StartAt": "F", "States": {"F": PASS}}
+    catch = [{"ErrorEquals": ["Busy"], "Next": "After"}]
+    for number, (branch, expected) in enumerate(((fail, "catch"), (fine, "next"))):
+        both = {"Type": "Parallel", "Branches": [branch], "Catch": catch, "Next": "After"}
+        machine = create(
+            project, {"StartAt": "Both", "States": {"Both": both, "After": PASS}}, f"m{number}"
+        )
+        execution = drain(start(machine, {}, "x"))
+        ids = client.get(page(execution)).context["graph"].by_name
+        edge = f'data-edge="{ids["Both"]}-{ids["After"]}"'
+        for address in (page(execution), f"/machines/m{number}/insights/"):
+            shown = text(client.get(address))
+            classes = re.findall(rf'<path class="edge ([^"]*)" {edge}', shown)
+            assert len(classes) == 2
+            assert [each for each in classes if "taken" in each.split()] == [f"{expected} taken"]

@@ -141,8 +141,8 @@ def test_the_switches_of_a_machine_are_set_by_an_editor(
     machine = create(project, CALLS)
     tags.put_tags(machine.arn, {machine_options.CHILD_POLICY: "terminate"})
     shown = text(client.get("/machines/machine/calls/"))
-    assert "<option selected>terminate" in shown
-    assert "<option selected>redispatch" in shown
+    assert 'value="terminate" selected>are all stopped' in shown
+    assert 'value="redispatch" selected>the call is made again' in shown
     sent = {
         machine_options.CHILD_POLICY: "abandon",
         machine_options.ON_WORKER_LOSS: "fail",

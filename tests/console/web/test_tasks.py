@@ -363,13 +363,13 @@ def test_a_refused_answer_keeps_what_was_typed(project: Project, client: Client)
 
 
 def test_a_late_answer_is_refused(project: Project, client: Client) -> None:
-    """Once somebody has answered, the form says that it is over and the history stays."""
+    """Once somebody has answered, the form says who did and the history stays."""
     execution = waiting(project)
     address = form(execution)
     client.post(address, {"act": "complete", "output": "1"})
     late = client.post(address, {"act": "fail", "error": "Late"})
-    assert "Task Timed Out" in text(late, 422)
-    assert "This task has ended" in text(client.get(address))
+    assert "editor completed this task. Your answer changed nothing." in text(late, 422)
+    assert "editor completed this task. It accepts no more answers." in text(client.get(address))
     assert drain(execution).status == "SUCCEEDED"
 
 
@@ -409,6 +409,17 @@ def test_no_page_shows_a_token_but_on_request(
         assert token not in text(client.get(address))
     assert token in text(client.post(form(execution), {"act": "reveal"}))
     assert AuditEntry.objects.get(action="RevealTaskToken").actor == "editor"
+
+
+def test_the_page_of_a_task_has_the_answer_beside_the_input(
+    project: Project, client: Client
+) -> None:
+    """First what is asked and its answer, then the facts, then links and commands, folded."""
+    shown = markup(client.get(form(waiting(project))))
+    parts = ('class="answer-columns', "Input of the task", 'id="complete-title"', 'id="fail-title"')
+    places = [shown.index(part) for part in (*parts, 'class="facts"', '<details id="by-program">')]
+    assert places == sorted(places)
+    assert "send-task-success --task-token TASK_TOKEN" in shown
 
 
 # -- the panel -------------------------------------------------------------------------------------

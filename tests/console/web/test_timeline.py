@@ -63,13 +63,13 @@ def test_a_map_has_one_row_for_its_iterations(client: Client, execution: Executi
     shown = rows(client, execution)
     labels = [row.label for row in shown]
     assert labels[:5] == ["Over", "60 iterations", "#57", "#58", "#59"]
-    assert shown[1].iterations.text == "3 caught error · 57 succeeded"
+    assert shown[1].iterations.text == "3 with a caught error · 57 succeeded"
     assert "#3" not in labels
     opened = [row.label for row in rows(client, execution, "?rows=n1")]
     assert opened[1:6] == ["60 iterations", "#57", "#58", "#59", "#0"]
     assert len([label for label in opened if label.startswith("#")]) == ITEMS
     page_text = text(client.get(page(execution, "?view=timeline")))
-    assert "3 listed, the worst first" in page_text
+    assert "the worst 3 listed below" in page_text
     assert page_text.count('aria-expanded="false"') >= 2  # in the table and in the timeline
     for bad in ("n9999999", "x", "<b>", "n1" * 900):
         assert text(client.get(page(execution, f"?view=timeline&rows={bad}")))

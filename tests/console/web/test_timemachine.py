@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from console.models import HistoryEvent
+from console.models import HistoryEvent, Timer
+from console.web.core import formatting
 from console.web.execution import time_machine
 from tests.console.store.helpers import create, drain, start
 from tests.console.web.helpers import CHAIN, markup, page, text
@@ -92,3 +93,52 @@ def test_nonsense_is_the_present(client: Client, three: Execution) -> None:
     """An event that cannot be is no error."""
     for at in ("0", "-3", "zzz", "1e3"):
         assert client.get(page(three, f"?at={at}")).context.get("moment") is None
+
+
+@pytest.fixture
+def crossed(project: Project) -> Execution:
+    """Return a Map in which #0 waits while #1 has ended, an event every 100 ms."""
+    wait = {"Type": "Wait", "SecondsPath": "$", "End": True}
+    inner = {"StartAt": "Look", "States": {"Look": {"Type": "Pass", "Next": "Nap"}, "Nap": wait}}
+    each = {"Type": "Map", "ItemProcessor": inner, "End": True}
+    machine = create(project, {"StartAt": "Each", "States": {"Each": each}})
+    execution = drain(start(machine, [3600, 0], "m"))
+    Timer.objects.filter(execution=execution).update(due_ms=0)
+    drain(execution)
+    for event in HistoryEvent.objects.filter(execution_id=execution.pk):
+        HistoryEvent.objects.filter(pk=event.pk).update(
+            at_ms=execution.start_ms + 100 * event.event_id
+        )
+    return execution
+
+
+def event_of(execution: Execution, kind: str, place: int = 0) -> int:
+    """Return the number of an event: of those of its type the one at a place."""
+    events = HistoryEvent.objects.filter(execution_id=execution.pk, type=kind)
+    return events.order_by("event_id")[place].event_id
+
+
+def test_the_panel_is_about_the_iteration_of_the_event(client: Client, crossed: Execution) -> None:
+    """Also where a state was chosen before; what the address names wins."""
+    ended, later = (event_of(crossed, "WaitStateExited", place) for place in (0, 1))
+    for at, iteration in ((ended, "#1"), (later, "#0")):
+        for query in (f"?at={at}", f"?at={at}&step=Nap", f"?at={at}&step=Look"):
+            assert client.get(page(crossed, query)).context["panel"].iteration == iteration
+    asked = client.get(page(crossed, f"?at={ended}&step=Nap&iteration=0"))
+    assert asked.context["panel"].iteration == "#0"
+
+
+def test_a_state_in_progress_shows_the_time_of_the_visit_in_progress(
+    client: Client, crossed: Execution
+) -> None:
+    """Not how long the visit of another iteration lasted that has ended."""
+    entered = event_of(crossed, "WaitStateEntered")
+    ended = event_of(crossed, "WaitStateExited")
+    passed = formatting.duration_text(100 * (ended - entered))
+    shown = client.get(page(crossed, f"?at={ended}"))
+    nap = next(one for one in shown.context["summaries"].values() if one.node.name == "Nap")
+    assert (nap.under, nap.running_since) == ("In progress", crossed.start_ms + 100 * entered)
+    assert f"{passed} so far" in markup(shown).partition('data-step="Nap"')[2].partition("</a>")[0]
+    moved = text(client.get(page(crossed, f"_at?at={ended}")))
+    painted = json.JSONDecoder().raw_decode(moved.partition('data-paint="')[2])[0]
+    assert painted["nodes"][nap.node.id]["under"] == f"{passed} so far"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
 from console.models import Execution, TaskRow, Timer
-from console.store.machines import tags
+from console.store.machines import machines, tags, versions
 from console.store.tasks import activities, claim, expiry
 from tests.console.store.helpers import ACTIVITY, REGION, WAIT, create, drain, one, start
 from tests.console.web.helpers import page, text
@@ -87,6 +88,18 @@ def test_an_execution_is_started_with_a_limit_of_its_own(project: Project, clien
     assert f'data-until="{due}"' in text(client.get(page(execution)))
     Timer.objects.filter(name="execution").update(due_ms=1)
     assert drain(execution).status == "TIMED_OUT"
+
+
+def test_the_limit_of_another_version_is_not_that_of_the_current_definition(
+    project: Project, client: Client
+) -> None:
+    """Where a version can be chosen, the form says whose limit it names."""
+    machine = create(project, {**WAIT, "TimeoutSeconds": 60})
+    versions.publish_version(machine)
+    machines.update_machine(machine, definition=json.dumps({**WAIT, "TimeoutSeconds": 3600}))
+    shown = " ".join(text(client.get("/machines/machine/start/?run=1")).split())
+    assert "instead of the limit of its definition (the current one has 3600 s)" in shown
+    assert "of its state machine." not in shown
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "1.5", "soon", "123456789"])

@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 from django.test import Client
 
+from console import clock
 from console.errors import ErrorCode
 from console.models import AuditEntry, Execution, StartLink, StateMachine
 from console.store.db.audit import Actor
-from console.store.events import start_links
+from console.store.events import rules, start_links
+from console.web.core.formatting import clock_text
 from console.web.rules import trigger_views
-from tests.console.store.helpers import PASS, WAIT, create, one
+from tests.console.store.helpers import PASS, REGION, WAIT, create, one
 from tests.console.web.helpers import MARKUP, text
 from tests.refusals import raises_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import pytest
 
     from console.models import Project
 
@@ -126,6 +130,31 @@ def test_the_secret_is_shown_once(project: Project, signed_in: SignIn) -> None:
     assert found[1].rpartition("/")[2] not in again
 
 
+def test_the_page_of_a_new_link_keeps_its_rows_and_copies_the_link(
+    project: Project, signed_in: SignIn
+) -> None:
+    """It is the page of the machine's triggers with one section more."""
+    machine = create(project, WAIT)
+    shown = text(signed_in("editor").post("/machines/machine/triggers/", {"name": "shop"}))
+    assert "<dt>Type</dt>" in shown
+    assert f'title="{machine.arn}"' in shown
+    assert re.search(r'data-copy-text="http://testserver/start/machine/[\w-]+"', shown)
+    assert re.search(r'data-copy-text="curl -X POST [^"]*/start/machine/[\w-]+', shown)
+
+
+def test_the_last_use_of_a_link_is_shown_to_the_minute(
+    project: Project, signed_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is kept once a minute, and again in the next one."""
+    linked(create(project, WAIT))
+    minute = clock.now_ms() // 60_000 * 60_000
+    for now_ms in (minute + 50_000, minute + 61_000):
+        monkeypatch.setattr(clock, "now_ms", lambda now_ms=now_ms: now_ms)
+        start_links.note_use(StartLink.objects.get())
+    shown = text(signed_in("editor").get("/machines/machine/triggers/"))
+    assert f" data-minute>{clock_text(minute + 60_000)[:16]}</time>" in shown
+
+
 def test_an_editor_makes_and_revokes_links(project: Project, signed_in: SignIn) -> None:
     """Others see them, with no form, and are refused; both changes are in the audit."""
     create(project, WAIT)
@@ -195,3 +224,36 @@ def test_many_starts_at_once_are_each_one(project: Project, worker: Any) -> None
     for thread in threads:
         thread.join()
     assert sorted(answer["output"] for _, answer in got) == [str(number) for number in range(8)]
+
+
+def test_the_rules_for_the_events_of_a_machine_are_listed(
+    project: Project, signed_in: SignIn
+) -> None:
+    """Those whose pattern can match a change of status; not those of other machines or sources."""
+    machine = create(project, PASS)
+    other = f"{machine.arn}-2"
+    states = {"source": ["aws.states"]}
+    patterns = {
+        "any": states,
+        "failed": {**states, "detail": {"status": ["FAILED"], "stateMachineArn": [machine.arn]}},
+        "by-prefix": {**states, "detail": {"stateMachineArn": [{"prefix": machine.arn[:-3]}]}},
+        "by-name": {**states, "detail": {"name": ["x"]}},
+        "not-other": {**states, "detail": {"stateMachineArn": [f"{machine.arn}-2"]}},
+        "not-states": {"source": ["shop"]},
+        "not-these": {"detail": {"orderId": [{"exists": True}]}},
+        "not-alarms": {"source": ["aws.cloudwatch"]},
+    }
+    for name, pattern in patterns.items():
+        rules.put_rule(project, REGION, name, pattern=json.dumps(pattern))
+    rules.put_targets(project, REGION, "failed", [{"Id": "1", "Arn": other}])
+    answer = signed_in("viewer").get("/machines/machine/triggers/")
+    listed = [row.rule.name for row in answer.context["event_rows"]]
+    assert listed == ["any", "by-name", "by-prefix", "failed"]
+    assert answer.context["rows"] == []
+    section = text(answer).partition('id="event-rules"')[2].partition("</table>")[0]
+    for name in listed:
+        assert f'href="/rules/{name}/"' in section
+    StateMachine.objects.filter(pk=machine.pk).update(type="EXPRESS")
+    express = signed_in("editor").get("/machines/machine/triggers/")
+    assert express.context["event_rows"] == []
+    assert "Executions of Express state machines have no events" in text(express)

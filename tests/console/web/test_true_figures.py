@@ -236,12 +236,14 @@ def test_a_machine_that_timed_out_names_state_and_limit(
     executions = [drain(start(machine)), drain(start(quick))]
     now.later(301)
     assert [drain(each).status for each in executions] == ["TIMED_OUT", "TIMED_OUT"]
-    for address in ("/failures/", "/"):
-        shown = plain(client.get(address))
+    kinds, overview = plain(client.get("/failures/")), plain(client.get("/"))
+    for shown in (kinds, overview):
         assert "Before the first state" not in shown
         assert "No error name" not in shown
-        assert "Timed out: TimeoutSeconds" in shown
-        assert "Timed out: 5 minutes of Express" in shown
+    for state, limit in (("W", "TimeoutSeconds"), ("Nap", "5 minutes of Express")):
+        assert f"Timed out at {state}" in kinds
+        assert f"limit: {limit}" in kinds
+        assert f'Timed out</a><span class="second-line always">{state}·' in overview
     answer = client.get("/executions/")
     facts = answer.context["facts"]
     assert [facts[each.pk].state for each in executions] == ["W", "Nap"]
@@ -380,12 +382,12 @@ def test_an_alarm_without_data_says_what_it_lacks(project: Project) -> None:
     since = Alarm.objects.get().state_ms
     assert evaluate_alarms() == 0
     alarm = Alarm.objects.get()
-    assert "Insufficient data: 0 executions ended in the last hour; it takes 5" in alarm.reason
+    assert "Insufficient data: 0 ends in the last hour; it takes 5" in alarm.reason
     assert (alarm.state, alarm.state_ms) == ("INSUFFICIENT_DATA", since)
     stop = clock.now_ms() - 60_000
     seed(project, machine, 2, start_ms=stop - 1, stop_ms=stop)
     assert evaluate_alarms() == 0
-    assert "Insufficient data: 2 executions ended" in Alarm.objects.get().reason
+    assert "Insufficient data: 2 ends" in Alarm.objects.get().reason
     metric: dict[str, Any] = {"kind": "metric", "metric": "ExecutionsFailed", "period_s": 60}
     given = {"statistic": "Sum", "resource": machine.arn, "machine": machine}
     alarms.put_alarm(project, REGION, "metric", metric | given, actor=Actor("ada"))

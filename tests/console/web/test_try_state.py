@@ -377,3 +377,30 @@ def test_e20_what_is_hidden_stays_hidden(
             assert told["nextState"] == "Known"
     typed = sent(client, state="Copy", input=json.dumps({"card": {"number": "9999-mine"}}))
     assert "9999-mine" not in json.dumps(typed.context["tested"].answer)
+
+
+def test_e20_the_last_input_of_the_state_is_filled_in(
+    project: Project, machine: StateMachine, client: Client
+) -> None:
+    """Of the newest execution that entered it; what else was typed stays, nothing is tested.
+
+    A definition that is not saved gets no original value of what is masked.
+    """
+    given = {**INPUT, "order": {"id": 3}}
+    drain(start(machine, given, name="entered"))
+    mask(project)
+    typed = {"state": "Shape", "input": "{broken", "level": "INFO", "last_input": "1"}
+    shown: Any = client.post(ADDRESS, typed)
+    filled = shown.context["asked"]
+    assert json.loads(filled.input)["order"] == {"id": 3}
+    assert filled.level == "INFO"
+    assert "tested" not in shown.context
+    assert 'name="origin" value="entered"' in text(shown)
+    edited: Any = client.post(ADDRESS, typed | {"text": json.dumps(DEFINITION), "role": ROLE})
+    assert "(masked)" in edited.context["asked"].input
+    assert CANARY not in text(edited)
+    assert 'executions/entered/?step=Shape"' in text(edited)
+    assert 'name="origin"' not in text(edited)
+    answer = text(client.post(ADDRESS, typed | {"state": "Refuse"}))
+    assert "None of the last executions entered Refuse." in answer
+    assert "{broken" in answer

@@ -76,3 +76,27 @@ def maps(count: int) -> str:
     }
     states[f"map{count}"] = {"Type": "Succeed"}
     return json.dumps({"StartAt": "map0", "States": states})
+
+
+TEMPLATE = """
+Parameters:
+  Stage: {Type: String, Default: test}
+Resources:
+  Pack:
+    Type: AWS::Serverless::Function
+  Orders:
+    Type: AWS::Serverless::StateMachine
+    Properties:
+      Name: orders
+      Type: EXPRESS
+      Tags: {team: shop}
+      DefinitionSubstitutions: {PackArn: !GetAtt Pack.Arn, Url: !GetAtt Api.Url}
+      Definition:
+        StartAt: Pack it
+        States:
+          Pack it: {Type: Task, Resource: "${PackArn}", Comment: "${Url} ${Unknown}", End: true}
+  InAFile:
+    Type: AWS::StepFunctions::StateMachine
+    Properties: {DefinitionUri: /etc/passwd}
+"""
+"""A template of SAM: a state machine with its definition, and one whose definition is a file."""

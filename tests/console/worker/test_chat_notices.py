@@ -74,6 +74,39 @@ def test_teams_gets_a_card(project: Project, receiver: Receiver) -> None:
     assert card["actions"][0]["url"].endswith(":execution:orders:order-7")
 
 
+LEAKY = {
+    "StartAt": "Reject",
+    "States": {"Reject": {"Type": "Fail", "Error": "Declined", "CausePath": "$.said"}},
+}
+CARD = {"card": {"number": "4929-1111"}, "said": "card 4929-1111 is stolen"}
+CHOSEN = {"cause": "$.detail.cause", "input": "$.detail.input"}
+
+
+TRANSFORMED = {"InputTransformer": {"InputPathsMap": CHOSEN, "InputTemplate": "<cause> <input>"}}
+
+
+@pytest.mark.parametrize("told", [{}, TRANSFORMED])
+def test_people_read_no_masked_value_in_a_chat_or_a_mail(
+    project: Project, receiver: Receiver, mailoutbox: Any, settings: Any, told: dict[str, Any]
+) -> None:
+    """Nobody signs in to read these; a webhook is a program's, and gets the event as it is."""
+    settings.STEPYARD_MAIL = "smtp://mail.example.com"
+    project.masked = "$.card.number"
+    project.save()
+    chats = (f"slack+{receiver.url}/a", f"teams+{receiver.url}/b", "mailto:ops@example.com")
+    rule_to(project, *chats, f"{receiver.url}/program", pattern=FAILED, **told)
+    drain(start(create(project, LEAKY, "orders"), CARD, name="order-7"))
+    outbox.route_events()
+    carry_all()
+    *worded, program = [body for _, body in receiver.got]
+    assert "card 4929-1111 is stolen" in program
+    texts = [*worded, *(mail.body for mail in mailoutbox)]
+    assert len(texts) == 3
+    for text in texts:
+        assert "card (masked) is stolen" in text
+        assert "4929" not in text
+
+
 def test_a_text_of_ones_own_is_sent_as_it_is(project: Project, receiver: Receiver) -> None:
     """``Input`` and ``InputTransformer`` say what a chat reads."""
     rule_to(project, f"slack+{receiver.url}/x", pattern=FAILED, Input='"Look at orders"')
@@ -82,13 +115,13 @@ def test_a_text_of_ones_own_is_sent_as_it_is(project: Project, receiver: Receive
 
 
 def test_the_path_of_a_chat_is_no_ones_to_read() -> None:
-    """It is the whole secret of such an address; that of a plain webhook is shown as before."""
+    """It is the whole secret of such an address, and the key in it that of a plain webhook."""
     url = "https://hooks.slack.com/services/T0/B0/secret"
     assert without_secrets(f"slack+{url}") == "slack+https://hooks.slack.com/(masked)"
     said = without_url_secrets(f"ConnectError: {url} is away", f"slack+{url}")
     assert "secret" not in said
     assert "secret" not in without_url_secrets(f"sent to slack+{url} at last")
-    assert without_secrets(url) == url
+    assert without_secrets(url) == "https://hooks.slack.com/services/(masked)"
 
 
 def test_an_origin_that_nobody_named_gets_nothing(project: Project, settings: Any) -> None:

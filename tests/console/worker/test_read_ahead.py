@@ -9,7 +9,7 @@ import pytest
 from django.db import OperationalError
 
 import engine
-from console.models import Timer
+from console.models import InboxMessage, Timer
 from console.store.db import writer
 from console.store.executions import start as start_module
 from console.store.executions.read_steps import StepRows, read_step_rows
@@ -84,7 +84,25 @@ def test_rows_of_many_are_those_of_each(project: Project) -> None:
     assert [rows[number].run is None for number in numbers] == [False] * 4 + [True] * 2
 
 
-@pytest.mark.postgres_only
+@pytest.mark.django_db(transaction=True)
+def test_messages_and_timers_come_in_their_order_and_as_they_were_written(project: Project) -> None:
+    """Messages by their number, timers by their time; whatever a text has in it."""
+    execution = start(create(project, WAIT))
+    drain(execution)
+    texts = ['a "quoted" \\ text', "null", "[1, 2]", "\u00e9\u2028\U0001f600", ""]
+    for text in texts:
+        writer.write(lambda text=text: inbox.post_message(execution.pk, engine.Stop("E", text)))
+    Timer.objects.filter(execution=execution).delete()
+    for due_ms, name in ((3, "a"), (1, 'c"'), (2, "b\u00e9")):
+        Timer.objects.create(execution=execution, name=name, due_ms=due_ms)
+    found = read_step_rows([execution.pk])[execution.pk]
+    stored = InboxMessage.objects.order_by("pk").values_list("id", "kind", "body", "created_ms")
+    assert [tuple(message) for message in found.messages] == list(stored)
+    read = inbox.load_messages([(kind, body) for _, kind, body, _ in found.messages])
+    assert [message.cause for message in read] == texts
+    assert list(found.timers) == ['c"', "b\u00e9", "a"]
+
+
 @pytest.mark.django_db(transaction=True)
 def test_a_message_that_comes_while_rows_are_read_is_taken(
     project: Project, monkeypatch: pytest.MonkeyPatch
@@ -110,7 +128,6 @@ def test_a_message_that_comes_while_rows_are_read_is_taken(
     assert_nothing_wrong()
 
 
-@pytest.mark.postgres_only
 @pytest.mark.django_db(transaction=True)
 def test_many_that_are_woken_together_are_read_together(
     project: Project, monkeypatch: pytest.MonkeyPatch
@@ -129,7 +146,6 @@ def test_many_that_are_woken_together_are_read_together(
     assert_nothing_wrong()
 
 
-@pytest.mark.postgres_only
 @pytest.mark.django_db(transaction=True)
 def test_what_cannot_be_read_together_is_read_alone(
     project: Project, monkeypatch: pytest.MonkeyPatch

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from console import clock
 from console.errors import ErrorCode
 from console.models import Execution, MapRun
 from console.store.executions import redrive
@@ -207,6 +208,62 @@ def test_a_distributed_map_redrives_only_the_children_that_failed(
     assert child is not None
     kinds = types(child)
     assert kinds.index("ExecutionRedriven") == kinds.index("ExecutionFailed") + 1
+
+
+def _failed_map(project: Project, count: int) -> Execution:
+    """Return an execution whose distributed Map failed with so many children, four at a time."""
+    BROKEN.update(str(item) for item in range(count))
+    mode = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}}
+    line = one("C", **function("work"))
+    state = {"Type": "Map", "ItemProcessor": {**mode, **line}, "MaxConcurrency": 4}
+    limit = {"ToleratedFailureCount": count - 1}  # so all of them run, and the last is too many
+    row = ended(start(create(project, one("M", **state, **limit)), [*range(count)]))
+    assert row.status == "FAILED"
+    assert MapRun.objects.get(parent=row).failed == count
+    return row
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_children_that_fail_again_hold_up_no_redrive(
+    project: Project, worker: Embedded, times: int
+) -> None:
+    """Each is redriven once a redrive, though those before it have failed again meanwhile."""
+    del worker
+    row = _failed_map(project, 12)
+    for count in range(1, times + 1):
+        while redrive.redrive_refusal(row):
+            time.sleep(0.02)
+        redrive.redrive_execution(row)
+        row = ended(row)
+        run = MapRun.objects.get(parent=row)
+        assert (row.status, run.failed, run.pending_redrive) == ("FAILED", 12, 0)
+        assert set(run.children.values_list("redrive_count", flat=True)) == {count}
+    assert {CALLS[str(item)] for item in range(12)} == {times + 1}
+    BROKEN.clear()
+    redrive.redrive_execution(row)
+    assert ended(row).status == "SUCCEEDED"
+    assert_nothing_wrong()
+
+
+def test_children_that_cannot_be_redriven_are_counted_once(
+    project: Project, worker: Embedded
+) -> None:
+    """They keep their end; those between and behind them are redriven."""
+    del worker
+    row = _failed_map(project, 12)
+    lost = [0, 1, 2, 3, 4, 7, 10, 11]
+    long_ago = clock.now_ms() - redrive.PERIOD_MS - 60_000
+    Execution.objects.filter(map_run__parent=row, item_index__in=lost).update(stop_ms=long_ago)
+    while redrive.redrive_refusal(row):
+        time.sleep(0.02)
+    BROKEN.clear()
+    redrive.redrive_execution(row)
+    row = ended(row)
+    run = MapRun.objects.get(parent=row)
+    assert (row.status, run.succeeded, run.failed) == ("SUCCEEDED", 4, 8), row.cause
+    assert run.pending_redrive == 0
+    again = run.children.filter(redrive_count=1).order_by("item_index")
+    assert list(again.values_list("item_index", flat=True)) == [5, 6, 8, 9]
 
 
 @pytest.mark.parametrize("limit", [1, 0])

@@ -10,10 +10,13 @@ import pytest
 
 from engine.data.expression import EvaluationScope
 from engine.data.jsonata import UNDEFINED, Expression_, compile_jsonata, is_jsonata
+from engine.data.jsonata_pool import LIMIT_S
 from engine.data.paths import PathSyntaxError
 from engine.errors import QueryEvaluationError
 
 INPUT = {"a": 3, "list": [1, 2, 3], "none": None}
+NEW_PROCESS_S = 10
+"""How long an evaluator may take to start on a machine with other work."""
 
 
 def evaluate(text: str, **variables: Any) -> Any:
@@ -98,16 +101,14 @@ def test_bombs_cost_only_their_own_execution(bomb: str) -> None:
     begun = time.monotonic()
     with pytest.raises(QueryEvaluationError):
         evaluate(bomb)
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - begun < LIMIT_S + NEW_PROCESS_S
     assert evaluate("$sum([1..3])") == 6
 
 
 def test_a_pattern_that_would_backtrack_for_ever_is_linear() -> None:
-    """RE2 answers at once where a backtracking engine does not return."""
-    begun = time.monotonic()
+    """RE2 finds nothing where a backtracking engine reaches the limit of time."""
     with pytest.raises(QueryEvaluationError, match="undefined"):
         evaluate(f"$match('{'a' * 40}!', /^(a+)+$/)")
-    assert time.monotonic() - begun < 2
 
 
 @pytest.mark.parametrize(

@@ -258,12 +258,12 @@ def test_not_json_is_told_as_the_service_parser_does() -> None:
 
 
 def test_large_and_deep_definitions_answer_quickly() -> None:
-    """10,000 states are checked in seconds; too deep a nesting is refused, not a crash."""
+    """10,000 states take seconds of the processor; too deep a nesting is refused, not a crash."""
     states = {f"S{n}": {"Type": "Pass", "Next": f"S{n + 1}"} for n in range(9_999)}
     states["S9999"] = {"Type": "Succeed"}
-    begun = time.monotonic()
+    begun = time.process_time()
     assert not errors({"StartAt": "S0", "States": states})
-    assert time.monotonic() - begun < 3
+    assert time.process_time() - begun < 3
     deep: dict[str, Any] = state(**PASS)
     for level in range(70):
         deep = {
@@ -295,10 +295,10 @@ def test_string_matches(value: str, pattern: str, holds: bool) -> None:
 
 
 def test_string_matches_is_linear() -> None:
-    """A pattern that makes backtracking matchers explode answers at once."""
-    begun = time.monotonic()
+    """A pattern that makes backtracking matchers explode is answered at once."""
+    begun = time.process_time()
     assert not matches_glob("a" * 60, "*a" * 14 + "*b")
-    assert time.monotonic() - begun < 0.05
+    assert time.process_time() - begun < 0.5
 
 
 def test_variables_of_each_state() -> None:

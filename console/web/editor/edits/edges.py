@@ -48,11 +48,15 @@ class GraphEdge:
 
 @dataclass(frozen=True, slots=True)
 class EdgeTargets:
-    """Where an edge may lead to. ``current``: where it leads, "" for the end of its block."""
+    """Where an edge may lead to. ``current``: where it leads, "" for the end of its block.
+
+    ``made_by``: which part of its state makes it ("catch 1"), "" for Next and End.
+    """
 
     current: str
     states: tuple[str, ...]
     end: bool
+    made_by: str = ""
 
 
 def edge_block(tree: DefinitionTree, edge: GraphEdge) -> StateBlock:
@@ -126,7 +130,21 @@ def edge_targets(tree: DefinitionTree, edge: GraphEdge) -> EdgeTargets:
     )
     names = (entry.key for entry in block.states.entries)
     states = tuple(name for name in names if not follows or name != edge.source)
-    return EdgeTargets(current, states, end=follows)
+    return EdgeTargets(current, states, end=follows, made_by=_made_by(tree, edge, transition))
+
+
+def _made_by(tree: DefinitionTree, edge: GraphEdge, transition: Transition | None) -> str:
+    """Return in words which part of a state makes an edge: two may lead to the same state."""
+    if edge.owner:
+        is_parallel = tree.place(edge.owner).type == "Parallel"
+        return f"branch {edge.index + 1}" if is_parallel else ""
+    if transition is None or transition.rules is None:
+        return "the default" if transition and transition.key == "Default" else ""
+    place = next(
+        at for at, rule in enumerate(transition.rules.items(), 1) if rule is transition.holder
+    )
+    is_choice = tree.place(edge.source).type == "Choice"
+    return f"{'rule' if is_choice else 'catch'} {place}"
 
 
 def reconnect_edge(tree: DefinitionTree, edge: GraphEdge, target: str) -> EditDone:

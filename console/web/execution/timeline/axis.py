@@ -12,6 +12,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from django.utils.safestring import SafeString
@@ -34,8 +35,11 @@ LEAST = 20
 """Units: nothing that happened is too short to be seen: 4 px of 200."""
 LANE = 20
 """Units: the height of a lane."""
+_ANY_HEIGHT = 100
 SHORTEST = MINUTE
 """Less idle time is not folded."""
+_SHORTEST_ENDED = SECOND
+"""But for that before a redrive, which is no part of any attempt."""
 MOST_LANES = 6
 MOST_WORDS = 6
 """Of more folds only the longest says how long it is: the others have a tooltip."""
@@ -60,6 +64,7 @@ _STEPS = tuple(
 _FOLD = 60
 _MOST_FOLDED = 500  # units that all folds together may take
 _SHARE = 10  # idle time is folded if it is more than this part of the time something worked
+_SINCE = attrgetter("since")
 _ENDS = {name: formatting.EXECUTION[status] for name, status in event_types.EXECUTION_ENDS.items()}
 Stretch = tuple[int, int]
 
@@ -101,6 +106,8 @@ class IdleFold:
     @property
     def text(self) -> str:
         """Return how long it lasted, in one unit."""
+        if 10 * SECOND <= self.until - self.since < MINUTE:  # the legend says it, too
+            return formatting.duration_text(self.until - self.since)
         return formatting.rough_duration(self.until - self.since)
 
     @property
@@ -160,6 +167,13 @@ class AxisSpan:
     now: int
     folds: tuple[IdleFold, ...] = field(default=())
     origin: int | None = None
+    _scale: float = field(init=False, repr=False, compare=False)
+    """Units of a millisecond that is not folded."""
+
+    def __post_init__(self) -> None:
+        """Compute the scale once: thousands of iterations have a place."""
+        room = WIDTH - sum(fold.width for fold in self.folds)
+        object.__setattr__(self, "_scale", room / max(1, self.length - self.folded_ms))
 
     @property
     def first_ms(self) -> int:
@@ -247,23 +261,22 @@ class AxisSpan:
 
     def place(self, since: int, until: int, least: float = LEAST) -> tuple[float, float]:
         """Return x and width of a stretch of time. ``least``: units that it is wide at least."""
-        x = min(max(0.0, self._x(since)), WIDTH - least)
-        width = max(least, self._x(until) - self._x(since))
+        begin = self._x(since)
+        x = min(max(0.0, begin), WIDTH - least)
+        width = max(least, self._x(until) - begin)
         after = next((fold.x for fold in self.folds if until <= fold.since), WIDTH)
         x = max(0.0, min(x, after - width))  # widened to be seen, it stays before the fold
         return round(x, 1), round(min(width, WIDTH - x), 1)
 
     def _x(self, moment: int) -> float:
         """Return where a moment is; within a fold by its share of the fold."""
-        before = bisect_right([fold.since for fold in self.folds], moment)
-        room = WIDTH - sum(fold.width for fold in self.folds)
-        scale = room / max(1, self.end - self.begin - self.folded_ms)
+        before = bisect_right(self.folds, moment, key=_SINCE) if self.folds else 0
         if not before:
-            return (moment - self.begin) * scale
+            return (moment - self.begin) * self._scale
         last = self.folds[before - 1]
         if moment < last.until:
             return last.x + (moment - last.since) / (last.until - last.since) * last.width
-        return last.x + last.width + (moment - last.until) * scale
+        return last.x + last.width + (moment - last.until) * self._scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +311,11 @@ class TimeAxis:
     def grid(self) -> SafeString:
         """Return the path of the lines at round times, from top to bottom of a bar."""
         return _grid_of(self.span, self.units)
+
+    @property
+    def lanes_grid(self) -> SafeString:
+        """Return the same for a bar of iterations, which cuts it off at its own height."""
+        return _grid_of(self.span, _ANY_HEIGHT)
 
     @property
     def lanes(self) -> int:
@@ -346,10 +364,17 @@ def _turns(execution: Execution) -> Iterable[tuple[int, int, str]]:
     return rows.order_by("event_id").values_list("event_id", "at_ms", "type")
 
 
-def fold_idle_time(bare: AxisSpan, busy: Iterable[Stretch], *, magnified: bool = True) -> AxisSpan:
+def fold_idle_time(
+    bare: AxisSpan,
+    busy: Iterable[Stretch],
+    *,
+    magnified: bool = True,
+    ended: Iterable[Stretch] = (),
+) -> AxisSpan:
     """Return a span with what is idle in it folded. ``busy``: when something worked.
 
-    ``magnified``: also if nothing worked for long, so that there is little to see.
+    ``magnified``: also if nothing worked for long, so that there is little to see. ``ended``: when
+    the execution lay ended, before a redrive; of that less than a minute is folded, too.
     """
     begin, end = bare.begin, bare.end
     merged, worked = _merge_stretches(busy, begin, end)
@@ -359,6 +384,14 @@ def fold_idle_time(bare: AxisSpan, busy: Iterable[Stretch], *, magnified: bool =
     gaps = list(zip(edges[::2], edges[1::2], strict=True))
     least = max(SHORTEST, worked / _SHARE)
     idle = [(since, until) for since, until in gaps if until - since >= least]
+    least = max(_SHORTEST_ENDED, worked / _SHARE)
+    idle += [
+        (since, until)
+        for since, until in _clip_stretches(ended, begin, end)
+        if until - since >= least
+        and not any(first <= since and until <= last for first, last in idle)
+    ]
+    idle.sort()
     alone = sum(until - since for since, until in idle) >= end - begin
     width = (WIDTH if alone else min(_FOLD * len(idle), _MOST_FOLDED)) / max(1, len(idle))
     return replace(bare, folds=tuple(_place_folds(bare, idle, width)))

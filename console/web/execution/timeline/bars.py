@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from operator import sub
 from typing import TYPE_CHECKING
 
@@ -30,8 +30,13 @@ from console.web.execution.timeline.axis import (
     fold_idle_time,
 )
 from console.web.execution.timeline.critical_path import CriticalPath, critical_path
+from console.web.execution.timeline.pieces import (
+    BarPiece,
+    clip_piece,
+    stays_by_attempt,
+)
 from console.web.execution.timeline.timeline_part import WHOLE_TIME
-from console.web.execution.worked_time import MOST_VISITS, span_of_visits
+from console.web.execution.worked_time import MOST_VISITS
 from console.web.history.visit_events import VisitEvent
 from engine import Visits, event_types
 
@@ -40,6 +45,7 @@ if TYPE_CHECKING:
 
     from console.models import Execution
     from console.web.execution.step_tree import StepRow
+    from console.web.execution.timeline.axis import ExecutionAttempt
     from console.web.execution.timeline.timeline_part import TimelinePart
     from engine import Trace, Visit
 
@@ -85,18 +91,6 @@ class Segment:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class BarPiece:
-    """A stretch of a row's time, before it has a place. ``retry``: it ends with its attempt."""
-
-    since: int
-    until: int
-    tone: str
-    text: str
-    retry: bool = False
-    critical: bool = False
-
-
 def timeline_bars(
     execution: Execution,
     trace: Trace,
@@ -117,17 +111,21 @@ def timeline_bars(
     begin, end = part.cut(*whole[:2])
     now = whole[2]
     span = AxisSpan(begin, end, now, origin=whole[0])
-    plain = len(known) == 1 and not retried
-    if end - begin >= SHORTEST and not (plain and _is_busy(trace, begin, end, now)):
-        future = [] if past_ms is None else [(past_ms, end)]
-        busy = [*_busy_stretches(trace, known, retried, now), *future]
-        span = fold_idle_time(span, busy, magnified=len(known) > 1)
+    every = known if past_ms is None else execution_attempts(execution, now_ms)
+    plain = len(every) == 1 and not retried
+    long = end - begin >= SHORTEST and not (plain and _is_busy(trace, begin, end, now))
+    if long or len(every) > 1:
+        busy = [*_busy_stretches(trace, known, retried, now), *_future(every, past_ms)]
+        ended_between = [(first.until, second.since) for first, second in pairwise(known)]
+        span = fold_idle_time(span, busy, magnified=len(every) > 1, ended=ended_between)
     path = CriticalPath()
     if execution.stop_ms is not None and past_ms is None:
         with _trace_of_attempt(execution, trace, known, chosen) as ended:
             path = critical_path(ended, *whole[:2])
     axis = TimeAxis(span, known, chosen, path, (begin, end) != whole[:2])
-    return axis, {row.id: tuple(_segments(row, axis, retried)) for row in shown}
+    return axis, {
+        row.id: _drawing_order(row, _segments(row, axis, trace, retried)) for row in shown
+    }
 
 
 @contextmanager
@@ -190,6 +188,13 @@ def _busy_stretches(
                 yield from _worked(visit, retried.get(visit.number, []), known, now)
 
 
+def _future(every: Sequence[ExecutionAttempt], past_ms: int | None) -> Iterator[tuple[int, int]]:
+    """Yield when attempts go on after a moment in the past: it does not know what they do."""
+    for attempt in every:
+        if past_ms is not None and attempt.until > past_ms:
+            yield max(attempt.since, past_ms), attempt.until
+
+
 def _worked(
     visit: Visit, events: list[VisitEvent], known: Sequence[ExecutionAttempt], now: int
 ) -> Iterator[tuple[int, int]]:
@@ -198,82 +203,89 @@ def _worked(
             yield from ((since, until) for _, since, until in clip_piece(piece, known))
 
 
-def clip_piece(
-    piece: BarPiece, known: Sequence[ExecutionAttempt]
-) -> Iterator[tuple[ExecutionAttempt, int, int]]:
-    """Yield the parts of a piece by attempt: between an end and a redrive nothing goes on."""
-    for place, attempt in enumerate(known, 1):
-        since = piece.since if place == 1 else max(piece.since, attempt.since)
-        until = piece.until if place == len(known) else min(piece.until, attempt.until)
-        if since < until or since == until == piece.since or _ended_at_once(piece, known, place):
-            yield attempt, since, until
-            if piece.retry:
-                return  # it did not outlive the attempt it began in
-
-
-def _ended_at_once(piece: BarPiece, known: Sequence[ExecutionAttempt], place: int) -> bool:
-    """Tell whether a piece of an earlier attempt ended in the millisecond of this redrive.
-
-    An overdue Wait does. If the attempt before ended in that millisecond, too, the piece may have
-    ended with it, and is not drawn twice.
-    """
-    before, attempt = known[place - 2], known[place - 1]
-    return place > 1 and before.until < attempt.since == piece.until and piece.since < piece.until
-
-
 # -- segments --------------------------------------------------------------------------------------
 
 
+_ON_TOP = {"caught": 1, "failed": 2}
+
+
+def _drawing_order(row: StepRow, segments: Iterator[Segment]) -> tuple[Segment, ...]:
+    """Return a row's segments; iterations side by side do not hide one that failed."""
+    if not row.visits_made or not row.visits_made[0].iteration:
+        return tuple(segments)
+    return tuple(sorted(segments, key=lambda each: (each.lane, _ON_TOP.get(each.tone, 0))))
+
+
 def _segments(
-    row: StepRow, axis: TimeAxis, retried: dict[int, list[VisitEvent]]
+    row: StepRow, axis: TimeAxis, trace: Trace, retried: dict[int, list[VisitEvent]]
 ) -> Iterator[Segment]:
     now = axis.span.now
     on_path = axis.critical.visits
     if row.iterations is not None:
         return  # it has lanes
-    if row.iteration or len(row.visits_made) > MOST_VISITS:
-        begin, end = _span_of_row(row, now)
-        if begin is None:
-            return
+    visits = row.visits_made
+    if not row.iteration and len(visits) <= MOST_VISITS:
+        for visit in visits:
+            for piece in _pieces(visit, retried.get(visit.number, []), now):
+                yield from _place_piece(replace(piece, critical=visit.number in on_path), axis)
+    elif len(axis.attempts) > 1:
+        yield from _segments_by_attempt(row, axis, trace)
+    elif visits:
+        begin, end = _span_of_row(visits, now)
         many = f"{row.visits:,} visits, " if row.visits > 1 else ""
-        critical = any(visit.number in on_path for visit in row.visits_made)
+        critical = any(visit.number in on_path for visit in visits)
         text = many + row.status.word.lower()
-        pieces = [BarPiece(begin, end, row.status.tone, text, critical=critical)]
-    else:
-        visits = row.visits_made
-        pieces = [
-            replace(piece, critical=visit.number in on_path)
-            for visit in visits
-            for piece in _pieces(visit, retried.get(visit.number, []), now)
-        ]
-    for piece in pieces:
+        piece = BarPiece(begin, end, row.status.tone, text, critical=critical)
         yield from _place_piece(piece, axis)
 
 
-def _span_of_row(row: StepRow, now: int) -> tuple[int | None, int]:
+def _span_of_row(visits: Sequence[Visit], now: int) -> tuple[int, int]:
     """Return where a row begins and ends that is drawn as one piece."""
-    if isinstance(row.visits_made, Visits) and row.visits_made:
-        return span_of_visits(row.visits_made, now)
-    begin = row.visits_made[0].entered_ms if row.visits_made else row.entered_ms
-    return begin, now if row.left_ms is None else row.left_ms
+    if isinstance(visits, Visits):
+        return visits.span(now)
+    ends = (now if visit.left_ms is None else visit.left_ms for visit in visits)
+    return visits[0].entered_ms, max(ends)
+
+
+def _segments_by_attempt(row: StepRow, axis: TimeAxis, trace: Trace) -> Iterator[Segment]:
+    """Yield one segment of a row with many visits for each attempt that it was in."""
+    visits = row.visits_made
+    numbers = visits.numbers if isinstance(visits, Visits) else [visit.number for visit in visits]
+    for stay in stays_by_attempt(trace, numbers, axis, row.key if row.iteration else ""):
+        status = formatting.STEP[stay.status]
+        many = f"{stay.visits:,} visits, " if stay.visits > 1 and not row.iteration else ""
+        text = many + status.word.lower()
+        piece = BarPiece(stay.since, stay.until, status.tone, text, critical=stay.critical)
+        yield from _placed(piece, axis, stay.attempt, stay.since, stay.until)
 
 
 def _place_piece(piece: BarPiece, axis: TimeAxis) -> Iterator[Segment]:
     """Yield a piece's segments: one for each attempt at the execution it lasted through."""
     for attempt, since, until in clip_piece(piece, axis.attempts):
-        if attempt not in axis.shown or (piece.tone == "wait" and since == until):
+        if piece.tone == "wait" and since == until:
             continue
-        if axis.zoomed and (until < axis.span.begin or since > axis.span.end):
-            continue
-        tone, text = piece.tone, piece.text
+        drawn = piece
         if until < piece.until:  # the execution ended, and was redriven in this state
-            tone, text = attempt.status.tone, attempt.status.word.lower()
-        lane = axis.lane(attempt)
-        name = f"{attempt.label}: " if len(axis.attempts) > 1 else ""
-        path = ", on the critical path" if piece.critical else ""
-        words_of_it = f"{name}{text}, {formatting.duration_text(until - since)}{path}"
-        begin, end = max(since, axis.span.begin), min(until, axis.span.end)
-        yield Segment(*axis.span.place(begin, end), tone, words_of_it, lane, piece.critical)
+            key = piece.interrupted.get(attempt.number)
+            status = formatting.STEP[key] if key else attempt.status
+            drawn = replace(piece, tone=status.tone, text=status.word.lower())
+        yield from _placed(drawn, axis, attempt, since, until)
+
+
+def _placed(
+    piece: BarPiece, axis: TimeAxis, attempt: ExecutionAttempt, since: int, until: int
+) -> Iterator[Segment]:
+    """Yield the segment of a piece in an attempt, if that is on display."""
+    if attempt not in axis.shown:
+        return
+    if axis.zoomed and (until < axis.span.begin or since > axis.span.end):
+        return
+    name = f"{attempt.label}: " if len(axis.attempts) > 1 else ""
+    path = ", on the critical path" if piece.critical else ""
+    words = f"{name}{piece.text}, {formatting.duration_text(until - since)}{path}"
+    begin, end = max(since, axis.span.begin), min(until, axis.span.end)
+    place = axis.span.place(begin, end)
+    yield Segment(*place, piece.tone, words, axis.lane(attempt), piece.critical)
 
 
 def _pieces(visit: Visit, events: list[VisitEvent], now: int) -> Iterator[BarPiece]:
@@ -281,7 +293,8 @@ def _pieces(visit: Visit, events: list[VisitEvent], now: int) -> Iterator[BarPie
     end = now if visit.left_ms is None else visit.left_ms
     status = formatting.STEP[visit.status]
     if not events:
-        yield BarPiece(visit.entered_ms, end, status.tone, status.word.lower())
+        cuts = visit.interrupted
+        yield BarPiece(visit.entered_ms, end, status.tone, status.word.lower(), interrupted=cuts)
         return
     before = None
     for attempt in list_attempts(events, visit):
@@ -290,7 +303,8 @@ def _pieces(visit: Visit, events: list[VisitEvent], now: int) -> Iterator[BarPie
         before = attempt.until_ms
         until = end if attempt.until_ms is None else attempt.until_ms
         text = f"attempt {attempt.number} {attempt.outcome.lower()}"
-        yield BarPiece(attempt.at_ms, until, attempt.tone, text, retry=True)
+        cuts = visit.interrupted
+        yield BarPiece(attempt.at_ms, until, attempt.tone, text, retry=True, interrupted=cuts)
     if before is not None and visit.left_ms is None:
         yield BarPiece(before, end, "wait", "waiting")
 

@@ -63,16 +63,23 @@ def critical_path(trace: Trace, begin_ms: int, end_ms: int) -> CriticalPath:
     It has ended: as a whole, or ``trace`` ends with an attempt at it. A Parallel or Map itself has
     the time in which nothing inside of it is on the path, such as the pause before a retry.
     """
+    ends = (begin_ms, end_ms)
+    return trace.derive(critical_path, ends, lambda: _find_critical_path(trace, *ends))
+
+
+def _find_critical_path(trace: Trace, begin_ms: int, end_ms: int) -> CriticalPath:
     finder = _PathFinder(trace, begin_ms, end_ms)
     on_path: set[int] = set()
     spent: Counter[str] = Counter()
     paused: Counter[str] = Counter()
-    for node in finder.outermost:
+    for node, visits in finder.outermost.items():
+        if not trace.gaps:  # all of them lie between the two times: no list of a long loop's visits
+            on_path.update(visits.numbers)
+            spent[node] = visits.spent_ms(end_ms)
+            continue
         stays = finder.stays(node)
         on_path.update(number for number, _, _ in stays)
-        spent[node] = sum(left - entered for _, entered, left in stays)
-        if trace.gaps:
-            spent[node] = sum(trace.worked_ms(entered, left) for _, entered, left in stays)
+        spent[node] = sum(trace.worked_ms(entered, left) for _, entered, left in stays)
     for number, node, entered, left in finder.inner_path():
         on_path.add(number)
         spent[node] += trace.worked_ms(entered, left)
@@ -145,9 +152,10 @@ class _PathFinder:
                 if line.attempt is not None:
                     holder = (id(line.attempt.home), line.attempt.node)
                     self._inner.setdefault(holder, []).append(stay)
+            else:
+                stay.begin, stay.end = min(stay.begin, entered), max(stay.end, left)
             if ended and ended.get(number) is VisitStatus.ABORTED:
                 stay.aborted = True
-            stay.begin, stay.end = min(stay.begin, entered), max(stay.end, left)
             stay.visits.append((number, node, entered, left))
 
     def inner_path(self) -> Iterator[tuple[int, str, int, int]]:

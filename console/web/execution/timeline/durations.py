@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from console.web.core import formatting
-from console.web.execution.timeline.bars import BarPiece, clip_piece
+from console.web.execution.timeline.pieces import BarPiece, clip_piece
 from console.web.execution.worked_time import MOST_VISITS, wall_time
 from engine import Visits
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
+
+from console.web.execution.iteration_rows import endings_text
+from console.web.execution.timeline.pieces import stays_by_attempt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from console.web.execution.iteration_rows import IterationSpan
-    from console.web.execution.timeline.axis import AxisSpan
+    from console.web.execution.iteration_rows import IterationSpan, IterationSummary
+    from console.web.execution.timeline.axis import AxisSpan, TimeAxis
+    from engine import Trace
 
 MOST_LANES = 24
 """Where more iterations ran at once, several of them share a lane."""
@@ -20,6 +25,8 @@ _LANE, _LEAST, _MOST = 4, 22, 100
 _APART = 2.0
 _SEEN = 8.0
 """Units: short iterations of a lane that end alike and follow each other are drawn as one."""
+_STRIP, _STRIP_GAP = 3, 1
+"""Pixels: the mark of the critical path, and what is between it and the lanes."""
 
 
 @dataclass(slots=True)
@@ -39,31 +46,91 @@ class LaneRectangle:
 
 @dataclass(frozen=True, slots=True)
 class LaneBar:
-    """The iterations of a Map over time. ``peak``: how many ran at once at most."""
+    """The iterations of a Map over time. ``peak``: how many ran at once at most.
+
+    ``critical``: x and width of what is on the critical path, in units. ``endings``: how they ended
+    in the attempts on display.
+    """
 
     rectangles: tuple[LaneRectangle, ...]
     lanes: int
     peak: int
     text: str
+    critical: tuple[tuple[float, float], ...] = ()
+    endings: str = ""
 
     @property
     def height(self) -> int:
         """Return how high it is, in pixels."""
+        return self._lanes_px + (_STRIP_GAP + _STRIP if self.critical else 0)
+
+    @property
+    def units(self) -> float:
+        """Return how high it is, in lanes."""
+        return round(self.lanes * self.height / self._lanes_px, 3)
+
+    @property
+    def strip(self) -> tuple[float, float]:
+        """Return where the mark of the critical path begins, and how high it is, in lanes."""
+        lane = self.lanes / self._lanes_px
+        return round(lane * (self._lanes_px + _STRIP_GAP), 3), round(lane * _STRIP, 3)
+
+    @property
+    def _lanes_px(self) -> int:
         return min(_MOST, max(_LEAST, _LANE * self.lanes))
 
 
-def lane_bar(spans: Sequence[IterationSpan], axis: AxisSpan, text: str) -> LaneBar:
-    """Return the lanes of iterations. ``text``: how they ended, in words."""
+def iteration_lanes(trace: Trace, summary: IterationSummary, axis: TimeAxis) -> LaneBar:
+    """Return the lanes of a Map's iterations, cut by the attempts at the execution."""
+    if len(axis.attempts) == 1:
+        drawn = (summary.spans, axis.span, summary.text, axis.critical.visits)
+        return trace.derive((lane_bar, summary.owner), drawn, lambda: lane_bar(*drawn))
+    cut = [span for whole in summary.spans for span in _cut_by_attempt(trace, whole, axis)]
+    text = summary.text
+    if axis.chosen:
+        later = len(summary.spans) - len(cut) + summary.not_started
+        text = endings_text(Counter(span.status for span in cut), later)
+    return lane_bar(cut, axis.span, text)
+
+
+def _cut_by_attempt(trace: Trace, whole: IterationSpan, axis: TimeAxis) -> Iterator[IterationSpan]:
+    """Yield an iteration in each attempt on display, with how that attempt left it."""
+    for stay in stays_by_attempt(trace, whole.visits, axis, whole.status):
+        if stay.attempt in axis.shown:
+            runs = whole.end is None and stay.status == whole.status
+            end = None if runs else stay.until
+            yield replace(
+                whole, begin=stay.since, end=end, status=stay.status, critical=stay.critical
+            )
+
+
+def lane_bar(
+    spans: Sequence[IterationSpan],
+    axis: AxisSpan,
+    text: str,
+    on_path: frozenset[int] = frozenset(),
+) -> LaneBar:
+    """Return the lanes of iterations.
+
+    ``text``: how they ended, in words; ``on_path``: visits on the critical path.
+    """
     placed, peak = _assign_lanes(spans, axis.now)
     lanes = min(max(peak, 1), MOST_LANES)
     rectangles: list[LaneRectangle] = []
+    critical: list[tuple[float, float]] = []
     last: dict[int, LaneRectangle] = {}
+    places: dict[tuple[int, int], tuple[float, float]] = {}  # many begin and end at once
     for span, number in placed:
         end = axis.now if span.end is None else span.end
         if end < axis.begin or span.begin > axis.end:
             continue
         lane = number * lanes // max(peak, 1)
-        x, width = axis.place(max(span.begin, axis.begin), min(end, axis.end), least=_APART)
+        stretch = (max(span.begin, axis.begin), min(end, axis.end))
+        if stretch not in places:
+            places[stretch] = axis.place(*stretch, least=_APART)
+        x, width = places[stretch]
+        if span.critical or not on_path.isdisjoint(span.visits):
+            critical.append((x, width))
         before = last.get(lane)
         if before is not None and _is_merged(before, span.tone, x, width, len(rectangles)):
             before.width = round(max(before.width, x + width - before.x), 1)
@@ -71,7 +138,20 @@ def lane_bar(spans: Sequence[IterationSpan], axis: AxisSpan, text: str) -> LaneB
             last[lane] = LaneRectangle(lane, x, width, span.tone)
             rectangles.append(last[lane])
     at_once = f"at most {peak:,} at once" if peak > 1 else "one after the other"
-    return LaneBar(tuple(rectangles), lanes, peak, f"{text}; {at_once}")
+    words = f"{text}; {at_once}"
+    return LaneBar(tuple(rectangles), lanes, peak, words, tuple(_merged_marks(critical)), text)
+
+
+def _merged_marks(marks: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return marks of the critical path with those as one that touch each other."""
+    merged: list[tuple[float, float]] = []
+    for x, width in sorted(marks):
+        if merged and x - sum(merged[-1]) < _APART:
+            first = merged[-1][0]
+            merged[-1] = (first, round(max(sum(merged[-1]), x + width) - first, 1))
+        else:
+            merged.append((x, width))
+    return merged
 
 
 def _is_merged(before: LaneRectangle, tone: str, x: float, width: float, count: int) -> bool:

@@ -1,0 +1,161 @@
+"""Read the newest lines of one state machine, page by page.
+
+Streams are in order of their starts, lines in order of time: an execution that started long ago may
+have written the newest line. A batch is the executions that started last, from the moment ``floor``
+on, and those from before it that had not ended then. Their lines from ``floor`` on are all there
+are in that time; older ones are for the next batch:
+
+    1. A starts at 10:00 and waits; 50 others start from 10:05 on: floor is 10:05.
+    2. A fails at 10:07. It is in the first batch, too, with its lines from 10:05 on.
+    3. The next batch begins before 10:05 and has A's first lines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from django.db.models import Q
+
+from console.logs import read, streams
+from console.models import Execution
+from console.statuses import ExecutionStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from console.logs.streams import Span, Stream
+    from console.models import LogGroup, StateMachine
+
+    Mask = Callable[[Sequence[Stream]], Callable[[read.Line], read.Line]]
+
+BATCH = 50
+"""How many executions are read at a time."""
+_MOST_BATCHES = 4
+_MOST_READ = 2_000
+"""How many lines a page looks at if they are matched against a pattern."""
+_MOST_RUNNING = 200
+_MOST_ENDED = 2_000
+
+LineCursor = tuple[int, int, int]
+"""Where a line stands: its time, the key of its execution and its number."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineQuery:
+    """Which lines. ``execution``: the key of the only one, None for all.
+
+    ``before``: only lines older than that; ``types``: of their events, None for all; ``state``: ""
+    for all; ``matches``: None for all.
+    """
+
+    limit: int
+    span: read.Range
+    execution: int | None = None
+    before: LineCursor | None = None
+    types: frozenset[str] | None = None
+    state: str = ""
+    matches: Callable[[str], bool] | None = None
+
+    def condition(self) -> Q:
+        """Return what the events of these lines are."""
+        condition = Q() if self.types is None else Q(type__in=self.types)
+        if self.state:
+            condition &= Q(state=self.state)
+        if self.before is not None:
+            at_ms, execution, number = self.before
+            condition &= (
+                Q(at_ms__lt=at_ms)
+                | Q(at_ms=at_ms, execution_id__lt=execution)
+                | Q(at_ms=at_ms, execution_id=execution, event_id__lt=number)
+            )
+        return condition
+
+    @property
+    def latest(self) -> int | None:
+        """Return when the newest line may be from, None if that is not bound."""
+        bounds = [self.span.until, self.before and self.before[0]]
+        return min((bound for bound in bounds if bound is not None), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class NewestLines:
+    """A page of lines, the newest first. ``cursor``: older ones are before it, None: none are."""
+
+    lines: list[read.Line]
+    cursor: LineCursor | None
+
+
+def newest_page(
+    group: LogGroup, machine: StateMachine, query: LineQuery, mask: Mask
+) -> NewestLines:
+    """Return the newest lines of a machine that a query asks for.
+
+    ``mask``: returns for some streams what masks their lines. They are masked before they are
+    matched, so that no pattern can find out a masked value.
+    """
+    known = [span for span in streams.log_spans(group) if span.machine_arn == machine.arn]
+    kept: list[read.Line] = []
+    left, latest, cursor = _MOST_READ, query.latest, query.before
+    for _ in range(_MOST_BATCHES):
+        batch, floor = _newest_streams(group, known, machine, query, latest)
+        most = left if query.matches else query.limit + 1 - len(kept)
+        span = read.Range(max(floor, query.span.since or 0) or None, _until(query, latest))
+        lines = read.newest_lines(group, batch, most, span, query.condition())
+        masked = mask(batch)
+        for line in lines:
+            if len(kept) == query.limit:
+                return NewestLines(kept, cursor)
+            cursor = (line.at_ms, line.stream.place[1], line.number)
+            masked_line = masked(line)
+            if query.matches is None or query.matches(masked_line.text):
+                kept.append(masked_line)
+        left -= len(lines)
+        if len(lines) < most and floor <= (query.span.since or 0):
+            return NewestLines(kept, None)
+        if len(lines) < most:
+            latest, cursor = floor, (floor, 0, 0)
+        if left <= 0 or len(kept) >= query.limit:
+            break
+    return NewestLines(kept, cursor)
+
+
+def _until(query: LineQuery, latest: int | None) -> int | None:
+    """Return before when a batch looks for lines: the end of the time, or the batch before it."""
+    return query.span.until if latest == query.latest else latest
+
+
+def _newest_streams(
+    group: LogGroup,
+    known: Sequence[Span],
+    machine: StateMachine,
+    query: LineQuery,
+    latest: int | None,
+) -> tuple[list[Stream], int]:
+    """Return a batch of streams, and from when on they have all lines: 0 from the beginning."""
+    if query.execution is not None:
+        return list(streams.streams_by_time(group, known, Q(pk=query.execution))), 0
+    begun = Q() if latest is None else Q(start_ms__lte=latest)
+    also = read.Range(query.span.since).executions() & begun
+    newest = list(islice(streams.streams_by_time(group, known, also, descending=True), BATCH + 1))
+    if len(newest) <= BATCH:
+        return newest, 0
+    newest.pop()
+    floor = newest[-1].execution.start_ms
+    keys = _keys_before(machine, floor) - {stream.execution.pk for stream in newest}
+    if keys:
+        newest += streams.streams_by_time(group, known, Q(pk__in=keys))
+    return newest, floor
+
+
+def _keys_before(machine: StateMachine, floor: int) -> set[int]:
+    """Return the executions that started up to a moment and had not ended then, up to a bound."""
+    running = machine.execution_set.filter(status=ExecutionStatus.RUNNING, start_ms__lte=floor)
+    ended = Execution.objects.filter(project_id=machine.project_id, stop_ms__gte=floor)
+    rows = ended.order_by("stop_ms").values_list("pk", "start_ms", "state_machine_id")
+    return set(running.order_by("-start_ms").values_list("pk", flat=True)[:_MOST_RUNNING]) | {
+        pk
+        for pk, start_ms, machine_id in rows[:_MOST_ENDED]
+        if start_ms <= floor and machine_id == machine.pk
+    }

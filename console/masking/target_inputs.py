@@ -1,0 +1,38 @@
+"""Mask the constant inputs of targets: they are payloads of executions that are still to come."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from console.masking.mask import Mask
+from console.masking.masked_execution import places_of
+
+if TYPE_CHECKING:
+    from console.models import Project
+
+_PLACEHOLDER = re.compile(r'"?<([\w.-]+)>"?')
+
+
+def mask_target_settings(project: Project, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a target as somebody may read them who may not change it."""
+    if not project.masked:
+        return settings
+    mask = Mask(places_of(project.masked))
+    shown = dict(settings)
+    if isinstance(shown.get("Input"), str):
+        shown["Input"] = mask.payload(shown["Input"])
+    transformer = shown.get("InputTransformer")
+    if isinstance(transformer, dict):
+        template = str(transformer.get("InputTemplate", ""))
+        shown["InputTransformer"] = transformer | {
+            "InputTemplate": _masked_template(mask, template)
+        }
+    return shown
+
+
+def _masked_template(mask: Mask, template: str) -> str:
+    """Mask a template, whose placeholders are no JSON unless they stand in quotation marks."""
+    quoted = _PLACEHOLDER.sub(r'"<\1>"', template)
+    masked = mask.payload(quoted)
+    return template if masked == quoted else masked

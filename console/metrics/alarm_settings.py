@@ -1,0 +1,60 @@
+"""Check when an alarm on a metric is one: what PutMetricAlarm refuses, and in which words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from console.errors import ErrorCode, ServiceError
+from console.metrics import tally
+from console.metrics.alarm_rules import most_periods
+from console.statuses import AlarmComparison, MissingData
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_LONGEST = 1024
+
+
+def checked_statistic(statistic: str) -> str:
+    """Return a statistic that is served; raise InvalidParameterValue."""
+    if not tally.is_statistic(statistic):
+        raise _refusal(f"The value {statistic} for parameter ExtendedStatistic is not supported")
+    return statistic
+
+
+def threshold_fields(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns of ``Alarm`` that say when it is one; raise InvalidParameterValue.
+
+    ``params``: by the names of PutMetricAlarm.
+    """
+    period, periods = params["Period"], params["EvaluationPeriods"]
+    if period < 1 or period % 60:
+        raise _refusal(f"The parameter Period must be a multiple of 60: got {period}")
+    most = most_periods(period)
+    if not 1 <= periods <= most:
+        raise _refusal(f"EvaluationPeriods: got {periods} of {period} s, wanted 1 to {most}")
+    datapoints = params.get("DatapointsToAlarm") or periods
+    if not 1 <= datapoints <= periods:
+        raise _refusal(f"DatapointsToAlarm: got {datapoints}, wanted 1 to {periods}")
+    if params["ComparisonOperator"] not in tuple(AlarmComparison):
+        raise _refusal(f"ComparisonOperator: {params['ComparisonOperator']} needs metric math")
+    missing = params.get("TreatMissingData") or MissingData.MISSING
+    if missing not in tuple(MissingData):
+        raise _refusal(f"TreatMissingData: got {missing}, wanted {', '.join(MissingData)}")
+    description = params.get("AlarmDescription") or ""
+    if len(description) > _LONGEST:
+        raise _refusal(f"AlarmDescription: wanted {_LONGEST} characters at most")
+    return {
+        "description": description,
+        "period_s": period,
+        "periods": periods,
+        "datapoints": datapoints,
+        "threshold": params["Threshold"],
+        "comparison": params["ComparisonOperator"],
+        "missing": missing,
+        "enabled": params.get("ActionsEnabled", True),
+    }
+
+
+def _refusal(message: str) -> ServiceError:
+    return ServiceError(ErrorCode.InvalidParameterValue, message)

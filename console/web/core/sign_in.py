@@ -1,0 +1,56 @@
+"""Lead who is not signed in to the page of the sign-in, without a loss that nobody is told of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.contrib.auth.middleware import LoginRequiredMiddleware
+from django.http import HttpResponse, HttpResponseRedirect, QueryDict
+from django.shortcuts import resolve_url
+
+from console.web.core.addresses import page_before
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.http import HttpRequest
+    from django.http.response import HttpResponseBase
+
+_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+
+
+class SignInMiddleware(LoginRequiredMiddleware):
+    """Answer requests of nobody: a page by the sign-in, a part of a page by 401.
+
+    A session ends while its pages are open. A redirect would put the page of the sign-in where the
+    part belongs, and an act that was not done would look as if it had been.
+    """
+
+    def process_view(
+        self,
+        request: HttpRequest,
+        view_func: Callable[..., HttpResponseBase],
+        view_args: tuple[Any, ...],
+        view_kwargs: dict[str, Any],
+    ) -> HttpResponseBase | None:
+        """Return None where the view may run, else where to sign in, or 401 for a part."""
+        answer = super().process_view(request, view_func, view_args, view_kwargs)
+        if answer is not None and request.headers.get("HX-Request"):
+            return HttpResponse(status=401)
+        return answer
+
+    def handle_no_permission(
+        self, request: HttpRequest, view_func: Callable[..., HttpResponseBase]
+    ) -> HttpResponseRedirect:
+        """Redirect to the sign-in, which leads back; say there if something that was sent is lost.
+
+        A form may have an address without a page: the way back is the page that has the form.
+        """
+        query = QueryDict(mutable=True)
+        if request.method in _SAFE_METHODS:
+            query["next"] = request.get_full_path()
+        else:
+            query["next"] = page_before(request) or resolve_url("overview")
+            query["unsent"] = "1"
+        sign_in = resolve_url(self.get_login_url(view_func))
+        return HttpResponseRedirect(f"{sign_in}?{query.urlencode(safe='/')}")

@@ -1,0 +1,140 @@
+"""Find the definition in a text that is none in JSON, which the graph, the checks and the API need.
+
+It is YAML, or a template of CloudFormation, SAM or the CDK with state machines in it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from console import arns
+from console.cli.documents import SourceError
+from console.cli.formats.cloudformation import MACHINES, is_template, read_machine
+from console.cli.sources import Account
+from console.web.editor.templates import opened_text
+from console.yaml_loader import Loader
+
+if TYPE_CHECKING:
+    from console.cli.sources import MachineSource
+    from console.web.core.scope import Scope
+
+MOST_CHARACTERS = 262_144
+"""A longer text takes seconds to read."""
+YAML = "yaml"
+"""The choice of ``convert_text`` that is no state machine of a template."""
+_FIRST_KEYS = ("Comment:", "QueryLanguage:", "Resources:", "StartAt:", "States:", "Transform:")
+"""What a line begins with in YAML that is meant to be a definition or a template."""
+
+
+@dataclass(frozen=True, slots=True)
+class YamlError:
+    """Why a text is no YAML; line and column count from 1."""
+
+    message: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignText:
+    """What a text is that is no definition in JSON.
+
+    ``machines``: the logical ids of the state machines of a template; ``error``: the text is
+    meant to be YAML and is none.
+    """
+
+    is_yaml: bool = False
+    machines: tuple[str, ...] = ()
+    error: YamlError | None = None
+
+    @property
+    def is_convertible(self) -> bool:
+        """Tell whether a definition can be made of the text."""
+        return self.is_yaml or bool(self.machines)
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertedText:
+    """A definition in JSON; ``machine``: what else a template says of its state machine."""
+
+    text: str
+    machine: MachineSource | None = None
+
+
+def examine_text(text: str) -> ForeignText:
+    """Tell what a text is that has no graph."""
+    try:
+        document = _load_document(text)
+    except yaml.MarkedYAMLError as error:
+        lines = text.splitlines()
+        mark = error.problem_mark
+        if mark is None or not any(line.startswith(_FIRST_KEYS) for line in lines):
+            return ForeignText()
+        return ForeignText(error=YamlError(error.problem or "", mark.line + 1, mark.column + 1))
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return ForeignText()
+    if is_template(document):
+        return ForeignText(machines=_machines_of(document))
+    return ForeignText(is_yaml=_definition_of_yaml(text, document) is not None)
+
+
+def convert_text(text: str, choice: str, account: Account) -> ConvertedText | None:
+    """Return the definition of a text, None if it has none.
+
+    ``choice``: ``YAML``, or the logical id of a state machine. Raise ``SourceError`` if its
+    definition is not in the template.
+    """
+    try:
+        document = _load_document(text)
+        if choice == YAML:
+            definition = _definition_of_yaml(text, document)
+            return ConvertedText(definition) if definition else None
+        if not is_template(document) or choice not in _machines_of(document):
+            return None
+        machine = read_machine(document, choice, account)
+        return ConvertedText(opened_text(machine.definition), machine)
+    except (AttributeError, LookupError, TypeError) as error:
+        raise SourceError(f"the template: {choice}: got {error}, wanted a state machine") from None
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return None
+
+
+def account_of(scope: Scope) -> Account:
+    """Return the account and region that a template is read for."""
+    return Account(scope.project.account_id, scope.region, arns.partition_of(scope.region))
+
+
+def _load_document(text: str) -> Any:
+    """Return what a text says in JSON or YAML, None for one that is too long.
+
+    A text with ``*`` aliases is refused: a few lines of them can mean gigabytes.
+    """
+    if len(text) > MOST_CHARACTERS or not text.strip():
+        return None
+    if text.lstrip()[0] in '{["':
+        return json.loads(text)
+    if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader)):
+        return None
+    return yaml.load(text, Loader)  # noqa: S506 - a safe loader with tags of its own
+
+
+def _machines_of(template: dict[str, Any]) -> tuple[str, ...]:
+    resources = template["Resources"].items()
+    return tuple(
+        name
+        for name, resource in resources
+        if isinstance(name, str) and isinstance(resource, dict) and resource.get("Type") in MACHINES
+    )
+
+
+def _definition_of_yaml(text: str, document: Any) -> str | None:
+    if text.lstrip()[:1] == "{" or not isinstance(document, dict) or "States" not in document:
+        return None
+    try:
+        return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    except (RecursionError, TypeError, ValueError):
+        return None

@@ -1,0 +1,110 @@
+"""Cut the stretches of a row by the attempts at its execution.
+
+Between the end of an attempt and the redrive after it nothing went on, so nothing is drawn there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from console.web.execution.iteration_rows import WORST_FIRST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from console.web.execution.timeline.axis import ExecutionAttempt, TimeAxis
+    from engine import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class BarPiece:
+    """A stretch of a row's time, before it has a place. ``retry``: it ends with its attempt.
+
+    ``interrupted``: attempt at the execution -> how its visit ended there, before a redrive.
+    """
+
+    since: int
+    until: int
+    tone: str
+    text: str
+    retry: bool = False
+    critical: bool = False
+    interrupted: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptStay:
+    """Visits in one attempt at the execution, from the beginning of the first to the last end.
+
+    ``status``: how the attempt left them, the worst of them; ``cut``: a redrive went on with one of
+    them; ``visits``: how many they are; ``critical``: one of them is on the critical path.
+    """
+
+    attempt: ExecutionAttempt
+    since: int
+    until: int
+    status: str
+    cut: bool
+    visits: int = 1
+    critical: bool = False
+
+
+def clip_piece(
+    piece: BarPiece, known: Sequence[ExecutionAttempt]
+) -> Iterator[tuple[ExecutionAttempt, int, int]]:
+    """Yield the parts of a piece by attempt: between an end and a redrive nothing goes on."""
+    for place, attempt in enumerate(known, 1):
+        since = piece.since if place == 1 else max(piece.since, attempt.since)
+        until = piece.until if place == len(known) else min(piece.until, attempt.until)
+        if since < until or since == until == piece.since or _ended_at_once(piece, known, place):
+            yield attempt, since, until
+            if piece.retry:
+                return  # it did not outlive the attempt it began in
+
+
+def _ended_at_once(piece: BarPiece, known: Sequence[ExecutionAttempt], place: int) -> bool:
+    """Tell whether a piece of an earlier attempt ended in the millisecond of this redrive.
+
+    An overdue Wait does. If the attempt before ended in that millisecond, too, the piece may have
+    ended with it, and is not drawn twice.
+    """
+    before, attempt = known[place - 2], known[place - 1]
+    return place > 1 and before.until < attempt.since == piece.until and piece.since < piece.until
+
+
+def stays_by_attempt(
+    trace: Trace, numbers: Iterable[int], axis: TimeAxis, final: str = ""
+) -> list[AttemptStay]:
+    """Return one stay for each attempt in which any of some visits was. ``numbers``: of these.
+
+    ``final``: the status of what they belong to, which is that of its last stay.
+    """
+    stays: dict[int, AttemptStay] = {}
+    now, on_path = axis.span.now, axis.critical.visits
+    for number in numbers:
+        left = trace.left.get(number, now)
+        cuts, status = trace.interrupted.get(number, {}), trace.status(number)
+        piece = BarPiece(trace.times[number], left, "", "")
+        for attempt, since, until in clip_piece(piece, axis.attempts):
+            cut = attempt.number in cuts
+            kept = cuts[attempt.number] if cut else status
+            stay = AttemptStay(attempt, since, until, kept, cut, 1, number in on_path)
+            before = stays.get(attempt.number)
+            stays[attempt.number] = _joined(before, stay) if before else stay
+    ordered = [stays[place] for place in sorted(stays)]
+    if final and ordered:
+        ordered[-1] = replace(ordered[-1], status=final)
+    return ordered
+
+
+def _joined(first: AttemptStay, second: AttemptStay) -> AttemptStay:
+    """Return both as one; what a redrive went on with tells most of how an attempt ended."""
+    telling = min((first, second), key=lambda stay: (not stay.cut, WORST_FIRST.index(stay.status)))
+    return replace(
+        telling,
+        since=min(first.since, second.since),
+        until=max(first.until, second.until),
+        visits=first.visits + second.visits,
+        critical=first.critical or second.critical,
+    )
