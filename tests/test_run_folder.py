@@ -6,16 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests import run_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parent.parent
 _FAILING = """
@@ -34,14 +30,6 @@ def test_fails():
         pass  # a signal that arrives just before a call that blocks for good would go unnoticed
     raise AssertionError
 """
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    """Wait for a condition; fail if it does not come true."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the reaper finds processes by /proc")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import time
 import uuid
 from typing import Any
+
+from tests.waiting import wait_until
 
 ROLE = "arn:aws:iam::123456789012:role/any"
 PASS = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
@@ -134,10 +135,7 @@ def _map_runs(caller: Caller) -> None:
     """Look at the Map Run of a distributed Map and change it while it runs."""
     arn = _create(caller, MAP)
     execution = caller.start_execution(stateMachineArn=arn, input="[1]")["executionArn"]
-    deadline = time.monotonic() + 60
-    while not (found := caller.list_map_runs(executionArn=execution)["mapRuns"]):
-        assert time.monotonic() < deadline, "the execution has no Map Run"
-        time.sleep(0.1)
+    found = wait_until(lambda: caller.list_map_runs(executionArn=execution)["mapRuns"])
     run = {"mapRunArn": found[0]["mapRunArn"]}
     caller.describe_map_run(**run)
     caller.update_map_run(**run, maxConcurrency=3)

@@ -17,6 +17,7 @@ import boto3
 from botocore.config import Config
 
 from tests import initial_database
+from tests.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parent.parent.parent
 START_S = 180.0
@@ -102,7 +103,14 @@ class Server:
         assert self.process is not None
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
-        return self.process.wait(timeout=20)
+        return self.process.wait(timeout=PATIENCE_S)
+
+    def processor_s(self) -> float:
+        """Return the processor time that the process has taken, in seconds (Linux)."""
+        assert self.process is not None
+        stat = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii")
+        user, system = stat.rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     def login_url(self) -> str:
         """Return the one-time login link."""
@@ -129,7 +137,7 @@ class Server:
         )
 
 
-def wait_for_end(client: Any, arn: str, seconds: float = 30) -> dict[str, Any]:
+def wait_for_end(client: Any, arn: str, seconds: float = PATIENCE_S) -> dict[str, Any]:
     """Return DescribeExecution once the execution has ended."""
     deadline = time.monotonic() + seconds
     while True:

@@ -176,7 +176,7 @@ def test_activity_worker_by_long_poll(sfn: Any) -> None:
     with ThreadPoolExecutor(1) as pool:
         polled = pool.submit(sfn.get_activity_task, activityArn=activity, workerName="w")
         execution = sfn.start_execution(stateMachineArn=arn, input="7")["executionArn"]
-        task = polled.result(timeout=10)
+        task = polled.result(timeout=50)
     assert task["input"] == "7"
     sfn.send_task_heartbeat(taskToken=task["taskToken"])
     sfn.send_task_success(taskToken=task["taskToken"], output="14")
@@ -204,7 +204,7 @@ def test_refusals_on_the_wire(
     up: Server, headers: dict[str, str], body: bytes, status: int, error: str
 ) -> None:
     """A request that reaches no operation is answered in AWS's JSON shape, never by a page."""
-    connection = http.client.HTTPConnection("127.0.0.1", up.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", up.port, timeout=60)
     base = {
         "Content-Type": "application/x-amz-json-1.0",
         "X-Amz-Target": "AWSStepFunctions.ListStateMachines",
@@ -221,7 +221,7 @@ def test_refusals_on_the_wire(
 
 def test_cross_site_form_reaches_nothing(up: Server) -> None:
     """A text/plain POST, as a foreign page can send, is no API call and has no CSRF token."""
-    connection = http.client.HTTPConnection("127.0.0.1", up.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", up.port, timeout=60)
     connection.request("POST", "/", b"{}", {"Content-Type": "text/plain"})
     assert connection.getresponse().status in (302, 403, 405)
     connection.close()

@@ -11,6 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.acceptance.server import wait_for_end
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from tests.acceptance.server import Server
@@ -47,14 +48,6 @@ def running(sfn: Any, arn: str) -> bool:
         return False
 
 
-def until(condition: Any, seconds: float = 10) -> None:
-    """Wait until something holds."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def test_the_children_of_a_stopped_execution(up: Server) -> None:
     """The one that was waited for and the one that was only started, by each policy."""
     sfn = up.client()
@@ -70,7 +63,7 @@ def test_the_children_of_a_stopped_execution(up: Server) -> None:
         machine = create(sfn, definition, policy)
         parents[policy] = sfn.start_execution(stateMachineArn=machine)["executionArn"]
     for policy, parent in parents.items():
-        until(lambda policy=policy: running(sfn, f"{place}:{policy}-waited"))
+        wait_until(lambda policy=policy: running(sfn, f"{place}:{policy}-waited"))
         time.sleep(0.3)
         sfn.stop_execution(executionArn=parent)
     for policy, wanted in EXPECTED.items():

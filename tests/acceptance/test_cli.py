@@ -45,7 +45,7 @@ def aws(server: Server, *arguments: str, url: str = "") -> Any:
         },
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -252,7 +252,7 @@ def test_the_aws_cli_reads_them(up: Server, mixed: str) -> None:
         env={**os.environ, **credentials, "AWS_PROFILE": "stepyard", "AWS_PAGER": ""},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
     assert done.returncode == 0, done.stderr

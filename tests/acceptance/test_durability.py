@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.acceptance.server import Server, history, wait_for_end
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.acceptance
 
 ROLE = "arn:aws:iam::123456789012:role/test"
+WAITING = len(["ExecutionStarted", "WaitStateEntered"])
 
 
 def function(name: str, **more: Any) -> dict[str, Any]:
@@ -120,23 +123,33 @@ def test_kill_in_the_middle_of_everything(server: Server) -> None:
 
 
 def test_waits_are_not_shortened_or_doubled_by_a_restart(server: Server) -> None:
-    """A wait of 3 s that a kill falls into ends 3 s after it began, or little later."""
+    """What became due while no server ran goes on at once; one that is not due yet waits on."""
     client = server.client()
-    machine = client.create_state_machine(
-        name="timer", definition=json.dumps(one("W", SLOW)), roleArn=ROLE
-    )
-    arn = client.start_execution(stateMachineArn=machine["stateMachineArn"])["executionArn"]
-    time.sleep(0.5)
+    seconds = 12  # one that began anew would last so long again, even on a loaded machine
+    arns = {}
+    for name, wait in (("due", seconds), ("later", 2 * seconds)):
+        machine = client.create_state_machine(
+            name=name,
+            definition=json.dumps(one("W", {"Type": "Wait", "Seconds": wait})),
+            roleArn=ROLE,
+        )["stateMachineArn"]
+        arns[name] = client.start_execution(stateMachineArn=machine)["executionArn"]
+    wait_until(lambda: all(len(history(client, arn)) == WAITING for arn in arns.values()))
     server.kill()
+    time.sleep(seconds)
     server.start()
-    wait_for_end(client, arn)
-    entered, exited = (
-        next(e["timestamp"] for e in history(client, arn) if e["type"] == kind)
-        for kind in ("WaitStateEntered", "WaitStateExited")
-    )
-    waited = (exited - entered).total_seconds()
-    assert waited >= 3
-    assert waited < 6
+    ready = datetime.now(UTC)
+    moments = {}
+    for name, arn in arns.items():
+        wait_for_end(client, arn)
+        moments[name] = [
+            next(e["timestamp"] for e in history(client, arn) if e["type"] == kind)
+            for kind in ("WaitStateEntered", "WaitStateExited")
+        ]
+    assert (moments["due"][1] - ready).total_seconds() < seconds
+    entered, exited = moments["later"]
+    assert (exited - entered).total_seconds() >= 2 * seconds
+    assert (exited - ready).total_seconds() < 2 * seconds
 
 
 def test_ctrl_c_ends_cleanly_and_continues_later(server: Server) -> None:
@@ -165,10 +178,7 @@ def test_a_deletion_outlives_the_process(server: Server) -> None:
     }
     arn = client.create_state_machine(**wanted)["stateMachineArn"]
     execution = client.start_execution(stateMachineArn=arn)["executionArn"]
-    deadline = time.monotonic() + 30
-    while len(history(client, execution)) < len(["ExecutionStarted", "WaitStateEntered"]):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: len(history(client, execution)) == WAITING)
     client.delete_state_machine(stateMachineArn=arn)
     assert client.describe_state_machine(stateMachineArn=arn)["status"] == "DELETING"
     assert client.describe_execution(executionArn=execution)["status"] == "RUNNING"
@@ -186,11 +196,13 @@ def test_a_deletion_outlives_the_process(server: Server) -> None:
     assert wait_for_end(client, execution)["status"] == "ABORTED"
     kinds = [event["type"] for event in history(client, execution)]
     assert kinds[-2:] == ["WaitStateExited", "ExecutionAborted"]
-    while True:
+
+    def deleted() -> bool:
         try:
             client.describe_state_machine(stateMachineArn=arn)
         except client.exceptions.StateMachineDoesNotExist:
-            break
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+            return True
+        return False
+
+    wait_until(deleted)
     assert client.create_state_machine(**wanted)["stateMachineArn"] == arn

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -14,9 +13,10 @@ from botocore.exceptions import ClientError
 
 from tests.acceptance.aws import KEYS, Moto
 from tests.acceptance.server import Server, free_port, wait_for_end
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
 pytestmark = pytest.mark.acceptance
@@ -69,15 +69,6 @@ class Hook:
         if self.server is not None:
             self.server.shutdown()
             self.server.server_close()
-
-
-def until(check: Callable[[], Any], seconds: float = 30) -> Any:
-    """Wait until something is there, and return it."""
-    deadline = time.monotonic() + seconds
-    while not (found := check()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +124,7 @@ def test_a_kill_between_commit_and_sending_loses_no_notification(
     server.kill()  # nobody listens at the hook yet, so nothing has been delivered
     hook.open()
     server.start()
-    until(lambda: {one["resources"][0] for one in hook.got} == set(started))
+    wait_until(lambda: {one["resources"][0] for one in hook.got} == set(started))
     ids = {(one["resources"][0], one["id"]) for one in hook.got}
     assert len(ids) == len(started), "each execution is told with one id, however often"
     assert all(one["detail"]["status"] == "SUCCEEDED" for one in hook.got)
@@ -146,11 +137,11 @@ def test_a_kill_while_sending_sends_the_same_again(server: Server, hook: Hook) -
     hook.open()
     hook.answering.clear()
     server.client().start_execution(stateMachineArn=arn)
-    until(lambda: hook.got)
+    wait_until(lambda: hook.got)
     server.kill()
     hook.answering.set()
     server.start()
-    until(lambda: len(hook.got) > 1)
+    wait_until(lambda: len(hook.got) > 1)
     assert hook.got[0] == hook.got[1]
 
 
@@ -170,7 +161,7 @@ def test_a_kill_starts_no_machine_twice(server: Server) -> None:
 
     inputs = [
         json.loads(wait_for_end(client, one)["input"])["detail"]["executionArn"]
-        for one in until(caused)
+        for one in wait_until(caused)
     ]
     assert Counter(inputs) == Counter(started)
 
@@ -244,7 +235,7 @@ def test_events_of_ones_own_start_a_machine(up: Server) -> None:
     assert answer["FailedEntryCount"] == 3
     codes = [one.get("ErrorCode") for one in answer["Entries"]]
     assert codes[2:] == ["MalformedDetail", "NotAuthorizedForSourceException", "InvalidArgument"]
-    (started,) = until(lambda: client.list_executions(stateMachineArn=arn)["executions"])
+    (started,) = wait_until(lambda: client.list_executions(stateMachineArn=arn)["executions"])
     assert started["name"].startswith(answer["Entries"][0]["EventId"])
     event = json.loads(client.describe_execution(executionArn=started["executionArn"])["input"])
     assert (event["source"], event["detail"]) == ("shop", {"total": 12})
@@ -288,7 +279,9 @@ def test_queues_and_topics_get_the_event(moto: Moto, tmp_path: Path) -> None:
         server.client("events").put_targets(Rule="d", Targets=[lost])
         started = server.client().start_execution(stateMachineArn=arn)["executionArn"]
         for url in urls.values():
-            (message,) = until(lambda url=url: sqs.receive_message(QueueUrl=url).get("Messages"))
+            (message,) = wait_until(
+                lambda url=url: sqs.receive_message(QueueUrl=url).get("Messages")
+            )
             assert json.loads(message["Body"])["resources"] == [started]
     finally:
         server.stop()

@@ -69,7 +69,7 @@ def test_many_wait_at_once_without_a_thread_each(sfn: Any, up: Server) -> None:
         clients = [up.client() for _ in range(40)]
         answers = list(pool.map(lambda one: one.start_sync_execution(stateMachineArn=arn), clients))
     assert {one["status"] for one in answers} == {"SUCCEEDED"}
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 30
 
 
 def test_what_express_does_not_support(sfn: Any) -> None:
@@ -85,7 +85,7 @@ def test_what_express_does_not_support(sfn: Any) -> None:
 def test_the_host_that_sdks_make_up_is_taken(up: Server) -> None:
     """SDKs put ``sync-`` before the host's name; other strange names stay refused."""
     for host, status in (("sync-127.0.0.1", 403), ("sync-evil.example", 400)):
-        connection = http.client.HTTPConnection("127.0.0.1", up.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", up.port, timeout=60)
         headers = {"Host": host, "X-Amz-Target": "AWSStepFunctions.StartSyncExecution"}
         headers["Content-Type"] = "application/x-amz-json-1.0"
         connection.request("POST", "/", "{}", headers)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 import uuid
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +16,10 @@ from tests.acceptance.aws import KEYS
 from tests.acceptance.jobcases import ARN, BADLY, CASES, GOES_ON, WELL, Case
 from tests.acceptance.server import Server, history, wait_for_end
 from tests.acceptance.wire import Wire, WireError
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 pytestmark = pytest.mark.acceptance
 ROLE = "arn:aws:iam::123456789012:role/test"
@@ -79,14 +79,6 @@ def begun(sfn: Any, services: Wire, case: Case, how: int, **more: Any) -> str:
     return start(sfn, definition(f"{case.resource}.sync", case.parameters, **more))
 
 
-def until(met: Callable[[], Any], seconds: float = 20) -> None:
-    """Wait until something is so."""
-    deadline = time.monotonic() + seconds
-    while not met():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def kinds(sfn: Any, execution: str) -> list[str]:
     """Return the types of an execution's events."""
     return [event["type"] for event in history(sfn, execution)]
@@ -126,11 +118,11 @@ def test_a_job_that_fails(sfn: Any, services: Wire, case: Case) -> None:
 def test_a_job_that_is_stopped(sfn: Any, services: Wire, case: Case) -> None:
     """StopExecution stops the job at its service, too, and once."""
     execution = begun(sfn, services, case, GOES_ON)
-    until(lambda: services.asked(case.looks[0]))
+    wait_until(lambda: services.asked(case.looks[0]))
     assert case.stops is not None
     assert not services.asked(case.stops[0])
     sfn.stop_execution(executionArn=execution)
-    until(lambda: services.asked(case.stops[0]))
+    wait_until(lambda: services.asked(case.stops[0]))
     assert services.asked(case.stops[0]) == [case.stops[1]]
     assert services.problems == []
 
@@ -140,10 +132,10 @@ def test_a_job_that_began_after_the_stop(sfn: Any, services: Wire) -> None:
     services.begin({"SubmitJob": BATCH.first, "TerminateJob": {}})
     services.held["SubmitJob"] = threading.Event()
     execution = start(sfn, definition("batch:submitJob.sync", BATCH.parameters))
-    until(lambda: services.asked("SubmitJob"))
+    wait_until(lambda: services.asked("SubmitJob"))
     sfn.stop_execution(executionArn=execution)
     services.held["SubmitJob"].set()
-    until(lambda: services.asked("TerminateJob"))
+    wait_until(lambda: services.asked("TerminateJob"))
     assert services.asked("TerminateJob")[0]["jobId"] == "j-1"
 
 
@@ -151,17 +143,17 @@ def test_a_job_that_takes_too_long(sfn: Any, services: Wire) -> None:
     """The state's own timeout stops it as well."""
     execution = begun(sfn, services, BATCH, GOES_ON, TimeoutSeconds=1)
     assert wait_for_end(sfn, execution)["error"] == "States.Timeout"
-    until(lambda: services.asked("TerminateJob"))
+    wait_until(lambda: services.asked("TerminateJob"))
 
 
 def test_a_look_that_hangs_is_replaced(sfn: Any, services: Wire, server: Server) -> None:
     """A service that does not describe a job keeps its own thread only; the sweeper goes on."""
     execution = begun(sfn, services, BATCH, GOES_ON, TimeoutSeconds=2)
     services.held["DescribeJobs"] = threading.Event()
-    until(lambda: services.asked("DescribeJobs"))
+    wait_until(lambda: services.asked("DescribeJobs"))
     try:
         assert wait_for_end(sfn, execution)["error"] == "States.Timeout"
-        until(lambda: "a call hangs though its task has ended" in server.log())
+        wait_until(lambda: "a call hangs though its task has ended" in server.log())
     finally:
         services.held["DescribeJobs"].set()
     assert "a sweep failed" not in server.log()
@@ -177,7 +169,7 @@ def test_a_branch_that_fails_stops_the_job_of_another(sfn: Any, services: Wire) 
     both = {"Type": "Parallel", "Branches": [job, sibling], "End": True}
     execution = start(sfn, {"StartAt": "P", "States": {"P": both}})
     assert wait_for_end(sfn, execution)["error"] == "Boom"
-    until(lambda: services.asked("TerminateJob"))
+    wait_until(lambda: services.asked("TerminateJob"))
 
 
 @pytest.mark.parametrize(
@@ -292,10 +284,10 @@ def test_several_tasks_are_all_stopped(sfn: Any, services: Wire, how: str) -> No
     services.begin({"RunTask": first, "DescribeTasks": running, "StopTask": [refused, {}]})
     parameters = {"Cluster": "c", "TaskDefinition": "d", "Count": 3}
     execution = start(sfn, definition("ecs:runTask.sync", parameters, **more))
-    until(lambda: services.asked("DescribeTasks"))
+    wait_until(lambda: services.asked("DescribeTasks"))
     if how == "stop":
         sfn.stop_execution(executionArn=execution)
-    until(lambda: len(services.asked("StopTask")) == len(ARNS))
+    wait_until(lambda: len(services.asked("StopTask")) == len(ARNS))
     assert services.asked("StopTask") == [{"cluster": "c", "task": arn} for arn in ARNS]
 
 

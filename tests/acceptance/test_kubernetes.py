@@ -11,7 +11,8 @@ import pytest
 from tests.acceptance.aws import KEYS
 from tests.acceptance.kube import Kube
 from tests.acceptance.server import Server, wait_for_end
-from tests.acceptance.test_jobs import definition, kinds, start, until
+from tests.acceptance.test_jobs import definition, kinds, start
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,10 +81,10 @@ def test_a_job_that_nobody_waits_for_is_deleted(sfn: Any, kube: Kube, how: str) 
     kube.ends = ""
     more = {"TimeoutSeconds": 1} if how == "timeout" else {}
     execution = start(sfn, definition("eks:runJob.sync", about(kube, Job=JOB), **more))
-    until(lambda: kube.asked("GET"))
+    wait_until(lambda: kube.asked("GET"))
     if how == "stop":
         sfn.stop_execution(executionArn=execution)
-    until(lambda: kube.asked("DELETE"))
+    wait_until(lambda: kube.asked("DELETE"))
     assert kube.jobs == {}
 
 
@@ -92,7 +93,7 @@ def test_a_name_that_is_taken_is_retried(sfn: Any, kube: Kube) -> None:
     kube.jobs["default", "pi"] = {"metadata": {}}
     retry = [{"ErrorEquals": ["EKS.409"], "IntervalSeconds": 1, "MaxAttempts": 3}]
     execution = start(sfn, definition("eks:runJob.sync", about(kube, Job=JOB), Retry=retry))
-    until(lambda: kube.asked("POST"))
+    wait_until(lambda: kube.asked("POST"))
     kube.jobs.clear()
     assert wait_for_end(sfn, execution)["status"] == "SUCCEEDED"
     assert kinds(sfn, execution)[4:7] == ["TaskSubmitFailed", "TaskScheduled", "TaskStarted"]

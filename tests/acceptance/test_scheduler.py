@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.acceptance.test_events import machine, until
+from tests.acceptance.test_events import machine
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -128,7 +129,7 @@ def test_schedules_start_executions(up: Server, scheduler: Any, target: dict[str
     scheduler.create_schedule(
         Name="rate", ScheduleExpression="rate(1 hour)", FlexibleTimeWindow=OFF, Target=target
     )
-    assert until(lambda: inputs_of(up, target["Arn"])) == [{"from": "a schedule"}]
+    assert wait_until(lambda: inputs_of(up, target["Arn"])) == [{"from": "a schedule"}]
     scheduler.delete_schedule(Name="rate")
     once = machine(up, "scheduled-once")
     moment = (datetime.now(UTC) + timedelta(seconds=2)).strftime("%Y-%m-%dT%H:%M:%S")
@@ -141,8 +142,8 @@ def test_schedules_start_executions(up: Server, scheduler: Any, target: dict[str
         Target={"Arn": once, "RoleArn": ROLE, "Input": text},
     )
     wanted = [{"arn": made["ScheduleArn"], "at": f"{moment}Z"}]
-    assert until(lambda: inputs_of(up, once)) == wanted
-    until(lambda: not scheduler.list_schedules(NamePrefix="once")["Schedules"])
+    assert wait_until(lambda: inputs_of(up, once)) == wanted
+    wait_until(lambda: not scheduler.list_schedules(NamePrefix="once")["Schedules"])
 
 
 def test_without_an_input_the_target_gets_the_event(up: Server, scheduler: Any) -> None:
@@ -152,7 +153,7 @@ def test_without_an_input_the_target_gets_the_event(up: Server, scheduler: Any) 
     made = scheduler.create_schedule(
         Name="plain", ScheduleExpression="rate(2 days)", FlexibleTimeWindow=OFF, Target=target
     )
-    event = until(lambda: inputs_of(up, arn))[0]
+    event = wait_until(lambda: inputs_of(up, arn))[0]
     assert (event["source"], event["detail-type"]) == ("aws.scheduler", "Scheduled Event")
     assert event["resources"] == [made["ScheduleArn"]]
 
@@ -171,7 +172,7 @@ def test_the_universal_target_starts_a_machine(up: Server, scheduler: Any) -> No
             "Input": json.dumps(params),
         },
     )
-    assert until(lambda: inputs_of(up, arn)) == [{"x": 1}]
+    assert wait_until(lambda: inputs_of(up, arn)) == [{"x": 1}]
 
 
 def test_groups(scheduler: Any, target: dict[str, Any]) -> None:

@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import tempfile
-import time
 import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from tests.acceptance.server import wait_for_end
 from tests.chaos.shapes import SHAPES
 from tests.chaos.team_server import TeamServer, machine_arn
 from tests.postgres import Postgres
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,14 +81,11 @@ def test_only_the_web_process_keeps_to_one_processor(yard: TeamServer) -> None:
 
 
 def test_a_worker_that_is_told_to_end_hands_over(yard: TeamServer) -> None:
-    """SIGTERM ends it within a second or so; what it had goes on elsewhere."""
+    """SIGTERM ends it; what it had goes on elsewhere."""
     arns = [run(yard, "parallel", number) for number in range(10)]
     pid = yard.worker_pids()[0]
     os.kill(pid, signal.SIGTERM)
-    begun = time.monotonic()
-    while pid in yard.worker_pids():
-        assert time.monotonic() - begun < 3
-        time.sleep(0.02)
+    wait_until(lambda: pid not in yard.worker_pids())
     for arn in arns:
         assert wait_for_end(yard.client(), arn)["status"] == "SUCCEEDED"
 
@@ -105,10 +102,7 @@ def test_after_a_restore_old_workers_write_nothing_more(yard: TeamServer) -> Non
     arns = [run(yard, "wait", number) for number in range(6)]
     for arn in arns:
         assert wait_for_end(yard.client(), arn)["status"] == "SUCCEEDED"
-    deadline = time.monotonic() + 20
-    while before & set(yard.worker_pids()):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_until(lambda: not before & set(yard.worker_pids()))
 
 
 def test_a_team_needs_postgresql(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.acceptance.server import history, wait_for_end
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from tests.acceptance.server import Server
@@ -207,10 +208,7 @@ def test_a_worker_that_comes_late_gets_nothing(up: Server) -> None:
     state = {"Type": "Task", "Resource": activity, "Retry": retry, "End": True}
     arn = machine(sfn, {"StartAt": "A", "States": {"A": state}})
     execution = sfn.start_execution(stateMachineArn=arn)["executionArn"]
-    deadline = time.monotonic() + 30
-    while "ActivityTimedOut" not in [event["type"] for event in history(sfn, execution)]:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: "ActivityTimedOut" in [event["type"] for event in history(sfn, execution)])
     took: list[str] = []
     poll = threading.Thread(
         target=lambda: took.append(sfn.get_activity_task(activityArn=activity)["taskToken"])

@@ -17,9 +17,9 @@ from psycopg_pool import ConnectionPool
 
 from console.postgres import WatchedConnection
 from tests.acceptance.server import ROOT, wait_for_end
-from tests.chaos.database import wait_until
 from tests.chaos.team_server import TeamServer, machine_arn
 from tests.postgres import Postgres
+from tests.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,12 +71,12 @@ def test_a_worker_outlives_the_shell_that_started_it(server: Postgres, yard: Tea
     assert shell.stdout is not None
     pid = int(shell.stdout.readline())
     try:
-        assert wait_until(lambda: " works" in log.read_text(), 60), log.read_text()
+        wait_until(lambda: " works" in log.read_text())
         shell.kill()
         shell.wait()
-        assert wait_until(lambda: has_renewed(server, pid, 6_000), 30), log.read_text()
+        wait_until(lambda: has_renewed(server, pid, 6_000))
         os.kill(pid, signal.SIGTERM)
-        assert wait_until(lambda: not runs(pid), 10)
+        wait_until(lambda: not runs(pid))
     finally:
         shell.stdout.close()
         if runs(pid):
@@ -88,11 +88,11 @@ def test_a_forked_worker_ends_with_its_parent_and_says_why(yard: TeamServer) -> 
     yard.start_workers(2)
     assert yard.workers is not None
     log = yard.folder / "workers.log"
-    assert wait_until(lambda: log.read_text().count(" works") == 2, 60), log.read_text()
+    wait_until(lambda: log.read_text().count(" works") == 2)
     pids = yard.worker_pids()
     yard.workers.kill()
     yard.workers.wait()
-    assert wait_until(lambda: not any(map(runs, pids)), 15)
+    wait_until(lambda: not any(map(runs, pids)))
     assert log.read_text().count("the process that forked this worker is gone") == 2
 
 
@@ -108,7 +108,7 @@ def test_a_worker_whose_connections_were_reset_ends_well(
     assert server.ask(leases) == [(1,)]
     server.end_sessions()
     worker.send_signal(signal.SIGTERM)
-    assert worker.wait(10) == 0
+    assert worker.wait(PATIENCE_S) == 0
     assert server.ask(leases) == [(0,)]
     assert "Traceback" not in (yard.folder / "other-0.log").read_text()
 
@@ -148,15 +148,15 @@ def test_an_outage_is_two_lines_in_the_log(server: Postgres, yard: TeamServer) -
     arns = [run(client, "wait", number) for number in range(20)]
     server.stop("immediate")
     path = yard.folder / "other-0.log"
-    assert wait_until(lambda: "out of reach" in path.read_text(), 20), path.read_text()
+    wait_until(lambda: "out of reach" in path.read_text(), 20), path.read_text()
     refused = [call for call in range(3) if not lists(client)]
     assert refused == [0, 1, 2]
     server.start()
     for arn in arns:
-        assert wait_until(lambda arn=arn: ends(client, arn), 30)
+        wait_until(lambda arn=arn: ends(client, arn))
     for name in ("other-0.log", "web.log"):
         path = yard.folder / name
-        assert wait_until(lambda path=path: "is back" in path.read_text(), 30), path.read_text()
+        wait_until(lambda path=path: "is back" in path.read_text(), 30), path.read_text()
         lines = path.read_text().splitlines()
         assert sum("the database is" in line for line in lines) == 2, lines
         assert [line for line in lines if line.startswith("    ") or " error " in line] == []
@@ -198,7 +198,7 @@ def test_the_queue_keeps_no_log_of_its_jobs(server: Postgres, yard: TeamServer) 
     client = yard.client()
     for number in range(3):
         assert wait_for_end(client, run(client, "chain", number))["status"] == "SUCCEEDED"
-    assert wait_until(lambda: server.ask("SELECT count(*) FROM pgqueuer") == [(0,)], 20)
+    wait_until(lambda: server.ask("SELECT count(*) FROM pgqueuer") == [(0,)])
     assert server.ask("SELECT count(*) FROM pgqueuer_log") == [(0,)]
     assert server.ask("SELECT count(*) FROM pgqueuer_statistics") == [(0,)]
 
@@ -279,4 +279,4 @@ def test_web_ends_well_at_sigterm(yard: TeamServer) -> None:
     yard.start_web()
     assert yard.web is not None
     yard.web.send_signal(signal.SIGTERM)
-    assert yard.web.wait(10) == 0
+    assert yard.web.wait(PATIENCE_S) == 0

@@ -7,13 +7,13 @@ import json
 import os
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.acceptance.server import ROOT, Server, wait_for_end
 from tests.cli import projects
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -245,10 +245,7 @@ def test_only_what_a_stack_had_is_pruned_and_only_when_asked(
     assert "- state machine two: deleted" in run(
         server, "deploy", tmp_path, "--stack", "shop", "--prune"
     )
-    deadline = time.monotonic() + 30
-    while names() != {"one", "theirs"}:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: names() == {"one", "theirs"})
 
 
 def test_one_that_the_server_refuses_does_not_keep_the_others(

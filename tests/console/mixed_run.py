@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 from console.models import Execution, TaskRow, Timer
@@ -10,10 +9,9 @@ from console.store.executions import redrive
 from console.store.executions.stop import stop_execution
 from console.store.tasks import activities, claim, complete
 from tests.console.store.helpers import ACTIVITY, REGION, create, ended, function, one, start
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from console.models import Project
 
 BROKEN: set[str] = set()
@@ -141,16 +139,16 @@ def run_all(project: Project) -> dict[str, Execution]:
     }
     take("silent")
     complete.succeed(take("sent").token, '"answer"')
-    until(lambda: TaskRow.objects.filter(execution=made["halted"]).exists())
+    wait_until(lambda: TaskRow.objects.filter(execution=made["halted"]).exists())
     for name in ("stopped", "halted"):
         stop_execution(made[name], error="E", cause="enough")
-    until(lambda: Execution.objects.filter(map_run__parent=made["open-children"]).exists())
-    until(lambda: Timer.objects.filter(execution=made["patient"]).exists())
+    wait_until(lambda: Execution.objects.filter(map_run__parent=made["open-children"]).exists())
+    wait_until(lambda: Timer.objects.filter(execution=made["patient"]).exists())
     for name, (_, _, status) in SHAPES.items():
         made[name] = made[name] if status == "RUNNING" else ended(made[name])
     BROKEN.clear()
     for name in ("broken", "half", "group", "bad-child", "failed", "late"):
-        until(lambda name=name: not redrive.redrive_refusal(made[name]))
+        wait_until(lambda name=name: not redrive.redrive_refusal(made[name]))
         redrive.redrive_execution(made[name])
     for name in ("broken", "half", "group", "bad-child", "failed", "late"):
         made[name] = ended(made[name])
@@ -166,13 +164,5 @@ def take(name: str) -> claim.ClaimedTask:
         found.extend([work] if work is not None else [])
         return bool(found)
 
-    until(try_it)
+    wait_until(try_it)
     return found[0]
-
-
-def until(true: Callable[[], object]) -> None:
-    """Wait until something is so."""
-    deadline = time.monotonic() + 10
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

@@ -104,7 +104,7 @@ def get_schedule(call: Call) -> dict[str, Any]:
         "ScheduleExpressionTimezone": row.timezone,
         "FlexibleTimeWindow": window,
         "ActionAfterCompletion": row.after_completion,
-        "Target": _target(call, row.targets.get()),
+        "Target": _target(call, scheduler.target_of(row)),
     }
 
 
@@ -134,7 +134,7 @@ def _item(call: Call, row: EventRule) -> dict[str, Any]:
         "State": row.state,
         "CreationDate": seconds(row.created_ms),
         "LastModificationDate": seconds(row.updated_ms or row.created_ms),
-        "Target": {"Arn": _address(call, row.targets.all()[0])},
+        "Target": {"Arn": _address(call, scheduler.target_of(row))},
     }
 
 

@@ -205,11 +205,16 @@ def _save(row: EventRule, given: ScheduleSettings, actor: audit.Actor, *, after_
 
 
 def get_schedule(key: ScheduleKey) -> EventRule:
-    """Return a schedule; raise ResourceNotFoundException."""
-    row = key.find().first()
-    if row is None:
+    """Return a schedule with its target; raise ResourceNotFoundException."""
+    row = key.find().prefetch_related("targets").first()
+    if row is None or not row.targets.all():  # deleted between the two reads
         raise _missing_schedule(key)
     return row
+
+
+def target_of(row: EventRule) -> EventTarget:
+    """Return the target of a schedule: each has one."""
+    return row.targets.all()[0]
 
 
 def list_schedules(
@@ -240,8 +245,13 @@ def list_schedules(
         )
         found = found.filter(place)
     rows = found.prefetch_related("targets").order_by("schedule_group", "schedule_name")
-    # once more here, because SQLite's LIKE takes no account of case
-    wanted = (row for row in rows.iterator(_CHUNK) if row.schedule_name.startswith(prefix))
+    # The name is compared once more, because SQLite's LIKE takes no account of case. A schedule
+    # without a target was deleted between the two reads.
+    wanted = (
+        row
+        for row in rows.iterator(_CHUNK)
+        if row.schedule_name.startswith(prefix) and row.targets.all()
+    )
     return list(islice(wanted, limit))
 
 

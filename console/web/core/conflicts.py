@@ -53,7 +53,7 @@ def schedule_conflict(row: EventRule) -> SaveConflict:
     """Return what somebody else saved of a schedule of EventBridge Scheduler."""
     now = EventRule.objects.get(pk=row.pk)
     entry = audit.find_latest(now.project, now.arn, "scheduler:UpdateSchedule")
-    input_text = json.loads(now.targets.get().settings).get("Input", "")
+    input_text = json.loads(scheduler.target_of(now).settings).get("Input", "")
     fields = (
         ("Their schedule", f"{now.schedule}, {now.timezone}"),
         ("Their input", str(input_text)),

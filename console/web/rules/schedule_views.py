@@ -102,7 +102,7 @@ def _change_schedule(scope: Scope, row: EventRule, form: ScheduleEditForm) -> st
     sent = form.values
     if form.errors:
         return form.first_error[1]
-    target = row.targets.get()
+    target = scheduler.target_of(row)
     more = json.loads(target.settings)
     more.pop("Input", None)
     constant = {"Input": sent["input"]} if sent["input"] else {}
@@ -152,7 +152,7 @@ def _schedule_context(request: HttpRequest, scope: Scope, row: EventRule) -> dic
 
 def _input_of(row: EventRule, *, masked: bool = False) -> str | None:
     """Return what the target gets, None if that is the event."""
-    settings = json.loads(row.targets.get().settings)
+    settings = json.loads(scheduler.target_of(row).settings)
     text = (mask_target_settings(row.project, settings) if masked else settings).get("Input")
     return None if text is None else str(text)
 

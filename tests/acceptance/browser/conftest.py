@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from console.samples import MACHINES, sample_role
 from console.samples.functions import FUNCTIONS
 from tests.acceptance.browser.yard import log_in, manage
 from tests.acceptance.server import Server
+from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,8 @@ ARGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+
+expect.set_options(timeout=1000 * PATIENCE_S)
 
 
 @pytest.fixture(scope="package")
@@ -101,7 +104,7 @@ def context(browser: Browser, server: Server, signed_in: Path) -> Iterator[Brows
     one = browser.new_context(
         base_url=server.url, storage_state=signed_in, viewport={"width": 1440, "height": 1000}
     )
-    one.set_default_timeout(10_000)
+    one.set_default_timeout(1000 * PATIENCE_S)
     yield one
     one.close()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,6 +18,7 @@ from tests.acceptance.browser.yard import (
     until,
     waits,
 )
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -180,7 +180,7 @@ def test_a_page_from_the_back_forward_cache_keeps_its_editor(
     assert page.evaluate(SHOWN) == page.locator("#text").evaluate("one => one.value") == text
     page.click("[data-save]")
     arn = f"arn:aws:states:us-east-1:123456789012:stateMachine:{name}"
-    deadline = time.monotonic() + 30  # Playwright does not see where such a page goes on to
-    while server.client().describe_state_machine(stateMachineArn=arn)["definition"] != text:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    # Playwright does not see where such a page goes on to
+    wait_until(
+        lambda: server.client().describe_state_machine(stateMachineArn=arn)["definition"] == text
+    )

@@ -35,12 +35,14 @@ def demo_25k(server: Server) -> str:
     return ended(server, start(server, machine, list(range(6247))))
 
 
-def test_E11_the_event_table_comes_in_pages_and_filters(page: Page, demo_25k: str) -> None:
+def test_E11_the_event_table_comes_in_pages_and_filters(
+    page: Page, server: Server, demo_25k: str
+) -> None:
     """Of 25,000 events few are in the page; a filter has an address and Back takes it away."""
     page.goto(demo_25k)
+    before_s = server.processor_s()
     page.goto(f"{demo_25k}events/")
-    timing = page.evaluate("performance.getEntriesByType('navigation')[0].responseEnd")
-    assert timing < 500
+    assert server.processor_s() - before_s < 0.5
     assert page.locator("#events > tr").count() <= 200
     expect(page.locator("#range")).to_contain_text("1 to 50 of 24,995 events")
     page.select_option("#type", "FailStateEntered")

@@ -109,7 +109,7 @@ def test_new_failures_are_grouped_while_it_runs(page: Page, server: Server) -> N
     machine = create(server, over(slow, ToleratedFailurePercentage=100))
     page.goto(map_run(server, start(server, machine, [1, 2])))
     expect(page.locator("#failures")).to_be_hidden()
-    expect(page.locator("#failures")).to_contain_text("2 of 2 failed", timeout=15_000)
+    expect(page.locator("#failures")).to_contain_text("2 of 2 failed")
     expect(page.locator("#failures")).to_be_visible()
 
 

@@ -18,6 +18,7 @@ from tests.acceptance.browser.conftest import Watch
 from tests.acceptance.browser.test_graph_editor import BUILT
 from tests.acceptance.browser.yard import create, log_in, manage, start, waits
 from tests.acceptance.server import Server
+from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +40,7 @@ def empty_yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def first_page(browser: Browser, empty_yard: Server) -> Iterator[Page]:
     """Return the first page of an empty yard, as its owner."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(1000 * PATIENCE_S)
     page = context.new_page()
     watch = Watch(page)
     log_in(page, manage(empty_yard, "login_url", "--address", empty_yard.url).strip())
@@ -56,7 +57,7 @@ def in_a_fresh_shell(home: Path, command: str) -> str:
         env={"PATH": tools, "HOME": str(home), "AWS_PAGER": ""},
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=3 * PATIENCE_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -209,7 +209,7 @@ def test_the_map_retry_sample_runs_in_colours(page: Page) -> None:
     page.fill("#name", name)
     page.click("form[data-json-form] button.main")
     page.wait_for_url(f"**/executions/{name}/")
-    expect(page.locator("#poll[data-ended]")).to_be_attached(timeout=60_000)
+    expect(page.locator("#poll[data-ended]")).to_be_attached()
     assert page.locator("#status").inner_text() in ("Succeeded", "Failed")
     tone = "succeeded" if page.locator("#status").inner_text() == "Succeeded" else "failed"
     expect(page.locator('a[data-step="2. ProcessItemsInParallel"]')).to_contain_class(tone)

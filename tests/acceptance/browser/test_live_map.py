@@ -45,7 +45,7 @@ def test_the_page_that_followed_equals_the_reloaded_one(
     """
     path = start(server, create(server, definition), [1, 2, 3, 4])
     page.goto(f"{path}?view={view}")
-    expect(page.locator("#status")).to_have_text(re.compile("Succeeded"), timeout=30_000)
+    expect(page.locator("#status")).to_have_text(re.compile("Succeeded"))
     if view == "graph":
         expect(page.locator("#step-table")).to_have_count(0)
         page.click("[data-view-link=steps]")

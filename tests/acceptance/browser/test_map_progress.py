@@ -26,7 +26,7 @@ def test_the_counts_follow_without_a_reload(page: Page, server: Server) -> None:
     page.evaluate("window.untouched = true")
     node = page.locator("a[data-step=Each] .node-detail")
     expect(node).to_have_text(re.compile(r"[1-9]\d* of 12 done"))
-    expect(page.locator("a[data-step=Nap] .node-detail")).to_have_text("12 passed", timeout=30_000)
+    expect(page.locator("a[data-step=Nap] .node-detail")).to_have_text("12 passed")
     expect(page.locator("#step-map-run")).to_contain_text("12 of 12 child executions ended")
     expect(page.locator("#step-map-run")).to_contain_text("12 succeeded")
     expect(node).to_contain_text("Succeeded · 12 of 12")

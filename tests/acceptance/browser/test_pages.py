@@ -152,7 +152,7 @@ def test_a_tick_loses_nothing(page: Page, server: Server) -> None:
         }"""
     )
     rows = page.locator("#events > tr:not(.detail)").count()
-    expect(page.locator("#events > tr:not(.detail)").nth(rows + 8)).to_be_attached(timeout=20_000)
+    expect(page.locator("#events > tr:not(.detail)").nth(rows + 8)).to_be_attached()
     state = page.evaluate(
         """() => ({
             same: window.nodes.every((node) => node.isConnected),
@@ -181,7 +181,7 @@ def test_pause_stops_the_ticks(page: Page, server: Server) -> None:
     page.goto(start(server, create(server, waits(1, rounds=30))))
     page.click("[data-pause]")
     expect(page.locator("[data-live-text]")).to_have_text("Paused")
-    page.wait_for_timeout(300)
+    page.wait_for_load_state("networkidle")  # the answer of a poll under way
     rows = page.locator("#events > tr").count()
     page.wait_for_timeout(2500)
     assert page.locator("#events > tr").count() == rows

@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 
 from tests.acceptance.browser.conftest import Watch
 from tests.acceptance.browser.yard import create, log_in, login_of, start, unique, waits
+from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +32,7 @@ EXPECTED = ("410", "429", "401", "console: Response Status Error Code 401")
 def visitor(browser: Browser, server: Server) -> Iterator[Page]:
     """Return the page of somebody who is not signed in; nothing may go wrong in it."""
     context = browser.new_context(base_url=server.url)
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(1000 * PATIENCE_S)
     page = context.new_page()
     watch = Watch(page)
     yield page
@@ -156,9 +157,7 @@ def test_whoever_is_removed_is_out_of_an_open_page(
     page.goto("/team/")
     page.locator("tr", has_text=name).get_by_role("button", name="Remove").click()
     expect(page.locator(".banner")).to_contain_text("was removed")
-    expect(visitor.get_by_text("you are signed out. Load the page again.")).to_be_visible(
-        timeout=20_000
-    )
+    expect(visitor.get_by_text("you are signed out. Load the page again.")).to_be_visible()
     visitor.goto("/executions/")
     assert "/login/" in visitor.url
     expect(visitor.locator("h1")).to_have_text("Sign in")
@@ -173,7 +172,7 @@ def test_a_page_whose_session_ends_keeps_what_it_shows(
     page.goto("/executions/")
     context.clear_cookies(name="stepyard_session")
     said = page.locator("main > .signed-out")
-    expect(said).to_contain_text("You are signed out", timeout=20_000)  # by the poll
+    expect(said).to_contain_text("You are signed out")  # by the poll
     page.fill("#find", "input.n = 1")
     with page.expect_response("**/executions/?find=**"):
         page.keyboard.press("Enter")

@@ -38,7 +38,7 @@ def test_a_rule_tells_and_its_dead_letter_is_sent_again(page: Page, server: Serv
     page.goto("/notifications/?letters=all")
     letter = page.locator("#letters tr", has_text=machine)
     reason = page.locator("#letters tr.day", has_text=name)
-    for _ in range(50):
+    for _ in range(300):
         page.reload()
         if letter.count():
             break

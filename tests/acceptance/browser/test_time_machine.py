@@ -110,7 +110,7 @@ def test_X5_ticks_lose_nothing_in_the_tree_timeline_and_time_machine(
     )
     page.fill("#find", "half a na")
     last = int(page.get_attribute("#at", "max") or 0)
-    expect(page.locator(f"#e{last + 6}")).to_be_attached(timeout=30_000)
+    expect(page.locator(f"#e{last + 6}")).to_be_attached()
     expect(page.locator("#find")).to_be_focused()
     assert page.input_value("#find") == "half a na"
     assert page.evaluate("window.kept.every((one) => one.isConnected)")

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.acceptance.browser.yard import create, type_definition, waits
+from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -27,7 +28,7 @@ def second(browser: Browser, server: Server, signed_in: Any) -> Any:
     context = browser.new_context(
         base_url=server.url, storage_state=signed_in, viewport={"width": 1440, "height": 1000}
     )
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(1000 * PATIENCE_S)
     page = context.new_page()
     faults: list[str] = []
     page.on("pageerror", lambda error: faults.append(str(error)))

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from playwright.sync_api import Error, expect
 
+from tests.waiting import PATIENCE_S
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
@@ -63,7 +65,7 @@ def over(inner: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"StartAt": "Each", "States": {"Each": {**each, **more}}}
 
 
-def map_run(server: Server, path: str, seconds: float = 30) -> str:
+def map_run(server: Server, path: str, seconds: float = PATIENCE_S) -> str:
     """Wait until the execution of a page has a Map Run and return the path of that one's page."""
     _, _, machine, _, name, _ = path.split("/")
     arn = f"arn:aws:states:us-east-1:123456789012:execution:{machine}:{name}"
@@ -100,12 +102,12 @@ def manage(server: Server, *command: str) -> str:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=3 * PATIENCE_S,
     )
     return done.stdout
 
 
-def until(page: Page, script: str, *, arg: Any = None, seconds: float = 30) -> None:
+def until(page: Page, script: str, *, arg: Any = None, seconds: float = PATIENCE_S) -> None:
     """Wait until a script is true of the page: an expression, or a function of ``arg``.
 
     Playwright's own wait looks a second time by ``eval``, which the pages' policy refuses.

@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 
 from tests.acceptance.integrations.runs import ROLE, create_machine, output_of, run_task
 from tests.acceptance.server import history, wait_for_end
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from tests.acceptance.aws import Moto
@@ -189,10 +190,7 @@ def test_a_stop_reaches_the_child(sfn: Any) -> None:
     state = {"Type": "Task", "Resource": "arn:aws:states:::states:startExecution.sync"}
     parent = create_machine(sfn, **state, Parameters={"StateMachineArn": child})
     started = sfn.start_execution(stateMachineArn=parent)["executionArn"]
-    deadline = time.monotonic() + 10
-    while "TaskSubmitted" not in [event["type"] for event in history(sfn, started)]:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: "TaskSubmitted" in [event["type"] for event in history(sfn, started)])
     sfn.stop_execution(executionArn=started)
     (nested,) = sfn.list_executions(stateMachineArn=child)["executions"]
     assert wait_for_end(sfn, nested["executionArn"])["status"] == "ABORTED"

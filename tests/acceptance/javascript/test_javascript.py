@@ -39,7 +39,7 @@ def test_the_sdk_for_javascript(installed: Path, up: Server) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=180,
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {

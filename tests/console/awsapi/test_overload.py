@@ -24,6 +24,7 @@ from console.store.executions import start, waiting_starts
 from tests.acceptance.server import START_S
 from tests.console.store.helpers import PASS, create, function
 from tests.loops import looped
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -77,9 +78,7 @@ def crowded(monkeypatch: pytest.MonkeyPatch) -> Iterator[Threads]:
     filling = threading.Thread(target=lambda: looped(fill, 2 * START_S))
     filling.start()
     filled.wait(START_S)
-    deadline = time.monotonic() + START_S
-    while not threads.overloaded and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: threads.overloaded)
     yield threads
     free.set()
     filling.join(START_S)

@@ -10,6 +10,7 @@ import pytest
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
+from django.db.models import query as querysets
 
 from console import access
 from console.awsapi import rest_json, services
@@ -62,6 +63,14 @@ def schedule(project: Project) -> Iterator[EventRule]:
     scheduler.create_group(project, "us-east-1", "team", {"k": "v"})
     yield schedule_of(project, "rate(1 day)")
     access._principals.clear()
+
+
+@pytest.fixture
+def owner_key(project: Project, django_user_model: Any) -> str:
+    """The access key of an owner of the project."""
+    user = django_user_model.objects.create_user("somebody")
+    Membership.objects.create(project=project, user=user, role=Role.OWNER)
+    return people.new_key(user, project, Actor("owner"))[0].key_id
 
 
 def schedule_of(project: Project, expression: str, **more: Any) -> EventRule:
@@ -172,6 +181,26 @@ def test_an_unknown_path_is_no_operation(schedule: EventRule) -> None:
             "request",
         )
     assert caught.value.code == "UnknownOperationException"
+
+
+@pytest.mark.parametrize("action", ["GetSchedule", "ListSchedules"])
+def test_a_schedule_that_is_deleted_while_it_is_read_is_not_there(
+    schedule: EventRule, monkeypatch: pytest.MonkeyPatch, owner_key: str, action: str
+) -> None:
+    """It is read before its target is: what deletes itself after its last run may be gone then."""
+    read = querysets.prefetch_related_objects
+
+    def late(*about: Any) -> None:
+        schedule.targets.all().delete()
+        read(*about)
+
+    monkeypatch.setattr(querysets, "prefetch_related_objects", late)
+    if action == "ListSchedules":
+        assert send(action, owner_key) == {"Schedules": []}
+        return
+    with pytest.raises(ServiceError) as caught:
+        send(action, owner_key)
+    assert caught.value.code == "ResourceNotFoundException"
 
 
 # -- what is due -----------------------------------------------------------------------------------

@@ -6,26 +6,14 @@ import json
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import engine
 from console.integrations import function, targets
 from console.integrations.outcome import Failed, Outcome, Succeeded, TaskAttempt
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 ARN = "arn:aws:lambda:us-east-1:123456789012:function:"
-
-
-def until(true: Callable[[], Any], seconds: float = 60) -> None:
-    """Wait for a condition."""
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "in vain"
-        time.sleep(0.02)
 
 
 def call(entry: Any, event: Any = None, timeout_s: int | None = None, name: str = "f") -> Outcome:

@@ -10,7 +10,7 @@ import pytest
 from console.functions import lending
 from console.functions.options import FunctionOptions
 from console.functions.process import FunctionKey
-from tests.console.integrations.function_calls import until
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +47,7 @@ class Lending:
         thread = threading.Thread(target=take)
         self.threads.append(thread)
         thread.start()
-        until(lambda: not thread.is_alive() or len(self.lender._waiting.get(key, ())) > size)
+        wait_until(lambda: not thread.is_alive() or len(self.lender._waiting.get(key, ())) > size)
 
     def locked(self, act: Callable[..., Any], *arguments: Any) -> Any:
         """Call a method as the pool does."""
@@ -61,7 +61,7 @@ class Lending:
 
     def until_got(self, count: int) -> None:
         """Wait until so many callers were answered."""
-        until(lambda: len(self.got) == count)
+        wait_until(lambda: len(self.got) == count)
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_a_caller_that_waits_too_long_starts_a_process() -> None:
         yard.began(A)
     assert [process for _, process in yard.got] == [None, None]
     yard.call("third", A)
-    until(lambda: yard.lender._for_room)  # its patience is over, and the limit holds
+    wait_until(lambda: yard.lender._for_room)  # its patience is over, and the limit holds
     assert len(yard.got) == 2
     process = LentProcess(A)
     yard.locked(yard.lender.give_back, process)

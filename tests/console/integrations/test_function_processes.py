@@ -26,9 +26,9 @@ from tests.console.integrations.function_calls import (
     find_pythons,
     report,
     result,
-    until,
     write,
 )
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,7 +88,7 @@ def test_calls_at_once_have_a_process_each(folder: Path) -> None:
     events = [{"begun": str(path), "go": str(go)} for path in begun]
     with ThreadPoolExecutor(6) as threads:
         calls = [threads.submit(call, "work:nap", event) for event in events]
-        until(lambda: sum(path.exists() for path in begun) == 4)
+        wait_until(lambda: sum(path.exists() for path in begun) == 4)
         assert len(pool.process_ids()) == 4
         go.touch()
         pids = {result(each.result()) for each in calls}
@@ -101,7 +101,7 @@ def test_idle_processes_end_after_a_while(folder: Path, monkeypatch: pytest.Monk
     """And the next call starts one again."""
     monkeypatch.setattr(pool, "_IDLE_S", 0.2)
     pid = result(call("work:count"))["pid"]
-    until(lambda: not is_running(pid))
+    wait_until(lambda: not is_running(pid))
     assert pool.process_ids() == []
     assert result(call("work:count"))["pid"] != pid
 
@@ -217,7 +217,7 @@ def test_a_call_that_is_late_is_killed(either_way: Path) -> None:
     assert said.endswith("Task timed out after 1.00 seconds")
     assert outcome.record.output == "asleep\n"
     assert 900 < outcome.record.duration_ms < 30_000
-    until(lambda: not any(is_running(int(pid)) for pid in pids.read_text().split()))
+    wait_until(lambda: not any(is_running(int(pid)) for pid in pids.read_text().split()))
 
 
 def test_the_time_of_the_task_ends_the_process_a_little_later(folder: Path) -> None:
@@ -257,7 +257,7 @@ def test_a_process_ends_with_the_server(folder: Path, way: str) -> None:
     }
     server = subprocess.Popen([sys.executable, "-c", _SERVER, folder, pids], env=environment)
     try:
-        until(lambda: pids.exists() and len(pids.read_text().split()) == 2)
+        wait_until(lambda: pids.exists() and len(pids.read_text().split()) == 2)
         numbers = [int(pid) for pid in pids.read_text().split()]
         assert all(map(is_running, numbers))
         if way == "ends":
@@ -266,7 +266,7 @@ def test_a_process_ends_with_the_server(folder: Path, way: str) -> None:
     finally:
         server.send_signal(signal.SIGKILL)
         server.wait()
-    until(lambda: not any(map(is_running, numbers)))
+    wait_until(lambda: not any(map(is_running, numbers)))
     assert not (folder / "ended").exists()
 
 
@@ -426,10 +426,10 @@ def test_a_change_starts_a_new_process_and_lets_calls_end(folder: Path) -> None:
     begun, go = folder / "begun", folder / "go"
     with ThreadPoolExecutor(1) as threads:
         under_way = threads.submit(call, "shop:nap", {"begun": str(begun), "go": str(go)})
-        until(begun.exists)
+        wait_until(begun.exists)
         for price in (2, 3):
             write(folder, "prices", f"PRICE = {price}\n")
-            until(lambda price=price: result(call("shop:f")) == price)
+            wait_until(lambda price=price: result(call("shop:f")) == price)
         go.touch()
         assert result(under_way.result()) == int(begun.read_text())
 

@@ -25,9 +25,10 @@ from console.integrations import function
 from console.integrations.outcome import Failed, Outcome, Succeeded, TaskAttempt
 from console.setting_shapes import FUNCTIONS
 from console.worker import task_delivery
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pytest_django.fixtures import Settings
@@ -59,14 +60,6 @@ def folder(settings: Settings, tmp_path: Path) -> Iterator[Path]:
     for name in set(sys.modules) - modules:
         if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
             del sys.modules[name]
-
-
-def until(true: Callable[[], bool], seconds: float = 20) -> None:
-    """Wait for a condition."""
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "in vain"
-        time.sleep(0.02)
 
 
 def called(target: str, event: Any = None, timeout_s: int | None = None) -> Outcome:
@@ -310,11 +303,11 @@ def test_a_change_of_a_module_or_its_helper_counts(folder: Path) -> None:
     assert called("shop:f") == Succeeded("1")
     for price in "23":
         helper.write_text(f"PRICE = {price}\n", encoding="utf-8")
-        until(lambda price=price: called("shop:f") == Succeeded(price))
+        wait_until(lambda price=price: called("shop:f") == Succeeded(price))
     helper.write_text("PRICE = (\n", encoding="utf-8")
-    until(lambda: isinstance(called("shop:f"), Failed))
+    wait_until(lambda: isinstance(called("shop:f"), Failed))
     helper.write_text("PRICE = 4\n", encoding="utf-8")
-    until(lambda: called("shop:f") == Succeeded("4"))
+    wait_until(lambda: called("shop:f") == Succeeded("4"))
 
 
 def test_functions_json_is_read_again_when_it_changes(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from console.models import (
 from console.store.executions import step
 from console.store.executions.start import start_execution
 from console.store.machines import machines
+from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +77,7 @@ def drain(execution: Execution) -> Execution:
     return Execution.objects.get(pk=execution.pk)
 
 
-def ended(execution: Execution, seconds: float = 10) -> Execution:
+def ended(execution: Execution, seconds: float = PATIENCE_S) -> Execution:
     """Wait until a worker has taken an execution to its end; return it anew."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,6 +26,7 @@ from tests.console.store.helpers import (
     start,
     types,
 )
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from console.models import Project
@@ -148,10 +148,7 @@ def test_a_worker_looks_for_them(project: Project) -> None:
     worker = Embedded()
     worker.start()
     try:
-        deadline = time.monotonic() + 20
-        while Execution.objects.get(pk=execution.pk).status == "RUNNING":
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_until(lambda: Execution.objects.get(pk=execution.pk).status != "RUNNING")
     finally:
         worker.stop()
     assert Execution.objects.get(pk=execution.pk).status == "TIMED_OUT"

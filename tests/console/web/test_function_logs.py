@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +15,7 @@ from console.store.executions import function_logs, retention
 from console.worker.function_logs import LOGS
 from tests.console.store.helpers import create, ended, function, one, start
 from tests.console.web.helpers import text
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -127,10 +127,7 @@ def test_no_log_shows_a_task_token(project: Project, worker: Embedded, client: C
         },
     }
     execution = start(create(project, one("Pay", **state)), EVENT)
-    deadline = time.monotonic() + 60
-    while not FunctionLog.objects.filter(execution=execution).exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: FunctionLog.objects.filter(execution=execution).exists())
     log = FunctionLog.objects.get(execution=execution)
     token = json.loads(log.output.splitlines()[1])["token"]
     assert len(token) > 20

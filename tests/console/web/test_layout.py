@@ -18,6 +18,7 @@ from console.web.graph import dot, layout_pool
 from console.web.graph.diagram import Arrow, Diagram, Rectangle
 from console.web.graph.layout_pool import LayoutChild, LayoutFailure, LayoutPool, NotLaidOut
 from tests.acceptance.server import ROOT
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,16 +36,6 @@ def hopeless() -> str:
         Arrow(f"e{one}-{other}", f"n{one}", f"n{other}", 90) for one in numbers for other in numbers
     ]
     return dot.dot_source(Diagram(tuple(parts)))
-
-
-def wait_until(happens: Any, seconds: float = 30) -> bool:
-    """Wait until something is so."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if happens():
-            return True
-        time.sleep(0.01)
-    return False
 
 
 def runs(pid: int) -> bool:
@@ -250,7 +241,7 @@ def test_no_child_is_left_when_its_parent_is_killed(busy: bool) -> None:
     parent.kill()
     parent.wait()
     parent.stdout.close()
-    assert wait_until(lambda: not runs(pid))
+    wait_until(lambda: not runs(pid))
 
 
 _ALONE = """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from console.web.history import traces
 from tests.console.store.helpers import create, ended, one, start, types
 from tests.console.web.helpers import page, text
 from tests.console.web.test_map_run import FAILS, NAPS, begun, over
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -179,10 +179,7 @@ def test_the_row_of_a_distributed_map_counts_its_children(
 def test_it_costs_one_query_and_others_none(napping: Execution, client: Client) -> None:
     """A page of a distributed Map reads the rows of its Map Runs once, any other never."""
     inline = start(create(napping.project, INLINE, "inline"), list(range(6)), "y")
-    deadline = time.monotonic() + 10
-    while types(inline).count("WaitStateEntered") < 6:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: types(inline).count("WaitStateEntered") >= 6)
 
     def of_map_runs(execution: Execution, more: str) -> list[str]:
         traces._TRACES._known.clear()
@@ -202,10 +199,8 @@ def test_a_failed_one_counts_what_went_wrong_as_an_inline_map_does(
     """Not how many have ended, which reads as how many failed."""
     stop_execution(napping)
     execution = ended(napping)
-    deadline = time.monotonic() + 30  # the children end, and are counted, after their Map Run
-    while (under := of(shown(client, execution), "Each").under) != "2 of 6 aborted":
-        assert time.monotonic() < deadline, under
-        time.sleep(0.05)
+    # the children end, and are counted, after their Map Run
+    wait_until(lambda: of(shown(client, execution), "Each").under == "2 of 6 aborted")
     counted = MapProgress(
         *("", 1_300, 1_143, 16, 1, 17, 0, 123, 0),
         reading=False,
@@ -253,10 +248,7 @@ def test_what_was_pending_when_it_ended_was_never_started(
     assert "4 pending" in " ".join(text(client.get(page(napping))).split())
     stop_execution(napping)
     execution = ended(napping)
-    deadline = time.monotonic() + 10
-    while MapRun.objects.get(parent=execution).status == "RUNNING":
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: MapRun.objects.get(parent=execution).status != "RUNNING")
     assert "4 never started" in " ".join(text(client.get(page(execution))).split())
     shown_run = text(client.get(address))
     assert 'data-count="Never started"' in shown_run

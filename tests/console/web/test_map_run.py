@@ -24,6 +24,7 @@ from console.store.executions.stop import stop_execution
 from console.store.map_runs import map_counts
 from tests.console.store.helpers import create, drain, ended, one, start
 from tests.console.web.helpers import MARKUP, markup, page, text
+from tests.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,12 +67,9 @@ def address(run: MapRun, more: str = "") -> str:
 
 def begun(execution: Execution, running: int) -> MapRun:
     """Wait until so many children run."""
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        if Execution.objects.filter(map_run__parent=execution).count() == running:
-            return MapRun.objects.select_related("parent").get(parent=execution)
-        time.sleep(0.02)
-    raise AssertionError(running)
+    children = Execution.objects.filter(map_run__parent=execution)
+    wait_until(lambda: children.count() == running)
+    return MapRun.objects.select_related("parent").get(parent=execution)
 
 
 @pytest.fixture
@@ -149,7 +147,7 @@ def test_e18_the_counts_add_up_while_it_runs(
     machine = create(project, over(fails, MaxConcurrency=3, ToleratedFailurePercentage=100))
     execution = start(machine, [1, 2, 3] * 3)
     begun_run = None
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     looks = set()
     while time.monotonic() < deadline:
         begun_run = begun_run or MapRun.objects.select_related("parent").first()
@@ -365,10 +363,7 @@ def test_e18_a_tick_tells_what_changed_until_the_end(napping: MapRun, client: Cl
     assert "hx-get" in first
     assert "status=RUNNING" in first.split('id="poll"')[1].split("</i>")[0]
     stop_execution(napping.parent)
-    deadline = time.monotonic() + 10
-    while not client.get(address(napping)).context["over"]:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: client.get(address(napping)).context["over"])
     last = client.get(address(napping, "_delta"))
     assert "every 500ms" not in text(last)
     assert "<title>Map Run of Each: Aborted · Stepyard</title>" in text(last)
@@ -380,16 +375,11 @@ def test_e18_a_tick_tells_what_changed_until_the_end(napping: MapRun, client: Cl
 def test_a_page_that_showed_the_end_learns_of_a_redrive(napping: MapRun, client: Client) -> None:
     """Nothing until then; afterwards it runs again, with the form for its settings."""
     stop_execution(napping.parent)
-    deadline = time.monotonic() + 10
-    while not client.get(address(napping)).context["over"]:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: client.get(address(napping)).context["over"])
     assert "every 10s" in text(client.get(address(napping)))
     assert client.get(address(napping, "_delta?ended=0")).status_code == 204
     client.post(page(napping.parent, "redrive/"))
-    while client.get(address(napping)).context["over"]:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: not client.get(address(napping)).context["over"])
     shown = markup(client.get(address(napping, "_delta?ended=0")))
     assert "<title>Map Run of Each: Running · Stepyard</title>" in shown
     assert "The Map Run was redriven." in shown
@@ -401,10 +391,7 @@ def test_an_aborted_one_says_who_stopped_its_execution(napping: MapRun, client: 
     """With the reason, on the page and in its last tick; a running one says nothing."""
     assert "Its execution was stopped" not in text(client.get(address(napping)))
     stop_execution(napping.parent, cause="Wrong file", actor=Actor("ann"))
-    deadline = time.monotonic() + 10
-    while MapRun.objects.get().status == "RUNNING":
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: MapRun.objects.get().status != "RUNNING")
     assert "Its execution was stopped by ann" in flat(client.get(address(napping)))
     assert "Its execution was stopped by ann" in flat(client.get(address(napping, "_delta")))
 

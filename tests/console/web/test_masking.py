@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -31,6 +30,7 @@ from console.web.urls import urlpatterns
 from tests.console.store.helpers import ACTIVITY, PASS, REGION, WAIT, create, drain, ended, start
 from tests.console.web.helpers import page, text
 from tests.console.web.test_imports import GIVEN, HISTORY
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -117,10 +117,8 @@ def taken_everywhere(project: Project) -> Execution:
     mask(project)
     activities.create_activity(project, REGION, "work")
     execution = start(logged(project, create(project, WAYS)), INPUT, "x")
-    until = time.monotonic() + 20
-    while (work := claim.take_activity_task(ACTIVITY, "w")) is None:
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    work = wait_until(lambda: claim.take_activity_task(ACTIVITY, "w"))
+    assert work is not None
     cause = {"errorMessage": f"{CANARY} refused", "password": "hunter2-canary", "again": 1}
     complete.fail(work.token, "Late", json.dumps(cause))
     return ended(execution)

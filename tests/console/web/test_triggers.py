@@ -250,7 +250,7 @@ def test_the_rules_for_the_events_of_a_machine_are_listed(
     listed = [row.rule.name for row in answer.context["event_rows"]]
     assert listed == ["any", "by-name", "by-prefix", "failed"]
     assert answer.context["rows"] == []
-    section = text(answer).partition('id="event-rules"')[2].partition("</table>")[0]
+    section = text(answer).partition('id="rule-table"')[2].partition("</table>")[0]
     for name in listed:
         assert f'href="/rules/{name}/"' in section
     StateMachine.objects.filter(pk=machine.pk).update(type="EXPRESS")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
-from console.models import Delivery, EventRule, OutboxEvent
+from console.models import EventRule, OutboxEvent
 from console.store.events import deliveries, outbox, rules
 from console.worker import outbox_relay
 from tests.console.store.helpers import PASS, create, drain, start
@@ -62,11 +61,3 @@ def carry_all() -> None:
     """Carry whatever is due, in this thread."""
     for number in deliveries.claim_due(100):
         outbox_relay.relay_delivery(number)
-
-
-def until(check: Any, seconds: float = 10) -> None:
-    """Wait until something is so."""
-    deadline = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < deadline, Delivery.objects.values()
-        time.sleep(0.02)

@@ -8,8 +8,8 @@ from console.functions.pool import CallRecord
 from console.models import FunctionLog
 from console.store.executions import function_logs as stored_logs
 from console.worker import function_logs
-from tests.console.integrations.function_calls import until
 from tests.console.store.helpers import WAIT, create, start
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     import pytest
@@ -30,7 +30,7 @@ def test_a_log_does_not_cut_the_pause_short(monkeypatch: pytest.MonkeyPatch) -> 
     logs = function_logs.LogWriter()
     for task in range(25):
         logs.add(1, task, "echo", CallRecord(output="x"))
-    until(lambda: len(batches) == 2)
+    wait_until(lambda: len(batches) == 2)
     assert batches == [[*range(10)], [*range(10, 20)]]
     monkeypatch.setattr(function_logs, "_PAUSE_S", 0.0)
     for task in range(25, 30):

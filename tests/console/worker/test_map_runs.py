@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -36,6 +35,7 @@ from tests.console.store.helpers import (
     start,
     types,
 )
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -387,15 +387,16 @@ def test_a_map_run_starts_no_further_child_while_its_machine_is_deleted(
     waits = one("W", Type="Wait", Seconds=1)
     machine = create(project, distributed(waits, MaxConcurrency=1))
     execution = start(machine, [1, 2, 3])
-    deadline = time.monotonic() + 10
-    while not Execution.objects.filter(map_run__isnull=False).exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: Execution.objects.filter(map_run__isnull=False).exists())
     machines.delete_machine(project, machine.arn)
     assert ended(execution).status == "ABORTED"
-    while StateMachine.objects.exists() or Execution.objects.filter(status="RUNNING").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(
+        lambda: (
+            not (
+                StateMachine.objects.exists() or Execution.objects.filter(status="RUNNING").exists()
+            )
+        )
+    )
     assert MapRun.objects.get().status == "ABORTED"
     assert Execution.objects.filter(map_run__isnull=False).count() == 1
     worker.stop()
@@ -415,14 +416,9 @@ def test_children_end_at_their_next_transition_when_their_machine_is_deleted(
     machine = create(project, distributed(wanted, ToleratedFailurePercentage=100))
     start(machine, [{"all": data}] if nested else data)
     leaves = Execution.objects.filter(historyevent__type="WaitStateEntered")
-    deadline = time.monotonic() + 20
-    while leaves.count() < len(data):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: leaves.count() >= len(data))
     machines.delete_machine(project, machine.arn)
-    while Execution.objects.filter(status="RUNNING").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: not Execution.objects.filter(status="RUNNING").exists())
     for child in leaves:
         assert child.status == "ABORTED"
         assert types(child)[-2:] == ["WaitStateExited", "ExecutionAborted"]

@@ -26,6 +26,7 @@ from tests.console.store.helpers import (
     one,
     start,
 )
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -207,10 +208,7 @@ def test_a_deletion_that_was_cut_short_is_finished(project: Project) -> None:
     worker.start()
     try:
         assert ended(execution).status == "ABORTED"
-        deadline = time.monotonic() + 5
-        while StateMachine.objects.exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(lambda: not StateMachine.objects.exists())
     finally:
         worker.stop()
     assert Execution.objects.get().state_machine_id is None
@@ -223,16 +221,11 @@ def test_a_deletion_that_was_cut_short_elsewhere_is_finished(project: Project) -
     worker.start()
     try:
         execution = start(create(project, {"StartAt": "W", "States": states}))
-        deadline = time.monotonic() + 10
-        while not execution.historyevent_set.filter(type="WaitStateEntered").exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(lambda: execution.historyevent_set.filter(type="WaitStateEntered").exists())
         StateMachine.objects.update(status="DELETING")
         assert ended(execution).status == "ABORTED"
         assert execution.historyevent_set.filter(type="WaitStateExited").exists()
-        while StateMachine.objects.exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(lambda: not StateMachine.objects.exists())
     finally:
         worker.stop()
 

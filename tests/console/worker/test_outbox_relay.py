@@ -14,7 +14,8 @@ from console.models import Delivery, EventTarget, OutboxEvent
 from console.store.events import deliveries, rules
 from console.worker import outbox_relay
 from tests.console.store.helpers import PASS, create, ended, start
-from tests.console.worker.relay import REGION, Receiver, carry_all, happened, rule_to, until
+from tests.console.worker.relay import REGION, Receiver, carry_all, happened, rule_to
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,8 +51,8 @@ def test_the_worker_delivers_by_itself(project: Project, receiver: Receiver, wor
     """From the start of an execution to the request, nobody else has to do anything."""
     rule_to(project, f"{receiver.url}/hook")
     ended(start(create(project, PASS), name="x"))
-    until(lambda: receiver.got)
-    until(lambda: Delivery.objects.get().status == "delivered")
+    wait_until(lambda: receiver.got)
+    wait_until(lambda: Delivery.objects.get().status == "delivered")
 
 
 def test_a_failed_attempt_is_made_again_with_the_same_id(
@@ -134,8 +135,8 @@ def test_a_slow_receiver_does_not_keep_others_waiting(
     settings.STEPYARD_TARGETS = {"http": {"endpoints": [receiver.url, "http://127.0.0.1:9"]}}
     rule_to(project, "http://127.0.0.1:9/closed", f"{receiver.url}/hook")
     ended(start(create(project, PASS), name="x"))
-    until(lambda: receiver.got)
-    until(lambda: Delivery.objects.filter(attempts__gt=0, status="waiting").exists())
+    wait_until(lambda: receiver.got)
+    wait_until(lambda: Delivery.objects.filter(attempts__gt=0, status="waiting").exists())
 
 
 def test_old_events_are_removed_but_not_what_is_on_its_way(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,6 +19,7 @@ from console.store.tasks import claim
 from console.worker import own_calls, task_delivery
 from tests.console.store.helpers import PASS, WAIT, create, drain, ended, types
 from tests.console.worker.nesting import START, calling, open_tasks, started, starting, worked
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from console.models import Project, StateMachine
@@ -178,13 +178,9 @@ def test_a_machine_that_starts_itself_ends(
 
 def _until_deep(depth: int) -> Execution:
     """Return the execution of a depth when it has ended."""
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        found = Execution.objects.filter(depth=depth).first()
-        if found is not None:
-            return ended(found)
-        time.sleep(0.02)
-    raise AssertionError(list(Execution.objects.values_list("depth", "status", "cause")))
+    found = wait_until(lambda: Execution.objects.filter(depth=depth).first())
+    assert found is not None
+    return ended(found)
 
 
 def test_a_stopped_parent_stops_its_child(parent: Execution) -> None:

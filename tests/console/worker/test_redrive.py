@@ -32,6 +32,7 @@ from tests.console.store.helpers import (
     types,
 )
 from tests.refusals import raises_code
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from console.models import Project
@@ -105,15 +106,11 @@ def definition(way: str, place: str) -> dict[str, Any]:
 def end_badly(execution: Execution, way: str) -> Execution:
     """Bring an execution to its bad end."""
     if way == "abort":
-        deadline = time.monotonic() + 10
-        while CALLS["good"] == 0 and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_until(lambda: CALLS["good"] != 0)
         time.sleep(0.1)
         stop_execution(Execution.objects.get(pk=execution.pk))
     row = ended(execution)
-    deadline = time.monotonic() + 10
-    while redrive.redrive_refusal(row).endswith("stopped") and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_until(lambda: not redrive.redrive_refusal(row).endswith("stopped"))
     return row
 
 
@@ -169,9 +166,7 @@ def _let_side_succeed(execution: Execution, way: str) -> None:
 
 
 def _wait_for_exits(execution: Execution, number: int) -> None:
-    deadline = time.monotonic() + 30
-    while types(execution).count("TaskStateExited") < number and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: types(execution).count("TaskStateExited") >= number)
 
 
 def _let_it_end(row: Execution) -> None:

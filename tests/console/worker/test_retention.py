@@ -44,6 +44,7 @@ from tests.console.store.helpers import (
     start,
 )
 from tests.console.worker.test_map_runs import distributed
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from console.models import StateMachine
@@ -362,9 +363,7 @@ def test_the_worker_prunes_if_told_so(project: Project, settings: Any) -> None:
     settings.STEPYARD_RETENTION_DAYS = 7.0
     worker = Embedded()
     worker.start()
-    deadline = time.monotonic() + 10
-    while old.pk in names_left() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_until(lambda: old.pk not in names_left())
     worker.stop()
     assert names_left() == {young.pk}
     assert AuditEntry.objects.filter(action="PruneExecutions", actor="retention").count() == 2

@@ -12,7 +12,8 @@ from console.models import Delivery, EventRule, Execution, OutboxEvent
 from console.store.events import deliveries, outbox, rules
 from console.worker import outbox_relay
 from tests.console.store.helpers import PASS, create, drain, start
-from tests.console.worker.relay import REGION, carry_all, happened, rule_to, until
+from tests.console.worker.relay import REGION, carry_all, happened, rule_to
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from console.models import Project
@@ -188,7 +189,7 @@ def test_the_worker_fires_a_schedule_by_itself(project: Project, worker: Any) ->
     begun = EventRule.objects.get().created_ms
     EventRule.objects.update(created_ms=begun - 58_500, next_ms=due - 58_500)
     assert Execution.objects.count() == 0
-    until(Execution.objects.exists)
+    wait_until(Execution.objects.exists)
     execution = Execution.objects.get()
     assert execution.input == "7"
     assert 0 <= execution.start_ms - (due - 58_500) < 5_000

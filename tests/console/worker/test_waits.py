@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +50,7 @@ from tests.console.worker.nesting import (
     worked,
 )
 from tests.refusals import raises_code
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -104,14 +104,6 @@ def call_of(action: str, **given: Any) -> dict[str, Any]:
     return {"Type": "Task", "Resource": SDK + action, "Parameters": given}
 
 
-def until(true: Callable[[], Any], seconds: float = 20) -> None:
-    """Wait for a condition."""
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "in vain"
-        time.sleep(0.02)
-
-
 def deliver(execution: Execution) -> own_calls.Waiting | None:
     """Deliver the only open task of an execution."""
     ((task, _),) = open_tasks(execution)
@@ -133,7 +125,7 @@ def test_more_waits_than_threads_make_progress(project: Project, few: Embedded) 
     assert parent.status == "SUCCEEDED", parent.cause
     answers = [json.loads(json.loads(one)["Output"]) for one in json.loads(parent.output or "")]
     assert answers == [2 * number for number in range(4 * THREADS)]
-    until(lambda: not len(few._waits))
+    wait_until(lambda: not len(few._waits))
     assert not few._offered
 
 
@@ -144,7 +136,7 @@ def test_pollers_of_an_activity_leave_their_threads(project: Project, few: Embed
     machine = create(project, many({**each, "OutputPath": "$.Input"}))
     text = json.dumps({"items": list(range(2 * THREADS))})
     poller = start_execution(machine, input=text)
-    until(lambda: signals.subscribers((Topic.ACTIVITY, ACTIVITY)) == 2 * THREADS)
+    wait_until(lambda: signals.subscribers((Topic.ACTIVITY, ACTIVITY)) == 2 * THREADS)
     called = create(project, {"StartAt": "D", "States": {"D": DOUBLE}}, "called")
     assert ended(start_execution(called, input='{"n":1}')).output == "2"
     work = create(project, WORK, "work")
@@ -162,9 +154,9 @@ def test_a_wait_whose_task_has_ended_is_over(project: Project, few: Embedded) ->
     parent = start_execution(
         create(project, calling("getActivityTask", ActivityArn=ACTIVITY)), input="{}"
     )
-    until(lambda: len(few._waits) == 1)
+    wait_until(lambda: len(few._waits) == 1)
     stop_execution(parent)
-    until(lambda: not len(few._waits))
+    wait_until(lambda: not len(few._waits))
     assert signals.subscribers((Topic.ACTIVITY, ACTIVITY)) == 0
     assert not few._offered
 
@@ -328,7 +320,7 @@ def test_two_parents_that_start_the_same_name_at_once_share_the_child(
         if work.execution_id == first.pk:
             written.set()
             if connection.vendor == "postgresql":
-                until(_somebody_waits_for_a_lock)
+                wait_until(_somebody_waits_for_a_lock)
         return recorded
 
     monkeypatch.setattr(own_calls, "record_outcome", slowly)
@@ -356,7 +348,7 @@ def test_a_redrive_and_a_deletion_leave_no_execution_without_its_machine(
         if not threads:
             threads.append(_in_thread(lambda: machines.delete_machine(project, machine.arn)))
             if connection.vendor == "postgresql":
-                until(_somebody_waits_for_a_lock)
+                wait_until(_somebody_waits_for_a_lock)
         return reason
 
     monkeypatch.setattr(redrive, "redrive_refusal", slowly)
@@ -417,7 +409,7 @@ def test_a_hint_that_comes_during_a_look_is_not_lost(
     worker._due("look", 7, 1)
     worker._due("look", 7, 1)
     go_on.set()
-    until(lambda: len(looks) == 2 and not worker._looking)
+    wait_until(lambda: len(looks) == 2 and not worker._looking)
 
 
 def test_looks_in_an_outage_are_no_lines_each(
@@ -436,7 +428,7 @@ def test_looks_in_an_outage_are_no_lines_each(
     monkeypatch.setattr(integrations, "poll_job", look)
     with capture_logs() as lines:
         parent = start_execution(create(project, starting(child, ".sync"), "parent"), input="{}")
-        until(lambda: not left[0])
+        wait_until(lambda: not left[0])
         stop_execution(Execution.objects.get(state_machine=child))
         assert ended(parent).status == "FAILED"
     assert not [line for line in lines if line.get("exc_info")]

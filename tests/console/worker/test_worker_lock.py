@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +12,7 @@ from console import migrations
 from console.store.db import identity
 from console.worker import Embedded, worker_lock
 from tests.console.store.helpers import PASS, create, ended, start
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,9 +86,6 @@ def test_who_lost_the_lock_to_another_ends(project: Project, worker: Embedded) -
     worker._worker_lock.release()
     other.acquire()
     try:
-        deadline = time.monotonic() + 10
-        while any(thread.is_alive() for thread in worker._threads):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(lambda: not any(thread.is_alive() for thread in worker._threads))
     finally:
         other.release()
