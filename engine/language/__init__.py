@@ -3,9 +3,9 @@
 Reading has five stages. ``jsontext`` parses the text. ``build`` walks through the value once,
 checks every field against the table in ``fields``, and compiles paths, templates and expressions.
 ``transitions`` checks each block as a graph. ``positions`` finds the lines and columns of the
-problems, if there are any. ``parameters`` asks the platform which fields the actions of Tasks have;
-stored definitions, which were accepted before, are not asked for that. A problem never stops the reading, so that an author sees all of them
-at once; but a definition with an error never becomes a Machine.
+problems, if there are any. ``parameters`` asks the platform which fields the actions of Tasks have,
+but for definitions that are stored already. A problem never stops the reading, so that an author
+sees all of them at once; but a definition with an error never becomes a Machine.
 """
 
 from __future__ import annotations

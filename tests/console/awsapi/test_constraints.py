@@ -143,7 +143,7 @@ def test_a_good_value_is_taken_and_another_type_is_not(member: Member) -> None:
 
 @pytest.mark.parametrize(
     "member",
-    [case for case in cases("") if case.values[0].required],  # type: ignore[attr-defined]
+    [case for case in cases("") if case.values[0].required],
 )
 def test_a_required_member_must_be_there(member: Member) -> None:
     """Null and nothing are the same."""
@@ -186,7 +186,7 @@ def test_a_number_is_not_too_large(member: Member) -> None:
     [
         case
         for case in cases("", "integer", "long", "float")
-        if "min" in case.values[0].shape.metadata  # type: ignore[attr-defined]
+        if "min" in case.values[0].shape.metadata
     ],
 )
 def test_a_number_is_not_too_small(member: Member) -> None:

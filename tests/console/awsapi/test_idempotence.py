@@ -45,7 +45,7 @@ def test_a_create_that_was_cut_off_publishes_when_it_is_made_again(world: World)
 def test_an_alias_that_is_updated_to_what_it_is_keeps_its_date(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """UpdateStateMachineAlias: "Requests with the same parameters return an idempotent response"."""
+    """UpdateStateMachineAlias: "the same parameters return an idempotent response"."""
     version = world.version()
     alias = world.alias(version)
     same: dict[str, Any] = {"routingConfiguration": routes(version), "description": "d"}
@@ -74,5 +74,3 @@ def test_a_tag_has_a_key(world: World) -> None:
     with raises_code(ErrorCode.ValidationException):
         world.ask("TagResource", resourceArn=world.machine, tags=[{"value": "v"}])
     assert world.ask("ListTagsForResource", resourceArn=world.machine) == {"tags": []}
-
-
