@@ -65,7 +65,7 @@ def list_executions(
     # twice, and what is redriven maybe not: as on AWS, the list is only eventually consistent.
     found: dict[int, Execution] = {}
     for each in [status] if status else _STATUSES:
-        rows = _own(owner).filter(redrives, status=each)
+        rows = _executions_of(owner).filter(redrives, status=each)
         found |= {row.pk: row for row in _newest(rows, after, limit)}
     return sorted(found.values(), key=listing_place, reverse=True)[:limit]
 
@@ -76,7 +76,7 @@ def listing_place(execution: Execution) -> tuple[int, int]:
     return next(time_ms for time_ms in times if time_ms is not None), execution.pk
 
 
-def _own(owner: StateMachine | Version | Alias) -> QuerySet[Execution]:
+def _executions_of(owner: StateMachine | Version | Alias) -> QuerySet[Execution]:
     """Return the executions that were started by a machine's ARN, or by one of a version of it."""
     if isinstance(owner, StateMachine):
         return Execution.objects.filter(state_machine=owner, map_run=None)
