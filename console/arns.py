@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from console.errors import ErrorCode, ServiceError, ValidationException
 
 _FORBIDDEN = re.compile(
-    r"[\s<>{}\[\]?*\"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f\ufffe\uffff\ud800-\udfff]"
+    r"[\s<>{}\[\]?*\"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f\ufffe\uffff\U0010ffff\ud800-\udfff]"
 )
 _PARTITIONS = {
     "cn-": "aws-cn",

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from engine import Resource
 
 
 class InstalledPlatform:
@@ -13,6 +17,12 @@ class InstalledPlatform:
         from console.integrations import names  # imported late: it takes botocore along
 
         return names.has_operation(service, action)
+
+    def unsupported_fields(self, resource: Resource, template: Any) -> list[str]:
+        """Return the names in a Task's Parameters or Arguments that its action has no field for."""
+        from console.integrations import parameters
+
+        return parameters.unsupported_fields(resource, template)
 
     def missing_reader(self, input_type: str) -> str:
         """Return why an ItemReader's InputType cannot be read; "" if it can."""

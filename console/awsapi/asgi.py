@@ -54,6 +54,11 @@ _SHORT = {
     "StartExecution",
 }
 """Operations that read a few rows by their keys and hand over what they write, if anything."""
+_TRACE = "x-amzn-trace-id"
+"""The header of the X-Ray trace, which wins over the member ``traceHeader``.
+
+Source: API reference, StartExecution.
+"""
 _FEW = 4
 """While at most so many calls are under way, a short one runs in the event loop.
 
@@ -235,6 +240,8 @@ def _check_and_run(scope: dict[str, Any], headers: Headers, body: bytes, request
     authorize(principal, service.permission(name))
     params = parse_params(headers, body)
     shapes.check_params(operation, params)
+    if (trace := headers.get(_TRACE, [""])[0]) and shapes.takes_trace_header(operation, trace):
+        params["traceHeader"] = trace
     about = {"execution": params["executionArn"]} if params.get("executionArn") else {}
     bind_contextvars(request_id=request_id, operation=name, **about)
     actor = Actor(principal.user.get_username(), principal.key_id, request_id)

@@ -27,7 +27,7 @@ class ApiService:
     ``name``: botocore's. ``target``: what stands before the action in ``X-Amz-Target``. ``scope``:
     its name in a signature, and before the action in a permission. ``version``: of AWS JSON.
     ``handlers``: action -> the function that answers it. ``error_namespace``: what stands before
-    the code in the ``__type`` of an error.
+    the code of an error of its operations in ``__type``.
     """
 
     name: str
@@ -89,8 +89,12 @@ class ApiService:
         """Return the ``__type`` of an error code."""
         if not self.error_namespace:
             return code
-        validation = code == "ValidationException"
-        namespace = "com.amazon.coral.validate" if validation else self.error_namespace
+        if code == "ValidationException":
+            namespace = "com.amazon.coral.validate"
+        elif code in shapes.error_shapes(self.name):
+            namespace = self.error_namespace
+        else:  # no error of an operation, but of the framework in front of it
+            namespace = "com.amazon.coral.service"
         return f"{namespace}#{code}"
 
 

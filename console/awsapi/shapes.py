@@ -15,6 +15,7 @@ import re2
 from botocore.loaders import Loader
 from botocore.model import ServiceModel
 
+import engine
 from console.errors import ErrorCode, ProtocolError, ValidationException
 
 if TYPE_CHECKING:
@@ -48,16 +49,8 @@ _NOUNS = {
     "double": "a number",
     "timestamp": "seconds since 1970",
 }
-# AWS answers these with errors of the operation, not with the constraint's words.
-_CHECKED_LATER = {
-    ("Name", 80),
-    ("Definition", 1_048_576),
-    ("SensitiveData", 262_144),
-    ("TaskToken", 2048),
-}
-"""Name and greatest length of shapes of Step Functions: other services have a ``Name``, too."""
-# But for a Name of an operation that has no such error.
-_CHECKED_NOW = {"workerName"}
+_IN_BYTES = ("SensitiveData", 262_144)
+"""Name and greatest size of the shape whose texts are counted in bytes of UTF-8 [measured]."""
 _WITH_NUL = {
     *("Name", "Arn", "LongArn", "Definition", "TaskToken"),  # operations refuse it in their words
     *("SensitiveData", "SensitiveError", "SensitiveCause"),  # it is stored as U+FFFD
@@ -97,6 +90,16 @@ def error_shapes(name: str) -> dict[str, Any]:
     return {shape.error_code: shape for shape in service_model(name).error_shapes}
 
 
+def takes_trace_header(operation: OperationModel, value: str) -> bool:
+    """Tell whether an operation has a ``traceHeader`` that can have the value."""
+    members = operation.input_shape.members if operation.input_shape is not None else {}
+    if "traceHeader" not in members:
+        return False
+    problems: list[str] = []
+    _value(members["traceHeader"], value, "traceHeader", problems)
+    return not problems
+
+
 def check_params(operation: OperationModel, params: dict[str, Any]) -> None:
     """Raise ``ValidationException`` with every violation, or ``SerializationException``."""
     problems: list[str] = []
@@ -110,7 +113,9 @@ def check_params(operation: OperationModel, params: dict[str, Any]) -> None:
 
 def _structure(shape: Any, value: dict[str, Any], path: str, problems: list[str]) -> None:
     missing = [name for name in shape.required_members if value.get(name) is None]
-    problems += [_violation(shape, None, path + name, "not be null") for name in missing]
+    problems += [
+        _violation(shape.members[name], None, path + name, "not be null") for name in missing
+    ]
     for name, member in shape.members.items():
         if value.get(name) is not None:
             _value(member, value[name], path + name, problems)
@@ -156,10 +161,11 @@ def _string(shape: Any, value: str, path: str, problems: list[str]) -> None:
         named = _ENUM_ORDER.get(shape.name, values)
         wanted = f"satisfy enum value set: [{', '.join(named)}]"
         problems.append(_violation(shape, value, path, wanted))
-    # An empty definition is no value at all; one that is too long is refused as a definition.
-    named = (shape.name, shape.metadata.get("max"))
-    is_later = named in _CHECKED_LATER and path not in _CHECKED_NOW
-    if not is_later or (shape.name == "Definition" and not value):
+    if (shape.name, shape.metadata.get("max")) == _IN_BYTES:
+        if engine.byte_size(value) > _IN_BYTES[1]:
+            wanted = f"have size less than or equal to {_IN_BYTES[1]} bytes in UTF-8 encoding"
+            problems.append(_violation(shape, value, path, wanted))
+    else:
         _bounds(shape, len(value), value, path, "have length", problems)
     if "\x00" in value and shape.name not in _WITH_NUL and path not in _ASKED_FOR:
         # No service has a use for it, and PostgreSQL stores none.
@@ -190,7 +196,10 @@ def _bounds(shape: Any, size: int, value: Any, path: str, what: str, problems: l
 
 
 def _violation(shape: Any, value: Any, path: str, wanted: str) -> str:
+    """Return a violation in the service's words, which leave a sensitive value out [measured]."""
     got = "Value null" if value is None else f"Value '{_java_text(shape, value)}'"
+    if shape.metadata.get("sensitive"):
+        got = "Value"
     return f"{got} at '{path}' failed to satisfy constraint: Member must {wanted}"
 
 

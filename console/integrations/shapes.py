@@ -1,7 +1,7 @@
 """Translate the fields of a state to those of a request, and a response to a result.
 
 botocore's service model says which fields there are, a ``FieldName`` of ``sdk_names`` how state
-machines write them. Parameters may also have the model's own spelling.
+machines write them. Parameters may also have the model's spelling with a capital at the beginning.
 """
 
 from __future__ import annotations
@@ -109,6 +109,24 @@ def _wrong_members(
             yield f"The field '{before}{field_name(shape, name)}' is required but was missing"
 
 
+def unknown_names(shape: Any, template: Any, field_name: FieldName) -> Iterator[str]:
+    """Yield the names in a template of parameters that are no members; paths are not followed."""
+    kind = shape.type_name
+    if kind == "structure" and isinstance(template, dict) and not shape.is_document_type:
+        known = member_names(shape, field_name)
+        for key, one in template.items():
+            if key in known:
+                yield from unknown_names(shape.members[known[key]], one, field_name)
+            elif not key.endswith(".$"):
+                yield key
+    elif kind == "list" and isinstance(template, list):
+        for one in template:
+            yield from unknown_names(shape.member, one, field_name)
+    elif kind == "map" and isinstance(template, dict):
+        for one in template.values():
+            yield from unknown_names(shape.value, one, field_name)
+
+
 def _shown(value: Any) -> str:
     text = engine.dumps(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
@@ -140,11 +158,14 @@ def _to_service(shape: Any, value: Any, field_name: FieldName) -> Any:
 
 
 def member_names(shape: Any, field_name: FieldName) -> dict[str, str]:
-    """Return how members may be written -> their names: as AWS does, or as the model does."""
+    """Return how members may be written -> their names: as AWS does, or with the model's capitals.
+
+    A small letter at the beginning is refused, as the service does [measured].
+    """
     members = shape.members
     known = {capitalized_name(shape, name): name for name in members}
     known |= {field_name(shape, name): name for name in members}
-    return known | {name: name for name in members}
+    return known | {name: name for name in members if not name[:1].islower()}
 
 
 # -- what came back --------------------------------------------------------------------------------

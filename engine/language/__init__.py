@@ -1,10 +1,11 @@
 """The reader of definitions: text in, a checked and compiled Machine out, or all problems of it.
 
-Reading has four stages. ``jsontext`` parses the text. ``build`` walks through the value once,
+Reading has five stages. ``jsontext`` parses the text. ``build`` walks through the value once,
 checks every field against the table in ``fields``, and compiles paths, templates and expressions.
 ``transitions`` checks each block as a graph. ``positions`` finds the lines and columns of the
-problems, if there are any. A problem never stops the reading, so that an author sees all of them
-at once; but a definition with an error never becomes a Machine.
+problems, if there are any. ``parameters`` asks the platform which fields the actions of Tasks have,
+but for definitions that are stored already. A problem never stops the reading, so that an author
+sees all of them at once; but a definition with an error never becomes a Machine.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from engine.language.build import build
 from engine.language.diagnostics import Diagnostic, DiagnosticCode, Problems, Severity
 from engine.language.duplicates import check_repeated_names
 from engine.language.model import Machine, MachineType
+from engine.language.parameters import check_parameters, find_unsupported_fields
 from engine.language.positions import find_positions
 
 if TYPE_CHECKING:
@@ -36,11 +38,10 @@ def parse(text: str, type: str = MachineType.STANDARD) -> Machine:  # noqa: A002
     ``type``: STANDARD or EXPRESS, which supports less. Raise ``DefinitionError`` with every
     problem that is an error. The last 1,024 texts are kept compiled.
     """
-    machine, diagnostics = _check_and_build(text, type)
-    if machine is None:
-        raise DefinitionError(
-            [diagnostic for diagnostic in diagnostics if diagnostic.severity is Severity.ERROR]
-        )
+    machine, _ = _check_and_build(text, type)
+    refused = [one for one in check(text, type) if one.severity is Severity.ERROR]
+    if machine is None or refused:
+        raise DefinitionError(refused)
     return machine
 
 
@@ -117,6 +118,10 @@ def parse_state(text: str, state_name: str | None = None) -> tuple[Machine, str]
         for diagnostic in problems.errors
         if diagnostic.code not in (DiagnosticCode.MISSING_TARGET, DiagnosticCode.MISSING_END)
     ]
+    if not errors:
+        unsupported = Problems()
+        find_unsupported_fields(alone, unsupported)
+        errors = unsupported.errors
     if errors or machine is None:
         raise DefinitionError([_with_detail(one) for one in errors])
     return machine, name
@@ -159,7 +164,8 @@ def _find_state(definition: Any, name: str) -> tuple[Any, bool]:
 
 def check(text: str, type: str = MachineType.STANDARD) -> list[Diagnostic]:  # noqa: A002
     """Return every error and warning of a definition, errors first; none for a good definition."""
-    return list(_check_and_build(text, type)[1])
+    machine, diagnostics = _check_and_build(text, type)
+    return [*(() if machine is None else _check_parameters(text)), *diagnostics]
 
 
 def _read_definition(text: str, type: str) -> tuple[Machine | None, tuple[Diagnostic, ...]]:  # noqa: A002
@@ -180,6 +186,7 @@ def _read_definition(text: str, type: str) -> tuple[Machine | None, tuple[Diagno
 
 
 _check_and_build = lru_cache(maxsize=1024)(_read_definition)
+_check_parameters = lru_cache(maxsize=1024)(check_parameters)
 
 
 def _json_diagnostic(text: str, error: JsonTextError) -> Diagnostic:
@@ -199,6 +206,7 @@ def use_platform(able: Platform) -> None:
     """Read definitions from now on for a platform."""
     platform.use_platform(able)
     _check_and_build.cache_clear()
+    _check_parameters.cache_clear()
     _build_stored.cache_clear()
 
 

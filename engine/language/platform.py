@@ -7,7 +7,13 @@ definitions (``use_platform``); without it, everything is taken for possible.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from engine.data.expression import Json
+    from engine.language.model import Resource
 
 
 class Platform(Protocol):
@@ -15,6 +21,9 @@ class Platform(Protocol):
 
     def knows_action(self, service: str, action: str) -> bool:
         """Tell whether a service of ``aws-sdk`` (``s3``) has an action (``getObject``)."""
+
+    def unsupported_fields(self, resource: Resource, template: Json) -> Sequence[str]:
+        """Return the names in a Task's Parameters or Arguments that its action has no field for."""
 
     def missing_reader(self, input_type: str) -> str:
         """Return why an ItemReader's InputType cannot be read; "" if it can."""
@@ -26,6 +35,11 @@ class AnyPlatform:
     def knows_action(self, service: str, action: str) -> bool:
         """Take every action for one that exists."""
         return bool(service and action)
+
+    def unsupported_fields(self, resource: Resource, template: Json) -> Sequence[str]:
+        """Take every name for one of a field."""
+        del resource, template
+        return ()
 
     def missing_reader(self, input_type: str) -> str:
         """Take every type of file for one that can be read."""

@@ -15,7 +15,7 @@ from console.integrations import mocks
 from console.statuses import ExecutionStatus
 from console.store.db.writer import is_embedded
 from console.store.executions import redrive as redriving
-from console.store.executions.find import get_execution, list_executions
+from console.store.executions.find import get_execution, list_executions, listing_place
 from console.store.executions.start import pending_start
 from console.store.executions.stop import stop_execution
 from console.store.executions.waiting_starts import WAITING_STARTS
@@ -178,7 +178,7 @@ def list_page(call: Call) -> dict[str, Any]:
     def shown(row: Execution) -> dict[str, Any]:
         return _item(row) | present(itemCount=batches.get(row.pk))
 
-    return paging.page_answer(call, "executions", rows, shown, lambda row: [row.start_ms, row.pk])
+    return paging.page_answer(call, "executions", rows, shown, listing_place)
 
 
 def _owner(call: Call) -> StateMachine | Version | Alias | MapRun:

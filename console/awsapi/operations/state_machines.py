@@ -41,27 +41,29 @@ def create(call: Call) -> dict[str, Any]:
         **_configurations(call),
     )
     version = _publish(call, machine)
+    # A machine that was there already is the same only if its version has the same description.
+    if version is not None and version.description != (params.get("versionDescription") or ""):
+        raise machines.already_exists(machine.arn)
     return {
         "stateMachineArn": machine.arn,
         "creationDate": seconds(machine.created_ms),
-        **present(stateMachineVersionArn=version),
+        **present(stateMachineVersionArn=version.arn if version else None),
     }
 
 
-def _publish(call: Call, machine: StateMachine, *, redescribe: bool = False) -> str | None:
-    """Publish a version if the call asks for it; return its ARN.
+def _publish(call: Call, machine: StateMachine, *, redescribe: bool = False) -> Version | None:
+    """Publish a version if the call asks for it.
 
     ``redescribe``: a new description makes a version, though nothing else changed.
     """
     if not call.params.get("publish"):
         return None
-    version = versions.publish_version(
+    return versions.publish_version(
         machine,
         description=call.params.get("versionDescription") or "",
         redescribe=redescribe,
         actor=call.actor,
     )
-    return version.arn
 
 
 def _check_description(params: dict[str, Any]) -> None:
@@ -102,10 +104,11 @@ def update(call: Call) -> dict[str, Any]:
         encryption=texts["encryption"] if "encryptionConfiguration" in params else None,
         actor=call.actor,
     )
+    version = _publish(call, changed, redescribe=True)
     return present(
         updateDate=seconds(changed.updated_ms),
         revisionId=changed.revision_id or None,
-        stateMachineVersionArn=_publish(call, changed, redescribe=True),
+        stateMachineVersionArn=version.arn if version else None,
     )
 
 

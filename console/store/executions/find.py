@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.db.models import Case, Q, When
 
@@ -10,13 +10,20 @@ from console import arns
 from console.errors import ErrorCode, ServiceError
 from console.fast_path import rows
 from console.models import Alias, Execution, MapRun, StateMachine, Version
+from console.models.executions import listed_ms
 from console.statuses import ExecutionStatus
 from console.store.executions import redrive
 
 if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
     from console.models import Project
 
-_NONE = Q(pk__in=())
+_STATUSES = (
+    *(ExecutionStatus.RUNNING, ExecutionStatus.SUCCEEDED, ExecutionStatus.FAILED),
+    *(ExecutionStatus.TIMED_OUT, ExecutionStatus.ABORTED),
+)
+"""What the row of an execution that ran here can have."""
 
 
 def get_execution(project: Project, arn: str) -> Execution:
@@ -47,37 +54,60 @@ def list_executions(
 ) -> list[Execution]:
     """Return up to ``limit`` executions of a machine or Map Run, newest first, without payloads.
 
-    Those of a Map Run that wait for its redrive have the status PENDING_REDRIVE; the rows are never
-    saved. ``after``: (start_ms, id) of the last row of the page before.
+    Those that run are sorted by the time of their start or redrive, the others by that of their
+    end. Those of a Map Run that wait for its redrive have the status PENDING_REDRIVE; the rows are
+    never saved. ``after``: the ``listing_place`` of the last row of the page before.
     """
-    by_owner: dict[type, dict[str, Any]] = {
-        MapRun: {"map_run": owner},
-        Version: {"version_arn": owner.arn},
-        Alias: {"alias_arn": owner.arn},
-        StateMachine: {"state_machine": owner},
-    }
-    executions = Execution.objects.filter(**by_owner[type(owner)])
-    waiting = redrive.waiting_children(owner) if isinstance(owner, MapRun) else _NONE
+    redrives = {None: Q(), True: Q(redrive_count__gt=0), False: Q(redrive_count=0)}[redriven]
+    if isinstance(owner, MapRun):
+        return _newest(_children(owner, status).filter(redrives), after, limit)
+    # Each status by itself: an index has machine, status and time. What ends meanwhile is found
+    # twice, and what is redriven maybe not: as on AWS, the list is only eventually consistent.
+    found: dict[int, Execution] = {}
+    for each in [status] if status else _STATUSES:
+        rows = _executions_of(owner).filter(redrives, status=each)
+        found |= {row.pk: row for row in _newest(rows, after, limit)}
+    return sorted(found.values(), key=listing_place, reverse=True)[:limit]
+
+
+def listing_place(execution: Execution) -> tuple[int, int]:
+    """Return what lists are sorted by: ``listed_ms``, and the number of the execution."""
+    times = (execution.stop_ms, execution.redrive_ms, execution.start_ms)
+    return next(time_ms for time_ms in times if time_ms is not None), execution.pk
+
+
+def _executions_of(owner: StateMachine | Version | Alias) -> QuerySet[Execution]:
+    """Return the executions that were started by a machine's ARN, or by one of a version of it."""
+    if isinstance(owner, StateMachine):
+        return Execution.objects.filter(state_machine=owner, map_run=None)
+    rows = Execution.objects.filter(state_machine=owner.state_machine, map_run=None)
+    by_version = isinstance(owner, Version)
+    return rows.filter(version_arn=owner.arn) if by_version else rows.filter(alias_arn=owner.arn)
+
+
+def _children(run: MapRun, status: str | None) -> QuerySet[Execution]:
+    """Return the children of a Map Run that have a status, which may be PENDING_REDRIVE."""
+    children = Execution.objects.filter(map_run=run)
+    waiting = redrive.waiting_children(run)
     if status == ExecutionStatus.PENDING_REDRIVE:
-        executions = executions.filter(waiting)
+        children = children.filter(waiting)
     elif status:
-        executions = executions.filter(~waiting, status=status)
-    if redriven is not None:
-        executions = (
-            executions.filter(redrive_count__gt=0)
-            if redriven
-            else executions.filter(redrive_count=0)
-        )
+        children = children.filter(~waiting, status=status)
+    return children.annotate(waits=Case(When(waiting, then=True), default=False))
+
+
+def _newest(
+    executions: QuerySet[Execution], after: tuple[int, int] | None, limit: int
+) -> list[Execution]:
+    executions = executions.alias(listed_ms=listed_ms())
     if after:
-        start_ms, number = after
+        time_ms, number = after
         executions = executions.filter(
-            Q(start_ms__lt=start_ms) | Q(start_ms=start_ms, id__lt=number)
+            Q(listed_ms__lt=time_ms) | Q(listed_ms=time_ms, id__lt=number), listed_ms__lte=time_ms
         )
-    marked = executions.annotate(waits=Case(When(waiting, then=True), default=False))
-    rows = marked.select_related("map_run").defer("input", "output", "cause")
-    listed: list[Execution] = []
-    for execution in rows.order_by("-start_ms", "-id")[:limit]:
-        if execution.waits:
+    rows = executions.select_related("map_run").defer("input", "output", "cause")
+    listed: list[Execution] = list(rows.order_by(listed_ms().desc(), "-id")[:limit])
+    for execution in listed:
+        if getattr(execution, "waits", False):
             execution.status = ExecutionStatus.PENDING_REDRIVE
-        listed.append(execution)
     return listed

@@ -134,10 +134,15 @@ def _same_or_refused(machine: StateMachine, attributes: tuple[str, ...]) -> Stat
         machine.definition_id,
     )
     if current != attributes:
-        raise ServiceError(
-            ErrorCode.StateMachineAlreadyExists, f"State Machine Already Exists: '{machine.arn}'"
-        )
+        raise already_exists(machine.arn)
     return machine
+
+
+def already_exists(arn: str) -> ServiceError:
+    """Return the error for a machine of that name that is another one."""
+    return ServiceError(
+        ErrorCode.StateMachineAlreadyExists, f"State Machine Already Exists: '{arn}'"
+    )
 
 
 def update_machine(

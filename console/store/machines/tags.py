@@ -35,6 +35,8 @@ def check_owner(project: Project, arn: str) -> None:
 def check_tags(tags: Mapping[str, str]) -> None:
     """Raise ValidationException for tags that nobody may set, or whose value says nothing."""
     for key, value in tags.items():
+        if not key:
+            raise ValidationException("Tag keys must have at least 1 character")
         if key.lower().startswith("aws:"):
             raise ValidationException(f"Tag keys must not begin with aws: got {key!r}")
         check_characters(key, value)

@@ -306,7 +306,7 @@ def update_alias(
     description: str | None = None,
     actor: audit.Actor = audit.NOBODY,
 ) -> Alias:
-    """Change an alias.
+    """Change an alias; what is the same already leaves it and its update date as they are.
 
     Raises ResourceNotFound; ValidationException for a bad routing, or if nothing is given.
     """
@@ -320,11 +320,14 @@ def update_alias(
         _check_active(alias.state_machine)
         if routing is not None and machine != alias.state_machine:
             raise _foreign_versions([entry["stateMachineVersionArn"] for entry in routing])
-        alias.updated_ms = clock.now_ms()
+        before = alias.routing, alias.description
         if pairs is not None:
             alias.routing = json.dumps(pairs)
         if description is not None:
             alias.description = description
+        if (alias.routing, alias.description) == before:
+            return alias
+        alias.updated_ms = clock.now_ms()
         alias.save()
         audit.record(project, actor, "UpdateStateMachineAlias", arn)
         return alias

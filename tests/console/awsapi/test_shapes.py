@@ -65,7 +65,7 @@ def test_every_pattern_of_the_model_is_understood() -> None:
                 action,
                 params,
                 (
-                    "1 validation error detected: Value '' at 'definition' failed to satisfy "
+                    "1 validation error detected: Value at 'definition' failed to satisfy "
                     "constraint: Member must have length greater than or equal to 1"
                 ),
             )

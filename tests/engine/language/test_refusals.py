@@ -634,6 +634,11 @@ class NoPackages:
         """Know every action."""
         return bool(service and action)
 
+    def unsupported_fields(self, resource: engine.Resource, template: object) -> tuple[str, ...]:
+        """Know every field."""
+        del resource, template
+        return ()
+
     def missing_reader(self, input_type: str) -> str:
         """Miss the package of each type."""
         return f"{input_type} cannot be read here"

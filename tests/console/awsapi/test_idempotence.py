@@ -1,0 +1,76 @@
+"""The same request again is answered as the first one; what makes it another is documented.
+
+Source: API reference, the paragraphs on idempotency of each action, and the rules of their members.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from console import clock
+from console.errors import ErrorCode
+from tests.console.awsapi.world import routes
+from tests.console.store.helpers import PASS, ROLE
+from tests.refusals import raises_code
+
+if TYPE_CHECKING:
+    from tests.console.awsapi.world import World
+
+PUBLISHED = {"name": "once", "definition": json.dumps(PASS), "roleArn": ROLE, "publish": True}
+
+
+def test_a_machine_is_the_same_with_the_same_description_of_its_version(world: World) -> None:
+    """CreateStateMachine: "based on the publish and versionDescription parameters", too."""
+    first = world.ask("CreateStateMachine", **PUBLISHED, versionDescription="one")
+    other = {**PUBLISHED, "roleArn": f"{ROLE}2", "versionDescription": "one"}
+    assert world.ask("CreateStateMachine", **other) == first
+    for description in ({"versionDescription": "two"}, {}):
+        with raises_code(ErrorCode.StateMachineAlreadyExists):
+            world.ask("CreateStateMachine", **PUBLISHED, **description)
+    listed = world.ask("ListStateMachineVersions", stateMachineArn=first["stateMachineArn"])
+    assert len(listed["stateMachineVersions"]) == 1
+
+
+def test_a_create_that_was_cut_off_publishes_when_it_is_made_again(world: World) -> None:
+    """The machine is there, its version is not."""
+    plain = {name: value for name, value in PUBLISHED.items() if name != "publish"}
+    made = world.ask("CreateStateMachine", **plain)
+    again = world.ask("CreateStateMachine", **PUBLISHED, versionDescription="one")
+    assert again["stateMachineVersionArn"] == f"{made['stateMachineArn']}:1"
+
+
+def test_an_alias_that_is_updated_to_what_it_is_keeps_its_date(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """UpdateStateMachineAlias: "the same parameters return an idempotent response"."""
+    version = world.version()
+    alias = world.alias(version)
+    same: dict[str, Any] = {"routingConfiguration": routes(version), "description": "d"}
+    first = world.ask("UpdateStateMachineAlias", stateMachineAliasArn=alias, **same)
+    later = clock.now_ms() + 60_000
+    monkeypatch.setattr(clock, "now_ms", lambda: later)
+    assert world.ask("UpdateStateMachineAlias", stateMachineAliasArn=alias, **same) == first
+    changed = world.ask("UpdateStateMachineAlias", stateMachineAliasArn=alias, description="e")
+    assert changed == {"updateDate": later / 1000}
+
+
+@pytest.mark.parametrize("name", ["a\U0010ffff", "a\ufffe", "a\uffff"])
+def test_a_name_has_no_invalid_characters(world: World, name: str) -> None:
+    """CreateStateMachine, StartExecution, CreateActivity: the characters of a name."""
+    for action, more in (
+        ("CreateStateMachine", {"definition": json.dumps(PASS), "roleArn": ROLE}),
+        ("CreateActivity", {}),
+        ("StartExecution", {"stateMachineArn": world.machine}),
+    ):
+        with raises_code(ErrorCode.InvalidName):
+            world.ask(action, name=name, **more)
+
+
+def test_a_tag_has_a_key(world: World) -> None:
+    """A key is 1 to 128 characters long, so a tag without one is none."""
+    with raises_code(ErrorCode.ValidationException):
+        world.ask("TagResource", resourceArn=world.machine, tags=[{"value": "v"}])
+    assert world.ask("ListTagsForResource", resourceArn=world.machine) == {"tags": []}
