@@ -1,7 +1,8 @@
 """Translate the fields of a state to those of a request, and a response to a result.
 
 botocore's service model says which fields there are, a ``FieldName`` of ``sdk_names`` how state
-machines write them. Parameters may also have the model's spelling with a capital at the beginning.
+machines write them. Parameters of a stored definition may also have the model's own spelling; a
+definition that is saved must not have one that begins with a small letter (``unknown_names``).
 """
 
 from __future__ import annotations
@@ -110,12 +111,15 @@ def _wrong_members(
 
 
 def unknown_names(shape: Any, template: Any, field_name: FieldName) -> Iterator[str]:
-    """Yield the names in a template of parameters that are no members; paths are not followed."""
+    """Yield the names in a template of parameters that are no members; paths are not followed.
+
+    The model's own spelling with a small letter at the beginning is none [measured].
+    """
     kind = shape.type_name
     if kind == "structure" and isinstance(template, dict) and not shape.is_document_type:
         known = member_names(shape, field_name)
         for key, one in template.items():
-            if key in known:
+            if key in known and not key[:1].islower():
                 yield from unknown_names(shape.members[known[key]], one, field_name)
             elif not key.endswith(".$"):
                 yield key
@@ -158,14 +162,11 @@ def _to_service(shape: Any, value: Any, field_name: FieldName) -> Any:
 
 
 def member_names(shape: Any, field_name: FieldName) -> dict[str, str]:
-    """Return how members may be written -> their names: as AWS does, or with the model's capitals.
-
-    A small letter at the beginning is refused, as the service does [measured].
-    """
+    """Return how members may be written -> their names: as AWS does, or as the model does."""
     members = shape.members
     known = {capitalized_name(shape, name): name for name in members}
     known |= {field_name(shape, name): name for name in members}
-    return known | {name: name for name in members if not name[:1].islower()}
+    return known | {name: name for name in members}
 
 
 # -- what came back --------------------------------------------------------------------------------
