@@ -95,7 +95,7 @@ def test_what_is_written_to_a_connection_that_is_gone_is_dropped() -> None:
 
     def act(transport: JoinedWrites) -> None:
         transport.write(HEAD)
-        transport._transport.close()  # noqa: SLF001 - as by the other side
+        transport._transport.close()
         transport.write(b"body")
         transport.write(HEAD)
 
