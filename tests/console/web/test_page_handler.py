@@ -15,7 +15,7 @@ from console.fast_path.page_handler import PageHandler
 from tests.loops import looped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 _SCOPE = {
     "type": "http",
@@ -79,7 +79,7 @@ def test_a_request_ends_even_if_its_answer_cannot_be_sent() -> None:
             await asyncio.Event().wait()
         return messages.pop()
 
-    async def send(_message: dict[str, Any]) -> None:
+    async def send(_message: Mapping[str, Any]) -> None:
         raise RuntimeError("the connection is gone")
 
     def note(**_more: object) -> None:
