@@ -202,13 +202,26 @@ def least_role(action: str) -> Role | None:
     return _LEAST_ROLE.get(action)
 
 
-def is_still_allowed(username: str, project: Project, action: str) -> bool:
-    """Tell whether a person may do now what they asked for earlier."""
+def is_still_allowed(
+    username: str, project: Project, action: str, *memberships: int | None
+) -> bool:
+    """Tell whether a person may do now what they asked for earlier.
+
+    ``memberships``: the number of the membership that they had then, if it was kept. Who is removed
+    and added again has another one, and starts from nothing.
+    """
     found = Membership.objects.filter(
         project=project, user__username=username, user__is_active=True
-    ).values_list("role", flat=True)
-    role = found.first()
-    return role is not None and _allowed(role, action)
+    ).first()
+    if found is None or any(number != found.pk for number in memberships):
+        return False
+    return _allowed(found.role, action)
+
+
+def find_membership(username: str, project: Project) -> int | None:
+    """Return the number of a person's membership, None if they have none."""
+    rows = Membership.objects.filter(project=project, user__username=username)
+    return rows.values_list("pk", flat=True).first()
 
 
 def _allowed(role: str, action: str) -> bool:

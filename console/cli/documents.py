@@ -19,6 +19,13 @@ READ_FILES: dict[Path, int] = {}
 """The files that were read, with the time of their last change then: ``--watch`` looks at them."""
 
 
+MOST_CHARACTERS = 16_777_216
+"""What the functions of a template, or the values of a text's placeholders, may make together.
+
+Definitions have at most a mebibyte.
+"""
+
+
 class SourceError(Exception):
     """A file cannot be deployed. The message is one line: the file, the place, got and wanted."""
 
@@ -52,8 +59,23 @@ def parse_document(text: str, place: str) -> Any:
 
 
 def substitute_placeholders(text: str, values: dict[str, str]) -> str:
-    """Replace ``${Name}`` by its value, where there is one."""
-    return re.sub(r"\$\{([\w.:]+)\}", lambda match: values.get(match[1], match[0]), text)
+    """Replace ``${Name}`` by its value, where there is one.
+
+    Raise ``SourceError`` before a short text becomes one of gigabytes.
+    """
+    left = MOST_CHARACTERS
+
+    def value_of(match: re.Match[str]) -> str:
+        nonlocal left
+        value = values.get(match[1], match[0])
+        left -= len(value)
+        if left < 0:
+            raise SourceError(
+                f"{match[0]}: got a text that grows, wanted at most {MOST_CHARACTERS} characters"
+            )
+        return value
+
+    return re.sub(r"\$\{([\w.:]+)\}", value_of, text)
 
 
 def compose_yaml(text: str) -> yaml.Node | None:

@@ -12,15 +12,16 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from console.cli.documents import SourceError
+from console.cli.documents import MOST_CHARACTERS, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from console.cli.sources import Account
 
-MOST_CHARACTERS = 16_777_216
-"""What all functions of a template may make together: definitions have at most a mebibyte."""
+MOST_CALLS = 100_000
+"""How many functions and conditions may be evaluated: a few of them, each named twice by the next,
+are millions."""
 _SUB = re.compile(r"\$\{(!?)([^}]+)\}")
 _ARNS = {
     "AWS::Lambda::Function": ("lambda", "function:{}", "FunctionName"),
@@ -84,7 +85,7 @@ class Template:
         self._given = given
         self._placeholders = placeholders
         self._resolving: list[str] = []
-        self._characters = 0
+        self._characters = self._calls = 0
         self._functions: dict[str, Callable[[Any], Any]] = {
             "Ref": self._ref,
             "Fn::GetAtt": self._get_att,
@@ -157,8 +158,12 @@ class Template:
     def _call(self, name: str, argument: Any) -> Any:
         ready = argument if name == "Fn::Sub" else self.resolve(argument)
         try:
+            self._count_call(name)
             made = self._functions[name](ready)
-            self._count_characters(name, len(made) if isinstance(made, str) else 0)
+            if isinstance(made, list | dict):  # one from a mapping may be named many times
+                self._count_characters(name, len(json.dumps(made, default=str)))
+            else:
+                self._count_characters(name, len(str(made)))
         except (LookupError, TypeError, ValueError) as error:
             shown = json.dumps(argument, default=str)[:80]
             raise self._error(name, shown, f"arguments that fit ({error})") from None
@@ -169,6 +174,12 @@ class Template:
         self._characters += count
         if self._characters > MOST_CHARACTERS:
             raise self._error(name, "a text that grows", f"at most {MOST_CHARACTERS} characters")
+
+    def _count_call(self, name: str) -> None:
+        """Raise ``SourceError`` before a small template takes hours."""
+        self._calls += 1
+        if self._calls > MOST_CALLS:
+            raise self._error(name, "too much to evaluate", f"at most {MOST_CALLS} functions")
 
     def _join(self, words: Any) -> str:
         delimiter, parts = str(words[0]), [str(part) for part in words[1]]
@@ -240,6 +251,7 @@ class Template:
             name = match[2].strip()
             if match[1]:
                 return f"${{{name}}}"
+            self._count_call("Fn::Sub")
             value = values[name] if name in values else self._value_in_text(name)
             self._count_characters("Fn::Sub", len(str(value)))
             return str(value)
@@ -272,6 +284,7 @@ class Template:
         return bool(self.resolve(conditions[name]))
 
     def _decide(self, name: str, argument: Any) -> Any:
+        self._count_call(name)
         if name == "Fn::If":
             condition, yes, no = argument
             return self.resolve(yes if self._holds(condition) else no)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIHandler
@@ -28,3 +28,15 @@ class PageHandler(ASGIHandler):
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
         """Return the answer, made on the thread of this request."""
         return await sync_to_async(self.get_response, thread_sensitive=True)(request)
+
+    async def send_response(self, response: HttpResponseBase, send: Any) -> None:
+        """Send an answer; end its request even if that fails.
+
+        Django leaves out the end then, which gives the connection to the database back: a dozen
+        answers that could not be sent took all that a process has.
+        """
+        try:
+            await super().send_response(response, send)
+        except BaseException:
+            await sync_to_async(response.close, thread_sensitive=True)()
+            raise

@@ -13,6 +13,14 @@ its parts anew with each that arrives: 77 MB in one line held every other reques
 * A client takes some of its answer in each ``ANSWER_S`` seconds, or is cut off.
 * ``PIPELINED`` requests may wait for the answer to an earlier one of their connection.
 
+Some of what HTTP says about a request is left to the application by uvicorn, which cannot know it:
+
+* A request has one Host, or, in HTTP/1.0, none (RFC 9112, 3.2). The host of a whole address in the
+  request line counts before it.
+* Fields after a chunked body are no headers (RFC 9110, 6.5.1). A proxy checks and sets headers
+  only: as a header, such a field would be believed like one of the proxy's own.
+* When a connection is lost, the request that is under way is told, also if others wait behind it.
+
 uvicorn writes the head of an answer and its body apart: two system calls for us, and two packets
 that wake the client. ``JoinedWrites`` sends both at once.
 
@@ -22,6 +30,7 @@ almost all are, costs a few comparisons.
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +40,8 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
+    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+
 HEAD_BYTES = 65_536
 HEAD_S = 10.0
 BODY_BYTES = 16_384
@@ -38,6 +49,7 @@ BODY_S = 15.0
 REST_BYTES = 64 * 1024 * 1024
 ANSWER_S = 30.0
 PIPELINED = 100
+_AUTHORITY = re.compile(rb"https?://([^/?#]*)", re.IGNORECASE)
 
 
 class JoinedWrites:
@@ -58,8 +70,14 @@ class JoinedWrites:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        """Send bytes, or keep them for a moment if they are the head of an answer."""
-        if self._head:
+        """Send bytes, or keep them for a moment if they are the head of an answer.
+
+        On a connection that is gone they are dropped, as by other transports. uvloop's raises
+        instead, and an answer that ends so leaves its connection to the database open.
+        """
+        if self._transport.is_closing():
+            self._head = b""
+        elif self._head:
             head, self._head = self._head, b""
             self._transport.writelines((head, data))
         elif data.startswith(b"HTTP/1.1 ") and data.endswith(b"\r\n\r\n"):
@@ -76,7 +94,8 @@ class JoinedWrites:
     def _flush(self) -> None:
         if self._head:
             head, self._head = self._head, b""
-            self._transport.write(head)
+            if not self._transport.is_closing():
+                self._transport.write(head)
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -92,6 +111,7 @@ class BoundedProtocol(HttpToolsProtocol):
         )
         self._body = 0
         self._rest = 0
+        self._answering: RequestResponseCycle | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._unsent: asyncio.TimerHandle | None = None
 
@@ -103,7 +123,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self._wait(HEAD_S, self._head_is_late)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the clocks."""
+        """Forget the clocks, and tell the request that is under way; uvicorn tells the newest."""
+        if self._answering is not None and not self._answering.response_complete:
+            self._answering.disconnected = True
+            self._answering.message_event.set()
         for timer in (self._timer, self._unsent):
             if timer is not None:
                 timer.cancel()
@@ -130,15 +153,33 @@ class BoundedProtocol(HttpToolsProtocol):
         self._phase = "head"
         super().on_message_begin()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header; a field after the body is none."""
+        if self._phase == "head":
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         """Hand a request on whose headers are within the bounds."""
         size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         if self._refused or size > HEAD_BYTES or len(self.pipeline) >= PIPELINED:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
             return
+        if not self._has_one_host():
+            self._refuse(HTTPStatus.BAD_REQUEST)
+            return
         self._phase, self._unframed, self._body, self._rest = "body", 0, 0, 0
         self._stop_waiting()
         super().on_headers_complete()
+
+    def _has_one_host(self) -> bool:
+        """Tell whether a request says to whom it goes, once; take that from a whole address."""
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        address = _AUTHORITY.match(self.url)
+        if address is not None:
+            self.headers[:] = [
+                (name, address[1] if name == b"host" else value) for name, value in self.headers
+            ]
+        return hosts == 1 or (hosts == 0 and self.parser.get_http_version() < "1.1")
 
     def on_body(self, body: bytes) -> None:
         """Count a part of a body; what nobody waits for any more is thrown away."""
@@ -160,6 +201,11 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._phase, self._unframed = "idle", 0
         super().on_message_complete()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """Answer a request."""
+        self._answering = cycle
+        super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:
         """An answer was given; what waits for its own is answered before more is read."""

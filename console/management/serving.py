@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 
 BACKLOG = 2048
 """How many connections may wait to be taken."""
+_PROBES = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
+"""After how many silent seconds a client's machine is asked whether it is there, and how often.
+
+Without it a client that lost its network holds its long poll for a minute, and a task that is
+scheduled meanwhile is handed to nobody.
+"""
 KEEP_ALIVE_S = 65
 """Longer than proxies keep a line that is not used (60 s by default with nginx and ALB).
 
@@ -38,6 +44,10 @@ def listen(host: str, port: int) -> socket.socket:
     # asyncio sends small answers at once only on sockets that say they are TCP (else: 40 ms)
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _PROBES.items():  # its connections begin with what it has
+        if hasattr(socket, name):
+            listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     with _port_errors(listener, host, port):
         listener.bind((host, port))
     return listener

@@ -2,7 +2,8 @@
 
 A link is signed, not stored: which task it answers, until when, who made it and what it shows stand
 in it. It opens nothing when its time is over, when the task has ended, or when its maker may no
-longer make such links. Opening it changes nothing; an answer is a POST of the page that it opens.
+longer make such links or was removed since. Opening it changes nothing; an answer is a POST of the
+page that it opens.
 """
 
 from __future__ import annotations
@@ -78,14 +79,25 @@ def create_approval_link(
     until = clock.now_ms() + hours * _HOUR_MS
     reason = f"{row.state}, task {task}, {hours} h"
     write(lambda: audit.record(execution.project, actor, ACTION, execution.arn, reason))
-    parts = [execution.pk, execution.start_ms, task, until, actor.name, note, with_input]
+    membership = access.find_membership(actor.name, execution.project)
+    parts = [
+        execution.pk,
+        execution.start_ms,
+        task,
+        until,
+        actor.name,
+        note,
+        with_input,
+        membership,
+    ]
     return signing.dumps(parts, salt=_SALT, compress=True)
 
 
 def open_approval(token: str) -> Approval:
     """Return what a link opens; raise ``ApprovalClosed``."""
     try:
-        number, start_ms, task, until, maker, note, with_input = signing.loads(token, salt=_SALT)
+        parts = signing.loads(token, salt=_SALT)
+        number, start_ms, task, until, maker, note, with_input, *membership = parts
     except (signing.BadSignature, ValueError):
         raise ApprovalClosed(
             "This link is not one of ours.", f"It may have been cut when it was copied. {_ASK}"
@@ -94,7 +106,9 @@ def open_approval(token: str) -> Approval:
         raise ApprovalClosed("This link has expired.")
     rows = Execution.objects.select_related("definition", "project", "runrow")
     execution = rows.filter(pk=number, start_ms=start_ms).first()
-    if execution is None or not access.is_still_allowed(maker, execution.project, ACTION):
+    if execution is None or not access.is_still_allowed(
+        maker, execution.project, ACTION, *membership
+    ):
         raise ApprovalClosed("This link opens nothing any more.")
     row = manual.find_task(execution, task)
     if row is None or not manual.is_answerable(row):

@@ -1,7 +1,7 @@
 """Share the picture of an execution by links that expire and need no sign-in.
 
 A link is signed, not stored: what it opens, until when, and who made it stand in it. It opens
-nothing when its time is over, or when its maker may no longer share.
+nothing when its time is over, or when its maker may no longer share or was removed since.
 """
 
 from __future__ import annotations
@@ -35,19 +35,22 @@ def create_share(execution: Execution, hours: int, actor: Actor) -> str:
     reason = f"{hours} h"
     project = execution.project
     write(lambda: audit.record(project, actor, ACTION, execution.arn, reason))
-    return signing.dumps([execution.pk, until, actor.name], salt=_SALT)
+    membership = access.find_membership(actor.name, project)
+    return signing.dumps([execution.pk, until, actor.name, membership], salt=_SALT)
 
 
 def open_share(token: str) -> Execution:
     """Return the execution that a token opens; raise ``Closed``."""
     try:
-        number, until, maker = signing.loads(token, salt=_SALT)
+        number, until, maker, *membership = signing.loads(token, salt=_SALT)
     except (signing.BadSignature, ValueError):
         raise ShareClosed("This link is not one of ours.") from None
     if clock.now_ms() > until:
         raise ShareClosed("This link has expired.")
     rows = Execution.objects.select_related("definition", "project", "runrow")
     execution = rows.filter(pk=number).first()
-    if execution is None or not access.is_still_allowed(maker, execution.project, ACTION):
+    if execution is None or not access.is_still_allowed(
+        maker, execution.project, ACTION, *membership
+    ):
         raise ShareClosed("This link opens nothing any more.")
     return execution

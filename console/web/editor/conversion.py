@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 MOST_CHARACTERS = 262_144
 """A longer text takes seconds to read."""
+DEEPEST = 500
+"""YAML in more lists and objects than this is not read on: each more makes the next one dearer.
+
+JSON is not read deeper either. 50,000 brackets, in 50 KB, took minutes.
+"""
 YAML = "yaml"
 """The choice of ``convert_text`` that is no state machine of a template."""
 _FIRST_KEYS = ("Comment:", "QueryLanguage:", "Resources:", "StartAt:", "States:", "Transform:")
@@ -111,15 +116,25 @@ def account_of(scope: Scope) -> Account:
 def _load_document(text: str) -> Any:
     """Return what a text says in JSON or YAML, None for one that is too long.
 
-    A text with ``*`` aliases is refused: a few lines of them can mean gigabytes.
+    A text with ``*`` aliases is refused: a few lines of them can mean gigabytes. So is one that is
+    too deep.
     """
     if len(text) > MOST_CHARACTERS or not text.strip():
         return None
     if text.lstrip()[0] in '{["':
         return json.loads(text)
-    if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader)):
-        return None
-    return yaml.load(text, Loader)  # noqa: S506 - a safe loader with tags of its own
+    return yaml.load(text, Loader) if _is_modest(text) else None  # noqa: S506 - a safe loader
+
+
+def _is_modest(text: str) -> bool:
+    """Tell whether a text in YAML is what it seems: neither deep nor with aliases."""
+    depth = 0
+    for event in yaml.parse(text, Loader):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST or isinstance(event, yaml.AliasEvent):
+            return False
+    return True
 
 
 def _machines_of(template: dict[str, Any]) -> tuple[str, ...]:

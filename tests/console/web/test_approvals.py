@@ -409,6 +409,17 @@ def test_a_link_ends(project: Project, client: Client, monkeypatch: pytest.Monke
     assert "has ended otherwise" in text(Client().post(link, sent), 410)
 
 
+def test_a_link_of_a_removed_person_stays_closed(project: Project, client: Client) -> None:
+    """Also when somebody of that name is added again, who starts from nothing."""
+    execution = waiting(project)
+    link = make_link(client, execution)
+    member = Membership.objects.get(user__username="editor", project=project)
+    Membership.objects.filter(pk=member.pk).delete()
+    Membership.objects.create(project=project, user=member.user, role="editor")
+    sent = {"act": "approve", "name": "Grace"}
+    assert "opens nothing any more" in text(Client().post(link, sent), 410)
+
+
 def test_only_an_editor_makes_links(project: Project, signed_in: SignIn) -> None:
     """An operator answers tasks, and opens no door to others."""
     execution = waiting(project)

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
 from console.cli.documents import SourceError
 from console.cli.sources import Account
@@ -19,6 +20,8 @@ from tests.console.web.helpers import text
 from tests.console.web.workflows import TEMPLATE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from django.test import Client
 
     from console.models import Project
@@ -167,23 +170,76 @@ def test_a_template_reads_no_file_of_the_server(client: Client) -> None:
     assert "DefinitionUri: /etc/passwd" in text(answer, 422)
 
 
-@pytest.mark.parametrize("grows", ["join", "sub", "ref"])
+def _template(properties: dict[str, Any], **more: Any) -> str:
+    """Return a template with one state machine, ``M``."""
+    machine = {"Type": "AWS::StepFunctions::StateMachine", "Properties": properties}
+    return json.dumps({**more, "Resources": {"M": machine}}, separators=(",", ":"))
+
+
+@pytest.mark.parametrize("grows", ["join", "sub", "ref", "substitutions", "mapping"])
 def test_a_small_template_makes_no_huge_text(grows: str) -> None:
     """Each of the functions could make gigabytes of a text that a person can paste."""
     long, times = "x" * 60_000, 15_000
-    made = {
-        "join": {"Fn::Join": [long, ["", *[""] * times]]},
-        "sub": {"Fn::Sub": ["${a}" * times, {"a": long}]},
-        "ref": [{"Ref": "P"}] * times,
-    }[grows]
-    template = {
-        "Parameters": {"P": {"Default": long}},
-        "Resources": {"M": {"Type": "AWS::StepFunctions::StateMachine"}},
+    made: dict[str, dict[str, Any]] = {
+        "join": {"Definition": {"Fn::Join": [long, ["", *[""] * times]]}},
+        "sub": {"Definition": {"Fn::Sub": ["${a}" * times, {"a": long}]}},
+        "ref": {"Definition": [{"Ref": "P"}] * times},
+        "substitutions": {
+            "DefinitionString": "${a}" * times,
+            "DefinitionSubstitutions": {"a": long},
+        },
+        "mapping": {"Definition": [{"Fn::FindInMap": ["m", "a", "b"]}] * (times // 3)},
     }
-    template["Resources"]["M"]["Properties"] = {"Definition": made}  # type: ignore[assignment]
-    body = json.dumps(template, separators=(",", ":"))
+    body = _template(
+        made[grows],
+        Parameters={"P": {"Default": long}},
+        Mappings={"m": {"a": {"b": [long[:20_000]]}}},
+    )
     with pytest.raises(SourceError, match="a text that grows"):
         convert_text(body, "M", ACCOUNT)
+
+
+@pytest.mark.parametrize("takes_long", ["conditions", "names"])
+def test_a_small_template_takes_no_hours(takes_long: str) -> None:
+    """Forty conditions or names, each of which needs the next one twice, are a million million."""
+    steps = range(40)
+    conditions: dict[str, Any] = {
+        f"C{n}": {"Fn::Or": [{"Condition": f"C{n + 1}"}, {"Condition": f"C{n + 1}"}]} for n in steps
+    }
+    queues = {
+        f"Q{n}": {
+            "Type": "AWS::SNS::Topic",
+            "Properties": {"TopicName": {"Fn::Sub": f"${{Q{n + 1}.Name}}${{Q{n + 1}.Name}}"}},
+        }
+        for n in steps
+    }
+    made = {
+        "conditions": {"Fn::If": ["C0", "{}", "{}"]},
+        "names": {"Fn::GetAtt": ["Q0", "Name"]},
+    }[takes_long]
+    template = json.loads(_template({"DefinitionString": made}))
+    template["Conditions"] = conditions | {"C40": {"Fn::Equals": ["a", "b"]}}
+    template["Resources"] |= queues | {
+        "Q40": {"Type": "AWS::SNS::Topic", "Properties": {"TopicName": ""}}
+    }
+    with pytest.raises(SourceError, match="too much to evaluate"):
+        convert_text(json.dumps(template), "M", ACCOUNT)
+
+
+def test_deep_yaml_is_not_read_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each bracket makes the next one dearer: 50,000 of them took minutes."""
+    seen: list[yaml.Event] = []
+    usual = yaml.parse
+
+    def parse(*given: Any) -> Iterator[yaml.Event]:
+        for event in usual(*given):
+            seen.append(event)
+            yield event
+
+    monkeypatch.setattr(yaml, "parse", parse)
+    assert not examine_text("StartAt: " + "[" * 3_000).is_convertible
+    assert len(seen) < 1_000
+    assert examine_text("StartAt: A\nStates: {}\nx: " + "[" * 100 + "]" * 100).is_yaml
 
 
 # -- wrong JSON ------------------------------------------------------------------------------------

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from asgiref.sync import SyncToAsync
 from asgiref.testing import ApplicationCommunicator
 from django.core.handlers.asgi import ASGIHandler
+from django.core.signals import request_finished
 
 from console.fast_path.page_handler import PageHandler
 from tests.loops import looped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 _SCOPE = {
     "type": "http",
@@ -64,3 +66,32 @@ def test_a_request_goes_to_its_thread_once(hops: list[str]) -> None:
     hops.clear()
     assert _answer(ASGIHandler())[0]["status"] == 200
     assert len(hops) >= own + 5
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_request_ends_even_if_its_answer_cannot_be_sent() -> None:
+    """Its end gives the connection to the database back, and there are a dozen of them."""
+    ended: list[object] = []
+    messages = [{"type": "http.request", "body": b""}]
+
+    async def receive() -> dict[str, Any]:
+        if not messages:
+            await asyncio.Event().wait()
+        return messages.pop()
+
+    async def send(_message: Mapping[str, Any]) -> None:
+        raise RuntimeError("the connection is gone")
+
+    def note(**_more: object) -> None:
+        ended.append(None)
+
+    async def ask() -> None:
+        with pytest.raises(RuntimeError, match="is gone"):
+            await PageHandler()(_SCOPE, receive, send)
+
+    request_finished.connect(note)
+    try:
+        looped(ask)
+    finally:
+        request_finished.disconnect(note)
+    assert ended

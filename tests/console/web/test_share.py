@@ -86,6 +86,15 @@ def test_x17_a_link_lives_no_longer_than_its_makers_right(
     assert "opens nothing any more" in text(Client().get(picture), 403)
 
 
+def test_x17_a_link_of_a_removed_person_stays_closed(client: Client, execution: Execution) -> None:
+    """Also when somebody of that name is added again, who starts from nothing."""
+    picture = links(client, execution)[0]
+    member = Membership.objects.get(user__username="editor")
+    Membership.objects.filter(pk=member.pk).delete()
+    Membership.objects.create(project=member.project, user=member.user, role="editor")
+    assert "opens nothing any more" in text(Client().get(picture), 403)
+
+
 def test_x17_making_one_takes_a_right_and_leaves_a_trace(
     signed_in: Callable[[str], Client], client: Client, execution: Execution
 ) -> None:
