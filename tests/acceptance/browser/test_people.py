@@ -154,7 +154,9 @@ def test_whoever_is_removed_is_out_of_an_open_page(
     visitor.goto(path)
     expect(visitor.locator("#status")).to_have_text("Running")
     page.goto("/team/")
-    page.locator("tr", has_text=name).get_by_role("button", name="Remove").click()
+    row = page.locator("tr", has_text=name)
+    row.locator("summary").click()
+    row.get_by_role("button", name=f"Remove {name}").click()
     expect(page.locator(".banner")).to_contain_text("was removed")
     expect(visitor.get_by_text("you are signed out. Load the page again.")).to_be_visible(
         timeout=20_000
