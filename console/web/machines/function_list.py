@@ -53,7 +53,10 @@ class ListedFunction:
 
 @dataclass(frozen=True, slots=True)
 class MissingFunction:
-    """A function that nothing stands for. ``machines``: the first that call it; ``more``: others."""
+    """A function that nothing stands for. ``machines``: the first that call it.
+
+    ``more``: how many others do, below 1 if none does.
+    """
 
     name: str
     machines: tuple[str, ...]
@@ -87,7 +90,7 @@ def list_missing(
 
 def _name_pattern(registered: str) -> str:
     """Return what names a registered name stands for: it may be a pattern of whole ARNs."""
-    before, found, name = registered.rpartition(":function:")
+    _, found, name = registered.rpartition(":function:")
     if found:
         return name.partition(":")[0]
     return "*" if registered.startswith("arn") else registered

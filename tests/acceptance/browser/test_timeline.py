@@ -46,7 +46,7 @@ def assert_accessible(page: Page) -> None:
 
 
 def test_the_legend_has_the_signs_that_are_drawn(page: Page, server: Server) -> None:
-    """Not those of retries and waits where there were none; states of children say where they ran."""
+    """None of retries and waits where there were none; states of children say where they ran."""
     path = ended(server, start(server, create(server, waits(1))))
     page.goto(f"{path}?view=timeline")
     signs = page.get_by_role("list", name="Signs of the timeline").locator("li:visible")

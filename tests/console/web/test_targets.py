@@ -246,11 +246,11 @@ def test_a_function_that_nobody_registered_is_named(
     arn = "arn:aws:lambda:*:*:function:whole"
     settings.STEPYARD_FUNCTIONS = {"b-*": "json:loads", arn: "json:loads"}
     functions = {"one": "b-known", "other": "whole", "two": "{% $name %}", "three": "forgotten"}
-    for machine, function in functions.items():
+    for machine, called in functions.items():
         state = {
             "Type": "Task",
             "Resource": "arn:aws:states:::lambda:invoke",
-            "Arguments": {"FunctionName": function},
+            "Arguments": {"FunctionName": called},
             "End": True,
         }
         create(
