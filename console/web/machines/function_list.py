@@ -90,8 +90,8 @@ def list_missing(
 
 def _name_pattern(registered: str) -> str:
     """Return what names a registered name stands for: it may be a pattern of whole ARNs."""
-    _, found, name = registered.rpartition(":function:")
-    if found:
+    _, separator, name = registered.rpartition(":function:")
+    if separator:
         return name.partition(":")[0]
     return "*" if registered.startswith("arn") else registered
 
