@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate, chain
+from operator import sub
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,7 +12,7 @@ if TYPE_CHECKING:
     from engine import Visits
 
 MOST_VISITS = 50
-"""Above this a state's visits are drawn as one segment, from the first to the last."""
+"""Above this those of a state's visits that are close to each other are drawn as one segment."""
 
 
 def first_and_last(visits: Visits) -> tuple[int, int | None]:
@@ -21,16 +23,17 @@ def first_and_last(visits: Visits) -> tuple[int, int | None]:
 
 def worked_ms(visits: Visits, now: int) -> int:
     """Return how long a state worked: time side by side counts once, that before a redrive not."""
-    if len(visits) > MOST_VISITS:
-        begin, end = visits.span(now)
-        return visits.worked_ms(begin, end)
     return wall_time(visits.worked_stays(now))
 
 
 def wall_time(stays: Iterable[tuple[int, int]]) -> int:
-    """Return how much time some stays cover: what they have in common counts once."""
-    total, last = 0, 0
-    for since, until in sorted(stays):
-        total += max(0, until - max(since, last))
-        last = max(last, until)
-    return total
+    """Return how much time some stays cover: what they have in common counts once.
+
+    It is built of maps: a long loop or Map has ten thousand stays.
+    """
+    if not (ordered := sorted(stays)):
+        return 0
+    entered, left = zip(*ordered, strict=True)
+    covered = list(accumulate(left, max))
+    begins = map(max, entered, chain(entered[:1], covered))
+    return sum(map(sub, covered, begins))

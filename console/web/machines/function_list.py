@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from console.statuses import MachineStatus
 from console.web.machines import calls
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from console.models import Project
     from console.web.core.scope import Scope
@@ -50,11 +51,55 @@ class ListedFunction:
     more: int
 
 
-def list_functions(scope: Scope) -> list[ListedFunction]:
+@dataclass(frozen=True, slots=True)
+class MissingFunction:
+    """A function that nothing stands for. ``machines``: the first that call it.
+
+    ``more``: how many others do, below 1 if none does.
+    """
+
+    name: str
+    machines: tuple[str, ...]
+    more: int
+
+
+Users = Mapping[tuple[str, str], set[str]]
+"""Kind and name of what is called -> names of machines."""
+
+
+def list_missing(
+    functions: Iterable[ListedFunction], services: Iterable[calls.ServiceTarget], users: Users
+) -> list[MissingFunction]:
+    """Return the functions that machines name and nobody registered, by name.
+
+    A target for ``lambda`` or for every service may have them, so there are none then.
+    """
+    if any(service.name in ("lambda", "*") for service in services):
+        return []
+    patterns = [
+        _name_pattern(each.function.name) for each in functions if each.function.kind == "Function"
+    ]
+    return [
+        MissingFunction(name, tuple(sorted(machines)[:_LISTED]), len(machines) - _LISTED)
+        for (kind, name), machines in sorted(users.items())
+        if kind == "function"
+        and not name.startswith("{%")
+        and not any(fnmatchcase(name, pattern) for pattern in patterns)
+    ]
+
+
+def _name_pattern(registered: str) -> str:
+    """Return what names a registered name stands for: it may be a pattern of whole ARNs."""
+    _, separator, name = registered.rpartition(":function:")
+    if separator:
+        return name.partition(":")[0]
+    return "*" if registered.startswith("arn") else registered
+
+
+def list_functions(scope: Scope, users: Users) -> list[ListedFunction]:
     """Return those of a project and then of its samples, the broken ones first, else by name."""
     project = scope.project
     functions = calls.list_functions(project) + calls.list_sample_functions(project)
-    users = _users(scope) if functions else {}
     rows = [_listed(each, project, users) for each in functions]
     return sorted(rows, key=_place)
 
@@ -64,9 +109,7 @@ def _place(row: ListedFunction) -> tuple[bool, bool, str, str]:
     return not function.problem, function.sample, function.machine, function.name
 
 
-def _listed(
-    function: calls.FunctionTarget, project: Project, users: Mapping[tuple[str, str], set[str]]
-) -> ListedFunction:
+def _listed(function: calls.FunctionTarget, project: Project, users: Users) -> ListedFunction:
     machines = _users_of(function, users)
     remedy = _REMEDIES.get(function.problem.partition(":")[0], _OTHERWISE)
     return ListedFunction(
@@ -86,9 +129,7 @@ def _source(function: calls.FunctionTarget, project: Project) -> str:
     return f"functions.json: projects: {project.name}" if function.own else "functions.json"
 
 
-def _users_of(
-    function: calls.FunctionTarget, users: Mapping[tuple[str, str], set[str]]
-) -> list[str]:
+def _users_of(function: calls.FunctionTarget, users: Users) -> list[str]:
     """Return the machines that name a function, by name; of one for a machine, that one only."""
     kind = "activity" if function.kind == "Activity" else "function"
     by_name: set[str] = set()
@@ -98,8 +139,8 @@ def _users_of(
     return sorted(by_name & {function.machine} if function.machine else by_name)
 
 
-def _users(scope: Scope) -> dict[tuple[str, str], set[str]]:
-    """Return kind and name of what is called -> names of machines, read in one query."""
+def read_users(scope: Scope) -> Users:
+    """Return which machines call what, read in one query."""
     machines = StateMachine.objects.filter(
         project=scope.project, region=scope.region, status=MachineStatus.ACTIVE
     )

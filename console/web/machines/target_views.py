@@ -46,13 +46,16 @@ def target_list(request: HttpRequest) -> HttpResponse:
     """Answer ``/targets/``: what the settings say of services, functions and addresses."""
     scope = scope_of(request)
     project = scope.project
-    functions = function_list.list_functions(scope)
+    users = function_list.read_users(scope)
+    functions = function_list.list_functions(scope, users)
+    services = calls.list_services(project)
     changed, targets_problem = settings.STEPYARD_TARGETS_FILE.find_change()
     context = {
         "section": "tasks",
         "tab": "targets",
-        "services": calls.list_services(project),
+        "services": services,
         "functions": functions,
+        "missing": function_list.list_missing(functions, services, users),
         "broken_count": sum(bool(each.function.problem) for each in functions),
         "functions_problem": calls.functions_problem(),
         "targets_changed": changed,

@@ -55,9 +55,11 @@ def team_page(request: HttpRequest) -> HttpResponse:
 def _render_team(
     request: HttpRequest, scope: Scope, status: int = 200, **more: Any
 ) -> HttpResponse:
+    members = _member_rows(scope)
     context = {
         "section": "team",
-        "members": _member_rows(scope),
+        "members": members,
+        "only_owner": _only_owner(members),
         "roles": Role.choices,
         "hours": HOURS,
         "invitations": invitations.open_ones(scope.project) if scope.may("PutMember") else (),
@@ -109,6 +111,12 @@ def _member_rows(scope: Scope) -> list[Any]:
             used_ms=Max("user__accesskey__last_used_ms", filter=keys),
         ).order_by("user__username")
     )
+
+
+def _only_owner(members: list[Membership]) -> Membership | None:
+    """Return the member whom the store neither removes nor gives another role."""
+    owners = [each for each in members if each.role == Role.OWNER and each.user.is_active]
+    return owners[0] if len(owners) == 1 else None
 
 
 @require_POST

@@ -46,12 +46,14 @@ def activity_list(request: HttpRequest) -> HttpResponse:
             return redirect(request.get_full_path())
     search, after = request.GET.get("q", "")[:80], request.GET.get("after", "")[:80]
     activities = open_work.list_activities(scope, search=search, after=after)
-    first = activities.rows[0].activity.name if activities.rows else "ACTIVITY"
+    unpolled = [work for work in activities.rows if work.unpolled]
+    worked = unpolled or activities.rows
+    first = worked[0].activity.name if worked else "ACTIVITY"
     context = {
         "section": "tasks",
         "tab": "activities",
         "activities": activities,
-        "unpolled": [work for work in activities.rows if work.unpolled],
+        "unpolled": unpolled,
         "program": worker_program(request, scope, first),
         "first_name": first,
         "search": search,

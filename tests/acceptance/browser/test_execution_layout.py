@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import uuid
 from typing import TYPE_CHECKING
 
 import pytest
@@ -79,6 +80,34 @@ def test_the_head_of_the_page_fits(page: Page, failed: str, width: int) -> None:
     )
     assert max(edges) <= width
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("size", [(844, 390), (768, 1024), (1024, 768)])
+def test_the_name_of_the_execution_is_whole_beside_its_buttons(
+    page: Page, server: Server, size: tuple[int, int]
+) -> None:
+    """On a phone in landscape and on a tablet; a generated name is a UUID."""
+    machine = create(server, FAILS)
+    name = str(uuid.uuid4())
+    page.goto(ended(server, start(server, machine, name=name)))
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    shown = page.locator(".execution-name")
+    expect(shown).to_have_text(name)
+    assert shown.evaluate("name => name.scrollWidth <= name.clientWidth && name.clientWidth > 150")
+    expect(page.get_by_role("link", name="New execution")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+
+
+def test_on_paper_the_head_covers_nothing(page: Page, failed: str) -> None:
+    """It stands above the facts, and what went wrong is whole."""
+    page.goto(failed)
+    page.emulate_media(media="print")
+    parts = [page.locator(part).bounding_box() for part in (".execution-bar", "main > .facts")]
+    assert all(parts)
+    head, facts = (part for part in parts if part)
+    assert head["y"] + head["height"] <= facts["y"] + 1
+    whole = "body => body.scrollHeight <= body.clientHeight + 1"
+    assert page.locator(".failure-body").evaluate(whole)
 
 
 def test_status_and_live_stay_in_view(page: Page, server: Server) -> None:

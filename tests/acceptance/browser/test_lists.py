@@ -390,6 +390,34 @@ def test_no_column_is_cut_on_a_narrow_screen(page: Page, server: Server) -> None
         assert max(cut) <= 1, path
 
 
+@pytest.mark.parametrize("width", [1440, 1280])
+def test_words_of_narrow_columns_are_whole(page: Page, server: Server, width: int) -> None:
+    """The type of a state, in the insights; what a task waits for, on the overview."""
+    arn = server.client().create_activity(name=unique("work"))["activityArn"]
+    states = {
+        "Choose whether an express delivery is offered": {
+            "Type": "Parallel",
+            "Branches": [waits(0)],
+            "Next": "Work",
+        },
+        "Work": {"Type": "Task", "Resource": arn, "End": True},
+    }
+    machine = create(server, {"StartAt": next(iter(states)), "States": states})
+    start(server, machine)
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(f"/machines/{machine}/insights/")
+    kind = page.locator("table.states td", has_text=re.compile("^Parallel$"))
+    lines = """cell => { const words = document.createRange(); words.selectNodeContents(cell);
+                         return words.getClientRects().length }"""
+    assert kind.evaluate(lines) == 1
+    page.goto("/")
+    expect(page.locator("#waiting tbody tr").first).to_be_visible()
+    cut = """table => { for (const one of table.querySelectorAll('.status'))
+                          one.lastChild.textContent = 'Waits for its task token';
+                        return table.scrollWidth - table.clientWidth }"""
+    assert page.locator("#waiting .scroll").evaluate(cut) <= 1
+
+
 def test_comparing_takes_two_rows(page: Page, server: Server) -> None:
     """The buttons of the selection say what they need instead of leading to an error."""
     machine = orders(server, [500] * 3)

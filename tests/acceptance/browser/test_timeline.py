@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from tests.acceptance.browser.yard import create, ended, start
+from tests.acceptance.browser.yard import create, ended, over, start, waits
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -43,6 +43,19 @@ def assert_accessible(page: Page) -> None:
     """Check the page with axe."""
     found = Axe().run(page).response["violations"]
     assert [(rule["id"], rule["nodes"][0]["html"]) for rule in found] == []
+
+
+def test_the_legend_has_the_signs_that_are_drawn(page: Page, server: Server) -> None:
+    """None of retries and waits where there were none; states of children say where they ran."""
+    path = ended(server, start(server, create(server, waits(1))))
+    page.goto(f"{path}?view=timeline")
+    signs = page.get_by_role("list", name="Signs of the timeline").locator("li:visible")
+    expect(signs).to_have_text(["Work", "Wait state", "Critical path"])
+    inner = {"StartAt": "Price", "States": {"Price": {"Type": "Pass", "End": True}}}
+    path = ended(server, start(server, create(server, over(inner)), [1, 2]))
+    page.goto(f"{path}?view=timeline")
+    expect(signs).to_have_text(["Work", "Critical path"])
+    expect(page.locator("#timeline tr", has_text="Price")).to_contain_text("in child executions")
 
 
 def test_iterations_fold_in_table_and_timeline(page: Page, mapped: str) -> None:

@@ -62,6 +62,39 @@ def test_an_owner_changes_a_role_in_its_row(project: Project, signed_in: SignIn)
     assert "Editor" in shown
 
 
+def test_the_only_owner_has_no_forms_that_would_be_refused(
+    project: Project, signed_in: SignIn
+) -> None:
+    """Their row says why, until there is another owner. Who reads is marked in their own row."""
+    owner = signed_in("owner")
+    owner.post("/team/", {"name": "ana", "role": "editor"})
+    shown = markup(owner.get("/team/"))
+    assert "the only one, so cannot be removed" in shown
+    assert 'aria-label="Role of owner"' not in shown
+    assert 'aria-label="Role of ana"' in shown
+    assert "Remove owner" not in shown
+    assert "Remove ana" in shown
+    assert shown.count("(you)") == 1
+    owner.post("/team/", {"name": "ana", "role": "owner"})
+    shown = markup(owner.get("/team/"))
+    assert "the only one" not in shown
+    assert 'aria-label="Role of owner"' in shown
+
+
+def test_removing_a_member_is_asked_once_with_what_is_lost(
+    project: Project, signed_in: SignIn
+) -> None:
+    """The button opens a question that counts the keys which are deleted."""
+    owner = signed_in("owner")
+    owner.post("/team/", {"name": "ana", "role": "editor"})
+    ana = Membership.objects.get(user__username="ana").user
+    people.new_key(ana, project, audit.Actor("owner"))
+    shown = markup(owner.get("/team/"))
+    asked = shown.partition('<details class="confirm">')[2].partition("</details>")[0]
+    assert "Also deletes 1 access key. There is no undo." in asked
+    assert '<button class="button small danger">Remove ana' in asked
+
+
 def test_a_member_leads_to_what_they_did(project: Project, signed_in: SignIn) -> None:
     """The entries of that person in the audit, for every reader."""
     signed_in("owner").post("/team/", {"name": "ana", "role": "operator"})

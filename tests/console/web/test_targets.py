@@ -238,6 +238,33 @@ def test_what_cannot_be_called_is_shown_as_broken(
     assert problem in called
 
 
+def test_a_function_that_nobody_registered_is_named(
+    project: Project, client: Client, settings: Settings
+) -> None:
+    """With the machines that call it, unless a target may have it; names that are computed not."""
+    settings.STEPYARD_TARGETS = {}
+    arn = "arn:aws:lambda:*:*:function:whole"
+    settings.STEPYARD_FUNCTIONS = {"b-*": "json:loads", arn: "json:loads"}
+    functions = {"one": "b-known", "other": "whole", "two": "{% $name %}", "three": "forgotten"}
+    for machine, called in functions.items():
+        state = {
+            "Type": "Task",
+            "Resource": "arn:aws:states:::lambda:invoke",
+            "Arguments": {"FunctionName": called},
+            "End": True,
+        }
+        create(
+            project,
+            {"QueryLanguage": "JSONata", "StartAt": "A", "States": {"A": state}},
+            machine,
+        )
+    shown = markup(client.get("/targets/"))
+    assert "1 function not registered" in shown
+    assert '<code>forgotten</code>, called by<a href="/machines/three/calls/">' in shown
+    settings.STEPYARD_TARGETS = {"lambda": {"endpoint_url": "http://127.0.0.1:9001"}}
+    assert "not registered" not in markup(client.get("/targets/"))
+
+
 def test_a_file_of_functions_that_cannot_be_used_is_told(
     project: Project, client: Client, settings: Settings, tmp_path: Path
 ) -> None:

@@ -301,6 +301,18 @@ def test_the_page_of_an_activity_counts_and_says_how_to_work_it(
     assert f'Tasks wait and no worker polls:<a href="{PAGE}#worker">' in listed
 
 
+def test_the_list_of_activities_shows_the_program_that_is_missing(
+    project: Project, client: Client
+) -> None:
+    """Where tasks wait and nobody polls, not where nothing waits, be that first by name."""
+    waiting(project)
+    activities.create_activity(project, REGION, "a-first-one")
+    TaskRow.objects.update(scheduled_ms=F("scheduled_ms") - 6_000)
+    shown = client.get("/activities/").context
+    assert shown["first_name"] == Activity.objects.get(arn=ACTIVITY).name
+    assert f'activityArn="{ACTIVITY}"' in shown["program"]
+
+
 def test_the_answer_stands_after_what_is_asked(project: Project, signed_in: SignIn) -> None:
     """A person reads what a task waits for before the buttons that answer it."""
     waiting(project)

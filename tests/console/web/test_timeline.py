@@ -287,21 +287,51 @@ def test_a_folded_axis_tells_where_time_bends() -> None:
     assert AxisSpan(100, 1100, 1100).knots == "0:0 1000:1000"
 
 
-def test_the_duration_of_a_row_is_what_its_bar_shows(
-    project: Project, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of a state in a loop that of all its visits, not of the last one alone."""
-    now = Clock()
-    monkeypatch.setattr(clock, "now_ms", lambda: now.now_ms)
+def napping(rounds: int) -> dict[str, Any]:
+    """Return a loop that waits a second and adds one, so many times."""
     add = {"Type": "Pass", "Parameters": {"n.$": "States.MathAdd($.n, 1)"}, "Next": "Enough"}
-    rule = {"Variable": "$.n", "NumericGreaterThanEquals": 3, "Next": "Done"}
+    rule = {"Variable": "$.n", "NumericGreaterThanEquals": rounds, "Next": "Done"}
     states = {
         "Nap": {"Type": "Wait", "Seconds": 1, "Next": "Add"},
         "Add": add,
         "Enough": {"Type": "Choice", "Choices": [rule], "Default": "Nap"},
         "Done": {"Type": "Succeed"},
     }
-    execution = start(create(project, {"StartAt": "Nap", "States": states}), {"n": 0})
+    return {"StartAt": "Nap", "States": states}
+
+
+def test_the_duration_of_many_visits_leaves_out_the_time_between_them(
+    project: Project, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Pass in a long loop took no time. Its bar has a gap where the loop waited for long."""
+    now = Clock()
+    monkeypatch.setattr(clock, "now_ms", lambda: now.now_ms)
+    rounds = MOST_VISITS + 10
+    execution = start(create(project, napping(rounds)), {"n": 0})
+    for number in range(rounds):
+        drain(execution)
+        now.later(1 if number != 20 else 30)
+    assert drain(execution).status == "SUCCEEDED"
+    shown = client.get(page(execution, "?view=timeline")).context
+    rows = {each.label: each.id for each in shown["tree"]["rows"]}
+    took = {name: shown["summaries"][row].worked for name, row in rows.items()}
+    assert (took["Nap"], took["Add"]) == ("1 min 29 s", "0 ms")
+    bars = shown["timeline"]["bars"]
+    path = ", on the critical path"
+    assert [each.text for each in bars[rows["Nap"]]] == [f"60 visits, succeeded, 1 min 29 s{path}"]
+    assert [each.text for each in bars[rows["Add"]]] == [
+        f"20 visits, succeeded, 0 ms within 19 s{path}",
+        f"40 visits, succeeded, 0 ms within 39 s{path}",
+    ]
+
+
+def test_the_duration_of_a_row_is_what_its_bar_shows(
+    project: Project, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a state in a loop that of all its visits, not of the last one alone."""
+    now = Clock()
+    monkeypatch.setattr(clock, "now_ms", lambda: now.now_ms)
+    execution = start(create(project, napping(3)), {"n": 0})
     for _ in range(3):
         drain(execution)
         now.later(1)

@@ -419,3 +419,22 @@ def test_names_of_alarms_and_machines_are_links(project: Project, client: Client
     address = re.search(r'<a href="([^"#]*)#(chart-LambdaFunctionsFailed)">All metrics</a>', page)
     assert address is not None
     assert f'id="{address[2]}"' in text(client.get(address[1]))
+
+
+def test_thousands_are_grouped_alike_on_a_page_and_in_what_a_poll_brings(
+    project: Project, client: Client
+) -> None:
+    """Events and state transitions: a number does not change its look while it is looked at."""
+    each = {"StartAt": "Each", "States": {"Each": {"Type": "Pass", "End": True}}}
+    over = {"Type": "Map", "ItemProcessor": each, "Next": "Rest"}
+    states = {"Over": over, "Rest": {"Type": "Wait", "Seconds": 60, "End": True}}
+    machine = create(project, {"StartAt": "Over", "States": states})
+    execution = drain(start(machine, list(range(1_000))))
+    figures = (
+        r'id="event-total"[^>]*>4,00\d<',
+        r'id="transitions"[^>]*>1,00\d<',
+    )
+    for address in ("", "_delta?after=10&seen=1&shown=1&follow=1"):
+        shown = markup(client.get(page(execution, address)))
+        for figure in figures:
+            assert re.search(figure, shown), (address, figure)

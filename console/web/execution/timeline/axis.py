@@ -186,6 +186,11 @@ class AxisSpan:
         return self.first_ms + self.length
 
     @property
+    def least_ms(self) -> float:
+        """Return how much time that is not folded takes as little room as there is."""
+        return LEAST / self._scale
+
+    @property
     def knots(self) -> str:
         """Return where time bends, as ``x:milliseconds`` after the origin: a script reads it."""
         known = [(0.0, self.begin), (float(WIDTH), self.end)]

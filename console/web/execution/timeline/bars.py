@@ -36,7 +36,7 @@ from console.web.execution.timeline.pieces import (
     stays_by_attempt,
 )
 from console.web.execution.timeline.timeline_part import WHOLE_TIME
-from console.web.execution.worked_time import MOST_VISITS
+from console.web.execution.worked_time import MOST_VISITS, wall_time
 from console.web.history.visit_events import VisitEvent
 from engine import Visits, event_types
 
@@ -230,13 +230,45 @@ def _segments(
                 yield from _place_piece(replace(piece, critical=visit.number in on_path), axis)
     elif len(axis.attempts) > 1:
         yield from _segments_by_attempt(row, axis, trace)
+    elif isinstance(visits, Visits) and not row.iteration:
+        for piece in _close_visits(row, visits, axis):
+            yield from _place_piece(piece, axis)
     elif visits:
         begin, end = _span_of_row(visits, now)
-        many = f"{row.visits:,} visits, " if row.visits > 1 else ""
         critical = any(visit.number in on_path for visit in visits)
-        text = many + row.status.word.lower()
+        text = row.status.word.lower()
         piece = BarPiece(begin, end, row.status.tone, text, critical=critical)
         yield from _place_piece(piece, axis)
+
+
+def _close_visits(row: StepRow, visits: Visits, axis: TimeAxis) -> Iterator[BarPiece]:
+    """Yield a row's many visits, those as one piece between which there is no room for a gap."""
+    least, on_path = axis.span.least_ms, axis.critical.visits
+    close: list[tuple[int, int]] = []
+    numbers: list[int] = []
+    until = 0
+    for number, stay in zip(visits.numbers, visits.stays(axis.span.now), strict=True):
+        if close and stay[0] - until > least:
+            yield _joined(row, close, critical=not on_path.isdisjoint(numbers))
+            close, numbers = [], []
+        until = max(until, stay[1]) if close else stay[1]
+        close.append(stay)
+        numbers.append(number)
+    yield _joined(row, close, critical=not on_path.isdisjoint(numbers))
+
+
+def _joined(row: StepRow, stays: list[tuple[int, int]], *, critical: bool) -> BarPiece:
+    """Return the piece of visits that are drawn as one; they are in the order of their entries."""
+    since, until = stays[0][0], max(left for _, left in stays)
+    many = f"{len(stays):,} visits, " if len(stays) > 1 else ""
+    return BarPiece(
+        since,
+        until,
+        row.status.tone,
+        many + row.status.word.lower(),
+        critical=critical,
+        worked_ms=wall_time(stays),
+    )
 
 
 def _span_of_row(visits: Sequence[Visit], now: int) -> tuple[int, int]:
@@ -282,7 +314,10 @@ def _placed(
         return
     name = f"{attempt.label}: " if len(axis.attempts) > 1 else ""
     path = ", on the critical path" if piece.critical else ""
-    words = f"{name}{piece.text}, {formatting.duration_text(until - since)}{path}"
+    took = formatting.duration_text(until - since)
+    if piece.worked_ms is not None and piece.worked_ms < until - since:
+        took = f"{formatting.duration_text(piece.worked_ms)} within {took}"
+    words = f"{name}{piece.text}, {took}{path}"
     begin, end = max(since, axis.span.begin), min(until, axis.span.end)
     place = axis.span.place(begin, end)
     yield Segment(*place, piece.tone, words, axis.lane(attempt), piece.critical)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from console.web.core import formatting
 from console.web.execution.timeline.pieces import BarPiece, clip_piece
-from console.web.execution.worked_time import MOST_VISITS, wall_time
+from console.web.execution.worked_time import wall_time
 from engine import Visits
 
 if TYPE_CHECKING:
@@ -53,11 +53,7 @@ def _duration(row: StepRow, axis: TimeAxis) -> RowDuration:
         return RowDuration()
     if row.since is not None and axis.chosen == len(axis.attempts):
         return RowDuration(since=max(row.since, chosen.since), visits=len(stays))
-    if len(stays) > MOST_VISITS:  # drawn as one segment
-        spent = max(until for _, until in stays) - stays[0][0]
-    else:
-        spent = wall_time(stays)
-    return RowDuration(formatting.duration_text(spent), visits=len(stays))
+    return RowDuration(formatting.duration_text(wall_time(stays)), visits=len(stays))
 
 
 def _pieces(row: StepRow, now: int) -> Iterator[BarPiece]:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 class BarPiece:
     """A stretch of a row's time, before it has a place. ``retry``: it ends with its attempt.
 
-    ``interrupted``: attempt at the execution -> how its visit ended there, before a redrive.
+    ``interrupted``: attempt at the execution -> how its visit ended there, before a redrive;
+    ``worked_ms``: how long its visits lasted together, if there is time between them.
     """
 
     since: int
@@ -31,6 +32,7 @@ class BarPiece:
     retry: bool = False
     critical: bool = False
     interrupted: Mapping[int, str] = field(default_factory=dict)
+    worked_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
