@@ -70,13 +70,14 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
     """Answer the poll of an execution's page.
 
     ``after``: the last event the page knows. ``ended``: it knows that the execution has ended, with
-    so many redrives.
+    so many redrives. ``maps``: what it knows of its Map Runs, "" if nothing of them changes.
     """
     execution = scope_of(request).execution(machine_name, execution_name)
     cursor = _number(request.GET.get("after", ""))
     context = base_context(execution, machine_name) | _ending_known(execution, request.GET)
     over, seen_ended = context["over"], context["seen_ended"]
-    if over and request.GET.get("ended") == str(execution.redrive_count):
+    known = over and request.GET.get("ended") == str(execution.redrive_count)
+    if known and not request.GET.get("maps"):
         return HttpResponse(status=204)
     try:
         with open_trace(execution) as trace:
@@ -85,7 +86,8 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
             counted = maps is not None and maps.stamp != request.GET.get("maps", "")
             beaten = _heartbeats_changed(execution, request.GET)
             grown = _bars_are_due(execution, request.GET)
-            news = over or seen_ended or context["note_changed"] or counted or beaten or grown
+            ended = context["ending_is_news"] = (over or seen_ended) and not known
+            news = ended or context["note_changed"] or counted or beaten or grown
             if trace.last == cursor and not news:
                 return HttpResponse(status=204)
             context |= painted_context(execution, trace, request.GET, maps=maps) | ending_context(

@@ -269,6 +269,7 @@ def painted_context(
         ),
         "taken": taken_ways(trace, maps, shown_panel["shown_iteration"]),
         "map_stamp": maps.stamp if maps else "",
+        "unsettled": maps is not None and maps.unsettled,
         **shown_panel,
     }
 
