@@ -1,16 +1,31 @@
 // Selected rows of a list: the checkbox above them all, ranges with Shift, how many there are, and
-// the short way from a selected row to the actions and back.
+// the short way from a selected row to the actions and back. Back to the list has the rows selected that
+// were: they are kept in the entry of the browser's history, so that a new visit begins with none.
 "use strict";
 (() => {
   let anchor = null; // the last row that was clicked on
 
   const boxes = () => [...document.querySelectorAll('#executions tbody input[type="checkbox"]')];
 
+  function keepSelection() {
+    const selected = boxes().filter((box) => box.checked).map((box) => box.id);
+    if (!selected.length && !history.state?.selected) return;
+    history.replaceState({ ...history.state, selected }, "");
+  }
+
+  function restoreSelection() {
+    const [loaded] = performance.getEntriesByType("navigation");
+    if (loaded?.type !== "back_forward") return;
+    const selected = new Set(history.state?.selected);
+    for (const box of boxes()) if (selected.has(box.id)) box.checked = true;
+  }
+
   function showCount() {
     const count = document.getElementById("selected-count");
     if (!count) return;
     const all = boxes();
     const checked = all.filter((box) => box.checked).length;
+    keepSelection();
     const selected = checked === 1 ? "1 selected row" : `${checked} selected rows`;
     const allMatching = document.querySelector('#bulk input[name="all"]')?.checked;
     showWords(count, allMatching ? count.closest("form").dataset.matching ?? "All that match" : selected);
@@ -138,6 +153,9 @@
     announce(button.title);
   });
   document.addEventListener("htmx:afterSettle", showCount);
-  document.addEventListener("DOMContentLoaded", showCount);
+  document.addEventListener("DOMContentLoaded", () => {
+    restoreSelection();
+    showCount();
+  });
   window.addEventListener("pageshow", showCount);
 })();
