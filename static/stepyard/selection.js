@@ -7,18 +7,20 @@
 
   const boxes = () => [...document.querySelectorAll('#executions tbody input[type="checkbox"]')];
 
+  let restored = null; // the ids of the rows to select again, until the reader selects others
+
   function keepSelection() {
+    if (restored) return;
     const selected = boxes().filter((box) => box.checked).map((box) => box.id);
     if (!selected.length && !history.state?.selected) return;
     history.replaceState({ ...history.state, selected }, "");
   }
 
   function restoreSelection() {
-    const [loaded] = performance.getEntriesByType("navigation");
-    if (loaded?.type !== "back_forward") return;
-    const selected = new Set(history.state?.selected);
-    for (const box of boxes()) if (selected.has(box.id)) box.checked = true;
+    for (const box of boxes()) if (restored?.includes(box.id)) box.checked = true;
   }
+
+  const forgetRestored = () => (restored = null);
 
   function showCount() {
     const count = document.getElementById("selected-count");
@@ -121,6 +123,7 @@
   document.addEventListener("click", (event) => {
     const box = event.target;
     if (!box.matches?.('#executions tbody input[type="checkbox"]')) return;
+    forgetRestored();
     const all = boxes();
     const [from, to] = [all.findIndex((other) => other.id === anchor), all.indexOf(box)];
     if (event.shiftKey && from >= 0) {
@@ -133,6 +136,7 @@
 
   document.addEventListener("change", (event) => {
     if (event.target.matches?.("[data-select-all]")) {
+      forgetRestored();
       for (const box of boxes()) box.checked = event.target.checked;
       showCount();
       announceCount();
@@ -142,6 +146,7 @@
   });
   document.addEventListener("click", (event) => {
     if (!event.target.closest("[data-select-none]")) return;
+    forgetRestored();
     for (const box of boxes()) box.checked = false;
     showCount();
     announceCount();
@@ -152,10 +157,18 @@
     event.preventDefault();
     announce(button.title);
   });
-  document.addEventListener("htmx:afterSettle", showCount);
-  document.addEventListener("DOMContentLoaded", () => {
+  document.addEventListener("htmx:afterSettle", () => {
     restoreSelection();
     showCount();
   });
+  document.addEventListener("DOMContentLoaded", () => {
+    const [loaded] = performance.getEntriesByType("navigation");
+    if (loaded?.type === "back_forward") restored = history.state?.selected ?? null;
+    restoreSelection();
+    showCount();
+  });
+  // Back and forward between filters load the rows anew.
+  addEventListener("popstate", (event) => (restored = event.state?.selected ?? []));
+  document.addEventListener("htmx:pushedIntoHistory", forgetRestored);
   window.addEventListener("pageshow", showCount);
 })();
