@@ -176,9 +176,15 @@ def open_draft(scope: Scope, machine: StateMachine | None) -> DefinitionDraft | 
     draft = drafts.find_draft(scope.project, scope.principal.user, arn)
     if draft is None or machine is None:
         return draft
-    # the editor opens a definition of one line with white space of its own
-    is_saved = draft.text.split() == machine.definition.text.split()
-    return None if is_saved else draft
+    return None if _differ_in_space_alone(draft.text, machine.definition.text) else draft
+
+
+def _differ_in_space_alone(text: str, other: str) -> bool:
+    """Tell so of two definitions: the editor opens one of a single line with lines of its own."""
+    try:
+        return text == other or bool(engine.loads(text) == engine.loads(other))
+    except engine.JsonTextError:
+        return False
 
 
 def machine_context(machine: StateMachine) -> dict[str, Any]:

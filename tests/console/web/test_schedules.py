@@ -181,7 +181,7 @@ def test_the_target_of_a_schedule_is_a_name_with_a_link(project: Project, client
     arn = f"arn:aws:states:{REGION}:123456789012:stateMachine:machine"
     shown = text(client.get("/schedules/default/nightly/"))
     name = shown.partition('id="target-name"')[2].partition("</dd>")[0]
-    assert '<a href="/machines/machine/">machine</a>' in name
+    assert '<a href="/machines/machine/"><bdi>machine</bdi></a>' in name
     assert f'data-copy-text="{arn}"' in name
     assert arn not in re.sub(r"<[^>]+>", " ", name)
     function = f"arn:aws:lambda:{REGION}:123456789012:function:clean"

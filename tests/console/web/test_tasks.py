@@ -159,8 +159,9 @@ def test_a_task_says_which_clocks_begin_when_it_is_picked_up(
 def test_a_task_without_a_limit_has_no_deadline(project: Project, client: Client) -> None:
     """The year that every task has is none to speak of."""
     waiting(project)
-    assert '<td class="secondary" data-label="Deadline"><span class="muted">none' in markup(
-        client.get("/tasks/")
+    assert (
+        '<td class="secondary from-900" data-label="Deadline"><span class="muted">none'
+        in markup(client.get("/tasks/"))
     )
 
 
