@@ -221,7 +221,9 @@ def _make_trial(turn: Turn, state: Any, text: str) -> Trial:
     notes = turn.trial or {}
     stages = _collect_stages(notes, state, text)
     failure: StatesError | None = notes.get("failure")
-    error_texts = {"error": failure.name, "cause": failure.cause} if failure is not None else {}
+    error_texts: dict[str, Any] = (
+        {"error": failure.name, "cause": failure.cause} if failure is not None else {}
+    )
     if "left" in notes:
         caught = "catch" in notes
         status = TrialStatus.CAUGHT_ERROR if caught else TrialStatus.SUCCEEDED

@@ -17,7 +17,8 @@
   }
 
   function restoreSelection() {
-    for (const box of boxes()) if (restored?.includes(box.id)) box.checked = true;
+    if (!restored) return;
+    for (const box of boxes()) box.checked = restored.includes(box.id);
   }
 
   const forgetRestored = () => (restored = null);
@@ -168,7 +169,7 @@
     showCount();
   });
   // Back and forward between filters load the rows anew.
-  addEventListener("popstate", (event) => (restored = event.state?.selected ?? []));
+  addEventListener("popstate", (event) => (restored = event.state?.selected ?? null));
   document.addEventListener("htmx:pushedIntoHistory", forgetRestored);
   window.addEventListener("pageshow", showCount);
 })();

@@ -254,9 +254,10 @@ def _compose(states: _GroupStates, drawn: Drawn, view: GraphView) -> Picture:
             lines += moved.lines
     rules = shared_rules(states.edges)
     edges = [replace(edge, label="") if view.compact else edge for edge in states.edges]
-    known = {f"e{place}": pair for place, pair in enumerate(zip(edges, rules, strict=True))}
+    known = {f"e{place}": edge for place, edge in enumerate(edges)}
+    numbers = {f"e{place}": rule for place, rule in enumerate(rules)}
     lines += [
-        _edge_line(curve, *known.get(curve.id, (None, None)), states, drawn)
+        replace(_edge_line(curve, known.get(curve.id), states, drawn), rule=numbers.get(curve.id))
         for curve in drawn.curves
     ]
     # where lines into the group and out of it end: at points of their own, or at its outer boxes
@@ -324,9 +325,7 @@ def _state_box(
     return Box(node, x, y, size[0], size[1], words, nested)
 
 
-def _edge_line(
-    curve: Curve, edge: Edge | None, rule: int | None, states: _GroupStates, drawn: Drawn
-) -> EdgeLine:
+def _edge_line(curve: Curve, edge: Edge | None, states: _GroupStates, drawn: Drawn) -> EdgeLine:
     if edge is None:  # from Start or to End
         source, _, target = curve.id.partition("-")
         if states.outer:
@@ -340,8 +339,7 @@ def _edge_line(
     label, full_label = (
         (cut_text(edge.label), edge.label[:_TOOLTIP]) if at is not None else ("", "")
     )
-    ends = (edge.source, edge.target)
-    return EdgeLine(*ends, edge.kind, curve.path, label, full_label, at, rule=rule)
+    return EdgeLine(edge.source, edge.target, edge.kind, curve.path, label, full_label, at)
 
 
 def _shift(part: Picture, x: float, y: float, grow: float = 0) -> Picture:
