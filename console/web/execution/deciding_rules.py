@@ -45,10 +45,10 @@ def deciding_rules(
         return {}
 
     def decide() -> dict[Pair, set[int]]:
-        found: dict[Pair, set[int]] = {}
+        by_pair: dict[Pair, set[int]] = {}
         for source in sources:
-            found |= _rules_of_choice(execution, trace, source, shown)
-        return {pair: rules for pair, rules in found.items() if pair in shared}
+            by_pair |= _rules_of_choice(execution, trace, source, shown)
+        return {pair: rules for pair, rules in by_pair.items() if pair in shared}
 
     if masked_execution.masked_execution(execution).hides:
         return {}  # a rule may tell what the reader may not see
@@ -68,17 +68,17 @@ def _rules_of_choice(
     if len(visits) > MOST_VISITS:
         return {}
     entries = visit_events.read_events(execution, [visit.number for visit in visits])
-    found: dict[Pair, set[int]] = {}
+    by_pair: dict[Pair, set[int]] = {}
     try:
         for visit, entered in zip(visits, entries, strict=True):
             trial = _decide_again(execution, trace, visit, entered)
             target = trace.graph.by_name.get(trial.next_state or "", "")
             if trial.rule is None or (source, target) not in trace.taken:
                 return {}
-            found.setdefault((source, target), set()).add(trial.rule)
+            by_pair.setdefault((source, target), set()).add(trial.rule)
     except (engine.EngineError, KeyError, ValueError):
         return {}
-    return found
+    return by_pair
 
 
 def _counted(trace: Trace, source: str, shown: ShownIteration | None) -> Sequence[Visit]:

@@ -149,7 +149,7 @@ def test_of_rules_that_lead_to_one_state_the_one_that_matched_was_taken(
     rules = [
         {**rule, "Next": "Same"} for rule in (paths if language == "JSONPath" else expressions)
     ]
-    set_up = {"Type": "Pass", "Next": "Ask"}
+    set_up: dict[str, Any] = {"Type": "Pass", "Next": "Ask"}
     if language == "JSONata":
         set_up["Assign"] = {"above": "{% $states.input %}"}
     states = {
