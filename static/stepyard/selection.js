@@ -1,27 +1,37 @@
 // Selected rows of a list: the checkbox above them all, ranges with Shift, how many there are, and
 // the short way from a selected row to the actions and back. Back to the list has the rows selected that
-// were: they are kept in the entry of the browser's history, so that a new visit begins with none.
+// were: they are kept for this tab. A new visit begins with none.
 "use strict";
 (() => {
   let anchor = null; // the last row that was clicked on
 
   const boxes = () => [...document.querySelectorAll('#executions tbody input[type="checkbox"]')];
 
-  let restored = null; // the ids of the rows to select again, until the reader selects others
+  // By address, since htmx overwrites the state of an entry in the browser's history.
+  const place = () => `stepyard-selected ${location.pathname}${location.search}`;
+  let isLeaving = false;
 
   function keepSelection() {
-    if (restored) return;
     const selected = boxes().filter((box) => box.checked).map((box) => box.id);
-    if (!selected.length && !history.state?.selected) return;
-    history.replaceState({ ...history.state, selected }, "");
+    try {
+      if (isLeaving) return;
+      if (selected.length) sessionStorage.setItem(place(), selected.join(" "));
+      else sessionStorage.removeItem(place());
+    } catch {
+      // a browser that keeps nothing begins without a selection
+    }
   }
 
   function restoreSelection() {
-    if (!restored) return;
-    for (const box of boxes()) box.checked = restored.includes(box.id);
+    const [loaded] = performance.getEntriesByType("navigation");
+    try {
+      if (loaded?.type === "navigate") return;
+      const selected = (sessionStorage.getItem(place()) ?? "").split(" ");
+      for (const box of boxes()) if (selected.includes(box.id)) box.checked = true;
+    } catch {
+      // as above
+    }
   }
-
-  const forgetRestored = () => (restored = null);
 
   function showCount() {
     const count = document.getElementById("selected-count");
@@ -124,7 +134,6 @@
   document.addEventListener("click", (event) => {
     const box = event.target;
     if (!box.matches?.('#executions tbody input[type="checkbox"]')) return;
-    forgetRestored();
     const all = boxes();
     const [from, to] = [all.findIndex((other) => other.id === anchor), all.indexOf(box)];
     if (event.shiftKey && from >= 0) {
@@ -137,7 +146,6 @@
 
   document.addEventListener("change", (event) => {
     if (event.target.matches?.("[data-select-all]")) {
-      forgetRestored();
       for (const box of boxes()) box.checked = event.target.checked;
       showCount();
       announceCount();
@@ -147,7 +155,6 @@
   });
   document.addEventListener("click", (event) => {
     if (!event.target.closest("[data-select-none]")) return;
-    forgetRestored();
     for (const box of boxes()) box.checked = false;
     showCount();
     announceCount();
@@ -158,18 +165,12 @@
     event.preventDefault();
     announce(button.title);
   });
-  document.addEventListener("htmx:afterSettle", () => {
-    restoreSelection();
-    showCount();
-  });
+  document.addEventListener("htmx:afterSettle", showCount);
   document.addEventListener("DOMContentLoaded", () => {
-    const [loaded] = performance.getEntriesByType("navigation");
-    if (loaded?.type === "back_forward") restored = history.state?.selected ?? null;
     restoreSelection();
     showCount();
   });
-  // Back and forward between filters load the rows anew.
-  addEventListener("popstate", (event) => (restored = event.state?.selected ?? null));
-  document.addEventListener("htmx:pushedIntoHistory", forgetRestored);
+  // Back and forward between filters load the page anew: what is selected belongs to the other address.
+  addEventListener("popstate", (event) => (isLeaving = Boolean(event.state?.htmx)));
   window.addEventListener("pageshow", showCount);
 })();
