@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 class RecordedEvent(Protocol):
@@ -40,15 +40,35 @@ class EventBatch(NamedTuple):
     """Consecutive events, as columns.
 
     ``last``: the id of the last one; ``previous``: the ids they followed; ``at_ms``: epoch
-    milliseconds; ``kinds``: (type, state) of each; ``lengths``: id -> number of items, of each
-    ``MapStateStarted`` that has one.
+    milliseconds; ``kinds``: (type, state) of each; ``numbers``: id -> number of items, of each
+    ``MapStateStarted`` that has one, and index of the iteration, of each ``MapIterationAborted``.
     """
 
     last: int
     previous: Iterable[int]
     at_ms: Iterable[int]
     kinds: Iterable[tuple[str, str]]
-    lengths: Mapping[int, int]
+    numbers: Mapping[int, int]
+
+
+_NUMBERED = {"MapStateStarted": "length", "MapIterationAborted": "index"}
+"""Type -> the field of its details that is in ``EventBatch.numbers``."""
+
+
+def batch_of(events: Sequence[RecordedEvent]) -> EventBatch:
+    """Return consecutive events, at least one, as columns."""
+    numbers = {
+        event.id: (event.details or {}).get(_NUMBERED[event.type])
+        for event in events
+        if event.type in _NUMBERED
+    }
+    return EventBatch(
+        events[-1].id,
+        [event.previous for event in events],
+        [event.at_ms for event in events],
+        [(event.type, event.state) for event in events],
+        {event: number for event, number in numbers.items() if number is not None},
+    )
 
 
 class LastEvent(NamedTuple):

@@ -68,6 +68,7 @@ class Effect(IntEnum):
     EXECUTION_FAILED = 10  # the visits that are open end as failed
     EXECUTION_STOPPED = 11  # the visits that are open end as aborted: a stop, or its time was over
     EXECUTION_REDRIVEN = 12  # the visits that did not succeed are open again
+    ITERATION_ABORTED = 13  # the aborts after it are of states in this line of control
 
 
 class Tone(StrEnum):
@@ -189,7 +190,7 @@ _TABLE: dict[Family, list[_Row]] = {
         ("MapStateSucceeded", Stage.SUCCEEDED, Effect.NONE, _NONE, False),
     ],
     Family.MAP_ITERATION: [
-        ("MapIterationAborted", Stage.ABORTED, Effect.NONE, _OWN, False),
+        ("MapIterationAborted", Stage.ABORTED, Effect.ITERATION_ABORTED, _OWN, False),
         ("MapIterationFailed", Stage.FAILED, Effect.CHILD_FAILED, _OWN, False),
         ("MapIterationStarted", Stage.STARTED, Effect.ITERATION_STARTED, _OWN, False),
         ("MapIterationSucceeded", Stage.SUCCEEDED, Effect.ITERATION_SUCCEEDED, _OWN, False),

@@ -26,7 +26,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from engine.graph import TOP, EdgeKind
-from engine.history.batch import EventBatch, LastEvent
+from engine.history.aborts import AbortedIteration
+from engine.history.batch import EventBatch, LastEvent, batch_of
 from engine.history.event_kind import START, EventKind, EventKinds
 from engine.history.event_types import EVENT_TYPES, GROUP_FAMILIES, Effect, Family, Stage
 from engine.history.visits import (
@@ -56,6 +57,7 @@ SHOWN_FIRST = (RUNNING, FAILED, TIMED_OUT, CAUGHT, ABORTED, SUCCEEDED)
 # Members of an enum are slow to look up in a loop of 25,000 rounds.
 _ENTERED, _EXITED = Effect.STATE_ENTERED, Effect.STATE_EXITED
 _ITERATION_STARTED, _ITERATION_SUCCEEDED = Effect.ITERATION_STARTED, Effect.ITERATION_SUCCEEDED
+_ABORTS = frozenset({Effect.STATE_ABORTED, Effect.ITERATION_ABORTED})
 
 
 class Trace(VisitTable):
@@ -75,7 +77,8 @@ class Trace(VisitTable):
         self._failures: set[int] = set()  # events that a Catch may follow
         self._kinds = EventKinds(self._make_kind)
         self._sequence = [START]  # event -> its kind
-        self._lengths: Mapping[int, int] = {}
+        self._numbers: Mapping[int, int] = {}
+        self._aborted = AbortedIteration()
         self.group_owners = {group.id: group.owner for group in graph.groups}
         self._groups = {owner: group for group, owner in self.group_owners.items()}
         self._inside = graph.states_within()
@@ -181,27 +184,15 @@ class Trace(VisitTable):
     # -- feeding -----------------------------------------------------------------------------------
 
     def feed(self, events: Iterable[RecordedEvent]) -> None:
-        """Take more events; of ``details`` only ``MapStateStarted``'s length is read."""
+        """Take more events; of ``details`` only what ``EventBatch.numbers`` has is read."""
         batch = list(events)
-        if not batch:
-            return
-        maps = [
-            (event.id, event.details or {}) for event in batch if event.type == "MapStateStarted"
-        ]
-        self.take(
-            EventBatch(
-                batch[-1].id,
-                [event.previous for event in batch],
-                [event.at_ms for event in batch],
-                [(event.type, event.state) for event in batch],
-                {number: details["length"] for number, details in maps if "length" in details},
-            )
-        )
+        if batch:
+            self.take(batch_of(batch))
 
     def take(self, batch: EventBatch) -> None:
         """Take more events, as columns."""
         self._derived.clear()
-        before, self._lengths = self.last, batch.lengths
+        before, self._numbers = self.last, batch.numbers
         lines, owners, left, ended = self.lines, self.owners, self.left, self.ended
         self._sequence.extend(map(self._kinds.__getitem__, batch.kinds))
         self.times.extend(batch.at_ms)
@@ -323,7 +314,9 @@ class Trace(VisitTable):
     def _other(self, number: int, previous: int, kind: EventKind) -> None:
         """Take an event of any other kind."""
         node, effect = kind.node, kind.effect
-        near = self.lines[previous]
+        near = failing = self.lines[previous]
+        if effect in _ABORTS:
+            near = self._aborted.line_near(previous, failing)
         group = kind.group or TOP
         line = near if near.group == group else self._line_in(near, group)
         self.lines.append(line)
@@ -334,7 +327,9 @@ class Trace(VisitTable):
         if effect is Effect.ATTEMPT_BEGAN and visit:
             self._attempt_began(number, previous, kind, line, visit)
         elif effect is Effect.STATE_ABORTED and self._is_running(line, node):
-            self._close(line, FAILED if near is line else ABORTED, number)
+            self._close(line, FAILED if failing is line else ABORTED, number)
+        elif effect is Effect.ITERATION_ABORTED and number in self._numbers:
+            self._aborted.begin(previous, line, node, self._numbers[number])
         elif effect in _HANDLERS:
             _HANDLERS[effect](self, number, previous, line, kind)
         if kind.is_failure:
@@ -362,7 +357,7 @@ class Trace(VisitTable):
         self._mark_running(line, node)
         family = EVENT_TYPES[kind.type].family
         if family in GROUP_FAMILIES:
-            total = self._lengths.get(number)
+            total = self._numbers.get(number)
             if family is Family.PARALLEL:
                 total = sum(owner == node for owner in self.group_owners.values())
             self._forget(line, node, number)

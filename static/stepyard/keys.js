@@ -30,6 +30,11 @@
     }
   });
 
+  // Back and forward show another state of the page: a question that stands before it is about none of it.
+  addEventListener("popstate", () => {
+    for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
+  });
+
   // -- copying ----------------------------------------------------------------------------------
 
   async function textOf(button) {

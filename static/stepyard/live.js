@@ -247,8 +247,14 @@
     slider.value = last;
   }
 
+  /** Close the question whether to stop it: somebody else has, or it has ended by itself. */
+  function closeStopDialog() {
+    document.getElementById("stop-dialog")?.close();
+  }
+
   function paint() {
     const poll = document.getElementById("poll");
+    if (poll && "ended" in poll.dataset) closeStopDialog();
     if (!poll?.dataset.paint) return;
     const { nodes, taken, types } = JSON.parse(poll.dataset.paint);
     paintNodes(nodes);
@@ -382,7 +388,7 @@
     tick();
   });
   document.addEventListener("stopped", () => {
-    document.getElementById("stop-dialog")?.close();
+    closeStopDialog();
     paused = false;
     pollNow();
   });

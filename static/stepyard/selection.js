@@ -1,16 +1,44 @@
 // Selected rows of a list: the checkbox above them all, ranges with Shift, how many there are, and
-// the short way from a selected row to the actions and back.
+// the short way from a selected row to the actions and back. Back to the list has the rows selected that
+// were: they are kept for this tab. A new visit begins with none.
 "use strict";
 (() => {
   let anchor = null; // the last row that was clicked on
 
   const boxes = () => [...document.querySelectorAll('#executions tbody input[type="checkbox"]')];
 
+  // By address, since htmx overwrites the state of an entry in the browser's history.
+  const place = () => `stepyard-selected ${location.pathname}${location.search}`;
+  let isLeaving = false;
+
+  function keepSelection() {
+    const selected = boxes().filter((box) => box.checked).map((box) => box.id);
+    try {
+      if (isLeaving) return;
+      if (selected.length) sessionStorage.setItem(place(), selected.join(" "));
+      else sessionStorage.removeItem(place());
+    } catch {
+      // a browser that keeps nothing begins without a selection
+    }
+  }
+
+  function restoreSelection() {
+    const [loaded] = performance.getEntriesByType("navigation");
+    try {
+      if (loaded?.type === "navigate") return;
+      const selected = (sessionStorage.getItem(place()) ?? "").split(" ");
+      for (const box of boxes()) if (selected.includes(box.id)) box.checked = true;
+    } catch {
+      // as above
+    }
+  }
+
   function showCount() {
     const count = document.getElementById("selected-count");
     if (!count) return;
     const all = boxes();
     const checked = all.filter((box) => box.checked).length;
+    keepSelection();
     const selected = checked === 1 ? "1 selected row" : `${checked} selected rows`;
     const allMatching = document.querySelector('#bulk input[name="all"]')?.checked;
     showWords(count, allMatching ? count.closest("form").dataset.matching ?? "All that match" : selected);
@@ -138,6 +166,11 @@
     announce(button.title);
   });
   document.addEventListener("htmx:afterSettle", showCount);
-  document.addEventListener("DOMContentLoaded", showCount);
+  document.addEventListener("DOMContentLoaded", () => {
+    restoreSelection();
+    showCount();
+  });
+  // Back and forward between filters load the page anew: what is selected belongs to the other address.
+  addEventListener("popstate", (event) => (isLeaving = Boolean(event.state?.htmx)));
   window.addEventListener("pageshow", showCount);
 })();

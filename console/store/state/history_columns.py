@@ -18,22 +18,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _SEPARATOR = "\x1f"
-_LENGTH = "CASE WHEN type = 'MapStateStarted' THEN details END"
+_NUMBERED = ("MapStateStarted", "MapIterationAborted")
+"""The types whose details have a number that a trace reads."""
+_NUMBER = f"CASE WHEN type IN {_NUMBERED} THEN details END"
 _FROM = " FROM console_historyevent WHERE execution_id = %s AND event_id > %s AND event_id <= %s"
 # SQLite joins in the order in which it reads: that of the key, by which it finds the rows.
 _JOINED = {
     "sqlite": (
         "group_concat(event_id - previous), group_concat(at_ms),"
-        f" group_concat(type), group_concat(state, char(31)), group_concat({_LENGTH}, char(31))"
+        f" group_concat(type), group_concat(state, char(31)), group_concat({_NUMBER}, char(31))"
     ),
     "postgresql": (
         "string_agg((event_id - previous)::text, ',' ORDER BY event_id),"
         " string_agg(at_ms::text, ',' ORDER BY event_id),"
         " string_agg(type, ',' ORDER BY event_id), string_agg(state, chr(31) ORDER BY event_id),"
-        f" string_agg({_LENGTH}, chr(31) ORDER BY event_id)"
+        f" string_agg({_NUMBER}, chr(31) ORDER BY event_id)"
     ),
 }
-_ROWS = f"SELECT event_id, previous, at_ms, type, state, {_LENGTH}{_FROM} ORDER BY event_id"
+_ROWS = f"SELECT event_id, previous, at_ms, type, state, {_NUMBER}{_FROM} ORDER BY event_id"
 LAST = 1 << 30
 
 
@@ -63,13 +65,13 @@ def _split(
     if steps != "1" + ",1" * (len(kinds) - 1):  # not one after the other, as in one line of control
         previous = map(sub, range(first, last + 1), json.loads(f"[{steps}]"))
     texts = details.split(_SEPARATOR) if details else []
-    maps = (number for number, kind in enumerate(kinds, first) if kind == "MapStateStarted")
+    numbered = (number for number, kind in enumerate(kinds, first) if kind in _NUMBERED)
     return EventBatch(
         last,
         previous,
         json.loads(f"[{at_ms}]"),
         zip(kinds, named, strict=True),
-        _lengths(zip(maps, texts, strict=True)) if texts else {},
+        _numbers(zip(numbered, texts, strict=True)) if texts else {},
     )
 
 
@@ -79,11 +81,12 @@ def _from_rows(rows: Sequence[tuple[int, int, int, str, str, str | None]]) -> Ev
         [row[1] for row in rows],
         [row[2] for row in rows],
         [(row[3], row[4]) for row in rows],
-        _lengths((row[0], row[5]) for row in rows if row[5]),
+        _numbers((row[0], row[5]) for row in rows if row[5]),
     )
 
 
-def _lengths(details: Iterable[tuple[int, str | None]]) -> dict[int, int]:
-    """Return event id -> number of items of its Map, for the events whose details have it."""
-    lengths = {number: json.loads(text).get("length") for number, text in details if text}
-    return {number: length for number, length in lengths.items() if length is not None}
+def _numbers(details: Iterable[tuple[int, str | None]]) -> dict[int, int]:
+    """Return event id -> length of its Map or index of its iteration, where the details have it."""
+    read = {number: json.loads(text) for number, text in details if text}
+    values = {number: fields.get("length", fields.get("index")) for number, fields in read.items()}
+    return {number: value for number, value in values.items() if value is not None}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from django.contrib import messages
 from django.http import HttpResponse
+from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from console.errors import ValidationException
@@ -37,7 +39,11 @@ def _keep(request: HttpRequest, scope: Scope, machine_arn: str) -> HttpResponse:
     user = scope.principal.user
     if sent["discard"]:
         drafts.remove_draft(scope.project, user, machine_arn)
-        return HttpResponse(status=204)
+        if not sent["back"]:
+            return HttpResponse(status=204)
+        messages.success(request, "The draft was discarded.")
+        name = machine_arn.rpartition(":")[2]
+        return redirect("definition", name) if name else redirect("machines")
     try:
         text, revision, page = sent["text"], sent["revision"], sent["page"]
         drafts.put_draft(scope.project, user, machine_arn, text, revision, page)

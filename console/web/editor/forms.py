@@ -52,11 +52,15 @@ class DefinitionForm(PageForm):
 
 
 class DraftForm(PageForm):
-    """A draft. ``discard``: it is forgotten; ``page``: the opened page of the editor."""
+    """A draft. ``discard``: it is forgotten; ``page``: the opened page of the editor.
+
+    ``back``: it is discarded by a press on another page, which is shown again.
+    """
 
     text = TextField(strip=False, lines=True)
     revision = TextField(strip=False)
     discard = PresenceField()
+    back = PresenceField()
     page = TextField()
 
 

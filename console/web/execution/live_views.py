@@ -70,13 +70,14 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
     """Answer the poll of an execution's page.
 
     ``after``: the last event the page knows. ``ended``: it knows that the execution has ended, with
-    so many redrives.
+    so many redrives. ``maps``: what it knows of its Map Runs, "" if nothing of them changes.
     """
     execution = scope_of(request).execution(machine_name, execution_name)
     cursor = _number(request.GET.get("after", ""))
     context = base_context(execution, machine_name) | _ending_known(execution, request.GET)
     over, seen_ended = context["over"], context["seen_ended"]
-    if over and request.GET.get("ended") == str(execution.redrive_count):
+    known = over and request.GET.get("ended") == str(execution.redrive_count)
+    if known and not request.GET.get("maps"):
         return HttpResponse(status=204)
     try:
         with open_trace(execution) as trace:
@@ -85,7 +86,8 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
             counted = maps is not None and maps.stamp != request.GET.get("maps", "")
             beaten = _heartbeats_changed(execution, request.GET)
             grown = _bars_are_due(execution, request.GET)
-            news = over or seen_ended or context["note_changed"] or counted or beaten or grown
+            ended = context["ending_is_news"] = (over or seen_ended) and not known
+            news = ended or context["note_changed"] or counted or beaten or grown
             if trace.last == cursor and not news:
                 return HttpResponse(status=204)
             context |= painted_context(execution, trace, request.GET, maps=maps) | ending_context(
@@ -247,7 +249,9 @@ def _paint_json(trace: Trace, changed: set[str], context: Mapping[str, Any]) -> 
     return json.dumps({**painted, "types": sorted(trace.types)})
 
 
-def _repaint_json(trace: Trace, maps: MapRuns | None, shown: ShownIteration | None) -> str:
+def _repaint_json(
+    execution: Execution, trace: Trace, maps: MapRuns | None, shown: ShownIteration | None
+) -> str:
     """Return as JSON the states inside inline Maps, and the lines that were taken.
 
     Both are as the chosen iteration or all of them left them.
@@ -262,7 +266,7 @@ def _repaint_json(trace: Trace, maps: MapRuns | None, shown: ShownIteration | No
     if not inside or len(inside) > MOST_REPAINTED:
         return ""
     summaries = steps.step_summaries(trace, inside, maps, shown)
-    return json.dumps(_paint_values(summaries, taken_ways(trace, maps, shown), {}))
+    return json.dumps(_paint_values(summaries, taken_ways(execution, trace, maps, shown), {}))
 
 
 def _paint_values(
@@ -319,7 +323,7 @@ def step_panel(request: HttpRequest, machine_name: str, execution_name: str) -> 
                 else map_progress.map_runs_of_execution(execution, trace)
             )
             shown = panel_context(execution, trace, request.GET, maps)
-            shown["repaint"] = _repaint_json(trace, maps, shown["shown_iteration"])
+            shown["repaint"] = _repaint_json(execution, trace, maps, shown["shown_iteration"])
             shown["past_ms"] = past_ms(execution, trace) if asked_event(request.GET) else None
     except engine.DefinitionError as error:
         raise Http404("This definition can no longer be drawn.") from error

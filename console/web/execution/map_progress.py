@@ -126,6 +126,15 @@ class MapRuns:
         return _sum_progress([run for where, run in self.runs if where[:2] == (node, visit)][-1:])
 
     @property
+    def unsettled(self) -> bool:
+        """Tell whether a count may change although the execution has ended.
+
+        1. A stop ends the execution.  2. A worker ends its Map Runs, and stops their children.
+        3. Each child ends, and is counted, in a transaction of its own.
+        """
+        return any(run.status == MapRunStatus.RUNNING or _running(run) for _, run in self.runs)
+
+    @property
     def stamp(self) -> str:
         """Return what changes when a count does."""
         counts = [[getattr(run, name) for name in _COLUMNS] for _, run in self.runs]
@@ -161,6 +170,11 @@ def _sum_progress(runs: Iterable[MapRun]) -> MapProgress | None:
         reading=any(run.reading and run.status == MapRunStatus.RUNNING for run in map_runs),
         over=all(run.status != MapRunStatus.RUNNING for run in map_runs),
     )
+
+
+def _running(run: MapRun) -> int:
+    ended = run.succeeded + run.failed + run.timed_out + run.aborted
+    return run.started - ended - run.pending_redrive
 
 
 def map_runs_of_execution(execution: Execution, trace: Trace) -> MapRuns | None:

@@ -9,6 +9,7 @@ A thread bends only in the strip before and after the groups, so that it crosses
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
@@ -30,6 +31,7 @@ from console.web.graph.shapes import (
     label_width,
     lines_below,
     name_lines,
+    shared_rules,
     text_width,
 )
 
@@ -47,6 +49,11 @@ _TOOLTIP = 500  # characters
 _TERMINAL, _JOINT = (61.92, 28.8), (0.72, 0.72)
 """Sizes of Start and End, and of the point where the lines out of a group meet; pixels."""
 _MARGIN = 8
+_APART = 16
+"""How much room an edge without a label has beside others that join the same states; pixels.
+
+Without it Graphviz draws all of them in a few pixels, where none can be told or pressed.
+"""
 _BUS, _CORNER = 14, 8
 """How far from the branches their ways go across, and the radius of the corners; pixels."""
 
@@ -245,8 +252,14 @@ def _compose(states: _GroupStates, drawn: Drawn, view: GraphView) -> Picture:
             moved = _shift(inside, box.x + left, box.y + top)
             boxes += moved.boxes
             lines += moved.lines
-    known = {f"e{place}": edge for place, edge in enumerate(states.edges)}
-    lines += [_edge_line(curve, known.get(curve.id), states, drawn) for curve in drawn.curves]
+    rules = shared_rules(states.edges)
+    edges = [replace(edge, label="") if view.compact else edge for edge in states.edges]
+    known = {f"e{place}": edge for place, edge in enumerate(edges)}
+    numbers = {f"e{place}": rule for place, rule in enumerate(rules)}
+    lines += [
+        replace(_edge_line(curve, known.get(curve.id), states, drawn), rule=numbers.get(curve.id))
+        for curve in drawn.curves
+    ]
     # where lines into the group and out of it end: at points of their own, or at its outer boxes
     way = view.direction
     start = drawn.spots.get("start") or _edge_point(states, drawn, states.group.start, way, -1)
@@ -274,10 +287,14 @@ def _diagram(states: _GroupStates, view: GraphView) -> Diagram:
     if states.has_start:
         parts += [Rectangle("start", *end), Arrow(f"start-{first}", "start", first)]
     parts += [Rectangle(node.id, *states.sizes[node.id]) for node in states.nodes]
+    parallel = Counter((edge.source, edge.target) for edge in states.edges)
     parts += [
-        Arrow(f"e{place}", edge.source, edge.target, label_width(cut_text(edge.label)))
-        if edge.label and not view.compact
-        else Arrow(f"e{place}", edge.source, edge.target)
+        Arrow(
+            f"e{place}",
+            edge.source,
+            edge.target,
+            _middle_width(edge, view, alone=parallel[edge.source, edge.target] == 1),
+        )
         for place, edge in enumerate(states.edges)
     ]
     ends = _edge_ends(states.nodes, outer=states.outer)
@@ -285,6 +302,13 @@ def _diagram(states: _GroupStates, view: GraphView) -> Diagram:
         parts.append(Rectangle("end", *end))
         parts += [Arrow(f"{end.id}-end", end.id, "end", headless=not states.outer) for end in ends]
     return Diagram(tuple(parts), view.direction, tight=view.compact)
+
+
+def _middle_width(edge: Edge, view: GraphView, *, alone: bool) -> float:
+    """Return the room in the middle of an edge: for its label, or beside others of its two ends."""
+    if view.compact:  # no edge has a label, and they share the room evenly
+        return 0
+    return label_width(cut_text(edge.label)) if edge.label else 0 if alone else _APART
 
 
 def _edge_ends(nodes: list[Node], *, outer: bool) -> list[Node]:
@@ -311,7 +335,7 @@ def _edge_line(curve: Curve, edge: Edge | None, states: _GroupStates, drawn: Dra
         # a curve ends beside the point where the ways out meet: without a gap, it leads to it
         x, y = drawn.spots["end"]
         return EdgeLine(source, target, "out", f"{curve.path} L{x:.1f},{y:.1f}")
-    at = curve.label_at
+    at = curve.label_at if edge.label else None
     label, full_label = (
         (cut_text(edge.label), edge.label[:_TOOLTIP]) if at is not None else ("", "")
     )

@@ -23,7 +23,7 @@ from console.web.graph.layout_pool import LayoutFailure
 
 MOST_FILES = 1000
 MOST_BYTES = 64 * 1024 * 1024
-_FORMAT = 1
+_FORMAT = 2
 _TRY_AGAIN_MS = {LayoutFailure.TIME: 24 * 3600 * 1000, LayoutFailure.CRASH: 24 * 3600 * 1000} | {
     LayoutFailure.SLOW: 10 * 60 * 1000
 }

@@ -16,9 +16,9 @@ import engine
 from console.cli.machine_formats import FORMATS
 from console.integrations import mocks
 from console.samples import MACHINES, PROJECT
-from console.statuses import ExecutionStatus
+from console.statuses import ExecutionStatus, MachineStatus
+from console.store.machines import drafts, revisions
 from console.store.machines import machines as store
-from console.store.machines import revisions
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.graph import definition_text, svg
 from console.web.graph.graph_view import GraphView
@@ -30,7 +30,8 @@ from console.web.search.list_views import render_execution_list, render_list_cha
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
-    from console.models import StateMachine
+    from console.models import DefinitionDraft, StateMachine
+    from console.web.core.scope import Scope
 
 MOST_BESIDE_A_LIST = 150
 """How many states a graph may have that stands beside a list."""
@@ -58,6 +59,7 @@ def machine_list(request: HttpRequest) -> HttpResponse:
         "tag": tag,
         "sort": sort,
         "sorts": _next_sorts(sort),
+        "draft": open_draft(scope, None),
     }
     if apart is not None and not after:
         context["samples"] = lists.list_machines(
@@ -84,6 +86,7 @@ def machine_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     filters = ExecutionFilters.of(request.GET)
     context = machine_context(machine) | {
         "tab": "executions",
+        "draft": open_draft(scope, machine),
         "executions": scan.find_executions(scope, machine, filters),
         "saved": saved_view_list.saved_view_list(
             scope, machine, filters, request.GET.get("view", "")
@@ -135,6 +138,7 @@ def definition_page(request: HttpRequest, machine_name: str) -> HttpResponse:
         "drift": drift_of(machine),
         "formats": FORMATS,
         "revision": saves[0].number if saves else None,
+        "draft": open_draft(scope, machine),
     }
     return render(request, "machines/definition.html", context)
 
@@ -157,6 +161,30 @@ def delete_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
         return redirect("machine", machine.name)
     messages.success(request, f"{machine.name} was deleted.")
     return redirect("machines")
+
+
+def open_draft(scope: Scope, machine: StateMachine | None) -> DefinitionDraft | None:
+    """Return what the reader typed into the editor and did not save, None if that is nothing.
+
+    ``machine``: None for one that is not created yet.
+    """
+    if not scope.may("UpdateStateMachine" if machine else "CreateStateMachine"):
+        return None
+    if machine is not None and machine.status != MachineStatus.ACTIVE:
+        return None
+    arn = machine.arn if machine else ""
+    draft = drafts.find_draft(scope.project, scope.principal.user, arn)
+    if draft is None or machine is None:
+        return draft
+    return None if _differ_in_space_alone(draft.text, machine.definition.text) else draft
+
+
+def _differ_in_space_alone(text: str, other: str) -> bool:
+    """Tell so of two definitions: the editor opens one of a single line with lines of its own."""
+    try:
+        return text == other or bool(engine.loads(text) == engine.loads(other))
+    except engine.JsonTextError:
+        return False
 
 
 def machine_context(machine: StateMachine) -> dict[str, Any]:

@@ -96,19 +96,37 @@ def value_text(value: float, *, times: bool) -> str:
 def time_ticks(since: int, until: int, period: int) -> list[TimeTick]:
     """Return a few round times of a span, and its end.
 
-    Too near to the end a time is a line of the grid without a text, which would overlap.
+    A plot that has no room for the text of each time names every second or fourth one, so that its
+    texts stand at even distances. Too near to the end a time is a line of the grid without a text,
+    which would overlap.
     """
     span = until - since
     form = "hour" if span < DAY else "day" if period >= DAY else "both"
     taken = _LONG if form == "both" else _SHORT
     step = _time_step(span, period, 4 if form == "both" else 6)
     ticks = []
-    for at_ms in range(-(-since // step) * step, until, step):
+    for place, at_ms in enumerate(range(-(-since // step) * step, until, step)):
         left = (until - at_ms) / span
-        rooms = [room for room, pixels in _PLOTS if left * pixels >= 2 * taken + _GAP]
+        rooms = [
+            room
+            for room, pixels in _PLOTS
+            if left * pixels >= 2 * taken + _GAP
+            and place % _named_of(step * pixels / span, taken) == 0
+        ]
         x = WIDTH * (at_ms - since) / span
         ticks.append(TimeTick(at_ms, x, form if rooms else "", rooms[0] if rooms else ""))
     return [*ticks, TimeTick(until, WIDTH, form)]
+
+
+def _named_of(apart: float, taken: int) -> int:
+    """Return of how many times one is named, which are so many pixels apart.
+
+    A power of two: what a narrow plot names, a wider one names, too.
+    """
+    every = 1
+    while every * apart < taken + _GAP:
+        every *= 2
+    return every
 
 
 def _time_step(span: int, period: int, most: int) -> int:

@@ -181,3 +181,42 @@ def test_an_empty_checkbox_looks_like_one_in_the_dark(page: Page, listed: str) -
     assert empty == page.locator("#list").evaluate("card => getComputedStyle(card).backgroundColor")
     box.check()
     assert box.evaluate("box => getComputedStyle(box).backgroundColor") != empty
+
+
+def test_back_from_an_execution_finds_the_rows_selected(page: Page, listed: str) -> None:
+    """With their count and actions; a new visit of the list begins without a selection."""
+    page.goto(listed)
+    row_boxes(page).nth(3).check()
+    row_boxes(page).nth(7).check()
+    row_boxes(page).nth(7).uncheck()
+    row_boxes(page).nth(5).check()
+    page.click("#executions tbody tr:nth-child(9) td.name a")
+    expect(page.locator("#status")).to_be_visible()
+    page.go_back()
+    expect(page.locator("#selected-count")).to_have_text("2 selected rows")
+    expect(row_boxes(page).nth(3)).to_be_checked()
+    expect(row_boxes(page).nth(5)).to_be_checked()
+    expect(page.locator('#bulk button[value="stop"]')).to_contain_text("Stop 2")
+    page.go_forward()
+    expect(page.locator("#status")).to_be_visible()
+    page.goto(listed)
+    expect(page.locator("#selected-count")).to_have_text("0 selected rows")
+
+
+def test_back_between_filters_finds_the_rows_selected(page: Page, listed: str) -> None:
+    """A filter keeps the rows selected that it shows; Back and forward find those of each."""
+    page.goto(listed)
+    row_boxes(page).nth(2).check()
+    page.check("input[name=status][value=RUNNING]")
+    page.wait_for_url("**status=RUNNING**")
+    expect(page.locator("#selected-count")).to_have_text("1 selected row")
+    row_boxes(page).nth(0).check()
+    row_boxes(page).nth(1).check()
+    expect(page.locator("#selected-count")).to_have_text("3 selected rows")
+    page.go_back()
+    expect(page.locator("#selected-count")).to_have_text("1 selected row")
+    expect(row_boxes(page).nth(2)).to_be_checked()
+    page.go_forward()
+    expect(page.locator("#selected-count")).to_have_text("3 selected rows")
+    row_boxes(page).nth(0).uncheck()
+    expect(page.locator("#selected-count")).to_have_text("2 selected rows")

@@ -61,7 +61,7 @@ def listed(batches: Iterable[EventBatch]) -> list[tuple[Any, ...]]:
         rows = list(zip(each.previous, each.at_ms, each.kinds, strict=True))
         first = each.last - len(rows) + 1
         found += [
-            (number, *row, each.lengths.get(number)) for number, row in enumerate(rows, first)
+            (number, *row, each.numbers.get(number)) for number, row in enumerate(rows, first)
         ]
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -125,9 +126,9 @@ def test_a_list_behind_a_bar_says_which_it_leaves_out(project: Project, client: 
 @pytest.mark.parametrize(
     ("minutes", "period", "step", "rooms"),
     [
-        (60, 1, 10, ["", "", "", "", "medium", "wider"]),
-        (180, 5, 30, ["", "", "", "", "wide", None]),
-        (12 * 60, 15, 120, ["", "", "", "", "wide", None]),
+        (60, 1, 10, ["", "medium", "", "medium", "medium", "wider"]),
+        (180, 5, 30, ["", "medium", "", "medium", "wide", None]),
+        (12 * 60, 15, 120, ["", "medium", "", "medium", "wide", None]),
         (24 * 60, 30, 6 * 60, ["", "medium", "wider", None]),
         (7 * 24 * 60, 180, 2 * 24 * 60, ["", "medium", "wide", None]),
     ],
@@ -135,7 +136,7 @@ def test_a_list_behind_a_bar_says_which_it_leaves_out(project: Project, client: 
 def test_the_axis_of_times_names_round_times_and_its_end(
     minutes: int, period: int, step: int, rooms: list[str | None]
 ) -> None:
-    """Each line has its text unless the end's would cover it, which depends on the width."""
+    """Which lines have a text depends on the width: at even distances, and not below the end's."""
     until = (1_800_000 * 16 + 7) * MINUTE
     *ticks, end = scale.time_ticks(until - minutes * MINUTE, until, period * MINUTE)
     assert {tick.at_ms % (step * MINUTE) for tick in ticks} == {0}
@@ -143,6 +144,10 @@ def test_the_axis_of_times_names_round_times_and_its_end(
     assert (end.at_ms, end.left, end.is_end) == (until, "100.00%", True)
     assert end.form
     assert not any(tick.is_end for tick in ticks)
+    classes = ["", "medium", "wide", "wider"]
+    for width in range(len(classes)):
+        named = [tick.x for tick in ticks if tick.form and classes.index(tick.room) <= width]
+        assert len({round(after - before) for before, after in pairwise(named)}) <= 1
 
 
 def test_the_failures_behind_a_bar_have_their_errors(project: Project, client: Client) -> None:

@@ -54,6 +54,17 @@ def test_yaml_is_known_and_becomes_json(client: Client) -> None:
     assert not StateMachine.objects.exists()
 
 
+def test_the_place_of_the_graph_says_what_to_press_for_yaml(client: Client) -> None:
+    """Instead of an older graph, which no press changes, and of "no graph yet"."""
+    for address in ("/machines/new/_check", "/machines/new/"):
+        shown = text(client.post(address, {"text": YAML, "check": "1"}))
+        graph = shown.partition('id="preview"')[2]
+        assert "The text is YAML" in graph
+        assert "Press <b>Convert to JSON</b> below" in graph
+        assert "No graph yet" not in shown
+        assert "of an earlier text" not in shown
+
+
 def test_a_machine_there_is_takes_yaml_too(project: Project, client: Client) -> None:
     """The editor of a machine changes the text in the same way."""
     create(project, PASS)

@@ -13,9 +13,9 @@ from console.functions import pool
 from console.models import Execution, FunctionLog
 from console.store.executions import function_logs, retention
 from console.worker.function_logs import LOGS
-from tests.console.store.helpers import create, ended, function, one, start
+from tests.console.store.helpers import create, ended, function, one, start, types
 from tests.console.web.helpers import text
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -127,7 +127,12 @@ def test_no_log_shows_a_task_token(project: Project, worker: Embedded, client: C
         },
     }
     execution = start(create(project, one("Pay", **state)), EVENT)
-    wait_until(lambda: FunctionLog.objects.filter(execution=execution).exists())
+
+    def called() -> bool:
+        assert not {"TaskSubmitFailed", "TaskFailed"} & set(types(execution))
+        return FunctionLog.objects.filter(execution=execution).exists()
+
+    wait_until(called, 10 * PATIENCE_S)  # the call begins a process, which may be begun again
     log = FunctionLog.objects.get(execution=execution)
     token = json.loads(log.output.splitlines()[1])["token"]
     assert len(token) > 20

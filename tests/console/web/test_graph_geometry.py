@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
+from itertools import combinations
+from math import dist
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +24,7 @@ from tests.console.web.graph_geometry import find_flaws, flattened
 from tests.console.web.workflows import caught, chain, choices, maps
 
 if TYPE_CHECKING:
-    from console.web.graph.shapes import Picture
+    from console.web.graph.shapes import Picture, Point
 
 FOLDER = Path(os.environ.get("STEPYARD_SHARED", "")) / "definitions"
 
@@ -206,3 +208,26 @@ def test_the_callback_of_a_service_is_named_whole() -> None:
         picture, _ = drawn(text, Direction.DOWN)
         (box,) = picture.boxes
         assert box.kind == f"Task · {call.replace(':', ': ')}.waitForTaskToken"
+
+
+@pytest.mark.parametrize("direction", Direction)
+def test_lines_that_join_the_same_states_lie_apart(direction: Direction) -> None:
+    """Next and a Catcher, and a Choice's rules: there is room to press each one in its middle."""
+    catch = [{"ErrorEquals": ["States.ALL"], "Next": "Ask"}]
+    task = {"Type": "Task", "Resource": "arn:aws:lambda:us-east-1:123456789012:function:f"}
+    rules = [{"Variable": "$.n", "NumericEquals": number, "Next": "Done"} for number in (1, 2)]
+    states = {
+        "Work": {**task, "Catch": catch, "Next": "Ask"},
+        "Ask": {"Type": "Choice", "Choices": rules, "Default": "Done"},
+        "Done": {"Type": "Pass", "End": True},
+    }
+    picture, graph = drawn(json.dumps({"StartAt": "Work", "States": states}), direction)
+    assert not any(find_flaws(picture, graph).counts.values())
+    middles: dict[str, list[Point]] = {}
+    for line in picture.lines:
+        way = flattened(line.path)
+        middles.setdefault(line.key, []).append(way[len(way) // 2])
+    assert sorted(map(len, middles.values())) == [1, 1, 2, 3]
+    for places in middles.values():
+        for one, other in combinations(places, 2):
+            assert dist(one, other) >= 20

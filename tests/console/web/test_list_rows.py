@@ -42,9 +42,9 @@ def test_a_row_says_where_an_execution_is_and_how_it_failed(
     running = drain(start(create(project, CHAIN, "Chain"), name="napping"))
     drain(start(create(project, PAY, "Pay"), name="late", data={"secret": "CardTooLate"}))
     shown = plain(client, "/executions/")
-    assert '<td class="secondary nowrap">Nap</td>' in shown
-    assert '<td class="secondary nowrap">Check the card</td>' in shown
-    assert '<td class="secondary">CardTooLate</td>' in shown
+    assert '<td class="secondary from-900 nowrap">Nap</td>' in shown
+    assert '<td class="secondary from-900 nowrap">Check the card</td>' in shown
+    assert '<td class="secondary from-1280">CardTooLate</td>' in shown
     facts = client.get("/executions/").context["facts"][running.pk]
     newest = client.get("/executions/").context["executions"].newest
     poll = f"/executions/_new?newest={newest}&running={running.pk}"

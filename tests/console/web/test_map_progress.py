@@ -253,3 +253,33 @@ def test_what_was_pending_when_it_ended_was_never_started(
     shown_run = text(client.get(address))
     assert 'data-count="Never started"' in shown_run
     assert 'data-count="Pending"' not in shown_run
+
+
+def test_an_ended_page_follows_until_the_children_are_counted(
+    napping: Execution, client: Client
+) -> None:
+    """They end after their parent. The page asks on at the same pace, then for redrives only."""
+    stop_execution(napping)
+    execution = ended(napping)
+    deadline = time.monotonic() + 30
+    while not MapRun.objects.filter(parent=execution, aborted=2).exclude(status="RUNNING"):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    MapRun.objects.update(aborted=0)
+    address, pace = poll_of(text(client.get(page(execution, "?step=Each"))))
+    assert pace == "every 500ms, poll-now"
+    assert client.get(address).status_code == 204
+    MapRun.objects.update(aborted=2)
+    tick = text(client.get(f"{address}&step=Each&seen_visit=2"))
+    assert "2 of 6 aborted" in tick
+    assert 'id="announce"' not in tick  # the page has said so
+    address, pace = poll_of(tick)
+    assert pace == "every 10s, poll-now"
+    assert client.get(address).status_code == 204
+
+
+def poll_of(shown: str) -> tuple[str, str]:
+    """Return what a page asks next, and how often."""
+    poll = re.search(r'hx-get="([^"]*_delta[^"]*)"\s+hx-trigger="([^"]*)"', shown)
+    assert poll is not None
+    return poll[1], poll[2]

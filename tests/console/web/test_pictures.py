@@ -215,7 +215,7 @@ def test_the_folder_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(layout_cache, "MOST_FILES", 5)
     for number in range(5):
         layout_cache.write_layout(f"key{number}", layout_cache.Layout())
-        os.utime(folder / f"key{number}-1", ns=(number, number))
+        os.utime(folder / f"key{number}-{layout_cache._FORMAT}", ns=(number, number))
     assert layout_cache.read_layout("key0") is not None  # it is used
     layout_cache.write_layout("another", layout_cache.Layout())
     left = {path.name.partition("-")[0] for path in folder.iterdir()}

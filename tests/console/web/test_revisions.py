@@ -159,6 +159,34 @@ def test_a_draft_is_the_persons_own(
     assert '{"Half": ' not in text(client.get("/machines/machine/edit/"))
 
 
+DRAFT = "You have a draft"
+
+
+def test_the_pages_of_a_machine_lead_back_to_its_draft(
+    project: Project, client: Client, signed_in: Callable[[str], Client]
+) -> None:
+    """Who leaves the editor by Cancel reads there that the draft is kept, and may discard it."""
+    create(project, PASS)
+    somebody_else = signed_in("owner")
+    for name, pages, edit in (
+        ("machine", ("/machines/machine/", "/machines/machine/definition/"), "machine/edit/"),
+        ("new", ("/machines/",), "new/"),
+    ):
+        draft = f"/machines/{edit}_draft"
+        client.post(draft, {"text": '{"Half": '})
+        for address in pages:
+            shown = text(client.get(address))
+            assert DRAFT in shown, name
+            assert f'href="/machines/{edit}">' in shown
+            assert DRAFT not in text(somebody_else.get(address))
+        answer = client.post(draft, {"discard": "1", "back": "1"}, follow=True)
+        assert answer.redirect_chain == [(pages[-1], 302)]
+        assert "The draft was discarded." in text(answer)
+        assert DRAFT not in text(answer)
+    client.post("/machines/machine/edit/_draft", {"text": json.dumps(PASS, indent=2)})
+    assert DRAFT not in text(client.get("/machines/machine/"))  # it is what is saved
+
+
 def test_saving_forgets_the_draft(project: Project, client: Client) -> None:
     """Creating and updating both; a refused save keeps it."""
     for address in ("/machines/new/", "/machines/machine/edit/"):
