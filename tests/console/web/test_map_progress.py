@@ -261,10 +261,8 @@ def test_an_ended_page_follows_until_the_children_are_counted(
     """They end after their parent. The page asks on at the same pace, then for redrives only."""
     stop_execution(napping)
     execution = ended(napping)
-    deadline = time.monotonic() + 30
-    while not MapRun.objects.filter(parent=execution, aborted=2).exclude(status="RUNNING"):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    counted = MapRun.objects.filter(parent=execution, aborted=2).exclude(status="RUNNING")
+    wait_until(counted.exists)
     MapRun.objects.update(aborted=0)
     address, pace = poll_of(text(client.get(page(execution, "?step=Each"))))
     assert pace == "every 500ms, poll-now"
