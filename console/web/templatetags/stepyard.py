@@ -24,12 +24,17 @@ from console.web.core import cli_commands, columns, formatting
 from console.web.core.icons import icon_svg
 from console.web.core.scope import scope_of
 from console.web.execution import steps
+from console.web.graph import picture_svg
+from console.web.metrics import axes
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from django.template import Context
 
     from console.models import BulkJob, Execution, ExecutionNote
     from console.web.execution.steps import InProgress
+    from console.web.graph.shapes import Box, Picture
 
 _GENERATED = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(_\d+)?", re.ASCII)
 register = template.Library()
@@ -216,12 +221,8 @@ def duration_text(milliseconds: int | None) -> str:
     return "-" if milliseconds is None else formatting.duration_text(milliseconds)
 
 
-@register.simple_tag
-def axis_time(milliseconds: int, form: str) -> SafeString:
-    """Return a moment as an axis names it, inside SVG: ``form`` is hour, day, or both."""
-    text = formatting.clock_text(milliseconds)
-    shown = {"hour": text[11:16], "day": text[5:10], "both": text[5:16]}[form]
-    return SafeString(f'<tspan data-ms="{milliseconds}" data-axis="{form}">{shown}</tspan>')
+register.filter("value_texts", axes.write_value_texts, is_safe=True)
+register.filter("value_lines", axes.write_value_lines, is_safe=True)
 
 
 @register.simple_tag(takes_context=True, name="since")
@@ -414,6 +415,18 @@ def is_pickable(moment: str) -> bool:
 def grouped_number(count: int) -> str:
     """Write a whole number with its thousands apart."""
     return f"{count:,}"
+
+
+@register.simple_tag
+def box_parts(box: Box, plain: object) -> picture_svg.BoxParts:
+    """Return those parts of a state's box that no execution changes."""
+    return picture_svg.write_box(box, plain=bool(plain))
+
+
+@register.simple_tag
+def edge_lines(picture: Picture, taken: Collection[str]) -> SafeString:
+    """Return the transitions of a picture. ``taken``: the ways that an execution took."""
+    return picture_svg.write_lines(picture.lines, taken)
 
 
 @register.filter(name="px")
