@@ -16,6 +16,7 @@ from console.masking import masked_execution
 from console.models import Execution, StateMachine, Tag
 from console.samples import ROLE_END
 from console.statuses import ExecutionStatus, MachineStatus
+from console.store.db.prepared import read_rows
 from console.web.core.formatting import DAY, EXECUTION
 from console.web.execution import waiting
 from console.web.execution.note_stamp import note_stamp
@@ -202,10 +203,18 @@ def machine_names(scope: Scope) -> list[str]:
 
 def _running_and_failed(machines: Sequence[int]) -> tuple[dict[int, int], dict[int, int]]:
     """Return machine number -> how many run, and how many that started in 24 hours failed."""
-    chosen = (
-        Q(status=ExecutionStatus.RUNNING),
-        Q(status__in=FAILURES, start_ms__gte=clock.now_ms() - DAY),
-    )
+    counts: tuple[dict[int, int], dict[int, int]] = ({}, {})
+    since = clock.now_ms() - DAY
+    rows = read_rows("running and failed", _count_running_and_failed, tuple(machines), since)
+    for part, machine, count in rows:
+        counts[part][machine] = count
+    return counts
+
+
+def _count_running_and_failed(
+    machines: Sequence[int], since: int
+) -> QuerySet[Execution, tuple[int, int, int]]:
+    chosen = (Q(status=ExecutionStatus.RUNNING), Q(status__in=FAILURES, start_ms__gte=since))
     # one query, but two selections: each reads its own part of an index
     running, failed = (
         Execution.objects.filter(which, state_machine__in=machines)
@@ -215,10 +224,7 @@ def _running_and_failed(machines: Sequence[int]) -> tuple[dict[int, int], dict[i
         .annotate(Count("id"))
         for part, which in enumerate(chosen)
     )
-    counts: tuple[dict[int, int], dict[int, int]] = ({}, {})
-    for part, machine, count in running.union(failed, all=True):
-        counts[part][machine] = count
-    return counts
+    return running.union(failed, all=True)
 
 
 def changed_executions(
@@ -255,15 +261,20 @@ def status_counts(scope: Scope) -> dict[str, int]:
 
     The key ``OPEN_TASKS`` has the number of open tasks, as ``/tasks/`` lists them.
     """
-    since = clock.now_ms() - DAY
-    rows = (
-        _rows_of(scope, None)
-        .filter(Q(status=ExecutionStatus.RUNNING) | Q(start_ms__gte=since))
-        .order_by()
-        .values_list("status")
-        .annotate(Count("id"))
-    )
-    return dict(rows.union(waiting.open_task_count(scope, OPEN_TASKS), all=True))
+
+    def count(since: int) -> QuerySet[Any, tuple[str, int]]:
+        rows = (
+            _rows_of(scope, None)
+            .filter(Q(status=ExecutionStatus.RUNNING) | Q(start_ms__gte=since))
+            .order_by()
+            .values_list("status")
+            .annotate(Count("id"))
+        )
+        return rows.union(waiting.open_task_count(scope, OPEN_TASKS), all=True)
+
+    project = scope.project
+    key = ("status counts", project.pk, project.account_id, scope.region)
+    return dict(read_rows(key, count, clock.now_ms() - DAY))
 
 
 def _rows_of(scope: Scope, machine: StateMachine | None) -> QuerySet[Execution]:
