@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db.models import Case, Count, F, Max, Min, Q, Sum, TextField, Value, When
 
@@ -98,7 +98,9 @@ def _add_sums(query: MetricQuery, buckets: dict[str, Buckets]) -> None:
         buckets[metric].setdefault(int(start), Tally()).take(summary)
 
 
-def _sum_rows(query: MetricQuery, project: int, since: int, last: int) -> QuerySet[MetricMinute]:
+def _sum_rows(
+    query: MetricQuery, project: int, since: int, last: int
+) -> QuerySet[MetricMinute, Any]:
     """Return the query of the sums, of all that ``query`` asks for but in this span."""
     start = F("minute_ms") - (F("minute_ms") - since) % query.period
     none: Value | Case = Value("", output_field=TextField())

@@ -70,6 +70,7 @@ def read_rows(
     ``build`` returns it for ``values``; ``key`` names it, with all else that it depends on. Raise
     ``ValueError`` if the SQL does not hold each value as it is, as that of ``contains`` does not.
     """
+    values = tuple(_padded(value) if isinstance(value, tuple) else value for value in values)
     shape = tuple(len(value) if isinstance(value, tuple) else type(value) for value in values)
     name = (connection.vendor, key, shape)
     statement = _statements.get(name)
@@ -81,6 +82,11 @@ def read_rows(
         cursor.execute(statement.sql, statement.bound(_flat(values)))
         rows: list[tuple[Any, ...]] = cursor.fetchall()
     return [statement.converted(row) for row in rows] if statement.converters else rows
+
+
+def _padded(members: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the members of an ``IN``, the last one repeated: so there are few lengths."""
+    return members + members[-1:] * ((1 << (len(members) - 1).bit_length()) - len(members))
 
 
 def _flat(values: Sequence[Value]) -> list[int | str]:

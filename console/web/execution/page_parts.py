@@ -199,8 +199,11 @@ def panel_context(
     """Return the panel and which step it is about; an iteration of a Map leads into the Map."""
     asked = asked_step(execution, trace, query)
     chosen = iterations.leading_state(trace, asked.name, asked.iteration)
-    shown = panel.panel_of_state(execution, trace, chosen, asked.visit, asked.iteration, maps)
     tab = tab_context(query)
+    shown = panel.panel_of_state(
+        *(execution, trace, chosen, asked.visit, asked.iteration, maps),
+        all_events=tab["tab"] == "events",
+    )
     flow = None
     if tab["tab"] == "flow" and shown is not None and shown.number:
         visit = trace.visits[shown.node.id][shown.number - 1]

@@ -25,6 +25,7 @@ from console.web.core.icons import icon_svg
 from console.web.core.scope import scope_of
 from console.web.execution import steps
 from console.web.graph import picture_svg
+from console.web.history import event_row
 from console.web.metrics import axes
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from console.models import BulkJob, Execution, ExecutionNote
     from console.web.execution.steps import InProgress
     from console.web.graph.shapes import Box, Picture
+    from console.web.history.event_table import EventRow
 
 _GENERATED = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(_\d+)?", re.ASCII)
 register = template.Library()
@@ -88,12 +90,15 @@ def query_string(context: Context, **changes: Any) -> str:
 
     What only polls say of themselves is left out, so fragments hold the page's own links.
     """
-    parameters = {
-        key: [value for value in values if value or key in _CHOICES]
-        for key, values in context["request"].GET.lists()
-        if key not in _PASSING
-    } | changes
-    present = {key: value for key, value in parameters.items() if value is not None}
+    request = context["request"]
+    own: dict[str, Any] | None = getattr(request, "own_parameters", None)
+    if own is None:  # once a page: it has up to two hundred such links
+        own = request.own_parameters = {
+            key: [value for value in values if value or key in _CHOICES]
+            for key, values in request.GET.lists()
+            if key not in _PASSING
+        }
+    present = {key: value for key, value in (own | changes).items() if value is not None}
     return f"?{urlencode(present, doseq=True)}"
 
 
@@ -212,6 +217,20 @@ def time_of_day(milliseconds: int, day: str) -> SafeString:
         formatting.iso_text(milliseconds),
         day,
         formatting.clock_text(milliseconds)[11:],
+    )
+
+
+@register.simple_tag(takes_context=True, name="event_row")
+def event_row_html(context: Context, row: EventRow) -> SafeString:
+    """Return a row of the event table, without what is unfolded below it."""
+    events = context.get("events")
+    return event_row.write_event_row(
+        row,
+        breakable_name_html(row.error) if row.error else "",
+        time_html(row.at_ms, precise=True, bare=True),
+        base=context["base"],
+        query=context["rq"],
+        marked=bool(events) and row.id == events.filters.at,
     )
 
 
