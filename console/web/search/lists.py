@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Count, F, OuterRef, Q, Subquery, Value, Window
+from django.db.models import Case, Count, F, OuterRef, Q, Subquery, Value, When, Window
 
 from console import clock
 from console.masking import masked_execution
@@ -127,22 +127,13 @@ def list_machines(
     the page begins: a name, and in any other order how many come before. ``samples``: only them, or
     none of them. ``recent``: with the statuses of the newest executions, and the tags.
     """
-    every = StateMachine.objects.filter(project=scope.project, region=scope.region)
-    matching = every.filter(name__icontains=search) if search else every
-    if tag:
-        matching = matching.filter(arn__in=_tagged(tag))
+    matching = _matching_machines(scope, search, tag)
     if samples is not None:
         matching = matching.filter(_OWN_SAMPLES if samples else ~_OWN_SAMPLES)
-    newest = Execution.objects.filter(state_machine=OuterRef("pk")).order_by("-start_ms", "-id")
     skipped = int(after) if sort != "name" and re.fullmatch(r"\d{1,9}", after) else 0
     rows = list(
-        (matching.filter(name__gt=after) if sort == "name" else matching)
-        .defer("definition", "logging", "tracing", "encryption")
-        .annotate(
-            last=Subquery(newest.values("status")[:1]),
-            last_ms=Subquery(newest.values("start_ms")[:1]),
-            total=Window(Count("*")),
-        )
+        _with_newest(matching.filter(name__gt=after) if sort == "name" else matching)
+        .annotate(total=Window(Count("*")))
         .order_by(*SORTS[sort])[skipped : skipped + most + 1]
     )
     shown = _machine_rows(rows[:most], recent=recent)
@@ -152,6 +143,49 @@ def list_machines(
         total = matching.count() if after else 0
     next_key = shown[-1].machine.name if shown and sort == "name" else str(skipped + most)
     return MachinePage(shown, total, next_key if len(rows) > most else "")
+
+
+def list_beside_samples(
+    scope: Scope, *, search: str = "", sort: str = "name", tag: str = ""
+) -> tuple[MachinePage, MachinePage]:
+    """Return the first page of the machines that are no samples, and that of those that are.
+
+    Arguments as those of ``list_machines``; samples stand in the order of their names. They take
+    the queries of one list, unless there are more machines than a page holds.
+    """
+    is_sample = Case(When(_OWN_SAMPLES, then=Value(1)), default=Value(0))
+    name_of_sample = Case(When(_OWN_SAMPLES, then=F("name")))
+    rows = list(
+        _with_newest(_matching_machines(scope, search, tag))
+        .annotate(is_sample=is_sample, total=Window(Count("*"), partition_by=is_sample))
+        .order_by("is_sample", name_of_sample, *SORTS[sort])[: 2 * PAGE + 1]
+    )
+    own = [row for row in rows if not row.is_sample]
+    if len(own) > PAGE:
+        lists = (False, sort), (True, "name")
+        found = [
+            list_machines(scope, search=search, sort=order, samples=samples, recent=True, tag=tag)
+            for samples, order in lists
+        ]
+        return found[0], found[1]
+    shown = _machine_rows([*own, *rows[len(own) :][:PAGE]], recent=True)
+    parts = shown[: len(own)], shown[len(own) :]
+    pages = [MachinePage(part, part[0].machine.total if part else 0, "") for part in parts]
+    return pages[0], pages[1]
+
+
+def _matching_machines(scope: Scope, search: str, tag: str) -> QuerySet[StateMachine]:
+    every = StateMachine.objects.filter(project=scope.project, region=scope.region)
+    matching = every.filter(name__icontains=search) if search else every
+    return matching.filter(arn__in=_tagged(tag)) if tag else matching
+
+
+def _with_newest(machines: QuerySet[StateMachine]) -> QuerySet[Any]:
+    """Return the query of machines with status and start of the newest execution of each."""
+    newest = Execution.objects.filter(state_machine=OuterRef("pk")).order_by("-start_ms", "-id")
+    return machines.defer("definition", "logging", "tracing", "encryption").annotate(
+        last=Subquery(newest.values("status")[:1]), last_ms=Subquery(newest.values("start_ms")[:1])
+    )
 
 
 def _tagged(tag: str) -> QuerySet[Tag, str]:
