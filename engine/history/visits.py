@@ -304,8 +304,14 @@ class Visits(Sequence[Visit]):
 
     def span(self, now: int) -> tuple[int, int]:
         """Return when the first was entered and when the last one was left, ``now`` if not yet."""
-        left = map(self._table.left.get, self.numbers, repeat(now))
-        return self._table.times[self.numbers[0]], max(left)
+        last, is_open = self._table.derive((Visits.span, self._node), None, self._last_end)
+        return self._table.times[self.numbers[0]], max(last, now) if is_open else last
+
+    def _last_end(self) -> tuple[int, bool]:
+        """Return when the last one ended, 0 if none has, and whether one has not."""
+        left = self._table.left
+        all_ended = all(map(left.__contains__, self.numbers))
+        return max(map(left.get, self.numbers, repeat(0))), not all_ended
 
     def spent_ms(self, now: int) -> int:
         """Return how long each of them lasted, added up, in milliseconds."""
