@@ -168,10 +168,12 @@ def list_beside_samples(
             for samples, order in lists
         ]
         return found[0], found[1]
-    shown = _machine_rows([*own, *rows[len(own) :][:PAGE]], recent=True)
-    parts = shown[: len(own)], shown[len(own) :]
-    pages = [MachinePage(part, part[0].machine.total if part else 0, "") for part in parts]
-    return pages[0], pages[1]
+    kept = rows[len(own) :][:PAGE]
+    shown = _machine_rows([*own, *kept], recent=True)
+    return (
+        MachinePage(shown[: len(own)], len(own), ""),
+        MachinePage(shown[len(own) :], kept[0].total if kept else 0, ""),
+    )
 
 
 def _matching_machines(scope: Scope, search: str, tag: str) -> QuerySet[StateMachine]:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from console.models import BulkJob, Execution, ExecutionNote
     from console.web.execution.steps import InProgress
     from console.web.graph.shapes import Box, Picture
-    from console.web.history.event_table import EventRow
+    from console.web.history.event_table import EventPage, EventRow
 
 _GENERATED = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(_\d+)?", re.ASCII)
 register = template.Library()
@@ -173,9 +173,10 @@ def status_icon_html(tone: str) -> SafeString:
 @register.simple_tag(name="status")
 def status_html(status: formatting.StatusLabel, *, badge: bool = False) -> SafeString:
     """Return a status as icon and word. In rows: an included template takes ten times as long."""
+    tone, word = escape(status.tone), escape(status.word)
     if badge:
-        return format_html(_BADGE, status.tone, status.word, status.tone, status.word)
-    return format_html(_STATUS, status.tone, status.tone, status.word)
+        return SafeString(_BADGE.format(tone, word, tone, word))
+    return SafeString(_STATUS.format(tone, tone, word))
 
 
 @register.simple_tag(name="icon")
@@ -223,14 +224,14 @@ def time_of_day(milliseconds: int, day: str) -> SafeString:
 @register.simple_tag(takes_context=True, name="event_row")
 def event_row_html(context: Context, row: EventRow) -> SafeString:
     """Return a row of the event table, without what is unfolded below it."""
-    events = context.get("events")
+    events: EventPage | None = context.get("events")
     return event_row.write_event_row(
         row,
         breakable_name_html(row.error) if row.error else "",
         time_html(row.at_ms, precise=True, bare=True),
         base=context["base"],
         query=context["rq"],
-        marked=bool(events) and row.id == events.filters.at,
+        marked=events is not None and row.id == events.filters.at,
     )
 
 
@@ -280,7 +281,7 @@ def unbroken(text: str) -> str:
 @register.filter(name="name")
 def name_html(text: str) -> SafeString:
     """Show a name as it was typed: isolated, control characters made visible."""
-    return format_html("<bdi>{}</bdi>", formatting.visible_text(text))
+    return SafeString(f"<bdi>{escape(formatting.visible_text(text))}</bdi>")
 
 
 _SHORT_NAME = 24
@@ -295,9 +296,7 @@ def breakable_name_html(text: str) -> SafeString:
     """
     shown = formatting.visible_text(text)
     words = _WORD_ENDS.split(shown) if len(shown) > _SHORT_NAME else [shown]
-    return format_html(
-        "<bdi>{}</bdi>", format_html_join(mark_safe("<wbr>"), "{}", ([w] for w in words))
-    )
+    return SafeString(f"<bdi>{'<wbr>'.join(escape(word) for word in words)}</bdi>")
 
 
 @register.filter(name="exact")
