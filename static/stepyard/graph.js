@@ -232,7 +232,8 @@
 
   function readTree() {
     const source = location.pathname + location.search;
-    htmx.ajax("GET", source, { source: "#steps", target: "#steps", select: "#steps", swap: "outerHTML" });
+    // asked by what stays: a second view that is chosen meanwhile is asked for when the first has come
+    htmx.ajax("GET", source, { source: "#workflow", target: "#steps", select: "#steps", swap: "outerHTML" });
   }
 
   function filterTree(form) {
