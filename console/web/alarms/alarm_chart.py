@@ -48,7 +48,7 @@ class AlarmChart:
     series: AlarmSeries
     bars: list[AlarmBar]
     value_ticks: list[scale.ValueTick]
-    time_axis: axes.TimeAxis
+    time_axis: axes.WrittenAxis
     step: float
     width: float
     threshold_y: float | None

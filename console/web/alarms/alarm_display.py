@@ -165,13 +165,17 @@ def alarms_in_alarm(scope: Scope, most: int) -> tuple[list[AlarmRow], int]:
         counted = rows.order_by("-state_ms").annotate(total=Window(Count("*")))
         return counted.values_list("pk", "total")[:most]
 
-    found = read_rows(("in alarm", project.pk, region, most), find)
-    if not found:  # as most of the time: their rows are wide, and so is that of their machine
+    counted_rows = read_rows(("in alarm", project.pk, region, most), find)
+    if (
+        not counted_rows
+    ):  # as most of the time: their rows are wide, and so is that of their machine
         return [], 0
-    rows = Alarm.objects.filter(pk__in=[number for number, _ in found]).select_related("machine")
+    rows = Alarm.objects.filter(pk__in=[number for number, _ in counted_rows]).select_related(
+        "machine"
+    )
     newest = rows.order_by("-state_ms")
     listed = [AlarmRow(alarm, STATES[alarm.state], alarm_words(alarm), "") for alarm in newest]
-    return listed, found[0][1]
+    return listed, counted_rows[0][1]
 
 
 def alarm_words(alarm: Alarm) -> str:

@@ -27,18 +27,18 @@ _BASE_LINE = (
 
 
 @dataclass(frozen=True, slots=True)
-class TimeAxis:
+class WrittenAxis:
     """The axis of times. ``texts``: what stands below a chart; ``lines``: of its grid."""
 
     texts: SafeString
     lines: SafeString
 
 
-def write_time_axis(ticks: Sequence[TimeTick]) -> TimeAxis:
+def write_time_axis(ticks: Sequence[TimeTick]) -> WrittenAxis:
     """Return the axis of times, with the line that the columns stand on."""
     texts = "".join(_time_text(tick) for tick in ticks if tick.form)
     lines = "".join(_grid_line((tick.x, 0), (tick.x, HEIGHT)) for tick in ticks)
-    return TimeAxis(
+    return WrittenAxis(
         SafeString(f'<svg class="time-ticks" aria-hidden="true">{texts}</svg>'),
         SafeString(f"{lines}\n{_BASE_LINE}"),
     )

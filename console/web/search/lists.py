@@ -163,11 +163,11 @@ def list_beside_samples(
     own = [row for row in rows if not row.is_sample]
     if len(own) > PAGE:
         lists = (False, sort), (True, "name")
-        found = [
+        pages = [
             list_machines(scope, search=search, sort=order, samples=samples, recent=True, tag=tag)
             for samples, order in lists
         ]
-        return found[0], found[1]
+        return pages[0], pages[1]
     kept = rows[len(own) :][:PAGE]
     shown = _machine_rows([*own, *kept], recent=True)
     return (
