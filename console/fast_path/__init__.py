@@ -17,6 +17,9 @@ in two round trips (``console.store.db.merged`` has the theory).
 text from the model's fields once, so the models stay the only description of the tables. It bears
 models with plain fields only and sends no signals. Pages and rare paths use the ORM.
 
+**Queries composed once** (``console.store.db.prepared``). The ORM composes a page's queries anew at
+each look. Those of the overview, the lists and an execution's page keep their SQL.
+
 **Plain cursors** (``rows.open_cursor``). On SQLite, Django's cursors check, wrap and translate each
 statement. These do that once a statement text and raise Django's errors. On PostgreSQL a row
 is read by a statement that the server parses once a connection. In all other cases there, and

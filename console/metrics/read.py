@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from django.db.models import Case, Count, F, Max, Min, Q, Sum, TextField, Value, When
 
@@ -15,6 +16,7 @@ from console.metrics.rollups import MINUTE
 from console.metrics.samples import Series
 from console.metrics.tally import Tally
 from console.models import MetricMinute, Project
+from console.store.db.prepared import read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,32 +82,43 @@ def read_buckets(query: MetricQuery) -> dict[str, Buckets]:
     return buckets
 
 
-def _rows(query: MetricQuery) -> QuerySet[MetricMinute]:
-    rows = MetricMinute.objects.filter(
-        project=query.project,
-        region=query.region,
-        metric__in=query.metrics,
-        minute_ms__range=(query.since, query.until - 1),
-        also=query.also,
-    ).order_by()
-    if query.resource is not None:
-        return rows.filter(resource=query.resource)
-    return rows.exclude(Q(resource__contains=":states:") & Q(resource__contains="/"))
-
-
 def _add_sums(query: MetricQuery, buckets: dict[str, Buckets]) -> None:
     """Add up in the database: a month has forty thousand rows a machine.
 
     What percentiles need, the database cannot add: it gives each different spread once, with how
     many minutes have it.
     """
-    start = F("minute_ms") - (F("minute_ms") - query.since) % query.period
+    values = [query.project, query.since, query.until - 1]
+    key = replace(query, project=0, since=0, until=0)
+    for row in read_rows(key, partial(_sum_rows, query), *values):
+        metric, start, values_of, n, total, low, high, minutes = row
+        known = json.loads(values_of or "{}")
+        times = Counter({int(value): count * minutes for value, count in known.items()})
+        summary = Tally(n, total, low, high, times)
+        buckets[metric].setdefault(int(start), Tally()).take(summary)
+
+
+def _sum_rows(
+    query: MetricQuery, project: int, since: int, last: int
+) -> QuerySet[MetricMinute, Any]:
+    """Return the query of the sums, of all that ``query`` asks for but in this span."""
+    start = F("minute_ms") - (F("minute_ms") - since) % query.period
     none: Value | Case = Value("", output_field=TextField())
     spread = Case(When(metric__in=query.spread, then=F("spread")), default=none)
-    sums = (
-        _rows(query)
-        .annotate(start=start, values_of=spread if query.spread else none)
-        .values("metric", "start", "values_of")
+    rows = MetricMinute.objects.filter(
+        project=project,
+        region=query.region,
+        metric__in=query.metrics,
+        minute_ms__range=(since, last),
+        also=query.also,
+    ).order_by()
+    if query.resource is not None:
+        rows = rows.filter(resource=query.resource)
+    else:
+        rows = rows.exclude(Q(resource__contains=":states:") & Q(resource__contains="/"))
+    return (
+        rows.annotate(start=start, values_of=spread if query.spread else none)
+        .values_list("metric", "start", "values_of")
         .annotate(
             n=Sum("count"),
             of=Sum("total"),
@@ -114,11 +127,6 @@ def _add_sums(query: MetricQuery, buckets: dict[str, Buckets]) -> None:
             minutes=Count("pk"),
         )
     )
-    for row in sums:
-        known = json.loads(row["values_of"] or "{}")
-        times = Counter({int(value): count * row["minutes"] for value, count in known.items()})
-        summary = Tally(row["n"], row["of"], row["low"], row["high"], times)
-        buckets[row["metric"]].setdefault(int(row["start"]), Tally()).take(summary)
 
 
 def known_series(project: int, region: str, since: int, until: int) -> list[Series]:

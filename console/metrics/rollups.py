@@ -36,11 +36,14 @@ from console.models import (
     ServerFact,
     StateMachine,
 )
+from console.store.db.prepared import read_rows
 from console.store.db.writer import write
 from console.store.state.health import oldest_step_age_ms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+
+    from django.db.models import QuerySet
 
 MINUTE = 60_000
 _LAG_MS = 2 * MINUTE
@@ -85,8 +88,12 @@ def _end_of_steps(end: int) -> int:
 
 def summed_until() -> int:
     """Return the epoch ms before which all is summed up, 0 if nothing is."""
-    value = ServerFact.objects.filter(name=_CURSOR).values_list("value", flat=True).first()
-    return int(value or 0)
+    values = read_rows("summed until", _read_cursor)
+    return int(values[0][0]) if values else 0
+
+
+def _read_cursor() -> QuerySet[ServerFact, tuple[str]]:
+    return ServerFact.objects.filter(name=_CURSOR).values_list("value")
 
 
 def sum_samples(project: int, groups: Collection[str], since: int, until: int) -> Minutes:

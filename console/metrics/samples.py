@@ -15,6 +15,7 @@ from console.metrics import cost
 from console.metrics.names import ENDS, REDRIVEN_ENDS, WORK
 from console.models import Execution, HistoryEvent, TaskRow, ThrottledMinute
 from console.statuses import TaskClock
+from console.store.db.prepared import read_rows
 from engine import event_types
 
 if TYPE_CHECKING:
@@ -80,14 +81,17 @@ def _executions(project: int, span: tuple[int, int]) -> Iterator[MetricSample]:
         else:
             yield from _ended(project, row, _End(row["status"], row["start_ms"], row["stop_ms"]))
     yield from _ends_of_redriven(project, redriven, span)
-    for minute in _throttled(project, span):
-        arn = minute.state_machine_arn
+    for arn, _api, minute_ms, count in read_rows("throttled", _throttled, project, *span):
         series = Series(project, _region(arn), "ExecutionThrottled", arn)
-        yield MetricSample(series, minute.minute_ms, minute.count)
+        yield MetricSample(series, minute_ms, count)
 
 
-def _throttled(project: int, span: tuple[int, int]) -> QuerySet[ThrottledMinute]:
-    return ThrottledMinute.objects.filter(project=project, minute_ms__range=span)
+def _throttled(
+    project: int, since: int, last: int
+) -> QuerySet[ThrottledMinute, tuple[str, str, int, int]]:
+    """Return the query of what limits held back: machine, action, minute and how often."""
+    rows = ThrottledMinute.objects.filter(project=project, minute_ms__range=(since, last))
+    return rows.values_list("state_machine_arn", "api", "minute_ms", "count")
 
 
 class _End(NamedTuple):
@@ -168,14 +172,13 @@ def _region(arn: str) -> str:
 
 def _limits(project: int, span: tuple[int, int]) -> Iterator[MetricSample]:
     """Return what limits held back: transitions also by their machine, as AWS has them."""
-    for minute in _throttled(project, span):
-        arn = minute.state_machine_arn
-        resource = f"APIName={minute.api}" if minute.api else "ServiceMetric=StateTransition"
+    for arn, api, minute_ms, count in read_rows("throttled", _throttled, project, *span):
+        resource = f"APIName={api}" if api else "ServiceMetric=StateTransition"
         series = Series(project, _region(arn), "ThrottledEvents", resource)
-        yield MetricSample(series, minute.minute_ms, minute.count)
-        if not minute.api:
+        yield MetricSample(series, minute_ms, count)
+        if not api:
             by_machine = series._replace(also=f"StateMachineArn={arn}")
-            yield MetricSample(by_machine, minute.minute_ms, minute.count)
+            yield MetricSample(by_machine, minute_ms, count)
 
 
 # -- tasks -----------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import repeat
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 if TYPE_CHECKING:
@@ -138,10 +138,29 @@ class VisitTable:
         self._indexed = self.last
         return self._events[visit]
 
+    def ends_of_events(self, visit: int, first: int, last: int) -> list[int]:
+        """Return the ids of a visit's first events and of its last ones, in order, each once.
 
-def _positions(owners: list[int], visit: int) -> Iterator[int]:
-    """Yield the positions of a visit among the owners of events."""
-    at = visit
+        A Map of ten thousand iterations has more events between them than anybody looks through.
+        """
+        if visit in self._events and self._indexed == self.last:
+            events = self._events[visit]
+            return events[:first] + events[first:][-last:]
+        begin = list(islice(_positions(self.owners, visit), first))
+        if len(begin) < first:
+            return begin
+        backwards = self.owners[: begin[-1] : -1]
+        # as of a visit that began with the last of them
+        end = islice(_positions([visit, *backwards], visit, 0), 1, last + 1)
+        return begin + [len(self.owners) - place for place in end][::-1]
+
+
+def _positions(owners: list[int], visit: int, first: int | None = None) -> Iterator[int]:
+    """Yield the positions of a visit among the owners of events, from the first one on.
+
+    ``first``: where that is, None for the event that began the visit.
+    """
+    at = visit if first is None else first
     try:
         while True:
             yield at
@@ -221,6 +240,10 @@ class Visit:
         """Return the ids of its own events, in order."""
         return self._table.events_of(self.number)
 
+    def ends_of_events(self, first: int, last: int) -> list[int]:
+        """Return the ids of its first events and of its last ones, in order, each once."""
+        return self._table.ends_of_events(self.number, first, last)
+
     def __repr__(self) -> str:
         """Return it in words, for debugging."""
         return f"Visit({self.node!r}, {self.number}, {self.status})"
@@ -281,8 +304,14 @@ class Visits(Sequence[Visit]):
 
     def span(self, now: int) -> tuple[int, int]:
         """Return when the first was entered and when the last one was left, ``now`` if not yet."""
-        left = map(self._table.left.get, self.numbers, repeat(now))
-        return self._table.times[self.numbers[0]], max(left)
+        last, is_open = self._table.derive((Visits.span, self._node), None, self._last_end)
+        return self._table.times[self.numbers[0]], max(last, now) if is_open else last
+
+    def _last_end(self) -> tuple[int, bool]:
+        """Return when the last one ended, 0 if none has, and whether one has not."""
+        left = self._table.left
+        all_ended = all(map(left.__contains__, self.numbers))
+        return max(map(left.get, self.numbers, repeat(0))), not all_ended
 
     def spent_ms(self, now: int) -> int:
         """Return how long each of them lasted, added up, in milliseconds."""

@@ -230,9 +230,21 @@
     readTree();
   }
 
-  function readTree() {
-    const source = location.pathname + location.search;
-    htmx.ajax("GET", source, { source: "#steps", target: "#steps", select: "#steps", swap: "outerHTML" });
+  let asked = ""; // the address whose table is on its way
+
+  const tableAddress = () => location.pathname + location.search;
+
+  /** Read the table of the view that is chosen. One that is chosen meanwhile is read after it: the first
+   *  answer replaces the element that the second one would go to. */
+  async function readTree() {
+    if (asked) return;
+    const source = (asked = tableAddress());
+    try {
+      await htmx.ajax("GET", source, { source: "#steps", target: "#steps", select: "#steps", swap: "outerHTML" });
+    } finally {
+      asked = "";
+    }
+    if (source !== tableAddress() && (currentUrl().searchParams.get("view") || "graph") !== "graph") readTree();
   }
 
   function filterTree(form) {

@@ -288,6 +288,12 @@
     live.querySelector("[data-live-text]").textContent = words;
   }
 
+  /** Return the stamp of the rows in view, "" of a page that has not read them yet. */
+  function shownRows() {
+    const inTime = new URLSearchParams(location.search).get("view") === "timeline";
+    return document.getElementById(inTime ? "timeline-rows" : "step-table")?.dataset.rows ?? "";
+  }
+
   let askedFor = ""; // the query string of the page when it asked what changed
 
   function addPagePosition(parameters) {
@@ -298,7 +304,7 @@
     parameters.seen = rows.length ? rows[rows.length - 1].id.slice(1) : 0;
     parameters.follow = document.getElementById("history")?.dataset.follow ?? "";
     parameters.note = document.getElementById("note-list")?.dataset.noteStamp ?? "";
-    parameters.seen_rows = document.getElementById("step-table")?.dataset.rows ?? "";
+    parameters.seen_rows = shownRows();
     parameters.drawn = document.getElementById("axis")?.dataset.drawn ?? "";
     const shown = document.querySelector("#panel [data-visit]");
     parameters.seen_visit = shown?.dataset.visit ?? "";

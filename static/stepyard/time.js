@@ -22,7 +22,8 @@
     history.replaceState(history.state, "", address);
     form().querySelector("[data-leave-past]").hidden = false;
     document.dispatchEvent(new CustomEvent("past", { detail: at }));
-    const rows = document.getElementById("step-table")?.dataset.rows ?? "";
+    const inTime = address.searchParams.get("view") === "timeline";
+    const rows = document.getElementById(inTime ? "timeline-rows" : "step-table")?.dataset.rows ?? "";
     const source = `${address.pathname}_at${address.search}&seen_rows=${rows}`;
     await htmx.ajax("GET", source, { source: "#moment", target: "#moment", swap: "none" });
     const words = document.getElementById("moment");

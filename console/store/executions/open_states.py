@@ -9,16 +9,19 @@ Of the branches of a Parallel the newest may have ended already while an older o
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db import connection
 from django.db.models import OuterRef, Subquery
 
 from console.models import Execution, HistoryEvent
+from console.store.db.prepared import read_rows
 from engine import event_types
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Sequence
+
+    from django.db.models import QuerySet
 
 _MOVES = event_types.STATE_ENTRIES | event_types.STATE_EXITS
 _LOOKED_AT = 200
@@ -37,16 +40,10 @@ def open_states(numbers: Collection[int]) -> dict[int, tuple[str, int]]:
     """
     if not numbers:
         return {}
-    moves = HistoryEvent.objects.filter(execution=OuterRef("pk"), type__in=_MOVES)
-    newest = moves.order_by("-event_id")
-    rows = Execution.stored.filter(pk__in=numbers).annotate(
-        move=Subquery(newest.values("type")[:1]),
-        at=Subquery(newest.values("state")[:1]),
-        event=Subquery(newest.values("event_id")[:1]),
-    )
     states: dict[int, tuple[str, int]] = {}
     left: list[int] = []
-    for number, move, state, event in rows.values_list("pk", "move", "at", "event"):
+    rows = read_rows("newest moves", _read_newest_moves, tuple(numbers))
+    for number, move, state, event in rows:
         if move in event_types.STATE_ENTRIES:
             states[number] = (state, event)
         elif move is not None:
@@ -54,6 +51,18 @@ def open_states(numbers: Collection[int]) -> dict[int, tuple[str, int]]:
     for place in range(0, len(left), _AT_ONCE):
         states |= _behind_exits(left[place : place + _AT_ONCE])
     return states
+
+
+def _read_newest_moves(numbers: Sequence[int]) -> QuerySet[Execution, Any]:
+    """Return the query of the newest entry or exit of each execution."""
+    moves = HistoryEvent.objects.filter(execution=OuterRef("pk"), type__in=_MOVES)
+    newest = moves.order_by("-event_id")
+    rows = Execution.stored.filter(pk__in=numbers).annotate(
+        move=Subquery(newest.values("type")[:1]),
+        at=Subquery(newest.values("state")[:1]),
+        event=Subquery(newest.values("event_id")[:1]),
+    )
+    return rows.values_list("pk", "move", "at", "event")
 
 
 def _behind_exits(numbers: list[int]) -> dict[int, tuple[str, int]]:

@@ -22,6 +22,7 @@ from console.statuses import (
     Topic,
 )
 from console.store.db import audit, signals
+from console.store.db.prepared import read_rows
 from console.store.db.writer import write
 from console.store.events import outbox
 from console.store.machines import machines
@@ -30,6 +31,8 @@ from console.store.state.step_rows import StoredValues
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from django.db.models import QuerySet
 
 PERIOD_MS = 14 * 24 * 3600 * 1000
 _YEAR_MS = 365 * 24 * 3600 * 1000
@@ -51,17 +54,27 @@ def redrive_refusals(executions: Sequence[Execution]) -> dict[int, str]:
     refusals = {execution.pk: _outside(execution, now_ms) for execution in executions}
     rest = [number for number, reason in refusals.items() if not reason]
     if rest:
-        children = Execution.objects.filter(
-            map_run__parent__in=rest, status=ExecutionStatus.RUNNING
-        )
-        stopping = set(children.values_list("map_run__parent", flat=True))
-        nothing = ExpressionWrapper(Q(snapshot__contains='"frames":[]'), BooleanField())
-        rows = RunRow.objects.filter(pk__in=rest).annotate(nothing=nothing)
-        runs = {row[0]: row[1:] for row in rows.values_list("pk", "next_event", "nothing")}
+        asked = tuple(rest)
+        stopping = {row[0] for row in read_rows("running children", _running_children, asked)}
+        rows = read_rows("runs of executions", _runs_of, asked)
+        runs = {number: (next_event, nothing) for number, next_event, nothing in rows}
         refusals |= {
             number: _inside(runs.get(number), stopping=number in stopping) for number in rest
         }
     return refusals
+
+
+def _running_children(parents: Sequence[int]) -> QuerySet[Execution, tuple[int]]:
+    """Return the query of those that have children of Map Runs which still run."""
+    running = Execution.objects.filter(status=ExecutionStatus.RUNNING)
+    return running.filter(map_run__parent__in=parents).values_list("map_run__parent")
+
+
+def _runs_of(executions: Sequence[int]) -> QuerySet[RunRow, tuple[int, int, bool]]:
+    """Return the query of the next event of each, and whether nothing of it is left."""
+    nothing = ExpressionWrapper(Q(snapshot__contains='"frames":[]'), BooleanField())
+    rows = RunRow.objects.filter(pk__in=executions).annotate(nothing=nothing)
+    return rows.values_list("pk", "next_event", "nothing")
 
 
 def _outside(execution: Execution, now_ms: int) -> str:

@@ -10,7 +10,7 @@ from console.metrics.alarm_series import read_series
 from console.statuses import AlarmKind, MissingData
 from console.web.alarms import alarm_display
 from console.web.core import formatting
-from console.web.metrics import scale
+from console.web.metrics import axes, scale
 from console.web.metrics.scale import HEIGHT, WIDTH
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class AlarmChart:
     series: AlarmSeries
     bars: list[AlarmBar]
     value_ticks: list[scale.ValueTick]
-    time_ticks: list[scale.TimeTick]
+    time_axis: axes.WrittenAxis
     step: float
     width: float
     threshold_y: float | None
@@ -85,9 +85,10 @@ def draw_alarm(alarm: Alarm) -> AlarmChart | None:
         bars = sorted([*bars, *_missing_bars(series)], key=lambda bar: bar.start)
     is_drawn = limit is not None and limit >= 0
     step = _step(series)
+    times_named = scale.time_ticks(series.since, series.until, series.period)
     return AlarmChart(
         *(series, bars, scale.value_ticks(end, times=times)),
-        *(scale.time_ticks(series.since, series.until, series.period), step, step * _BAR_SHARE),
+        *(axes.write_time_axis(times_named), step, step * _BAR_SHARE),
         HEIGHT * (1 - (limit or 0) / end) if is_drawn else None,
         _limit_text(alarm, series),
     )

@@ -21,6 +21,7 @@ from console.statuses import (
     ExecutionStatus,
     MissingData,
 )
+from console.store.db.prepared import read_rows
 from console.store.events import alarms
 from console.web.alarms.forms import OFFERED
 from console.web.core import formatting
@@ -29,6 +30,8 @@ from console.web.rules import rule_display
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from django.db.models import QuerySet
 
     from console.models import StateMachine
     from console.web.core.scope import Scope
@@ -155,11 +158,24 @@ def alarms_of_machine(machine: StateMachine) -> list[AlarmRow]:
 
 def alarms_in_alarm(scope: Scope, most: int) -> tuple[list[AlarmRow], int]:
     """Return the alarms that say so, the latest change first, and how many there are of them."""
-    rows = alarms.alarms_of(scope.project, scope.region).filter(state=AlarmState.ALARM)
-    counted = rows.select_related("machine").annotate(total=Window(Count("*")))
-    newest = list(counted.order_by("-state_ms")[:most])
+    project, region = scope.project, scope.region
+
+    def find() -> QuerySet[Alarm, tuple[int, int]]:
+        rows = alarms.alarms_of(project, region).filter(state=AlarmState.ALARM)
+        counted = rows.order_by("-state_ms").annotate(total=Window(Count("*")))
+        return counted.values_list("pk", "total")[:most]
+
+    counted_rows = read_rows(("in alarm", project.pk, region, most), find)
+    if (
+        not counted_rows
+    ):  # as most of the time: their rows are wide, and so is that of their machine
+        return [], 0
+    rows = Alarm.objects.filter(pk__in=[number for number, _ in counted_rows]).select_related(
+        "machine"
+    )
+    newest = rows.order_by("-state_ms")
     listed = [AlarmRow(alarm, STATES[alarm.state], alarm_words(alarm), "") for alarm in newest]
-    return listed, newest[0].total if newest else 0
+    return listed, counted_rows[0][1]
 
 
 def alarm_words(alarm: Alarm) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -56,12 +57,16 @@ def payload_view(text: str, url: str = "") -> PayloadView:
     if len(text) > TREE_LIMIT:
         beginning = escape(visible_text(_laid_out(text)))
         return PayloadView("", mark_safe(f"<pre>{beginning}…</pre>"), count, cut=True, url=url)  # noqa: S308 - escaped
+    return PayloadView(text, _whole_html(text), count, url=url)
+
+
+@lru_cache(maxsize=16)
+def _whole_html(text: str) -> SafeString:
+    """Return the HTML of a payload; a page often shows one twice, and a poll the same again."""
     try:
-        html = _tree_html(_parse(text), 0, "")
+        return mark_safe(_tree_html(_parse(text), 0, ""))  # noqa: S308 - escaped below
     except (ValueError, RecursionError):
-        html = f"<pre>{escape(visible_text(text))}</pre>"
-        return PayloadView(text, mark_safe(html), count, url=url)  # noqa: S308 - escaped above
-    return PayloadView(text, mark_safe(html), count, url=url)  # noqa: S308 - escaped below
+        return mark_safe(f"<pre>{escape(visible_text(text))}</pre>")  # noqa: S308 - escaped
 
 
 _PIECE = re.compile(r'"(?:[^"\\]|\\.)*(?:"|$)|[{}\[\],:]|[^\s"{}\[\],:]+', re.DOTALL)

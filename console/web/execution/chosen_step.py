@@ -6,19 +6,22 @@ that succeeded opens with its own input and output, for which the name is empty.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import filterfalse
 from typing import TYPE_CHECKING
 
 from console.statuses import ExecutionStatus
+from engine import VisitStatus
 
 if TYPE_CHECKING:
     from console.models import Execution
     from engine import Trace
 
 _LEFT_OPEN = {
-    ExecutionStatus.RUNNING: "running",
-    ExecutionStatus.ABORTED: "aborted",
-    ExecutionStatus.TIMED_OUT: "timed_out",
+    ExecutionStatus.RUNNING: VisitStatus.RUNNING,
+    ExecutionStatus.ABORTED: VisitStatus.ABORTED,
+    ExecutionStatus.TIMED_OUT: VisitStatus.TIMED_OUT,
 }
 """Status of an execution -> status of the visits that it is in now, or was in when it ended."""
 
@@ -100,14 +103,17 @@ def states_left_open(execution: Execution, trace: Trace) -> set[str]:
     return {node for node in left_open if node not in owners or nodes[node].distributed}
 
 
-def _newest(trace: Trace, node: str, status: str) -> tuple[int, str, int]:
+def _newest(trace: Trace, node: str, status: VisitStatus) -> tuple[int, str, int]:
     """Return the newest visit of a state that has a status: its event, the state, its number.
 
     The event is 0 if there is none.
     """
-    visits = trace.visits[node]
-    for place in range(len(visits), 0, -1):
-        number = visits.numbers[place - 1]
-        if trace.status(number) == status:
-            return number, node, place
-    return 0, node, 0
+    numbers = trace.visits[node].numbers
+    over, backwards = trace.ended.__contains__, reversed(numbers)
+    # a loop has thousands that have ended: they are passed over without a line of Python each
+    left_open = status == VisitStatus.RUNNING
+    among = (
+        filterfalse(trace.left.__contains__, backwards) if left_open else filter(over, backwards)
+    )
+    number = next((number for number in among if trace.status(number) == status), 0)
+    return number, node, bisect_right(numbers, number)

@@ -98,6 +98,9 @@ def _find_spans(trace: Trace, owner: Node) -> Iterator[IterationSpan]:
     times, left = trace.times, trace.left
     for each in made:
         numbers = visits_of[each.index]
+        if len(numbers) == 1:  # of thousands, most often
+            yield IterationSpan(times[numbers[0]], left.get(numbers[0]), each.status, numbers)
+            continue
         ends = [left[number] for number in numbers if number in left]
         end = max(ends) if len(ends) == len(numbers) else None
         yield IterationSpan(times[min(numbers)], end, each.status, numbers)

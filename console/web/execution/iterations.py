@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from console.web.core import formatting
 from console.web.execution import map_progress
+from engine import VisitStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -181,14 +182,17 @@ def _find_iterations(trace: Trace, owner: Node) -> Iterator[Iteration]:
     best: dict[Index, tuple[int, int, str]] = {}
     worst: dict[Index, int] = {}
     own = {group.id for group in trace.graph.groups if group.owner == owner.id}
-    lines, status = trace.lines, trace.status
+    lines, left, ended = trace.lines, trace.left, trace.ended
+    succeeded, running = VisitStatus.SUCCEEDED, VisitStatus.RUNNING
     for node in nodes_within(trace.graph, owner):
+        is_own = node.group in own
         for number in trace.visits_of(node.id).counting_still():
             # Of visits that are equally telling, the later one stands deeper or further on.
-            rank = (_RANK[status(number)], -number, node.name)
+            how = ended.get(number) or (succeeded if number in left else running)
+            rank = (_RANK[how], -number, node.name)
             index = lines[number].iteration[:depth]
-            if node.group in own:
-                worst[index] = min(worst.get(index, rank[0]), rank[0])
+            if is_own and worst.setdefault(index, rank[0]) > rank[0]:
+                worst[index] = rank[0]
             before = best.get(index)
             if before is None or rank < before:
                 best[index] = rank

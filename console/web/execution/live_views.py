@@ -113,8 +113,7 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
     context["other_visit"] = _shows_other_visit(context.get("panel"), request.GET)
     _forget_unread_tables(context, request.GET)
     context["rows_changed"] = _rows_changed(context, request.GET)
-    timeline = over or request.GET.get("view") == "timeline"
-    context["bars_now"] = context.get("tree") is not None and timeline
+    context["bars_now"] = context.get("tree") is not None and context["timeline"] is not None
     if over or seen_ended or context.get("panel") is None:
         context |= facts_context(execution)
     if "waiting" not in context:

@@ -199,8 +199,11 @@ def panel_context(
     """Return the panel and which step it is about; an iteration of a Map leads into the Map."""
     asked = asked_step(execution, trace, query)
     chosen = iterations.leading_state(trace, asked.name, asked.iteration)
-    shown = panel.panel_of_state(execution, trace, chosen, asked.visit, asked.iteration, maps)
     tab = tab_context(query)
+    shown = panel.panel_of_state(
+        *(execution, trace, chosen, asked.visit, asked.iteration, maps),
+        all_events=tab["tab"] == "events",
+    )
     flow = None
     if tab["tab"] == "flow" and shown is not None and shown.number:
         visit = trace.visits[shown.node.id][shown.number - 1]
@@ -265,7 +268,7 @@ def painted_context(
         **(
             _tables_context(execution, trace, summaries, query, past_ms)
             if _shows_tables(query, trace.graph)
-            else {"tree": None}
+            else {"tree": None, "timeline": None}
         ),
         "taken": taken_ways(execution, trace, maps, shown_panel["shown_iteration"]),
         "map_stamp": maps.stamp if maps else "",
@@ -275,10 +278,11 @@ def painted_context(
 
 
 def _shows_tables(query: QueryDict, graph: engine.Graph) -> bool:
-    """Tell whether the page holds the steps and the timeline: they cost as much as the graph.
+    """Tell whether the page holds the steps or the timeline: each costs as much as the graph.
 
-    It does where the reader looks at them, and beside a graph that folds groups: the search for a
-    state finds in the table what the graph does not show.
+    It holds the one that the reader looks at; the page asks for the other when it is chosen. Beside
+    a graph that folds groups it holds the steps: the search for a state finds in the table what the
+    graph does not show.
     """
     return query.get("view") in TABLE_VIEWS or len(graph.nodes) > folding.FOLD_ABOVE
 
@@ -290,20 +294,14 @@ def _tables_context(
     query: QueryDict,
     past_ms: int | None,
 ) -> dict[str, Any]:
-    """Return the rows of the steps, and the axis and the bars of the timeline."""
+    """Return the rows of the steps, and the axis and the bars of the timeline if it is in view."""
     filters = step_tree.StepFilters.of(query)
     matching = step_tree.step_rows(trace, summaries, filters)
     rows = matching[:MOST_ROWS]
-    part = TimelinePart.of(query)
-    now = clock.now_ms()
-    axis, drawn = bars.timeline_bars(execution, trace, rows, now, past_ms, part)
-    lanes = {
-        row.id: iteration_lanes(trace, row.iterations, axis)
-        for row in rows
-        if row.iterations is not None
-    }
+    in_time = query.get("view") == "timeline"
     return {
         "tree": {
+            "has_steps": not in_time or len(trace.graph.nodes) > folding.FOLD_ABOVE,
             "rows": rows,
             "stamp": step_tree.rows_stamp(rows),
             "state_rows": [row for row in rows if not row.of_iterations],
@@ -312,14 +310,32 @@ def _tables_context(
             "filters": filters,
             "keys": formatting.STEP,
         },
-        "timeline": {
-            "axis": axis,
-            "bars": drawn,
-            "durations": attempt_durations(rows, axis),
-            "lanes": lanes,
-            "part": part,
-            "drawn_ms": now,
+        "timeline": _timeline_context(execution, trace, rows, query, past_ms) if in_time else None,
+    }
+
+
+def _timeline_context(
+    execution: Execution,
+    trace: Trace,
+    rows: list[step_tree.StepRow],
+    query: QueryDict,
+    past_ms: int | None,
+) -> dict[str, Any]:
+    """Return the axis of the timeline, and the bars of some rows."""
+    part = TimelinePart.of(query)
+    now = clock.now_ms()
+    axis, drawn = bars.timeline_bars(execution, trace, rows, now, past_ms, part)
+    return {
+        "axis": axis,
+        "bars": drawn,
+        "durations": attempt_durations(rows, axis),
+        "lanes": {
+            row.id: iteration_lanes(trace, row.iterations, axis)
+            for row in rows
+            if row.iterations is not None
         },
+        "part": part,
+        "drawn_ms": now,
     }
 
 

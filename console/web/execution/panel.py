@@ -151,11 +151,14 @@ def panel_of_state(  # the arguments are what an address says
     number: int = 0,
     iteration: str = "",
     maps: MapRuns | None = None,
+    *,
+    all_events: bool = True,
 ) -> Panel | None:
     """Return the panel of a state, None if there is no such state.
 
     ``number``: which visit, from 1; 0 for the one that tells most, of ``iteration`` if given: the
     last while it runs, else the first that failed, else the first whose error was caught.
+    ``all_events``: with those that tell of the iterations of a Map.
     """
     node_id = trace.graph.by_name.get(name)
     if node_id is None:
@@ -182,7 +185,9 @@ def panel_of_state(  # the arguments are what an address says
         return Panel(summary, summary.node, status, 0, 0, picker=picker)
     if number not in places:
         number = _telling_visit(trace, visits, places)
-    return _panel_of_visit(execution, trace, summary, number, maps)
+    visit = visits[number - 1]
+    events = visit_events.events_of_visit(execution, visit, with_iterations=all_events)
+    return _panel_of_visit(execution, trace, summary, number, events, maps)
 
 
 def _telling_visit(trace: Trace, visits: Visits, places: Sequence[int]) -> int:
@@ -208,11 +213,15 @@ def _is_in(iteration: tuple[int, ...], index: tuple[int, ...]) -> bool:
 
 
 def _panel_of_visit(
-    execution: Execution, trace: Trace, summary: StepSummary, number: int, maps: MapRuns | None
+    execution: Execution,
+    trace: Trace,
+    summary: StepSummary,
+    number: int,
+    events: list[VisitEvent],
+    maps: MapRuns | None,
 ) -> Panel:
     visits = trace.visits[summary.node.id]
     visit = visits[number - 1]
-    events = visit_events.events_of_visit(execution, visit)
     with_failures = visit_events.with_failures(execution, events)
     error, cause = visit_events.failure_of_visit(execution, trace, visit, with_failures)
     left, took = visit.left_ms, visit.took_ms

@@ -328,7 +328,10 @@ def _endings_text(trace: Trace, node: Node, last: Visit, counted: MapProgress | 
     attempt = trace.progress(node.id)
     if attempt is None or attempt.total is None:
         return ""
-    counts = Counter(iteration.status for iteration in iterations.iterations_of_map(trace, node))
+    listed = iterations.iterations_of_map(trace, node)
+    counts = trace.derive(
+        ("endings of iterations", node.id), None, lambda: Counter(each.status for each in listed)
+    )
     bad = [(counts[key], _ENDINGS[key]) for key in _NOT_SUCCEEDED]
     return map_progress.endings_text(bad, attempt.total)
 

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 import engine
 from console.masking import masked_execution
 from console.models import HistoryEvent
+from console.store.db.prepared import read_rows
 from console.web.history.traces import details_of
 from engine import event_types
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+    from django.db.models import QuerySet
 
     from console.models import Execution
     from engine import Trace, Visit
@@ -22,6 +25,7 @@ MOST_EVENTS = 200
 
 
 _AT_ONCE = 500
+_OF_ITERATIONS = engine.event_names(frozenset({engine.Family.MAP_ITERATION}))
 _GROUP_FAILED = engine.event_names(event_types.GROUP_FAMILIES, engine.Stage.FAILED)
 
 
@@ -36,18 +40,36 @@ class VisitEvent:
     previous: int
 
 
-def events_of_visit(execution: Execution, visit: Visit) -> list[VisitEvent]:
-    """Return the events of a visit: the first ones and the last two."""
-    return read_events(execution, visit.events[:MOST_EVENTS] + visit.events[MOST_EVENTS:][-2:])
+def events_of_visit(
+    execution: Execution, visit: Visit, *, with_iterations: bool = True
+) -> list[VisitEvent]:
+    """Return the events of a visit: the first ones and the last two.
+
+    ``with_iterations``: False leaves out those that tell of the iterations of a Map, most of them.
+    """
+    build = _read_events if with_iterations else _read_own_events
+    return read_events(execution, visit.ends_of_events(MOST_EVENTS, 2), build)
 
 
-def read_events(execution: Execution, numbers: Iterable[int]) -> list[VisitEvent]:
-    """Return events by their ids, in order."""
-    rows = (
-        HistoryEvent.objects.filter(execution_id=execution.pk, event_id__in=list(numbers))
-        .order_by("event_id")
-        .values_list("event_id", "at_ms", "type", "details", "previous")
-    )
+def _read_events(execution: int, numbers: Sequence[int]) -> QuerySet[HistoryEvent, Any]:
+    rows = HistoryEvent.objects.filter(execution_id=execution, event_id__in=numbers)
+    return rows.order_by("event_id").values_list("event_id", "at_ms", "type", "details", "previous")
+
+
+def _read_own_events(execution: int, numbers: Sequence[int]) -> QuerySet[HistoryEvent, Any]:
+    return _read_events(execution, numbers).exclude(type__in=_OF_ITERATIONS)
+
+
+def read_events(
+    execution: Execution,
+    numbers: Iterable[int],
+    build: Callable[[int, Sequence[int]], QuerySet[HistoryEvent, Any]] = _read_events,
+) -> list[VisitEvent]:
+    """Return events by their ids, in order. ``build``: which of them."""
+    asked = tuple(numbers)
+    if not asked:
+        return []
+    rows = read_rows(("events", build), build, execution.pk, asked)
     masked = masked_execution.masked_execution(execution)
     return [
         VisitEvent(number, at_ms, kind, details_of(masked.event(number, text)), previous)

@@ -51,10 +51,7 @@ def machine_list(request: HttpRequest) -> HttpResponse:
     sort = asked if asked in lists.SORTS else "name"
     # those that somebody keeps among state machines of their own
     apart = False if scope.project.name != PROJECT else None
-    page = lists.list_machines(
-        scope, search=search, after=after, sort=sort, samples=apart, recent=True, tag=tag
-    )
-    context = {"section": "machines", "machines": page, "search": search, "after": after}
+    context: dict[str, Any] = {"section": "machines", "search": search, "after": after}
     context |= {
         "tag": tag,
         "sort": sort,
@@ -62,8 +59,11 @@ def machine_list(request: HttpRequest) -> HttpResponse:
         "draft": open_draft(scope, None),
     }
     if apart is not None and not after:
-        context["samples"] = lists.list_machines(
-            scope, search=search, samples=True, recent=True, tag=tag
+        own, samples = lists.list_beside_samples(scope, search=search, sort=sort, tag=tag)
+        context |= {"machines": own, "samples": samples}
+    else:
+        context["machines"] = lists.list_machines(
+            scope, search=search, after=after, sort=sort, samples=apart, recent=True, tag=tag
         )
     return render(request, "machines/machine_list.html", context)
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 from console.metrics import read, tally
 from console.metrics.names import METRICS, SEVEN, WORK, Metric
 from console.web.core import formatting
-from console.web.metrics import combined, scale
+from console.web.metrics import axes, combined, scale
 from console.web.metrics.scale import HEIGHT, WIDTH
 from console.web.metrics.span import (
     OF_MACHINES,
@@ -255,7 +255,7 @@ def charts_context(
         "charts": charts,
         "combined": together,
         "redrives": count_redrives(span, buckets, machine),
-        "time_ticks": scale.time_ticks(span.since, span.until, span.period),
+        "time_axis": axes.write_time_axis(scale.time_ticks(span.since, span.until, span.period)),
         "csv_url": f"{reverse('charts-csv')}?{urlencode(parameters)}",
         "delta_url": f"{reverse('charts-delta')}?{urlencode(parameters | seen)}",
         "choices": {

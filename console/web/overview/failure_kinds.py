@@ -31,6 +31,9 @@ class FailureKinds:
     cut: int
 
 
+NONE = FailureKinds([], 0, 0)
+
+
 def failure_kinds(scope: Scope) -> FailureKinds:
     """Return the kinds of failures of executions that started in 24 hours."""
     now = clock.now_ms()

@@ -35,7 +35,8 @@ MOST_TASKS = 3
 def overview_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/``."""
     scope = scope_of(request)
-    context = _page_context(scope) | _failure_context(scope)
+    context = _page_context(scope)
+    context |= _failure_context(scope, context)
     context |= charts.charts_context(scope, request.GET, None)
     context["trends"] = machine_trends.machine_trends(scope, context["machines"])
     # below the shorter list, and there as long as the page is open
@@ -57,13 +58,15 @@ def overview_changes(request: HttpRequest) -> HttpResponse:
     if "empty" in request.GET:  # the page of an empty yard is another one
         rows = context["machines"].rows
         return HttpResponseClientRefresh() if rows else HttpResponse(status=204)
-    return render(request, "overview/_live_update.html", context | _failure_context(scope))
+    context |= _failure_context(scope, context)
+    return render(request, "overview/_live_update.html", context)
 
 
 def _page_context(scope: Scope) -> dict[str, Any]:
     machines = lists.list_machines(scope, most=MOST, sort="-started")
-    running = lists.latest_executions(scope, (ExecutionStatus.RUNNING,), MOST)
     tally = lists.status_counts(scope)
+    counted = tally.get(ExecutionStatus.RUNNING)  # what is not there need not be asked for
+    running = lists.latest_executions(scope, (ExecutionStatus.RUNNING,), MOST) if counted else []
     alarmed, alarm_count = alarm_display.alarms_in_alarm(scope, MOST)
     states = open_states([execution.pk for execution in running])
     open_tasks = tally.get(lists.OPEN_TASKS, 0)
@@ -97,8 +100,10 @@ def _page_context(scope: Scope) -> dict[str, Any]:
     }
 
 
-def _failure_context(scope: Scope) -> dict[str, Any]:
-    kinds = failure_kinds.failure_kinds(scope)
+def _failure_context(scope: Scope, context: dict[str, Any]) -> dict[str, Any]:
+    """Return the kinds of the failures that the page counts, without a query if there are none."""
+    failed = context["tally"]["failed"]
+    kinds = failure_kinds.failure_kinds(scope) if failed else failure_kinds.NONE
     return {"kinds": kinds.rows, "kind_count": kinds.count, "kinds_cut": kinds.cut}
 
 

@@ -9,13 +9,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Count, F, OuterRef, Q, Subquery, Value, Window
+from django.db.models import Case, Count, F, OuterRef, Q, Subquery, Value, When, Window
 
 from console import clock
 from console.masking import masked_execution
 from console.models import Execution, StateMachine, Tag
 from console.samples import ROLE_END
 from console.statuses import ExecutionStatus, MachineStatus
+from console.store.db.prepared import read_rows
 from console.web.core.formatting import DAY, EXECUTION
 from console.web.execution import waiting
 from console.web.execution.note_stamp import note_stamp
@@ -126,22 +127,13 @@ def list_machines(
     the page begins: a name, and in any other order how many come before. ``samples``: only them, or
     none of them. ``recent``: with the statuses of the newest executions, and the tags.
     """
-    every = StateMachine.objects.filter(project=scope.project, region=scope.region)
-    matching = every.filter(name__icontains=search) if search else every
-    if tag:
-        matching = matching.filter(arn__in=_tagged(tag))
+    matching = _matching_machines(scope, search, tag)
     if samples is not None:
         matching = matching.filter(_OWN_SAMPLES if samples else ~_OWN_SAMPLES)
-    newest = Execution.objects.filter(state_machine=OuterRef("pk")).order_by("-start_ms", "-id")
     skipped = int(after) if sort != "name" and re.fullmatch(r"\d{1,9}", after) else 0
     rows = list(
-        (matching.filter(name__gt=after) if sort == "name" else matching)
-        .defer("definition", "logging", "tracing", "encryption")
-        .annotate(
-            last=Subquery(newest.values("status")[:1]),
-            last_ms=Subquery(newest.values("start_ms")[:1]),
-            total=Window(Count("*")),
-        )
+        _with_newest(matching.filter(name__gt=after) if sort == "name" else matching)
+        .annotate(total=Window(Count("*")))
         .order_by(*SORTS[sort])[skipped : skipped + most + 1]
     )
     shown = _machine_rows(rows[:most], recent=recent)
@@ -151,6 +143,51 @@ def list_machines(
         total = matching.count() if after else 0
     next_key = shown[-1].machine.name if shown and sort == "name" else str(skipped + most)
     return MachinePage(shown, total, next_key if len(rows) > most else "")
+
+
+def list_beside_samples(
+    scope: Scope, *, search: str = "", sort: str = "name", tag: str = ""
+) -> tuple[MachinePage, MachinePage]:
+    """Return the first page of the machines that are no samples, and that of those that are.
+
+    Arguments as those of ``list_machines``; samples stand in the order of their names. They take
+    the queries of one list, unless there are more machines than a page holds.
+    """
+    is_sample = Case(When(_OWN_SAMPLES, then=Value(1)), default=Value(0))
+    name_of_sample = Case(When(_OWN_SAMPLES, then=F("name")))
+    rows = list(
+        _with_newest(_matching_machines(scope, search, tag))
+        .annotate(is_sample=is_sample, total=Window(Count("*"), partition_by=is_sample))
+        .order_by("is_sample", name_of_sample, *SORTS[sort])[: 2 * PAGE + 1]
+    )
+    own = [row for row in rows if not row.is_sample]
+    if len(own) > PAGE:
+        lists = (False, sort), (True, "name")
+        pages = [
+            list_machines(scope, search=search, sort=order, samples=samples, recent=True, tag=tag)
+            for samples, order in lists
+        ]
+        return pages[0], pages[1]
+    kept = rows[len(own) :][:PAGE]
+    shown = _machine_rows([*own, *kept], recent=True)
+    return (
+        MachinePage(shown[: len(own)], len(own), ""),
+        MachinePage(shown[len(own) :], kept[0].total if kept else 0, ""),
+    )
+
+
+def _matching_machines(scope: Scope, search: str, tag: str) -> QuerySet[StateMachine]:
+    every = StateMachine.objects.filter(project=scope.project, region=scope.region)
+    matching = every.filter(name__icontains=search) if search else every
+    return matching.filter(arn__in=_tagged(tag)) if tag else matching
+
+
+def _with_newest(machines: QuerySet[StateMachine]) -> QuerySet[Any]:
+    """Return the query of machines with status and start of the newest execution of each."""
+    newest = Execution.objects.filter(state_machine=OuterRef("pk")).order_by("-start_ms", "-id")
+    return machines.defer("definition", "logging", "tracing", "encryption").annotate(
+        last=Subquery(newest.values("status")[:1]), last_ms=Subquery(newest.values("start_ms")[:1])
+    )
 
 
 def _tagged(tag: str) -> QuerySet[Tag, str]:
@@ -202,10 +239,18 @@ def machine_names(scope: Scope) -> list[str]:
 
 def _running_and_failed(machines: Sequence[int]) -> tuple[dict[int, int], dict[int, int]]:
     """Return machine number -> how many run, and how many that started in 24 hours failed."""
-    chosen = (
-        Q(status=ExecutionStatus.RUNNING),
-        Q(status__in=FAILURES, start_ms__gte=clock.now_ms() - DAY),
-    )
+    counts: tuple[dict[int, int], dict[int, int]] = ({}, {})
+    since = clock.now_ms() - DAY
+    rows = read_rows("running and failed", _count_running_and_failed, tuple(machines), since)
+    for part, machine, count in rows:
+        counts[part][machine] = count
+    return counts
+
+
+def _count_running_and_failed(
+    machines: Sequence[int], since: int
+) -> QuerySet[Execution, tuple[int, int, int]]:
+    chosen = (Q(status=ExecutionStatus.RUNNING), Q(status__in=FAILURES, start_ms__gte=since))
     # one query, but two selections: each reads its own part of an index
     running, failed = (
         Execution.objects.filter(which, state_machine__in=machines)
@@ -215,10 +260,7 @@ def _running_and_failed(machines: Sequence[int]) -> tuple[dict[int, int], dict[i
         .annotate(Count("id"))
         for part, which in enumerate(chosen)
     )
-    counts: tuple[dict[int, int], dict[int, int]] = ({}, {})
-    for part, machine, count in running.union(failed, all=True):
-        counts[part][machine] = count
-    return counts
+    return running.union(failed, all=True)
 
 
 def changed_executions(
@@ -255,15 +297,20 @@ def status_counts(scope: Scope) -> dict[str, int]:
 
     The key ``OPEN_TASKS`` has the number of open tasks, as ``/tasks/`` lists them.
     """
-    since = clock.now_ms() - DAY
-    rows = (
-        _rows_of(scope, None)
-        .filter(Q(status=ExecutionStatus.RUNNING) | Q(start_ms__gte=since))
-        .order_by()
-        .values_list("status")
-        .annotate(Count("id"))
-    )
-    return dict(rows.union(waiting.open_task_count(scope, OPEN_TASKS), all=True))
+
+    def count(since: int) -> QuerySet[Any, tuple[str, int]]:
+        rows = (
+            _rows_of(scope, None)
+            .filter(Q(status=ExecutionStatus.RUNNING) | Q(start_ms__gte=since))
+            .order_by()
+            .values_list("status")
+            .annotate(Count("id"))
+        )
+        return rows.union(waiting.open_task_count(scope, OPEN_TASKS), all=True)
+
+    project = scope.project
+    key = ("status counts", project.pk, project.account_id, scope.region)
+    return dict(read_rows(key, count, clock.now_ms() - DAY))
 
 
 def _rows_of(scope: Scope, machine: StateMachine | None) -> QuerySet[Execution]:

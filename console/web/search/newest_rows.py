@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from django.db import connection
@@ -23,10 +24,7 @@ def newest_rows(
     newest: dict[int, list[tuple[Any, ...]]] = {}
     if not machines:
         return newest
-    rows = Execution.objects.filter(state_machine=machines[0], map_run=None)
-    rows = rows.order_by("-start_ms", "-id")
-    chosen = rows.values_list("start_ms", "id", *fields)[:most]
-    sql, (_machine,) = chosen.query.sql_with_params()  # the same for each: compiled once
+    sql = _sql_of_newest(connection.vendor, tuple(fields), most)
     parts = (
         f"SELECT {int(machine)}, part{place}.* FROM ({sql}) AS part{place}"
         for place, machine in enumerate(machines)
@@ -39,3 +37,12 @@ def newest_rows(
         machine: [(row[0], *row[2:]) for row in sorted(rows, key=lambda row: row[:2], reverse=True)]
         for machine, rows in newest.items()
     }
+
+
+@lru_cache(maxsize=32)
+def _sql_of_newest(_vendor: str, fields: Sequence[str], most: int) -> str:
+    """Return the part of one state machine, whose number is the only parameter."""
+    rows = Execution.objects.filter(state_machine=1, map_run=None)
+    rows = rows.order_by("-start_ms", "-id")
+    sql, (_machine,) = rows.values_list("start_ms", "id", *fields)[:most].query.sql_with_params()
+    return str(sql)

@@ -13,10 +13,12 @@ from urllib.parse import parse_qsl, urlencode
 from django.http import Http404, QueryDict
 
 from console.models import SavedView, StateMachine
+from console.store.db.prepared import read_rows
 from console.web.search import scan
 from console.web.search.filters import FIELDS, ExecutionFilters
 
 if TYPE_CHECKING:
+    from django.db.models import QuerySet
     from django.http import HttpRequest
 
     from console.web.core.scope import Scope
@@ -61,6 +63,10 @@ def default_view(scope: Scope, request: HttpRequest, machine: StateMachine | Non
     name = query.get("view", "")
     if not name and (machine is None or "view" in query):
         return ""
+    if not name and machine is not None:
+        asked = scope.project.pk, machine.name
+        if not read_rows("default views", _read_default_views, *asked):
+            return ""  # of most machines, each time somebody looks at one
     view = views.filter(**({"name": name} if name else {"default_of": machine and machine.name}))
     saved = view.first()
     if saved is None and name:
@@ -69,6 +75,10 @@ def default_view(scope: Scope, request: HttpRequest, machine: StateMachine | Non
         return ""
     region = [("region", scope.region)] if scope.elsewhere else []
     return f"{request.path}?{urlencode([*pairs, ('view', saved.name), *region])}"
+
+
+def _read_default_views(project: int, machine: str) -> QuerySet[SavedView, tuple[int]]:
+    return SavedView.objects.filter(project=project, default_of=machine).values_list("pk")
 
 
 def saved_view_list(

@@ -21,6 +21,7 @@ from django.db.models.functions import Coalesce
 from console import clock
 from console.models import Execution, StateMachine
 from console.statuses import ExecutionStatus
+from console.store.db.prepared import read_rows
 from console.web.search import error_names, failure_groups, verify
 from console.web.search.filters import BAD_ENDS, STATUSES, ExecutionFilters
 from console.web.search.key_order import NEWEST_FIRST
@@ -77,11 +78,15 @@ class ExecutionPage:
     newest: int
 
 
+def _read_newest() -> QuerySet[Execution, tuple[int]]:
+    return Execution.objects.order_by("-pk").values_list("pk")[:1]
+
+
 def find_executions(
     scope: Scope, machine: StateMachine | None, filters: ExecutionFilters
 ) -> ExecutionPage:
     """Return a page of the executions of one machine, or of all."""
-    newest = Execution.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+    newest = (read_rows("newest execution", _read_newest) or [(0,)])[0][0]
     filters = check_machine_name(scope, machine, filters)
     if filters.problems:
         return ExecutionPage((), filters, "", None, newest)

@@ -24,12 +24,19 @@ from console.web.core import cli_commands, columns, formatting
 from console.web.core.icons import icon_svg
 from console.web.core.scope import scope_of
 from console.web.execution import steps
+from console.web.graph import picture_svg
+from console.web.history import event_row
+from console.web.metrics import axes
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from django.template import Context
 
     from console.models import BulkJob, Execution, ExecutionNote
     from console.web.execution.steps import InProgress
+    from console.web.graph.shapes import Box, Picture
+    from console.web.history.event_table import EventPage, EventRow
 
 _GENERATED = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(_\d+)?", re.ASCII)
 register = template.Library()
@@ -83,12 +90,15 @@ def query_string(context: Context, **changes: Any) -> str:
 
     What only polls say of themselves is left out, so fragments hold the page's own links.
     """
-    parameters = {
-        key: [value for value in values if value or key in _CHOICES]
-        for key, values in context["request"].GET.lists()
-        if key not in _PASSING
-    } | changes
-    present = {key: value for key, value in parameters.items() if value is not None}
+    request = context["request"]
+    own: dict[str, Any] | None = getattr(request, "own_parameters", None)
+    if own is None:  # once a page: it has up to two hundred such links
+        own = request.own_parameters = {
+            key: [value for value in values if value or key in _CHOICES]
+            for key, values in request.GET.lists()
+            if key not in _PASSING
+        }
+    present = {key: value for key, value in (own | changes).items() if value is not None}
     return f"?{urlencode(present, doseq=True)}"
 
 
@@ -163,9 +173,10 @@ def status_icon_html(tone: str) -> SafeString:
 @register.simple_tag(name="status")
 def status_html(status: formatting.StatusLabel, *, badge: bool = False) -> SafeString:
     """Return a status as icon and word. In rows: an included template takes ten times as long."""
+    tone, word = escape(status.tone), escape(status.word)
     if badge:
-        return format_html(_BADGE, status.tone, status.word, status.tone, status.word)
-    return format_html(_STATUS, status.tone, status.tone, status.word)
+        return SafeString(_BADGE.format(tone, word, tone, word))
+    return SafeString(_STATUS.format(tone, tone, word))
 
 
 @register.simple_tag(name="icon")
@@ -210,18 +221,28 @@ def time_of_day(milliseconds: int, day: str) -> SafeString:
     )
 
 
+@register.simple_tag(takes_context=True, name="event_row")
+def event_row_html(context: Context, row: EventRow) -> SafeString:
+    """Return a row of the event table, without what is unfolded below it."""
+    events: EventPage | None = context.get("events")
+    return event_row.write_event_row(
+        row,
+        breakable_name_html(row.error) if row.error else "",
+        time_html(row.at_ms, precise=True, bare=True),
+        base=context["base"],
+        query=context["rq"],
+        marked=events is not None and row.id == events.filters.at,
+    )
+
+
 @register.filter(name="duration")
 def duration_text(milliseconds: int | None) -> str:
     """Write a span of time."""
     return "-" if milliseconds is None else formatting.duration_text(milliseconds)
 
 
-@register.simple_tag
-def axis_time(milliseconds: int, form: str) -> SafeString:
-    """Return a moment as an axis names it, inside SVG: ``form`` is hour, day, or both."""
-    text = formatting.clock_text(milliseconds)
-    shown = {"hour": text[11:16], "day": text[5:10], "both": text[5:16]}[form]
-    return SafeString(f'<tspan data-ms="{milliseconds}" data-axis="{form}">{shown}</tspan>')
+register.filter("value_texts", axes.write_value_texts, is_safe=True)
+register.filter("value_lines", axes.write_value_lines, is_safe=True)
 
 
 @register.simple_tag(takes_context=True, name="since")
@@ -260,7 +281,7 @@ def unbroken(text: str) -> str:
 @register.filter(name="name")
 def name_html(text: str) -> SafeString:
     """Show a name as it was typed: isolated, control characters made visible."""
-    return format_html("<bdi>{}</bdi>", formatting.visible_text(text))
+    return SafeString(f"<bdi>{escape(formatting.visible_text(text))}</bdi>")
 
 
 _SHORT_NAME = 24
@@ -275,9 +296,7 @@ def breakable_name_html(text: str) -> SafeString:
     """
     shown = formatting.visible_text(text)
     words = _WORD_ENDS.split(shown) if len(shown) > _SHORT_NAME else [shown]
-    return format_html(
-        "<bdi>{}</bdi>", format_html_join(mark_safe("<wbr>"), "{}", ([w] for w in words))
-    )
+    return SafeString(f"<bdi>{'<wbr>'.join(escape(word) for word in words)}</bdi>")
 
 
 @register.filter(name="exact")
@@ -414,6 +433,18 @@ def is_pickable(moment: str) -> bool:
 def grouped_number(count: int) -> str:
     """Write a whole number with its thousands apart."""
     return f"{count:,}"
+
+
+@register.simple_tag
+def box_parts(box: Box, plain: object) -> picture_svg.BoxParts:
+    """Return those parts of a state's box that no execution changes."""
+    return picture_svg.write_box(box, plain=bool(plain))
+
+
+@register.simple_tag
+def edge_lines(picture: Picture, taken: Collection[str]) -> SafeString:
+    """Return the transitions of a picture. ``taken``: the ways that an execution took."""
+    return picture_svg.write_lines(picture.lines, taken)
 
 
 @register.filter(name="px")

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.acceptance.browser.yard import create, ended, start, until, waits
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
@@ -117,6 +118,21 @@ def test_back_leads_from_view_to_view(page: Page, server: Server) -> None:
     page.go_back()
     page.go_back()
     expect(page).to_have_url(re.compile(r"/executions/$"))
+
+
+def test_a_view_is_chosen_while_another_is_read(page: Page, server: Server) -> None:
+    """The answer that comes late does not take the place of the view that is in sight."""
+    page.goto(ended(server, start(server, create(server, waits(0)))))
+    held: list[Route] = []
+    page.route(re.compile(r"/run/\?.*view=steps"), lambda route: held.append(route))  # noqa: PLW0108 - Playwright marks it
+    page.click("[data-view-link=steps]")
+    wait_until(
+        lambda: page.evaluate("true") and held
+    )  # a request is seen while Playwright is asked
+    page.click("[data-view-link=timeline]")
+    held[0].continue_()
+    expect(page.locator(".timeline [data-state-name=Nap]")).to_be_visible()
+    expect(page.locator("#step-table")).to_have_count(0)
 
 
 def test_back_is_no_trap_of_tabs(page: Page, server: Server) -> None:

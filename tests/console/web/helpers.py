@@ -40,3 +40,8 @@ def page(execution: Execution, query: str = "") -> str:
 def steps_page(execution: Execution, query: str = "") -> str:
     """Return the address at which an execution's steps are a table; ``query``: with its ``?``."""
     return page(execution, f"?{query[1:]}&view=steps")
+
+
+def timeline_page(execution: Execution, query: str = "") -> str:
+    """Return the address at which an execution's steps are bars; ``query``: with its ``?``."""
+    return page(execution, f"?{query[1:]}&view=timeline")

@@ -19,7 +19,7 @@ from console.web.execution.timeline.axis import LEAST, MOST_WORDS, WIDTH, AxisSp
 from console.web.history import traces
 from tests.console.store.helpers import create, drain, function, start
 from tests.console.store.transition_rates import Clock
-from tests.console.web.helpers import page, steps_page, text
+from tests.console.web.helpers import page, text, timeline_page
 from tests.console.web.test_scenario import answer
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def redriven(project: Project) -> Execution:
 
 def drawn(client: Client, execution: Execution, query: str = "") -> Any:
     """Return the timeline of a page."""
-    return client.get(steps_page(execution, query)).context["timeline"]
+    return client.get(timeline_page(execution, query)).context["timeline"]
 
 
 def test_x10_three_idle_days_are_folded(client: Client, redriven: Execution) -> None:
@@ -85,7 +85,7 @@ def test_x10_three_idle_days_are_folded(client: Client, redriven: Execution) -> 
     timeline = drawn(client, redriven)
     axis = timeline["axis"]
     assert [(one.text, one.width) for one in axis.span.folds] == [("3 d", 60)]
-    assert "3 d 00 h in which nothing worked, folded" in text(client.get(steps_page(redriven)))
+    assert "3 d 00 h in which nothing worked, folded" in text(client.get(timeline_page(redriven)))
     assert [one.label for one in axis.attempts] == ["First run", "Redrive 1"]
     pay = timeline["bars"]["n2"]
     assert [(one.tone, one.lane) for one in pay] == [("failed", 0), ("succeeded", 1)]
@@ -173,7 +173,7 @@ def test_x10_a_branch_beside_the_one_that_failed_is_drawn_as_aborted(
 
 def drawn_rows(client: Client, execution: Execution) -> Any:
     """Return the rows of the steps that the timeline draws."""
-    return client.get(steps_page(execution)).context["tree"]["rows"]
+    return client.get(timeline_page(execution)).context["tree"]["rows"]
 
 
 def test_x10_a_wait_that_is_over_at_once_has_a_piece_in_each_lane(
@@ -203,7 +203,7 @@ def test_x10_no_redrive_no_selector(project: Project, client: Client) -> None:
     execution = drain(start(create(project, DEFINITION), name="x"))
     axis = drawn(client, execution)["axis"]
     assert (axis.lanes, axis.height) == (1, 22)
-    assert "Attempts at this execution" not in text(client.get(steps_page(execution)))
+    assert "Attempts at this execution" not in text(client.get(timeline_page(execution)))
 
 
 def test_x10_only_long_idle_time_is_folded() -> None:

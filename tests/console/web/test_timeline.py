@@ -20,7 +20,7 @@ from console.web.history.traces import open_trace
 from engine.history.visits import Visits, VisitTable
 from tests.console.store.helpers import create, drain, function, start
 from tests.console.store.transition_rates import Clock
-from tests.console.web.helpers import CHAIN, page, steps_page, text
+from tests.console.web.helpers import CHAIN, page, steps_page, text, timeline_page
 from tests.console.web.test_scenario import answer
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def test_a_thousand_iterations_are_a_small_page(project: Project, client: Client
     assert len(shown) < 20
     opened = rows(client, made, "?rows=n1")
     assert len([row for row in opened if row.iteration]) == 100
-    drawn = client.get(steps_page(made)).context["timeline"]["lanes"][shown[1].id]
+    drawn = client.get(timeline_page(made)).context["timeline"]["lanes"][shown[1].id]
     assert len(drawn.rectangles) <= MOST_RECTANGLES
 
 
@@ -198,10 +198,10 @@ def test_the_page_names_where_the_path_was_longest(client: Client, execution: Ex
     shown = text(client.get(page(execution, "?view=timeline")))
     assert re.search(r"<b>Critical path</b>, longest in\s+<span><bdi>", shown)
     assert "on the critical path" in shown
-    bars = client.get(steps_page(execution)).context["timeline"]["bars"]
+    bars = client.get(timeline_page(execution)).context["timeline"]["bars"]
     assert bars["i59"][0].critical
     assert not bars["i57"][0].critical
-    past = text(client.get(steps_page(execution, "?at=20")))
+    past = text(client.get(timeline_page(execution, "?at=20")))
     assert "Critical path</b>" not in past
 
 
@@ -233,7 +233,8 @@ def test_pauses_before_retries_count_for_the_state(
         "Critical path, longest in Bill 4.0 s (50%), of it 2.0 s before retries; "
         "Ship each 2.0 s (25%), of it 2.0 s before retries; Mail 2.0 s (25%)"
     )
-    row = shown.partition('id="step-table"')[2].partition('data-step="Ship each"')[2]
+    steps = text(client.get(steps_page(execution)))
+    row = steps.partition('id="step-table"')[2].partition('data-step="Ship each"')[2]
     visits = row.partition('data-cell="visits">')[2].partition("</td>")[0]
     assert " ".join(visits.split()) == '1 <span class="note">(1 retry)</span>'
 
@@ -249,7 +250,7 @@ def test_a_part_of_the_timeline_is_shown_alone(client: Client, execution: Execut
         .values_list("event_id", flat=True)
     )
     timed(execution, {number: number * 100 for number in numbers})
-    whole = client.get(steps_page(execution)).context["timeline"]["axis"]
+    whole = client.get(timeline_page(execution)).context["timeline"]["axis"]
     assert not whole.zoomed
     answer = client.get(page(execution, "?view=timeline&from=2&to=4.5"))
     axis = answer.context["timeline"]["axis"]
@@ -344,7 +345,8 @@ def test_the_duration_of_a_row_is_what_its_bar_shows(
         text(response).partition(f'data-bar="{nap.id}"')[2].partition("</tr>")[0].split()
     )
     assert '3.0 s <span class="note visit-count">3 visits</span>' in row
-    table = text(response).partition('id="step-table"')[2].partition(f'data-row="{nap.id}"')[2]
+    steps = text(client.get(steps_page(execution)))
+    table = steps.partition('id="step-table"')[2].partition(f'data-row="{nap.id}"')[2]
     entered = table.partition('data-cell="entered">')[2].partition("</td>")[0]
     assert " ".join(entered.split()).endswith('</time> <span class="note">first</span>')
     assert (nap.entered_ms, nap.took) == (execution.start_ms, 3_000)

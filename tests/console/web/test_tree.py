@@ -12,7 +12,7 @@ from console.web.execution.step_tree import StepFilters
 from console.web.execution.timeline.axis import LEAST, WIDTH, AxisSpan
 from console.web.history import traces
 from tests.console.store.helpers import create, drain, one, start
-from tests.console.web.helpers import CHAIN, page, steps_page, text
+from tests.console.web.helpers import CHAIN, page, steps_page, text, timeline_page
 from tests.console.web.test_iterations import demo
 
 if TYPE_CHECKING:
@@ -60,18 +60,35 @@ def test_failed_iterations_stand_below_their_map(client: Client, failed: Executi
 
 def test_a_tick_brings_the_rows_that_the_page_has_not(client: Client, failed: Execution) -> None:
     """Where other rows are shown, all of them; else those of the iterations, and their counts."""
-    stamp = client.get(steps_page(failed)).context["tree"]["stamp"]
-    before = text(client.get(page(failed, "_delta?after=1&view=steps&seen_rows=other")))
-    assert 'id="timeline-rows" hx-swap-oob="true"' in before
-    assert 'data-rows="' + stamp in before
-    same = text(client.get(page(failed, f"_delta?after=1&view=steps&seen_rows={stamp}")))
-    assert 'id="timeline-rows"' not in same
-    rows = client.get(steps_page(failed)).context["tree"]["rows"]
-    (summary,) = [row.id for row in rows if row.iterations]
-    assert f'<tr id="step-{summary}" hx-swap-oob="true"' in same
-    assert f'<tr id="time-{summary}" hx-swap-oob="true"' in same
+    shown = client.get(steps_page(failed)).context["tree"]
+    (summary,) = [row.id for row in shown["rows"] if row.iterations]
+    stamp = shown["stamp"]
+    for view, table, row in (
+        ("steps", "step-table", "step"),
+        ("timeline", "timeline-rows", "time"),
+    ):
+        tick = page(failed, f"_delta?after=1&view={view}&seen_rows=")
+        before = text(client.get(f"{tick}other"))
+        assert f'id="{table}" data-rows="{stamp}" hx-swap-oob="true"' in before
+        same = text(client.get(f"{tick}{stamp}"))
+        assert f'id="{table}"' not in same
+        assert f'<tr id="{row}-{summary}" hx-swap-oob="true"' in same
     nothing = page(failed, f"_delta?after=1&find=nowhere&view=timeline&seen_rows={stamp}")
     assert 'id="axis"' not in text(client.get(nothing))  # which that page does not have
+
+
+@pytest.mark.parametrize(
+    ("view", "there", "left_out"),
+    [("steps", "step-table", "timeline-rows"), ("timeline", "timeline-rows", "step-table")],
+)
+def test_a_page_holds_the_table_that_is_in_view(
+    client: Client, failed: Execution, view: str, there: str, left_out: str
+) -> None:
+    """Not the other one, neither do a tick or the time machine: each takes as long as the graph."""
+    for part in ("?", "_delta?after=1&seen_rows=other&", "_at?at=9&seen_rows=other&"):
+        shown = text(client.get(page(failed, f"{part}view={view}")))
+        assert f'id="{there}"' in shown
+        assert f'id="{left_out}"' not in shown
 
 
 def test_a_query_that_makes_no_sense_filters_nothing() -> None:
@@ -93,7 +110,7 @@ def test_a_retried_state_has_a_segment_for_each_attempt(project: Project, client
     events = HistoryEvent.objects.filter(execution_id=execution.pk)
     for number in events.values_list("event_id", flat=True):
         events.filter(event_id=number).update(at_ms=begin + number * 1000)
-    shown = client.get(steps_page(execution)).context["timeline"]["bars"]["n1"]
+    shown = client.get(timeline_page(execution)).context["timeline"]["bars"]["n1"]
     assert [one.text for one in shown] == [
         "attempt 1 failed, 1.0 s, on the critical path",
         "waited, 1.0 s, on the critical path",

@@ -1,0 +1,109 @@
+"""Queries whose SQL is kept: they answer as Django's own, whatever they are asked with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db.models import Q, Sum, Value
+
+from console.models import MetricMinute, ServerFact
+from console.store.db import prepared
+from console.store.db.prepared import read_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from django.db.models import QuerySet
+
+    from console.models import Project
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def facts() -> None:
+    """Store three facts, and begin without kept statements."""
+    prepared._statements.clear()
+    for name in ("a", "b", "value 2100000001"):
+        ServerFact.objects.create(name=name, value=f"of {name}")
+
+
+def named(name: str) -> QuerySet[ServerFact, Any]:
+    """Return the query of a fact."""
+    return ServerFact.objects.filter(name=name).values_list("value")
+
+
+def test_a_kept_statement_is_asked_with_other_values() -> None:
+    """Each time with the values of that time: what was asked first is no part of it."""
+    for name in ("b", "a", "value 2100000001", "nobody"):
+        assert read_rows("facts", named, name) == list(named(name))
+    assert len(prepared._statements) == 1
+
+
+def test_what_is_in_the_key_is_a_statement_of_its_own() -> None:
+    """What a query depends on besides its values is named in the key."""
+
+    def first(most: int) -> list[tuple[Any, ...]]:
+        rows = ServerFact.objects.order_by("name").values_list("name")
+        return read_rows(("first", most), lambda: rows[:most])
+
+    assert [first(1), first(2), first(1)] == [[("a",)], [("a",), ("b",)], [("a",)]]
+
+
+def store_minutes(project: Project, *minutes: int) -> None:
+    """Store the sum of a metric of some minutes."""
+    sums = {"count": 2, "total": 3, "least": 1, "most": 2, "spread": "{}"}
+    about = {"region": "r", "metric": "m", "resource": "", "also": ""}
+    for minute in minutes:
+        MetricMinute.objects.create(project=project, minute_ms=minute, **about, **sums)
+
+
+def test_a_value_that_stands_in_two_parts_is_bound_in_both(project: Project) -> None:
+    """As in a union, in which each part has its own parameters; in the order of the SQL."""
+    store_minutes(project, 1, 2, 3, 4)
+
+    def both(minutes: Sequence[int], since: int) -> QuerySet[MetricMinute, Any]:
+        rows = MetricMinute.objects.filter(minute_ms__in=minutes)
+        later, sooner = (
+            rows.filter(part).annotate(part=Value(at)).values_list("part", "minute_ms")
+            for at, part in enumerate((Q(minute_ms__gte=since), Q(minute_ms__lt=since)))
+        )
+        return later.union(sooner, all=True)
+
+    assert sorted(read_rows("both", both, (1, 2, 3), 3)) == [(0, 3), (1, 1), (1, 2)]
+    assert sorted(read_rows("both", both, (4, 2), 2)) == [(0, 2), (0, 4)]
+    assert sorted(read_rows("both", both, (4, 3, 2, 1), 5)) == [(1, 1), (1, 2), (1, 3), (1, 4)]
+    shapes = {name[2][0] for name in prepared._statements}
+    assert shapes == {4, 2}  # the last member is repeated: few lengths, few statements
+
+
+def test_values_come_as_django_makes_them(project: Project) -> None:
+    """A sum of whole numbers is a whole number on each database."""
+    store_minutes(project, 1, 2)
+
+    def sums(owner: int) -> QuerySet[MetricMinute, Any]:
+        rows = MetricMinute.objects.filter(project=owner).order_by()
+        return rows.values_list("metric").annotate(n=Sum("count"), of=Sum("total"))
+
+    (row,) = read_rows("sums", sums, project.pk)
+    (expected,) = sums(project.pk)
+    assert [(type(each), each) for each in row] == [(type(each), each) for each in expected]
+
+
+def test_a_value_that_the_sql_changes_is_refused() -> None:
+    """The statement would have the first value in it for ever."""
+
+    def holding(text: str) -> QuerySet[ServerFact, Any]:
+        return ServerFact.objects.filter(name__contains=text).values_list("name")
+
+    with pytest.raises(ValueError, match="does not hold each value"):
+        read_rows("holding", holding, "a")
+
+
+def test_the_statements_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One more than are kept, and they are composed anew."""
+    monkeypatch.setattr(prepared, "MOST_STATEMENTS", 3)
+    for number in range(10):
+        assert read_rows(("facts", number), named, "a") == [("of a",)]
+        assert len(prepared._statements) <= 3
