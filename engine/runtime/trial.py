@@ -79,7 +79,6 @@ class Trial:
     """The result of a trial.
 
     ``stages``: the value after each stage as JSON text, and ``errorDetails`` where there are any.
-    ``rule``: of a Choice the rule that decided, from 1, 0 for ``Default``.
     """
 
     status: TrialStatus
@@ -88,7 +87,6 @@ class Trial:
     cause: str | None = None
     next_state: str | None = None
     stages: dict[str, Any] = field(default_factory=dict)
-    rule: int | None = None
 
 
 def try_state(
@@ -221,19 +219,12 @@ def _make_trial(turn: Turn, state: Any, text: str) -> Trial:
     notes = turn.trial or {}
     stages = _collect_stages(notes, state, text)
     failure: StatesError | None = notes.get("failure")
-    error_texts: dict[str, Any] = (
-        {"error": failure.name, "cause": failure.cause} if failure is not None else {}
-    )
+    error_texts = {"error": failure.name, "cause": failure.cause} if failure is not None else {}
     if "left" in notes:
         caught = "catch" in notes
         status = TrialStatus.CAUGHT_ERROR if caught else TrialStatus.SUCCEEDED
         return Trial(
-            status,
-            notes["left"].text,
-            next_state=notes["following"],
-            stages=stages,
-            rule=notes.get("rule"),
-            **error_texts,
+            status, notes["left"].text, next_state=notes["following"], stages=stages, **error_texts
         )
     if "retry" in notes and turn.frames[1].phase is FramePhase.BACKOFF:
         return Trial(TrialStatus.RETRIABLE, stages=stages, **error_texts)

@@ -248,9 +248,7 @@ def _paint_json(trace: Trace, changed: set[str], context: Mapping[str, Any]) -> 
     return json.dumps({**painted, "types": sorted(trace.types)})
 
 
-def _repaint_json(
-    execution: Execution, trace: Trace, maps: MapRuns | None, shown: ShownIteration | None
-) -> str:
+def _repaint_json(trace: Trace, maps: MapRuns | None, shown: ShownIteration | None) -> str:
     """Return as JSON the states inside inline Maps, and the lines that were taken.
 
     Both are as the chosen iteration or all of them left them.
@@ -265,7 +263,7 @@ def _repaint_json(
     if not inside or len(inside) > MOST_REPAINTED:
         return ""
     summaries = steps.step_summaries(trace, inside, maps, shown)
-    return json.dumps(_paint_values(summaries, taken_ways(execution, trace, maps, shown), {}))
+    return json.dumps(_paint_values(summaries, taken_ways(trace, maps, shown), {}))
 
 
 def _paint_values(
@@ -322,7 +320,7 @@ def step_panel(request: HttpRequest, machine_name: str, execution_name: str) -> 
                 else map_progress.map_runs_of_execution(execution, trace)
             )
             shown = panel_context(execution, trace, request.GET, maps)
-            shown["repaint"] = _repaint_json(execution, trace, maps, shown["shown_iteration"])
+            shown["repaint"] = _repaint_json(trace, maps, shown["shown_iteration"])
             shown["past_ms"] = past_ms(execution, trace) if asked_event(request.GET) else None
     except engine.DefinitionError as error:
         raise Http404("This definition can no longer be drawn.") from error

@@ -147,7 +147,7 @@ def as_it_ran_context(execution: Execution, drawing: Picture) -> dict[str, Any]:
         return {
             "legend": formatting.LEGEND,
             "box_summaries": _box_summaries(drawing, summaries, folded),
-            "taken": taken_ways(execution, trace, maps),
+            "taken": taken_ways(trace, maps),
         }
 
 
@@ -270,7 +270,7 @@ def painted_context(
             if _shows_tables(query, trace.graph)
             else {"tree": None, "timeline": None}
         ),
-        "taken": taken_ways(execution, trace, maps, shown_panel["shown_iteration"]),
+        "taken": taken_ways(trace, maps, shown_panel["shown_iteration"]),
         "map_stamp": maps.stamp if maps else "",
         "unsettled": maps is not None and maps.unsettled,
         **shown_panel,

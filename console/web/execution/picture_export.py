@@ -89,7 +89,7 @@ def execution_picture(execution: Execution, at: int = 0, view: GraphView = WHOLE
         context = {
             "picture": picture,
             "summaries": steps.step_summaries(trace, maps=maps),
-            "taken": taken_ways(execution, trace, maps),
+            "taken": taken_ways(trace, maps),
         }
         failed_at = ending_context(execution, trace)["failed_at"]
     caption = (

@@ -1,9 +1,8 @@
 """Tell which lines of an execution's graph were taken, also into branches and out of them.
 
 The history tells of transitions between states. That a branch or an iteration began is known by its
-first state, and that it ended by its last one. Which of the rules of a Choice that lead to the same
-state has decided, the engine tells (``deciding_rules``). Of what runs in child executions only
-counts are known: there a transition was taken if no other leads to its target.
+first state, and that it ended by its last one. Of what runs in child executions only counts are
+known: there a transition was taken if no other leads to its target.
 """
 
 from __future__ import annotations
@@ -11,25 +10,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console.web.execution import map_progress
-from console.web.execution.deciding_rules import deciding_rules
-from console.web.graph.shapes import shared_rules, way_between
+from console.web.graph.shapes import way_between
 from engine import EdgeKind, VisitStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator
     from collections.abc import Set as AbstractSet
 
-    from console.models import Execution
     from console.web.execution.iterations import ShownIteration
     from console.web.execution.map_progress import MapRuns
     from engine import Graph, Trace
 
 
 def taken_ways(
-    execution: Execution,
-    trace: Trace,
-    maps: MapRuns | None = None,
-    shown: ShownIteration | None = None,
+    trace: Trace, maps: MapRuns | None = None, shown: ShownIteration | None = None
 ) -> set[str]:
     """Return the keys of the lines that were taken, as ``EdgeLine.way`` has them.
 
@@ -42,8 +36,7 @@ def taken_ways(
     pairs = {
         pair for pair in trace.taken if shown is None or not (shown.nodes & set(pair)) - entered
     }
-    rules = deciding_rules(execution, trace, shown)
-    ways = ways_of_pairs(trace.graph, pairs, passed, _caught(trace, shown), rules)
+    ways = ways_of_pairs(trace.graph, pairs, passed, _caught(trace, shown))
     for group in trace.graph.groups:
         if group.owner and group.start in entered:
             ways |= {f"in-{group.id}", f"start-{group.start}"}
@@ -59,28 +52,21 @@ def ways_of_pairs(
     pairs: Collection[tuple[str, str]],
     passed: AbstractSet[str],
     caught: AbstractSet[str],
-    deciding: Mapping[tuple[str, str], AbstractSet[int]] | None = None,
 ) -> set[str]:
     """Return the lines between states that were taken, of (source, target) that were.
 
     ``passed``, ``caught``: the states that some visit left as it should, or by a Catcher. That
-    decides where both lead to the same state. ``deciding``: what ``deciding_rules`` knows; where it
-    knows nothing, all rules between two states count as taken.
+    decides where both lead to the same state.
     """
     kinds: dict[tuple[str, str], set[bool]] = {}
     for edge in graph.edges:
         by_catcher = edge.kind is EdgeKind.CATCH
         kinds.setdefault((edge.source, edge.target), set()).add(by_catcher)
-    rules: dict[tuple[str, str], set[int | None]] = {}
-    for edge, rule in zip(graph.edges, shared_rules(graph.edges), strict=True):
-        if edge.kind is not EdgeKind.CATCH:
-            rules.setdefault((edge.source, edge.target), set()).add(rule)
     ways = set()
     for pair in pairs:
         known = kinds.get(pair, {False})
         if known != {True} and (pair[0] in passed or len(known) == 1):
-            decided = (deciding or {}).get(pair) or rules.get(pair, {None})
-            ways |= {way_between(*pair, rule=rule) for rule in decided}
+            ways.add(way_between(*pair))
         if True in known and (pair[0] in caught or len(known) == 1):
             ways.add(way_between(*pair, caught=True))
     return ways

@@ -31,7 +31,6 @@ from console.web.graph.shapes import (
     label_width,
     lines_below,
     name_lines,
-    shared_rules,
     text_width,
 )
 
@@ -252,14 +251,9 @@ def _compose(states: _GroupStates, drawn: Drawn, view: GraphView) -> Picture:
             moved = _shift(inside, box.x + left, box.y + top)
             boxes += moved.boxes
             lines += moved.lines
-    rules = shared_rules(states.edges)
     edges = [replace(edge, label="") if view.compact else edge for edge in states.edges]
     known = {f"e{place}": edge for place, edge in enumerate(edges)}
-    numbers = {f"e{place}": rule for place, rule in enumerate(rules)}
-    lines += [
-        replace(_edge_line(curve, known.get(curve.id), states, drawn), rule=numbers.get(curve.id))
-        for curve in drawn.curves
-    ]
+    lines += [_edge_line(curve, known.get(curve.id), states, drawn) for curve in drawn.curves]
     # where lines into the group and out of it end: at points of their own, or at its outer boxes
     way = view.direction
     start = drawn.spots.get("start") or _edge_point(states, drawn, states.group.start, way, -1)

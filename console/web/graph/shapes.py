@@ -6,18 +6,16 @@ Sizes are pixels; ``font_metrics`` says how wide words are.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
 
 from console.web.graph.font_metrics import text_width_px
-from engine import EdgeKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from engine import Edge, Node
+    from engine import Node
 
 Point = tuple[float, float]
 
@@ -45,7 +43,6 @@ COMPACT_NAME, COMPACT_SIGNS = 86, 33
 MOST_OF_DETAIL = 500
 """How many characters of what a state calls stand in its title."""
 LABEL_WORDS, LABEL_HEIGHT = 30, 18
-_RULES = (EdgeKind.CHOICE, EdgeKind.DEFAULT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +152,7 @@ class Box:
 class EdgeLine:
     """A transition's curve. ``path``: SVG path data; ``at``: where its label stands.
 
-    ``thread``: into which branch it leads or out of which, "" for one between states. ``rule``: the
-    number of the rule of a Choice, 0 for Default, None where no other rule joins the same states.
+    ``thread``: into which branch it leads or out of which, "" for one between states.
     """
 
     source: str
@@ -167,7 +163,6 @@ class EdgeLine:
     full_label: str = ""
     at: Point | None = None
     thread: str = ""
-    rule: int | None = None
 
     @property
     def key(self) -> str:
@@ -178,12 +173,10 @@ class EdgeLine:
     def way(self) -> str:
         """Return what tells whether it was taken: the branch of a thread, else both ends.
 
-        A Catcher may lead where ``Next`` leads, too, and a rule of a Choice where another one
-        leads, but not for the same visit.
+        A Catcher may lead where ``Next`` leads, too, but not for the same visit. Of the rules of a
+        Choice that lead to one state, the history does not tell which one decided.
         """
-        if self.thread:
-            return self.thread
-        return way_between(self.source, self.target, caught=self.kind == "catch", rule=self.rule)
+        return self.thread or way_between(self.source, self.target, caught=self.kind == "catch")
 
     @property
     def plate(self) -> tuple[float, float, float, float]:
@@ -219,22 +212,9 @@ class Picture:
         return len(self.boxes) + len(self.lines)
 
 
-def way_between(source: str, target: str, *, caught: bool = False, rule: int | None = None) -> str:
-    """Return the way of a line between two states. ``caught``: of a Catcher; ``rule``: of one."""
-    return f"{source}-{target}{'-caught' * caught}{'' if rule is None else f'-rule-{rule}'}"
-
-
-def shared_rules(edges: Sequence[Edge]) -> list[int | None]:
-    """Return ``EdgeLine.rule`` of each edge. ``edges``: with all edges of their sources."""
-    pairs = Counter((edge.source, edge.target) for edge in edges if edge.kind in _RULES)
-    numbers: Counter[str] = Counter()
-    rules: list[int | None] = []
-    for edge in edges:
-        numbers[edge.source] += edge.kind is EdgeKind.CHOICE
-        shared = edge.kind in _RULES and pairs[edge.source, edge.target] > 1
-        number = numbers[edge.source] if edge.kind is EdgeKind.CHOICE else 0
-        rules.append(number if shared else None)
-    return rules
+def way_between(source: str, target: str, *, caught: bool = False) -> str:
+    """Return the way of a line between two states. ``caught``: of a Catcher."""
+    return f"{source}-{target}{'-caught' * caught}"
 
 
 def badge_place(text: str) -> tuple[int, int, int]:

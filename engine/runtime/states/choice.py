@@ -22,14 +22,12 @@ def enter(turn: Turn, frame: Frame, state: Choice) -> None:
     """Leave by the first rule that holds, or by the default."""
     payload = flow.apply_input_path(turn, frame, state.data)
     seen = flow.evaluation_scope(turn, frame, payload.value)
-    for number, rule in enumerate(state.rules, 1):
+    for rule in state.rules:
         if rule.condition.holds(seen):
-            turn.note("rule", number)
             _leave(turn, frame, state, rule.data, rule.next)
             return
     if state.default is None:
         raise InterpreterError(_NO_WAY_OUT)
-    turn.note("rule", 0)
     _leave(turn, frame, state, state.data, state.default)
 
 

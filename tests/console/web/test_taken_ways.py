@@ -6,9 +6,6 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
-from console.web.execution.deciding_rules import MOST_VISITS
 from tests.console.store.helpers import create, drain, ended, start
 from tests.console.web.helpers import page, text
 from tests.console.web.test_map_run import over
@@ -137,46 +134,3 @@ def test_a_catcher_to_the_next_state_is_told_from_next(project: Project, client:
             classes = re.findall(rf'<path class="edge ([^"]*)" {edge}', shown)
             assert len(classes) == 2
             assert [each for each in classes if "taken" in each.split()] == [f"{expected} taken"]
-
-
-@pytest.mark.parametrize("language", ["JSONPath", "JSONata"])
-def test_of_rules_that_lead_to_one_state_the_one_that_matched_was_taken(
-    project: Project, client: Client, language: str
-) -> None:
-    """Each rule has a line of its own, and so has Default; the engine tells which one decided."""
-    paths = [{"Variable": "$", "NumericEquals": 1}, {"Variable": "$", "NumericEquals": 2}]
-    expressions = [{"Condition": "{% $states.input = 1 %}"}, {"Condition": "{% $above = 2 %}"}]
-    rules = [
-        {**rule, "Next": "Same"} for rule in (paths if language == "JSONPath" else expressions)
-    ]
-    set_up: dict[str, Any] = {"Type": "Pass", "Next": "Ask"}
-    if language == "JSONata":
-        set_up["Assign"] = {"above": "{% $states.input %}"}
-    states = {
-        "Set up": set_up,
-        "Ask": {"Type": "Choice", "Choices": rules, "Default": "Same"},
-        "Same": PASS,
-    }
-    definition = {"StartAt": "Set up", "QueryLanguage": language, "States": states}
-    machine = create(project, definition)
-    for value, rule in ((1, 1), (2, 2), (3, 0)):
-        assert rules_taken(client.get(page(drain(start(machine, value, f"x{value}"))))) == {rule}
-
-
-def rules_taken(answer: Any) -> set[int]:
-    """Return the numbers of the rules whose lines are drawn as taken."""
-    lines = re.findall(r'<path class="edge ([^"]*)"[^>]*data-way="[^"]*-rule-(\d+)"', text(answer))
-    return {int(rule) for classes, rule in lines if "taken" in classes.split()}
-
-
-def test_the_rules_of_many_visits_are_those_of_each(project: Project, client: Client) -> None:
-    """Of iterations together, and of the chosen one; of too many visits none is known."""
-    rules = [{"Variable": "$", "NumericEquals": number, "Next": "Same"} for number in (1, 2, 3)]
-    states = {"Ask": {"Type": "Choice", "Choices": rules}, "Same": PASS}
-    each = {"Type": "Map", "ItemProcessor": {"StartAt": "Ask", "States": states}, "End": True}
-    machine = create(project, {"StartAt": "Each", "States": {"Each": each}})
-    execution = drain(start(machine, [1, 3]))
-    assert rules_taken(client.get(page(execution))) == {1, 3}
-    assert rules_taken(client.get(page(execution, "?step=Ask&iteration=1"))) == {3}
-    many = drain(start(machine, [1] * (MOST_VISITS + 1), "many"))
-    assert rules_taken(client.get(page(many))) == {1, 2, 3}

@@ -10,6 +10,7 @@ from django.http import QueryDict
 
 from console import clock
 from console.models import Execution, HistoryEvent
+from console.store.executions.stop import stop_execution
 from console.web.execution.iteration_rows import IterationSpan
 from console.web.execution.timeline.axis import WIDTH, AxisSpan
 from console.web.execution.timeline.critical_path import critical_path
@@ -324,6 +325,28 @@ def test_the_duration_of_many_visits_leaves_out_the_time_between_them(
         f"20 visits, succeeded, 0 ms within 19 s{path}",
         f"40 visits, succeeded, 0 ms within 39 s{path}",
     ]
+
+
+def test_each_bar_of_many_visits_has_the_status_of_its_own_visits(
+    project: Project, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that succeeded stay so when a later one is aborted."""
+    now = Clock()
+    monkeypatch.setattr(clock, "now_ms", lambda: now.now_ms)
+    execution = start(create(project, napping(100)), {"n": 0})
+    for number in range(MOST_VISITS + 1):
+        drain(execution)
+        now.later(1 if number != 20 else 30)
+    stop_execution(execution)
+    assert drain(execution).status == "ABORTED"
+    shown = client.get(page(execution, "?view=timeline")).context
+    rows = {each.label: each.id for each in shown["tree"]["rows"]}
+    (nap,) = shown["timeline"]["bars"][rows["Nap"]]
+    assert (nap.tone, nap.text.partition(", ")[2]) == (
+        "aborted",
+        "1 aborted · 51 succeeded, 1 min 20 s, on the critical path",
+    )
+    assert {each.tone for each in shown["timeline"]["bars"][rows["Add"]]} == {"succeeded"}
 
 
 def test_the_duration_of_a_row_is_what_its_bar_shows(

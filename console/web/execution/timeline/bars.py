@@ -6,6 +6,7 @@ so nothing hangs on colour.
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, islice, pairwise
@@ -19,6 +20,7 @@ import engine
 from console.models import HistoryEvent
 from console.web.core import formatting
 from console.web.execution.attempts import list_attempts
+from console.web.execution.iteration_rows import WORST_FIRST, endings_text
 from console.web.execution.time_machine import open_trace_at
 from console.web.execution.timeline.axis import (
     LANE,
@@ -42,6 +44,7 @@ from engine import Visits, event_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Set as AbstractSet
 
     from console.models import Execution
     from console.web.execution.step_tree import StepRow
@@ -231,7 +234,7 @@ def _segments(
     elif len(axis.attempts) > 1:
         yield from _segments_by_attempt(row, axis, trace)
     elif isinstance(visits, Visits) and not row.iteration:
-        for piece in _close_visits(row, visits, axis):
+        for piece in _close_visits(visits, axis):
             yield from _place_piece(piece, axis)
     elif visits:
         begin, end = _span_of_row(visits, now)
@@ -241,33 +244,39 @@ def _segments(
         yield from _place_piece(piece, axis)
 
 
-def _close_visits(row: StepRow, visits: Visits, axis: TimeAxis) -> Iterator[BarPiece]:
-    """Yield a row's many visits, those as one piece between which there is no room for a gap."""
+def _close_visits(visits: Visits, axis: TimeAxis) -> Iterator[BarPiece]:
+    """Yield many visits, those as one piece between which there is no room for a gap."""
     least, on_path = axis.span.least_ms, axis.critical.visits
-    close: list[tuple[int, int]] = []
-    numbers: list[int] = []
+    close: list[tuple[int, tuple[int, int], str]] = []  # number, stay and status of visits
     until = 0
-    for number, stay in zip(visits.numbers, visits.stays(axis.span.now), strict=True):
-        if close and stay[0] - until > least:
-            yield _joined(row, close, critical=not on_path.isdisjoint(numbers))
-            close, numbers = [], []
-        until = max(until, stay[1]) if close else stay[1]
-        close.append(stay)
-        numbers.append(number)
-    yield _joined(row, close, critical=not on_path.isdisjoint(numbers))
+    for each in zip(visits.numbers, visits.stays(axis.span.now), visits.statuses(), strict=True):
+        since, left = each[1]
+        if close and since - until > least:
+            yield _join_visits(close, on_path)
+            close = []
+        until = max(until, left) if close else left
+        close.append(each)
+    yield _join_visits(close, on_path)
 
 
-def _joined(row: StepRow, stays: list[tuple[int, int]], *, critical: bool) -> BarPiece:
-    """Return the piece of visits that are drawn as one; they are in the order of their entries."""
-    since, until = stays[0][0], max(left for _, left in stays)
-    many = f"{len(stays):,} visits, " if len(stays) > 1 else ""
+def _join_visits(
+    close: list[tuple[int, tuple[int, int], str]], on_path: AbstractSet[int]
+) -> BarPiece:
+    """Return the piece of visits that are drawn as one, in the order of their entries.
+
+    It has the colour of the worst of them, and says how many have each status.
+    """
+    numbers, stays, statuses = zip(*close, strict=True)
+    worst = formatting.STEP[min(statuses, key=WORST_FIRST.index)]
+    counts = Counter(statuses)
+    endings = endings_text(counts) if len(counts) > 1 else worst.word.lower()
     return BarPiece(
-        since,
-        until,
-        row.status.tone,
-        many + row.status.word.lower(),
-        critical=critical,
-        worked_ms=wall_time(stays),
+        stays[0][0],
+        max(left for _, left in stays),
+        worst.tone,
+        f"{len(stays):,} visits, {endings}" if len(stays) > 1 else worst.word.lower(),
+        critical=not on_path.isdisjoint(numbers),
+        worked_ms=wall_time(list(stays)),
     )
 
 
