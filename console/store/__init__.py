@@ -89,8 +89,8 @@ ROOMS = ("db", "state", "machines", "tasks", "events", "executions", "map_runs",
 
 PUBLIC = {
     "db": (
-        *("audit", "epoch", "identity", "merged", "outages", "project_names"),
-        *("refusals", "signals", "writer"),
+        *("audit", "epoch", "identity", "merged", "outages", "prepared"),
+        *("project_names", "refusals", "signals", "writer"),
     ),
     "state": (
         *("crash_watch", "health", "history", "history_columns", "history_pages", "inbox"),

@@ -89,7 +89,12 @@ def test_any_sdk_action(sfn: Any, aws: Moto) -> None:
 @pytest.mark.parametrize(
     ("resource", "parameters", "error", "words"),
     [
-        ("sqs:sendMessage", {"Nothing": 1}, "States.Runtime", 'The field "Nothing" is not supp'),
+        (
+            "sqs:sendMessage",
+            {"Nothing.$": "$"},
+            "States.Runtime",
+            'The field "Nothing" is not supp',
+        ),
         ("sqs:sendMessage", {"QueueUrl": "q"}, "States.Runtime", "MessageBody"),
         ("aws-sdk:dynamodb:getItem", NO_ITEM, "DynamoDb.ResourceNotFoundException", "(Service: D"),
     ],
@@ -151,11 +156,11 @@ def test_a_silent_callback_times_out(sfn: Any, aws: Moto) -> None:
     token = json.loads(found[0]["Body"])["token"]
     for _ in range(4):
         time.sleep(0.8)
+        beaten = time.time()
         sfn.send_task_heartbeat(taskToken=token)
-    beaten = time.time()
     ended = wait_for_end(sfn, started)
     assert (ended["status"], ended["error"]) == ("FAILED", "States.Timeout")
-    assert 1.9 < ended["stopDate"].timestamp() - beaten < 3.2
+    assert 2 <= ended["stopDate"].timestamp() - beaten < 10
     with pytest.raises(ClientError, match="TaskTimedOut"):
         sfn.send_task_success(taskToken=token, output="1")
 

@@ -237,7 +237,7 @@ def test_a_broken_view_answers_plainly(client: Client, monkeypatch: pytest.Monke
     def broken(*_: Any, **__: Any) -> None:
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr(lists, "list_machines", broken)
+    monkeypatch.setattr(lists, "list_beside_samples", broken)
     client.raise_request_exception = False
     shown = text(client.get("/machines/"), 500)
     assert "Something went wrong" in shown

@@ -29,7 +29,8 @@ ODD = """
 
   "States": {
     "Pay":  { "Type": "Task", "Resource": "arn:aws:states:::lambda:invoke",
-              "Parameters": {"FunctionName": "Pay", "Rate": 1.50, "Big": 12345678901234567890},
+              "Parameters": {"FunctionName": "Pay",
+                             "Payload": {"Rate": 1.50, "Big": 12345678901234567890}},
               "Next": "Ship" },
     "Ship": {
         "Type": "Pass",
@@ -86,7 +87,7 @@ def test_an_edit_changes_its_own_lines_only() -> None:
     after = edited(ODD, operations.put_fields, "Ship", {"Comment": "by air"})
     assert changed_lines(ODD, after) == ['+        "Comment": "by air",']
     after = edited(ODD, operations.put_fields, "Pay", {"TimeoutSeconds": 9})
-    assert '12345678901234567890}, "TimeoutSeconds": 9' in " ".join(after.split())
+    assert '12345678901234567890}}, "TimeoutSeconds": 9' in " ".join(after.split())
     assert "1.50" in after
 
 
