@@ -98,9 +98,13 @@ def test_the_name_of_the_execution_is_whole_beside_its_buttons(
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
 
 
-def test_on_paper_the_head_covers_nothing(page: Page, failed: str) -> None:
-    """It stands above the facts, and what went wrong is whole."""
-    page.goto(failed)
+def test_on_paper_the_head_covers_nothing(page: Page, server: Server) -> None:
+    """It stands above the facts, and what went wrong is whole, also when the page was scrolled."""
+    cause = "\n".join(f"line {number} of the cause" for number in range(60))
+    fails = {"StartAt": "No", "States": {"No": {"Type": "Fail", "Error": "E", "Cause": cause}}}
+    page.goto(ended(server, start(server, create(server, fails))))
+    page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+    assert page.evaluate("window.scrollY") > 0
     page.emulate_media(media="print")
     parts = [page.locator(part).bounding_box() for part in (".execution-bar", "main > .facts")]
     assert all(parts)
