@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from tests.acceptance.browser.yard import create, ended, start, unique, waits
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
     from tests.acceptance.server import Server
 
@@ -112,6 +112,20 @@ def test_on_paper_the_head_covers_nothing(page: Page, server: Server) -> None:
     assert head["y"] + head["height"] <= facts["y"] + 1
     whole = "body => body.scrollHeight <= body.clientHeight + 1"
     assert page.locator(".failure-body").evaluate(whole)
+
+
+def test_a_view_chosen_while_the_network_fails_is_read(page: Page, failed: str) -> None:
+    """The steps are on their way, the reader turns to the timeline, and the steps never come."""
+    held: list[Route] = []
+    page.route(lambda address: "view=steps" in address, held.append)
+    page.goto(failed)
+    with page.expect_request(lambda request: "view=steps" in request.url):
+        page.click("[data-view-link=steps]")
+    page.click("[data-view-link=timeline]")
+    page.wait_for_function("location.search.includes('view=timeline')")
+    while held:
+        held.pop().abort()
+    expect(page.locator("#timeline tr", has_text="Rejected")).to_be_visible()
 
 
 def test_status_and_live_stay_in_view(page: Page, server: Server) -> None:
