@@ -117,12 +117,16 @@ def test_on_paper_the_head_covers_nothing(page: Page, server: Server) -> None:
 def test_a_view_chosen_while_the_network_fails_is_read(page: Page, failed: str) -> None:
     """The steps are on their way, the reader turns to the timeline, and the steps never come."""
     held: list[Route] = []
-    page.route(lambda address: "view=steps" in address, held.append)
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route(lambda address: "view=steps" in address, hold)
     page.goto(failed)
     with page.expect_request(lambda request: "view=steps" in request.url):
         page.click("[data-view-link=steps]")
     page.click("[data-view-link=timeline]")
-    page.wait_for_function("location.search.includes('view=timeline')")
+    expect(page).to_have_url(re.compile("view=timeline"))
     while held:
         held.pop().abort()
     expect(page.locator("#timeline tr", has_text="Rejected")).to_be_visible()
