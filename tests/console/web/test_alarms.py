@@ -16,6 +16,7 @@ from console.metrics.alarm_rules import evaluate_alarm
 from console.models import Alarm, AuditEntry, Execution, HistoryEvent, OutboxEvent, Project
 from console.statuses import AlarmKind, AlarmState
 from console.store.db.audit import Actor
+from console.store.db.prepared import read_rows
 from console.store.events import alarms, rules
 from console.web.alarms import alarm_display, alarm_views
 from console.web.core.formatting import DAY, HOUR, MINUTE, clock_text
@@ -364,7 +365,6 @@ def test_an_alarm_that_recovers_meanwhile_is_not_listed(
     """It recovers between the query of the numbers and that of the rows."""
     alarm = put(create(project, PASS), AlarmKind.FAILURE_RATE)
     Alarm.objects.filter(pk=alarm.pk).update(state=AlarmState.ALARM)
-    read_rows = alarm_display.read_rows
 
     def read_and_recover(*arguments: Any) -> Any:
         rows = read_rows(*arguments)
