@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from tests.acceptance.browser.yard import create, ended, start, unique, waits
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page, Route
+    from playwright.sync_api import BrowserContext, Page, Route
 
     from tests.acceptance.server import Server
 
@@ -114,8 +114,11 @@ def test_on_paper_the_head_covers_nothing(page: Page, server: Server) -> None:
     assert page.locator(".failure-body").evaluate(whole)
 
 
-def test_a_view_chosen_while_the_network_fails_is_read(page: Page, failed: str) -> None:
+def test_a_view_chosen_while_the_network_fails_is_read(
+    context: BrowserContext, failed: str
+) -> None:
     """The steps are on their way, the reader turns to the timeline, and the steps never come."""
+    page = context.new_page()  # without the watch over faults: one is made
     held: list[Route] = []
 
     def hold(route: Route) -> None:
