@@ -242,9 +242,10 @@
     try {
       await htmx.ajax("GET", source, { source: "#steps", target: "#steps", select: "#steps", swap: "outerHTML" });
     } finally {
+      // also after a failure; each address is asked for once, so that this ends without a network
       asked = "";
+      if (source !== tableAddress() && (currentUrl().searchParams.get("view") || "graph") !== "graph") readTree();
     }
-    if (source !== tableAddress() && (currentUrl().searchParams.get("view") || "graph") !== "graph") readTree();
   }
 
   function filterTree(form) {

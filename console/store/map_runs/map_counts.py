@@ -45,7 +45,7 @@ def count_executions(run: MapRun) -> Counts:
     ended = run.succeeded + run.failed + run.timed_out + run.aborted
     return Counts(
         pending=run.total - run.started,
-        running=run.started - ended - run.pending_redrive,
+        running=count_running(run),
         pending_redrive=run.pending_redrive,
         succeeded=run.succeeded,
         failed=run.failed,
@@ -57,6 +57,12 @@ def count_executions(run: MapRun) -> Counts:
         else 0,
         not_redrivable=redrive.not_redrivable(run),
     )
+
+
+def count_running(run: MapRun) -> int:
+    """Count the children that have begun and not ended, without a query."""
+    ended = run.succeeded + run.failed + run.timed_out + run.aborted
+    return run.started - ended - run.pending_redrive
 
 
 def count_items(run: MapRun, children: Counts) -> Counts:

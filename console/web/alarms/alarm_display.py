@@ -166,14 +166,13 @@ def alarms_in_alarm(scope: Scope, most: int) -> tuple[list[AlarmRow], int]:
         return counted.values_list("pk", "total")[:most]
 
     counted_rows = read_rows(("in alarm", project.pk, region, most), find)
-    if (
-        not counted_rows
-    ):  # as most of the time: their rows are wide, and so is that of their machine
+    # none as most of the time: their rows are wide, and so is that of their machine
+    if not counted_rows:
         return [], 0
-    rows = Alarm.objects.filter(pk__in=[number for number, _ in counted_rows]).select_related(
-        "machine"
-    )
-    newest = rows.order_by("-state_ms")
+    numbers = [number for number, _ in counted_rows]
+    # one may have recovered since its number was read
+    rows = Alarm.objects.filter(pk__in=numbers, state=AlarmState.ALARM)
+    newest = rows.select_related("machine").order_by("-state_ms")
     listed = [AlarmRow(alarm, STATES[alarm.state], alarm_words(alarm), "") for alarm in newest]
     return listed, counted_rows[0][1]
 

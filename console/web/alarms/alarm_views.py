@@ -26,11 +26,11 @@ from console.web.alarms.forms import (
     NotifyForm,
 )
 from console.web.core import conflicts, form_actions
+from console.web.core.addresses import page_address
 from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.machines.machine_views import machine_context
 from console.web.rules import rule_display
-from console.web.rules.rule_list_views import page_address
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse

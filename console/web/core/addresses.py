@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
+from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
+    from console.web.core.scope import Scope
+
 MACHINE = "machines/<str:machine_name>/"
 """The pages of one state machine."""
 EXECUTION = f"{MACHINE}executions/<str:execution_name>/"
 """The pages of one execution."""
+
+
+def page_address(scope: Scope, view: str, *names: str) -> str:
+    """Return the address of a page of the same region."""
+    query = f"?{urlencode({'region': scope.region})}" if scope.elsewhere else ""
+    return reverse(view, args=names) + query
 
 
 def page_before(request: HttpRequest) -> str:

@@ -116,6 +116,27 @@ def _on_one_line(pieces: Sequence[str], place: int) -> list[str]:
     return []
 
 
+def is_equal_but_for_spaces(text: str, other: str) -> bool:
+    """Tell whether two JSON texts differ in the spaces between their parts alone.
+
+    Numbers count as they are written, members in their order, and repeated keys. Raise
+    ``ValueError`` if the texts differ and one of them is no JSON.
+    """
+    return text == other or _parts_of(text) == _parts_of(other)
+
+
+def _parts_of(text: str) -> Any:
+    """Return what JSON says: objects as tuples of members, arrays as lists, numbers as texts."""
+    number = "\0{}".format  # no text of a payload begins so by accident
+    return json.loads(
+        text,
+        object_pairs_hook=tuple,
+        parse_int=number,
+        parse_float=number,
+        parse_constant=number,
+    )
+
+
 def _parse(text: str) -> Any:
     return json.loads(text, object_pairs_hook=_Members, parse_int=_Number, parse_float=_Number)
 

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST
 
 from console.errors import ValidationException
 from console.store.machines import drafts
+from console.web.core.addresses import page_address, page_before
 from console.web.core.scope import Scope, require, scope_of
 from console.web.editor.forms import DraftForm
 
@@ -43,7 +44,8 @@ def _keep(request: HttpRequest, scope: Scope, machine_arn: str) -> HttpResponse:
             return HttpResponse(status=204)
         messages.success(request, "The draft was discarded.")
         name = machine_arn.rpartition(":")[2]
-        return redirect("definition", name) if name else redirect("machines")
+        view, names = ("definition", [name]) if name else ("machines", [])
+        return redirect(page_before(request) or page_address(scope, view, *names))
     try:
         text, revision, page = sent["text"], sent["revision"], sent["page"]
         drafts.put_draft(scope.project, user, machine_arn, text, revision, page)

@@ -14,6 +14,7 @@ from console.errors import ConflictException, InvalidDefinition, ServiceError
 from console.statuses import MachineType
 from console.store.machines import drafts
 from console.store.machines import machines as store
+from console.web.core.addresses import page_address
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.editor.conflicts import (
     DefinitionConflict,
@@ -92,7 +93,7 @@ def new_machine(request: HttpRequest) -> HttpResponse:
     except ServiceError as error:
         return _render_refusal(request, error, **typed)
     drafts.close_draft(scope.project, scope.principal.user, "", sent["page"])
-    return redirect("start" if sent["run"] else "machine", made.name)
+    return redirect(page_address(scope, "start" if sent["run"] else "machine", made.name))
 
 
 @require_http_methods(["GET", "POST"])
@@ -143,7 +144,7 @@ def edit_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
     except ServiceError as error:
         return _render_refusal(request, error, **typed)
     drafts.close_draft(scope.project, scope.principal.user, machine.arn, sent["page"])
-    return redirect("start" if sent["run"] else "definition", machine.name)
+    return redirect(page_address(scope, "start" if sent["run"] else "definition", machine.name))
 
 
 def _render_converted(

@@ -32,6 +32,7 @@ from console.web.execution.note_stamp import note_stamp
 from console.web.execution.page_parts import (
     base_context,
     ending_context,
+    ending_stamp,
     facts_context,
     failed_children,
     painted_context,
@@ -75,6 +76,7 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
     execution = scope_of(request).execution(machine_name, execution_name)
     cursor = _number(request.GET.get("after", ""))
     context = base_context(execution, machine_name) | _ending_known(execution, request.GET)
+    context["ending_changed"] = True
     over, seen_ended = context["over"], context["seen_ended"]
     known = over and request.GET.get("ended") == str(execution.redrive_count)
     if known and not request.GET.get("maps"):
@@ -94,6 +96,9 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
                 execution, trace
             )
             context["child_failures"] = failed_children(execution, trace, maps) if over else None
+            known_stamp = request.GET.get("ending", "")
+            context["ending_stamp"] = ending_stamp(execution, context, known_stamp)
+            context["ending_changed"] = ended or context["ending_stamp"] != known_stamp
             whole = not request.GET.get("iteration")
             context |= waiting.waiting_context(execution, whole=whole)
             context["child_signs"] = child_signs(execution, trace)

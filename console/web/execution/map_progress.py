@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from console.models import MapRun
 from console.statuses import MapRunStatus
+from console.store.map_runs import map_counts
 from console.web.execution.child_counts import count_children
 
 if TYPE_CHECKING:
@@ -132,7 +133,10 @@ class MapRuns:
         1. A stop ends the execution.  2. A worker ends its Map Runs, and stops their children.
         3. Each child ends, and is counted, in a transaction of its own.
         """
-        return any(run.status == MapRunStatus.RUNNING or _running(run) for _, run in self.runs)
+        return any(
+            run.status == MapRunStatus.RUNNING or map_counts.count_running(run)
+            for _, run in self.runs
+        )
 
     @property
     def stamp(self) -> str:
@@ -170,11 +174,6 @@ def _sum_progress(runs: Iterable[MapRun]) -> MapProgress | None:
         reading=any(run.reading and run.status == MapRunStatus.RUNNING for run in map_runs),
         over=all(run.status != MapRunStatus.RUNNING for run in map_runs),
     )
-
-
-def _running(run: MapRun) -> int:
-    ended = run.succeeded + run.failed + run.timed_out + run.aborted
-    return run.started - ended - run.pending_redrive
 
 
 def map_runs_of_execution(execution: Execution, trace: Trace) -> MapRuns | None:

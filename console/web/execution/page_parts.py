@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from console import arns, clock
 from console.masking import masked_execution
 from console.metrics import cost
 from console.statuses import UNSUCCESSFUL, ExecutionStatus
-from console.store.executions import replay
+from console.store.executions import redrive, replay
 from console.web.core import formatting, json_view
 from console.web.core.causes import cause_of
 from console.web.execution import (
@@ -67,6 +68,8 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 1000
 """How many steps the table and the timeline show; a filter finds the others."""
+SETTLES_WITHIN_MS = 60_000
+"""For how long after the end a page asks every half second for the counts of Map Runs."""
 MOST_NAMES = 1000
 """How many states the event table can be filtered by, the first ones of the definition."""
 
@@ -108,6 +111,7 @@ def picture_context(
                 context["child_failures"] = failed_children(execution, trace, maps)
                 context["child_signs"] = child_signs(execution, trace)
                 context |= painted_context(execution, trace, query, maps=maps)
+                context["ending_stamp"] = ending_stamp(execution, context)
         if time_machine.asked_event(query):
             context |= past_context(execution, query, counts.last)
         return {**context, **_drawn_context(execution, context, view)}
@@ -273,6 +277,7 @@ def painted_context(
         "taken": taken_ways(trace, maps, shown_panel["shown_iteration"]),
         "map_stamp": maps.stamp if maps else "",
         "unsettled": maps is not None and maps.unsettled,
+        "settles_soon": clock.now_ms() - (execution.stop_ms or 0) < SETTLES_WITHIN_MS,
         **shown_panel,
     }
 
@@ -387,6 +392,22 @@ def failed_children(
         return None
     run = maps.newest_of_visit(culprit.node, culprit.number)
     return child_counts.failures_of_children(execution.project, run) if run else None
+
+
+def ending_stamp(execution: Execution, context: dict[str, Any], known: str = "") -> str:
+    """Return what changes when a count alters what a page says of an end and what it offers.
+
+    It is "" where no count can change. ``known``: what a page knows, "" if it does not ask.
+    """
+    may_change = context["unsettled"] or known
+    if execution.status == ExecutionStatus.RUNNING or not may_change:
+        return ""
+    parts = (
+        redrive.redrive_refusal(execution),
+        context["child_failures"],
+        context.get("timed_out"),
+    )
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 def base_context(execution: Execution, machine_name: str) -> dict[str, Any]:

@@ -104,6 +104,11 @@ class StepRow:
         return self.apart or self.mixed or formatting.STEP[self.key]
 
     @property
+    def in_children(self) -> bool:
+        """Tell whether the state runs in child executions of its own."""
+        return self.apart is not None
+
+    @property
     def retries_text(self) -> str:
         """Return how often a Retrier started its work again, "" for never."""
         if not self.retries:

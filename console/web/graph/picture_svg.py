@@ -48,16 +48,16 @@ def write_box(box: Box, *, plain: bool) -> BoxParts:
     rows = box.rows
     sign_y, below = box.y + rows[0][0] - 4, rows[-1][0] + LINE - 1
     return BoxParts(
-        SafeString(_frame(box, plain=plain)),
+        SafeString(_write_frame(box, plain=plain)),
         SafeString(f'x="{box.x + 12:.1f}" y="{sign_y - 8:.1f}"'),
-        SafeString(_opening(box, sign_y, plain=plain)),
-        SafeString(_words(box, rows, below, plain=plain)),
+        SafeString(_write_opening(box, sign_y, plain=plain)),
+        SafeString(_write_words(box, rows, below, plain=plain)),
         f"{below + LINE - 1:.1f}",
-        SafeString(_closing(box, box.y + below - 11, plain=plain)),
+        SafeString(_write_closing(box, box.y + below - 11, plain=plain)),
     )
 
 
-def _frame(box: Box, *, plain: bool) -> str:
+def _write_frame(box: Box, *, plain: bool) -> str:
     x, y, width, height = box.x, box.y, box.width, box.height
     parts = [
         f"<title>{escape(visible_text(box.about))}</title>",
@@ -86,7 +86,7 @@ def _rectangle(box: Box, name: str, inset: int, radius: int) -> str:
     )
 
 
-def _opening(box: Box, sign_y: float, *, plain: bool) -> str:
+def _write_opening(box: Box, sign_y: float, *, plain: bool) -> str:
     icon = ""
     if box.compact:
         icon = _type_icon(box, f' x="{box.x + 7:.1f}" y="{sign_y - 7:.1f}"')
@@ -96,7 +96,7 @@ def _opening(box: Box, sign_y: float, *, plain: bool) -> str:
     return f'{icon}<svg x="{box.x + left:.1f}" y="{box.y:.1f}" {size}>'
 
 
-def _words(box: Box, rows: Sequence[tuple[float, str]], below: float, *, plain: bool) -> str:
+def _write_words(box: Box, rows: Sequence[tuple[float, str]], below: float, *, plain: bool) -> str:
     parts = [
         f'<text class="title" y="{y:.1f}">{escape(visible_text(line))}</text>' for y, line in rows
     ]
@@ -109,7 +109,7 @@ def _words(box: Box, rows: Sequence[tuple[float, str]], below: float, *, plain: 
     return "".join(parts)
 
 
-def _closing(box: Box, kind_y: float, *, plain: bool) -> str:
+def _write_closing(box: Box, kind_y: float, *, plain: bool) -> str:
     parts = ["</svg>"]
     if not plain:
         parts.append(_type_icon(box, f' x="{box.x + 13:.1f}" y="{kind_y:.1f}"'))
@@ -136,11 +136,11 @@ def write_lines(lines: Sequence[EdgeLine], taken: Collection[str]) -> SafeString
     drawn: tuple[list[str], list[str]] = ([], [])
     for line in lines:
         was_taken = line.way in taken
-        drawn[was_taken].append(_line(line, taken=was_taken))
+        drawn[was_taken].append(_write_line(line, taken=was_taken))
     return SafeString("\n".join(drawn[False] + drawn[True]))
 
 
-def _line(line: EdgeLine, *, taken: bool) -> str:
+def _write_line(line: EdgeLine, *, taken: bool) -> str:
     name = f"edge {line.kind}{' taken' if taken else ''}"
     key, path = escape(line.key), escape(line.path)
     way = f' data-way="{escape(line.way)}"' if line.way != line.key else ""

@@ -24,7 +24,7 @@ def write_event_row(
     ``error``, ``moment``: HTML of its error, and of when it happened. ``base``: the address of the
     execution; ``query``: the query string of its pages. ``marked``: it is the one that is shown.
     """
-    step, resource = _isolated(row.step), _isolated(row.resource or "-")
+    step, resource = _isolate(row.step), _isolate(row.resource or "-")
     address = escape(f"{base}events/{row.id}/{query}")
     marks = ("current-event", ' tabindex="-1"') if marked else ("", "")
     after = "-" if row.after is None else f"+{row.after:,}"
@@ -45,5 +45,5 @@ def write_event_row(
     )
 
 
-def _isolated(text: str) -> str:
+def _isolate(text: str) -> str:
     return f"<bdi>{escape(formatting.visible_text(text))}</bdi>"

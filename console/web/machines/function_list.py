@@ -55,7 +55,7 @@ class ListedFunction:
 class MissingFunction:
     """A function that nothing stands for. ``machines``: the first that call it.
 
-    ``more``: how many others do, below 1 if none does.
+    ``more``: how many others do.
     """
 
     name: str
@@ -79,9 +79,10 @@ def list_missing(
     patterns = [
         _name_pattern(each.function.name) for each in functions if each.function.kind == "Function"
     ]
+    ordered = [(kind, name, sorted(users[kind, name])) for kind, name in sorted(users)]
     return [
-        MissingFunction(name, tuple(sorted(machines)[:_LISTED]), len(machines) - _LISTED)
-        for (kind, name), machines in sorted(users.items())
+        MissingFunction(name, tuple(machines[:_LISTED]), len(machines[_LISTED:]))
+        for kind, name, machines in ordered
         if kind == "function"
         and not name.startswith("{%")
         and not any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -31,7 +31,7 @@ class FailureKinds:
     cut: int
 
 
-NONE = FailureKinds([], 0, 0)
+NO_FAILURES = FailureKinds([], 0, 0)
 
 
 def failure_kinds(scope: Scope) -> FailureKinds:

@@ -103,7 +103,7 @@ def _page_context(scope: Scope) -> dict[str, Any]:
 def _failure_context(scope: Scope, context: dict[str, Any]) -> dict[str, Any]:
     """Return the kinds of the failures that the page counts, without a query if there are none."""
     failed = context["tally"]["failed"]
-    kinds = failure_kinds.failure_kinds(scope) if failed else failure_kinds.NONE
+    kinds = failure_kinds.failure_kinds(scope) if failed else failure_kinds.NO_FAILURES
     return {"kinds": kinds.rows, "kind_count": kinds.count, "kinds_cut": kinds.cut}
 
 

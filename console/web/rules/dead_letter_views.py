@@ -11,10 +11,10 @@ from django.views.decorators.http import require_http_methods, require_POST
 from console.errors import ServiceError
 from console.models import EventRule
 from console.store.events import deliveries
+from console.web.core.addresses import page_address
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.rules import dead_letters
 from console.web.rules.forms import DeadLettersForm
-from console.web.rules.rule_list_views import page_address
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 from zoneinfo import available_timezones
 
 from django.contrib import messages
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from console import arns
@@ -16,6 +14,7 @@ from console.errors import ServiceError
 from console.statuses import UNSUCCESSFUL
 from console.store.events import rules as store
 from console.store.events import scheduler
+from console.web.core.addresses import page_address
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.rules import dead_letters, matches, rule_display
 from console.web.rules.forms import NotificationForm, ScheduleForm
@@ -167,9 +166,3 @@ def _save_once(scope: Scope, request: HttpRequest, sent: dict[str, Any]) -> str:
 def _redirect_to(scope: Scope, view: str, *names: str) -> HttpResponse:
     """Lead to a page of the same region."""
     return redirect(page_address(scope, view, *names))
-
-
-def page_address(scope: Scope, view: str, *names: str) -> str:
-    """Return the address of a page of the same region."""
-    query = f"?{urlencode({'region': scope.region})}" if scope.elsewhere else ""
-    return reverse(view, args=names) + query

@@ -22,13 +22,13 @@ from console.statuses import DeliveryStatus, RuleState
 from console.store.events import manual_events
 from console.store.events import rules as store
 from console.web.core import conflicts
+from console.web.core.addresses import page_address
 from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.editor.edits.json_tree import format_text
 from console.web.rules import matches, rule_display
 from console.web.rules.forms import RuleForm, SwitchForm, TargetForm, TargetIdForm
 from console.web.rules.next_times import NextTime
-from console.web.rules.rule_list_views import page_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable

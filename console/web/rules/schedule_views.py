@@ -20,12 +20,12 @@ from console.models import Delivery
 from console.statuses import DeliveryStatus
 from console.store.events import manual_events, scheduler
 from console.web.core import conflicts
+from console.web.core.addresses import page_address
 from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.rules import matches, rule_display
 from console.web.rules.forms import ScheduleEditForm, ScheduleTimesForm, SwitchForm
 from console.web.rules.next_times import next_times
-from console.web.rules.rule_list_views import page_address
 from console.web.rules.rule_views import (
     RUN_DONE,
     due_moments,

@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from tests.acceptance.browser.yard import create, ended, start, unique, waits
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import BrowserContext, Page, Route
 
     from tests.acceptance.server import Server
 
@@ -98,9 +98,13 @@ def test_the_name_of_the_execution_is_whole_beside_its_buttons(
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
 
 
-def test_on_paper_the_head_covers_nothing(page: Page, failed: str) -> None:
-    """It stands above the facts, and what went wrong is whole."""
-    page.goto(failed)
+def test_on_paper_the_head_covers_nothing(page: Page, server: Server) -> None:
+    """It stands above the facts, and what went wrong is whole, also when the page was scrolled."""
+    cause = "\n".join(f"line {number} of the cause" for number in range(60))
+    fails = {"StartAt": "No", "States": {"No": {"Type": "Fail", "Error": "E", "Cause": cause}}}
+    page.goto(ended(server, start(server, create(server, fails))))
+    page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+    assert page.evaluate("window.scrollY") > 0
     page.emulate_media(media="print")
     parts = [page.locator(part).bounding_box() for part in (".execution-bar", "main > .facts")]
     assert all(parts)
@@ -108,6 +112,27 @@ def test_on_paper_the_head_covers_nothing(page: Page, failed: str) -> None:
     assert head["y"] + head["height"] <= facts["y"] + 1
     whole = "body => body.scrollHeight <= body.clientHeight + 1"
     assert page.locator(".failure-body").evaluate(whole)
+
+
+def test_a_view_chosen_while_the_network_fails_is_read(
+    context: BrowserContext, failed: str
+) -> None:
+    """The steps are on their way, the reader turns to the timeline, and the steps never come."""
+    page = context.new_page()  # without the watch over faults: one is made
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route(lambda address: "view=steps" in address, hold)
+    page.goto(failed)
+    with page.expect_request(lambda request: "view=steps" in request.url):
+        page.click("[data-view-link=steps]")
+    page.click("[data-view-link=timeline]")
+    expect(page).to_have_url(re.compile("view=timeline"))
+    while held:
+        held.pop().abort()
+    expect(page.locator("#timeline tr", has_text="Rejected")).to_be_visible()
 
 
 def test_status_and_live_stay_in_view(page: Page, server: Server) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console import clock
+from console import access, clock
 from console.errors import ServiceError
 from console.integrations import notices
 from console.metrics import rollups
@@ -16,9 +16,11 @@ from console.metrics.alarm_rules import evaluate_alarm
 from console.models import Alarm, AuditEntry, Execution, HistoryEvent, OutboxEvent, Project
 from console.statuses import AlarmKind, AlarmState
 from console.store.db.audit import Actor
+from console.store.db.prepared import read_rows
 from console.store.events import alarms, rules
-from console.web.alarms import alarm_views
+from console.web.alarms import alarm_display, alarm_views
 from console.web.core.formatting import DAY, HOUR, MINUTE, clock_text
+from console.web.core.scope import Scope
 from console.worker.alarm_evaluation import evaluate_alarms
 from tests.console.store.helpers import PASS, REGION, WAIT, create, drain, start
 from tests.console.web.helpers import markup, text
@@ -27,6 +29,7 @@ from tests.console.web.test_filters import seed
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from django.contrib.auth.models import User
     from django.test import Client
 
     from console.models import StateMachine
@@ -354,6 +357,26 @@ def test_a_banner_counts_all_alarms(project: Project, client: Client) -> None:
     assert "7 alarms</a>" in shown
     assert shown.count("stuck") == 1
     assert "and 6 more" in shown
+
+
+def test_an_alarm_that_recovers_meanwhile_is_not_listed(
+    project: Project, django_user_model: type[User], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It recovers between the query of the numbers and that of the rows."""
+    alarm = put(create(project, PASS), AlarmKind.FAILURE_RATE)
+    Alarm.objects.filter(pk=alarm.pk).update(state=AlarmState.ALARM)
+
+    def read_and_recover(*arguments: Any) -> Any:
+        rows = read_rows(*arguments)
+        assert rows
+        Alarm.objects.update(state=AlarmState.OK)
+        return rows
+
+    monkeypatch.setattr(alarm_display, "read_rows", read_and_recover)
+    person = django_user_model.objects.create_user("mia")
+    scope = Scope(access.Principal(person, project, "owner"), REGION)
+    listed, _ = alarm_display.alarms_in_alarm(scope, 5)
+    assert listed == []
 
 
 def test_two_editors_at_once(project: Project, client: Client) -> None:

@@ -11,7 +11,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from console.models import MapRun
+from console import clock
+from console.models import Execution, MapRun
 from console.store.executions.stop import stop_execution
 from console.web.execution.child_counts import ChildCounts
 from console.web.execution.map_progress import MapProgress
@@ -27,7 +28,7 @@ from tests.waiting import wait_until
 if TYPE_CHECKING:
     from django.test import Client
 
-    from console.models import Execution, Project
+    from console.models import Project
     from console.worker import Embedded
 
 INLINE = one("Each", Type="Map", ItemProcessor=NAPS)
@@ -274,6 +275,32 @@ def test_an_ended_page_follows_until_the_children_are_counted(
     address, pace = poll_of(tick)
     assert pace == "every 10s, poll-now"
     assert client.get(address).status_code == 204
+
+
+def test_counts_leave_what_they_do_not_change(napping: Execution, client: Client) -> None:
+    """A focus within the actions or the outcome stays, while children are counted."""
+    stop_execution(napping)
+    execution = ended(napping)
+    counted = MapRun.objects.filter(parent=execution, aborted=2).exclude(status="RUNNING")
+    wait_until(counted.exists)
+    MapRun.objects.update(aborted=0)
+    address, _ = poll_of(text(client.get(page(execution))))
+    MapRun.objects.update(aborted=1)
+    tick = text(client.get(address))
+    assert "1 of 6 aborted" in tick
+    assert not [part for part in ("status", "actions", "outcome") if f'id="{part}"' in tick]
+
+
+def test_an_ended_page_that_never_settles_asks_seldom(napping: Execution, client: Client) -> None:
+    """Without a worker nothing counts the children: after a minute the page slows down."""
+    stop_execution(napping)
+    execution = ended(napping)
+    counted = MapRun.objects.filter(parent=execution, aborted=2).exclude(status="RUNNING")
+    wait_until(counted.exists)
+    MapRun.objects.update(aborted=0)
+    Execution.objects.filter(pk=execution.pk).update(stop_ms=clock.now_ms() - 61_000)
+    _, pace = poll_of(text(client.get(page(execution))))
+    assert pace == "every 10s, poll-now"
 
 
 def poll_of(shown: str) -> tuple[str, str]:

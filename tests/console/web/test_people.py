@@ -69,7 +69,7 @@ def test_the_only_owner_has_no_forms_that_would_be_refused(
     owner = signed_in("owner")
     owner.post("/team/", {"name": "ana", "role": "editor"})
     shown = markup(owner.get("/team/"))
-    assert "the only one, so cannot be removed" in shown
+    assert "The only owner cannot be removed or given another role." in shown
     assert 'aria-label="Role of owner"' not in shown
     assert 'aria-label="Role of ana"' in shown
     assert "Remove owner" not in shown

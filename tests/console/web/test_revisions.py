@@ -180,11 +180,70 @@ def test_the_pages_of_a_machine_lead_back_to_its_draft(
             assert f'href="/machines/{edit}">' in shown
             assert DRAFT not in text(somebody_else.get(address))
         answer = client.post(draft, {"discard": "1", "back": "1"}, follow=True)
-        assert answer.redirect_chain == [(pages[-1], 302)]
+        assert answer.redirect_chain == [(pages[-1], 302)]  # nobody knows where it was pressed
         assert "The draft was discarded." in text(answer)
         assert DRAFT not in text(answer)
     client.post("/machines/machine/edit/_draft", {"text": json.dumps(PASS, indent=2)})
     assert DRAFT not in text(client.get("/machines/machine/"))  # it is what is saved
+
+
+DISCARD = {"discard": "1", "back": "1"}
+
+
+def test_discarding_a_draft_leads_back_to_the_page_of_the_button(
+    project: Project, client: Client
+) -> None:
+    """Of the same region; the press asks first."""
+    create(project, PASS)
+    draft = "/machines/machine/edit/_draft"
+    client.post(draft, {"text": "{"})
+    shown = markup(client.get("/machines/machine/"))
+    banner = shown.partition('id="open-draft"')[2]
+    assert '<details class="confirm">' in banner.partition("<form")[0]
+    before = "/machines/machine/?status=FAILED"
+    answer = client.post(draft, DISCARD, headers={"referer": f"http://testserver{before}"})
+    assert answer["Location"] == before
+    machines.create_machine(
+        project, "eu-west-1", name="there", definition=json.dumps(PASS), role_arn=ROLE
+    )
+    answer = client.post("/machines/there/edit/_draft?region=eu-west-1", DISCARD)
+    assert answer["Location"] == "/machines/there/definition/?region=eu-west-1"
+
+
+def test_saving_in_another_region_stays_there(project: Project, client: Client) -> None:
+    """Both a new machine and a changed one."""
+    query = "?region=eu-west-1"
+    form = {"name": "there", "text": json.dumps(PASS), "role": ROLE}
+    answer = client.post(f"/machines/new/{query}", form)
+    assert answer["Location"] == f"/machines/there/{query}"
+    there = StateMachine.objects.get(name="there")
+    form |= {"text": json.dumps(WAIT), "revision": machines.revision_of(there)}
+    answer = client.post(f"/machines/there/edit/{query}", form)
+    assert answer["Location"] == f"/machines/there/definition/{query}"
+
+
+@pytest.mark.parametrize(
+    ("saved_text", "typed", "differs"),
+    [
+        ('{"a": 1}', '{\n"a":1}', False),
+        ('{"a": 1}', '{"a": true}', True),
+        ('{"a": 1}', '{"a": 1.0}', True),
+        ('{"a": 1, "b": 2}', '{"b": 2, "a": 1}', True),
+        ('{"a": 1}', '{"a": 2, "a": 1}', True),
+        ('{"a": 1}', '{"a": ', True),
+    ],
+)
+def test_a_draft_that_only_python_takes_for_the_same_is_shown(
+    project: Project, client: Client, saved_text: str, typed: str, differs: bool
+) -> None:
+    """Spaces alone are no change; a number for a boolean, an order or a repeated key is."""
+    machine = create(project, PASS)
+    definition = PASS | {"Comment": "x"}
+    whole = json.dumps(definition)[:-1] + ', "Note": %s}'
+    machine.definition.text = whole % saved_text
+    machine.definition.save()
+    client.post("/machines/machine/edit/_draft", {"text": whole % typed})
+    assert (DRAFT in text(client.get("/machines/machine/"))) == differs
 
 
 def test_saving_forgets_the_draft(project: Project, client: Client) -> None:

@@ -93,14 +93,14 @@ def stays_by_attempt(
             kept = cuts[attempt.number] if cut else status
             stay = AttemptStay(attempt, since, until, kept, cut, 1, number in on_path)
             before = stays.get(attempt.number)
-            stays[attempt.number] = _joined(before, stay) if before else stay
+            stays[attempt.number] = _join_stays(before, stay) if before else stay
     ordered = [stays[place] for place in sorted(stays)]
     if final and ordered:
         ordered[-1] = replace(ordered[-1], status=final)
     return ordered
 
 
-def _joined(first: AttemptStay, second: AttemptStay) -> AttemptStay:
+def _join_stays(first: AttemptStay, second: AttemptStay) -> AttemptStay:
     """Return both as one; what a redrive went on with tells most of how an attempt ended."""
     telling = min((first, second), key=lambda stay: (not stay.cut, WORST_FIRST.index(stay.status)))
     return replace(
