@@ -21,6 +21,7 @@ from console.integrations.outcome import (
     TaskAttempt,
     unusable_parameters,
 )
+from console.integrations.parameters import split_added_fields
 from console.integrations.redaction import without_url_secrets
 
 if TYPE_CHECKING:
@@ -79,6 +80,11 @@ def build_request(task: TaskAttempt) -> Request | Failed:
     if operation is None:
         return Failed("States.Runtime", f"There is no operation behind '{task.resource}'.")
     parameters = engine.loads(task.input)
+    added, parameters = split_added_fields(task.service, task.action, parameters)
+    if any(value is not None for value in added.values()):
+        return Failed(
+            "States.Runtime", f"Stepyard does not carry out {' and '.join(added)} of '{task.resource}'."
+        )
     starting = operation.model.name == "StartExecution" and isinstance(parameters, dict)
     if starting and parameters.get("Name") is None:  # also a null, which is not sent
         parameters["Name"] = task.idempotency_key
