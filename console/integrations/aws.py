@@ -83,7 +83,8 @@ def build_request(task: TaskAttempt) -> Request | Failed:
     added, parameters = split_added_fields(task.service, task.action, parameters)
     if any(value is not None for value in added.values()):
         return Failed(
-            "States.Runtime", f"Stepyard does not carry out {' and '.join(added)} of '{task.resource}'."
+            "States.Runtime",
+            f"Stepyard does not carry out {' and '.join(added)} of '{task.resource}'.",
         )
     starting = operation.model.name == "StartExecution" and isinstance(parameters, dict)
     if starting and parameters.get("Name") is None:  # also a null, which is not sent
