@@ -44,6 +44,6 @@ class PageHandler(ASGIHandler):
         except BaseException:
             try:
                 await sync_to_async(response.close, thread_sensitive=True)()
-            except Exception:
+            except Exception:  # noqa: BLE001 - the first error is raised
                 _LOG.exception("A response that could not be sent could not be closed")
             raise

@@ -72,8 +72,10 @@ def test_what_could_be_a_request(resource: str, given: Any) -> None:
         (
             "bedrock:invokeModel",
             {"ModelId": "m", "Input": {"S3Url": "s3://b/i"}, "Output": {"S3Uri": 1}},
-            'The field "Input.S3Url" is not supported by Step Functions, '
-            "The value for the field 'Output.S3Uri' must be a STRING",
+            (
+                'The field "Input.S3Url" is not supported by Step Functions, '
+                "The value for the field 'Output.S3Uri' must be a STRING"
+            ),
         ),
         (
             "sqs:sendMessage",
