@@ -21,7 +21,6 @@ from console.integrations.outcome import (
     TaskAttempt,
     unusable_parameters,
 )
-from console.integrations.parameters import split_added_fields
 from console.integrations.redaction import without_url_secrets
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ def build_request(task: TaskAttempt) -> Request | Failed:
     if operation is None:
         return Failed("States.Runtime", f"There is no operation behind '{task.resource}'.")
     parameters = engine.loads(task.input)
-    added, parameters = split_added_fields(task.service, task.action, parameters)
+    added, parameters = names.split_added_fields(task.service, task.action, parameters)
     if any(value is not None for value in added.values()):
         return Failed(
             "States.Runtime",

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 _OWN_FIELDS = ("http", "apigateway", "eks", "elasticmapreduce", "bedrockagentcore")
 """Services whose Tasks have fields that are not those of one action's request."""
-_ADDED_FIELDS = {("bedrock", "invokeModel"): {"Input": {"S3Uri"}, "Output": {"S3Uri"}}}
-"""Optimized action -> fields that Step Functions adds to the request, and their members."""
 
 
 def parameter_problem(resource: Resource, state: str, given: Any) -> str:
@@ -32,7 +30,7 @@ def parameter_problem(resource: Resource, state: str, given: Any) -> str:
     operation = names.find_operation(resource.service, resource.action)
     if operation is None:
         return ""  # the call says so
-    added, given = split_added_fields(resource.service, resource.action, given)
+    added, given = names.split_added_fields(resource.service, resource.action, given)
     found = [
         *_added_problems(resource, added),
         *shapes.find_problems(operation.model.input_shape, given, operation.field_name),
@@ -50,8 +48,8 @@ def unsupported_fields(resource: Resource, template: Any) -> list[str]:
     operation = names.find_operation(resource.service, resource.action)
     if operation is None or operation.model.input_shape is None:
         return []
-    added, template = split_added_fields(resource.service, resource.action, template)
-    members = _ADDED_FIELDS.get((resource.service, resource.action), {})
+    added, template = names.split_added_fields(resource.service, resource.action, template)
+    members = names.ADDED_FIELDS.get((resource.service, resource.action), {})
     unknown = [
         key
         for name, value in added.items()
@@ -63,17 +61,8 @@ def unsupported_fields(resource: Resource, template: Any) -> list[str]:
     return [*unknown, *shapes.unknown_names(shape, template, operation.field_name)]
 
 
-def split_added_fields(service: str, action: str, given: Any) -> tuple[dict[str, Any], Any]:
-    """Return the fields that Step Functions adds to an action's request, and all others."""
-    names_added = _ADDED_FIELDS.get((service, action), {})
-    if not names_added or not isinstance(given, dict):
-        return {}, given
-    added = {key: value for key, value in given.items() if key in names_added}
-    return added, {key: value for key, value in given.items() if key not in added}
-
-
 def _added_problems(resource: Resource, added: dict[str, Any]) -> list[str]:
-    members = _ADDED_FIELDS.get((resource.service, resource.action), {})
+    members = names.ADDED_FIELDS.get((resource.service, resource.action), {})
     problems: list[str] = []
     for name, value in added.items():
         if value is None:
