@@ -203,17 +203,17 @@ def least_role(action: str) -> Role | None:
 
 
 def is_still_allowed(
-    username: str, project: Project, action: str, *memberships: int | None
+    username: str, project: Project, action: str, membership: int | None = None
 ) -> bool:
     """Tell whether a person may do now what they asked for earlier.
 
-    ``memberships``: the number of the membership that they had then, if it was kept. Who is removed
-    and added again has another one, and starts from nothing.
+    ``membership``: the number of the one that they had then, None if it was not kept. Who is
+    removed and added again has another one, and starts from nothing.
     """
     found = Membership.objects.filter(
         project=project, user__username=username, user__is_active=True
     ).first()
-    if found is None or any(number != found.pk for number in memberships):
+    if found is None or membership not in (None, found.pk):
         return False
     return _allowed(found.role, action)
 

@@ -47,13 +47,13 @@ def open_position(call: Call, params: dict[str, Any]) -> Any:
     try:
         raw = base64.urlsafe_b64decode(text.encode("ascii"))
     except (ValueError, UnicodeEncodeError):
-        raise _invalid() from None
+        raise invalid_token() from None
     seal, body = raw[:_SEAL], raw[_SEAL:]
     if not hmac.compare_digest(seal, _seal(call, params, body)):
-        raise _invalid()
+        raise invalid_token()
     made, where = json.loads(body)
     if time.time() - made > _DAY_S:
-        raise _invalid()
+        raise invalid_token()
     return where
 
 
@@ -84,5 +84,6 @@ def _seal(call: Call, params: dict[str, Any], body: bytes) -> bytes:
     return hmac.new(settings.STEPYARD_PAGING_KEY, bound, hashlib.sha256).digest()[:_SEAL]
 
 
-def _invalid() -> InvalidToken:
+def invalid_token() -> InvalidToken:
+    """Return the error for a token that is none of this query."""
     return InvalidToken("Invalid Token: 'Invalid token'")

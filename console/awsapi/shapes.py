@@ -51,6 +51,8 @@ _NOUNS = {
 }
 _IN_BYTES = ("SensitiveData", 262_144)
 """Name and greatest size of the shape whose texts are counted in bytes of UTF-8 [measured]."""
+_REFUSED_LATER = ("TaskToken", 2048)
+"""Name and greatest length of a shape that operations refuse in their words, as InvalidToken."""
 _WITH_NUL = {
     *("Name", "Arn", "LongArn", "Definition", "TaskToken"),  # operations refuse it in their words
     *("SensitiveData", "SensitiveError", "SensitiveCause"),  # it is stored as U+FFFD
@@ -166,7 +168,10 @@ def _string(shape: Any, value: str, path: str, problems: list[str]) -> None:
             wanted = f"have size less than or equal to {_IN_BYTES[1]} bytes in UTF-8 encoding"
             problems.append(_violation(shape, value, path, wanted))
     else:
-        _bounds(shape, len(value), value, path, "have length", problems)
+        length = len(value)
+        if (shape.name, shape.metadata.get("max")) == _REFUSED_LATER:
+            length = min(length, _REFUSED_LATER[1])
+        _bounds(shape, length, value, path, "have length", problems)
     if "\x00" in value and shape.name not in _WITH_NUL and path not in _ASKED_FOR:
         # No service has a use for it, and PostgreSQL stores none.
         wanted = f"satisfy regular expression pattern: {_NO_NUL}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import sync_to_async
@@ -11,13 +12,15 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
 
+_LOG = logging.getLogger(__name__)
+
 
 class PageHandler(ASGIHandler):
     """Django's own handler, with middleware and views that know nothing of the event loop.
 
     Django's handler runs all middleware that can be asynchronous in the event loop, and each of
     its methods, which are synchronous, on a thread: a request went from the loop to a thread and
-    back a dozen times. No view here is asynchronous, so one such way is enough.
+    back ten times. No view here is asynchronous, so one such way is enough.
     """
 
     def load_middleware(self, is_async: bool = False) -> None:
@@ -32,11 +35,15 @@ class PageHandler(ASGIHandler):
     async def send_response(self, response: HttpResponseBase, send: Any) -> None:
         """Send an answer; end its request even if that fails.
 
-        Django leaves out the end then, which gives the connection to the database back: a dozen
-        answers that could not be sent took all that a process has.
+        Django leaves out the end then, which gives the connection to the database back: forty
+        answers that could not be sent took all that a process has. If the end fails, too, that is
+        logged, and the first error is raised.
         """
         try:
             await super().send_response(response, send)
         except BaseException:
-            await sync_to_async(response.close, thread_sensitive=True)()
+            try:
+                await sync_to_async(response.close, thread_sensitive=True)()
+            except Exception:  # noqa: BLE001 - the first error is raised
+                _LOG.exception("A response that could not be sent could not be closed")
             raise

@@ -79,6 +79,12 @@ def build_request(task: TaskAttempt) -> Request | Failed:
     if operation is None:
         return Failed("States.Runtime", f"There is no operation behind '{task.resource}'.")
     parameters = engine.loads(task.input)
+    added, parameters = names.split_added_fields(task.service, task.action, parameters)
+    if any(value is not None for value in added.values()):
+        return Failed(
+            "States.Runtime",
+            f"Stepyard does not carry out {' and '.join(added)} of '{task.resource}'.",
+        )
     starting = operation.model.name == "StartExecution" and isinstance(parameters, dict)
     if starting and parameters.get("Name") is None:  # also a null, which is not sent
         parameters["Name"] = task.idempotency_key

@@ -82,6 +82,8 @@ OPTIMIZED = {
     "sns": OldSdkNames("sns", "SNS", "AmazonSNSException", "AmazonSNS"),
     "sqs": OldSdkNames("sqs", "SQS", "AmazonSQSException", "AmazonSQS"),
 }
+ADDED_FIELDS = {("bedrock", "invokeModel"): {"Input": {"S3Uri"}, "Output": {"S3Uri"}}}
+"""Optimized action -> fields that Step Functions adds to the request, and their members."""
 _OTHER_CLIENT = {("bedrock", "invokeModel"): "bedrock-runtime"}
 _OTHER_NAME = {
     ("elasticmapreduce", "createCluster"): "RunJobFlow",
@@ -124,6 +126,15 @@ def find_operation(service: str, action: str) -> Operation | None:
     if not client or name not in service_model(client).operation_names:
         return None
     return Operation(client, service_model(client).operation_model(name), old)
+
+
+def split_added_fields(service: str, action: str, given: Any) -> tuple[dict[str, Any], Any]:
+    """Return the fields that Step Functions adds to an action's request, and all others."""
+    names_added = ADDED_FIELDS.get((service, action), {})
+    if not names_added or not isinstance(given, dict):
+        return {}, given
+    added = {key: value for key, value in given.items() if key in names_added}
+    return added, {key: value for key, value in given.items() if key not in added}
 
 
 def has_operation(service: str, action: str) -> bool:

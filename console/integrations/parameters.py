@@ -30,7 +30,11 @@ def parameter_problem(resource: Resource, state: str, given: Any) -> str:
     operation = names.find_operation(resource.service, resource.action)
     if operation is None:
         return ""  # the call says so
-    found = shapes.find_problems(operation.model.input_shape, given, operation.field_name)
+    added, given = names.split_added_fields(resource.service, resource.action, given)
+    found = [
+        *_added_problems(resource, added),
+        *shapes.find_problems(operation.model.input_shape, given, operation.field_name),
+    ]
     return ", ".join(found)
 
 
@@ -44,4 +48,33 @@ def unsupported_fields(resource: Resource, template: Any) -> list[str]:
     operation = names.find_operation(resource.service, resource.action)
     if operation is None or operation.model.input_shape is None:
         return []
-    return list(shapes.unknown_names(operation.model.input_shape, template, operation.field_name))
+    added, template = names.split_added_fields(resource.service, resource.action, template)
+    members = names.ADDED_FIELDS.get((resource.service, resource.action), {})
+    unknown = [
+        key
+        for name, value in added.items()
+        if isinstance(value, dict)
+        for key in value
+        if key.removesuffix(".$") not in members[name]
+    ]
+    shape = operation.model.input_shape
+    return [*unknown, *shapes.unknown_names(shape, template, operation.field_name)]
+
+
+def _added_problems(resource: Resource, added: dict[str, Any]) -> list[str]:
+    members = names.ADDED_FIELDS.get((resource.service, resource.action), {})
+    problems: list[str] = []
+    for name, value in added.items():
+        if value is None:
+            continue
+        if not isinstance(value, dict):
+            problems.append(f"The value for the field '{name}' must be an OBJECT")
+            continue
+        problems += [
+            f'The field "{name}.{key}" is not supported by Step Functions'
+            if key not in members[name]
+            else f"The value for the field '{name}.{key}' must be a STRING"
+            for key, member in value.items()
+            if key not in members[name] or not isinstance(member, str | None)
+        ]
+    return problems

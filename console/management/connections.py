@@ -20,6 +20,8 @@ Some of what HTTP says about a request is left to the application by uvicorn, wh
 * Fields after a chunked body are no headers (RFC 9110, 6.5.1). A proxy checks and sets headers
   only: as a header, such a field would be believed like one of the proxy's own.
 * When a connection is lost, the request that is under way is told, also if others wait behind it.
+  uvicorn stops reading when a request comes that has to wait: until it reads on, it does not notice
+  that a client hung up.
 
 uvicorn writes the head of an answer and its body apart: two system calls for us, and two packets
 that wake the client. ``JoinedWrites`` sends both at once.
@@ -164,6 +166,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._refused or size > HEAD_BYTES or len(self.pipeline) >= PIPELINED:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
             return
+        self._take_host_of_address()
         if not self._has_one_host():
             self._refuse(HTTPStatus.BAD_REQUEST)
             return
@@ -171,14 +174,17 @@ class BoundedProtocol(HttpToolsProtocol):
         self._stop_waiting()
         super().on_headers_complete()
 
-    def _has_one_host(self) -> bool:
-        """Tell whether a request says to whom it goes, once; take that from a whole address."""
-        hosts = sum(name == b"host" for name, _ in self.headers)
+    def _take_host_of_address(self) -> None:
+        """Replace the Host by that of a whole address in the request line."""
         address = _AUTHORITY.match(self.url)
         if address is not None:
             self.headers[:] = [
                 (name, address[1] if name == b"host" else value) for name, value in self.headers
             ]
+
+    def _has_one_host(self) -> bool:
+        """Tell whether a request says to whom it goes, once."""
+        hosts = sum(name == b"host" for name, _ in self.headers)
         return hosts == 1 or (hosts == 0 and self.parser.get_http_version() < "1.1")
 
     def on_body(self, body: bytes) -> None:

@@ -88,8 +88,13 @@ def _add_sums(query: MetricQuery, buckets: dict[str, Buckets]) -> None:
     What percentiles need, the database cannot add: it gives each different spread once, with how
     many minutes have it.
     """
-    values = [query.project, query.since, query.until - 1]
-    key = replace(query, project=0, since=0, until=0)
+    values: list[int | str] = [query.project, query.since, query.until - 1]
+    values += [query.region, query.also]
+    if query.resource is not None:
+        values.append(query.resource)
+    # What is bound is no part of the key: else each machine would have a statement of its own.
+    bound: dict[str, Any] = {"region": "", "also": "", "resource": query.resource and ""}
+    key = replace(query, project=0, since=0, until=0, **bound)
     for row in read_rows(key, partial(_sum_rows, query), *values):
         metric, start, values_of, n, total, low, high, minutes = row
         known = json.loads(values_of or "{}")
@@ -99,21 +104,27 @@ def _add_sums(query: MetricQuery, buckets: dict[str, Buckets]) -> None:
 
 
 def _sum_rows(
-    query: MetricQuery, project: int, since: int, last: int
+    query: MetricQuery,
+    project: int,
+    since: int,
+    last: int,
+    region: str,
+    also: str,
+    resource: str | None = None,
 ) -> QuerySet[MetricMinute, Any]:
-    """Return the query of the sums, of all that ``query`` asks for but in this span."""
+    """Return the query of the sums: the metrics and period of ``query``, else these values."""
     start = F("minute_ms") - (F("minute_ms") - since) % query.period
     none: Value | Case = Value("", output_field=TextField())
     spread = Case(When(metric__in=query.spread, then=F("spread")), default=none)
     rows = MetricMinute.objects.filter(
         project=project,
-        region=query.region,
+        region=region,
         metric__in=query.metrics,
         minute_ms__range=(since, last),
-        also=query.also,
+        also=also,
     ).order_by()
-    if query.resource is not None:
-        rows = rows.filter(resource=query.resource)
+    if resource is not None:
+        rows = rows.filter(resource=resource)
     else:
         rows = rows.exclude(Q(resource__contains=":states:") & Q(resource__contains="/"))
     return (

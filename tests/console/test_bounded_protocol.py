@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from console.management import serving
 from console.management.connections import BoundedProtocol
@@ -118,6 +119,11 @@ def test_the_host_of_a_whole_address_counts(address: bytes) -> None:
     _, headers = _ask(b"GET " + address + b" HTTP/1.1\r\n" + _HOST + b"\r\n")
     (host,) = headers[0].values()
     assert host.split(b":")[0] == b"other.example"
+
+
+def test_uvicorn_still_starts_requests_where_we_note_them() -> None:
+    """The method is private: without it, nobody would know which request is under way."""
+    assert callable(HttpToolsProtocol._start_asgi_task)
 
 
 def test_the_request_under_way_is_told_that_its_client_is_gone() -> None:

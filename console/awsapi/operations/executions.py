@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _DATA = {"included": True}
 _LOOK_S = 60.0
+_LISTED = "listed"
+"""Marks a position in ListExecutions; tokens of earlier versions have a start, and no mark."""
 _REDRIVEN = {"REDRIVEN": True, "NOT_REDRIVEN": False}
 
 
@@ -163,12 +165,11 @@ def list_page(call: Call) -> dict[str, Any]:
     if params.get("stateMachineArn") and waiting:
         raise ValidationException("PENDING_REDRIVE can only be specified with mapRunArn")
     owner = _owner(call)
-    after = paging.open_position(call, params)
     rows = list_executions(
         owner,
         status=params.get("statusFilter"),
         redriven=_REDRIVEN.get(params.get("redriveFilter") or ""),
-        after=None if after is None else (after[0], after[1]),
+        after=_open_listed(call),
         limit=paging.page_size(params) + 1,
     )
     batches = {}
@@ -178,7 +179,24 @@ def list_page(call: Call) -> dict[str, Any]:
     def shown(row: Execution) -> dict[str, Any]:
         return _item(row) | present(itemCount=batches.get(row.pk))
 
-    return paging.page_answer(call, "executions", rows, shown, listing_place)
+    def place(row: Execution) -> tuple[int, int, str]:
+        return *listing_place(row), _LISTED
+
+    return paging.page_answer(call, "executions", rows, shown, place)
+
+
+def _open_listed(call: Call) -> tuple[int, int] | None:
+    """Return the ``listing_place`` that the request's token has; raise ``InvalidToken``.
+
+    A token of the version before is sorted by the start. Read as one of today, it would leave
+    executions out without a word.
+    """
+    position = paging.open_position(call, call.params)
+    if position is None:
+        return None
+    if position[2:] != [_LISTED]:
+        raise paging.invalid_token()
+    return position[0], position[1]
 
 
 def _owner(call: Call) -> StateMachine | Version | Alias | MapRun:

@@ -25,6 +25,8 @@ _STILL_S = 1.0
 _WRONG_USE = 2
 _RUNNING = ("RUNNING", "PENDING_REDRIVE")
 _NEWEST = 20
+_LISTED = 100
+"""How many executions are listed to find those that started last."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -76,8 +78,11 @@ def _show_machine(connection: Connection, options: Namespace) -> None:
     readers: dict[str, ExecutionLog] = {}
     newest = max(1, options.last)
     while True:
-        page = connection.states.list_executions(stateMachineArn=arn, maxResults=newest)
-        for execution in reversed(page["executions"]):
+        # The list is sorted by end and redrive, too: one that began long ago may stand first.
+        most = min(max(newest, _LISTED), 1000)
+        page = connection.states.list_executions(stateMachineArn=arn, maxResults=most)
+        by_start = sorted(page["executions"], key=lambda each: each["startDate"])
+        for execution in by_start[-newest:]:
             found = execution["executionArn"]
             readers.setdefault(found, ExecutionLog(connection, found))
         for reader in list(readers.values()):

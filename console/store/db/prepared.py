@@ -9,6 +9,8 @@ its time so. What a page asks each time differs in its values only, so the SQL i
 The first time a query is built with placeholders for its values, and composed; its parameters show
 where each value stands. The values are bound anew each time. All that ``build`` uses besides them
 is part of the SQL that is kept, so it must be in ``key``: a length, a region, which columns.
+
+None is no value: ``= NULL`` holds for no row, so a query with and one without it have two keys.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from django.core.exceptions import EmptyResultSet
 from django.db import connection
 
 if TYPE_CHECKING:
@@ -34,8 +37,8 @@ Value = int | str | tuple[int, ...]
 class _Statement:
     """A composed query. ``places``: of each parameter the place of its value, None of a constant.
 
-    ``kinds``: the type that the database's driver wants of each; ``converters``: column -> what
-    makes a value of what the database returned.
+    ``parameters``: those that it was composed with; a value is bound with the type of the one in
+    its place. ``converters``: column -> what makes a value of what the database returned.
     """
 
     sql: str
@@ -68,7 +71,9 @@ def read_rows(
     """Return the rows of a query of ``values_list``.
 
     ``build`` returns it for ``values``; ``key`` names it, with all else that it depends on. Raise
-    ``ValueError`` if the SQL does not hold each value as it is, as that of ``contains`` does not.
+    ``ValueError`` if the SQL does not hold each value as it is wherever it uses it, as that of
+    ``contains`` does not. A query that cannot have rows (``none()``, ``IN ()``) has no SQL and
+    returns none, each time anew.
     """
     values = tuple(_padded(value) if isinstance(value, tuple) else value for value in values)
     shape = tuple(len(value) if isinstance(value, tuple) else type(value) for value in values)
@@ -77,7 +82,10 @@ def read_rows(
     if statement is None:
         if len(_statements) >= MOST_STATEMENTS:
             _statements.clear()
-        statement = _statements[name] = _compose(build, values)
+        try:
+            statement = _statements[name] = _compose(build, values)
+        except EmptyResultSet:
+            return []
     with connection.cursor() as cursor:
         cursor.execute(statement.sql, statement.bound(_flat(values)))
         rows: list[tuple[Any, ...]] = cursor.fetchall()
@@ -97,7 +105,28 @@ def _flat(values: Sequence[Value]) -> list[int | str]:
 
 
 def _compose(build: Callable[..., QuerySet[Any, Any]], values: Sequence[Value]) -> _Statement:
-    numbers = iter(range(_FIRST_NUMBER, _FIRST_NUMBER + len(_flat(values))))
+    """Compose a query with two sets of placeholders, which tell a value's places from constants.
+
+    What differs but is no placeholder was made of a value, such as ``since - 1`` beside ``since``.
+    """
+    count = len(_flat(values))
+    composed, other = (
+        _compose_with(build, _placeholders(values, _FIRST_NUMBER + start)) for start in (0, count)
+    )
+    constants = [
+        [known for known, place in zip(each.parameters, each.places, strict=True) if place is None]
+        for each in (composed, other)
+    ]
+    held = set(composed.places) - {None} == set(range(count))
+    same = (composed.sql, composed.places) == (other.sql, other.places)
+    if not held or not same or constants[0] != constants[1]:
+        raise ValueError(f"The SQL does not hold each value as it is: {composed.sql}")
+    return composed
+
+
+def _placeholders(values: Sequence[Value], first: int) -> list[Value]:
+    """Return a placeholder for each value, of its type, which are numbered from ``first``."""
+    numbers = iter(range(first, first + len(_flat(values))))
     placeholders: list[Value] = []
     for value in values:
         if isinstance(value, tuple):
@@ -105,11 +134,15 @@ def _compose(build: Callable[..., QuerySet[Any, Any]], values: Sequence[Value]) 
         else:
             number = next(numbers)
             placeholders.append(f"value {number}" if isinstance(value, str) else number)
+    return placeholders
+
+
+def _compose_with(
+    build: Callable[..., QuerySet[Any, Any]], placeholders: Sequence[Value]
+) -> _Statement:
     compiler = build(*placeholders).query.get_compiler(connection=connection)
     sql, parameters = compiler.as_sql()
     known = {placeholder: place for place, placeholder in enumerate(_flat(placeholders))}
     places = tuple(known.get(parameter) for parameter in parameters)
-    if set(known.values()) - set(places):
-        raise ValueError(f"The SQL does not hold each value as it is: {sql}")
     columns = [column[0] for column in compiler.select[: compiler.col_count]]
     return _Statement(sql, tuple(parameters), places, compiler.get_converters(columns))

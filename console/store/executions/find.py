@@ -40,8 +40,8 @@ def get_execution(project: Project, arn: str) -> Execution:
 
 def with_project(number: int) -> Execution:
     """Return an execution by its number, with its project and without its payloads."""
-    rows = Execution.objects.select_related("project").defer("input", "output", "cause")
-    return rows.get(pk=number)
+    executions = Execution.objects.select_related("project").defer("input", "output", "cause")
+    return executions.get(pk=number)
 
 
 def list_executions(
@@ -61,12 +61,13 @@ def list_executions(
     redrives = {None: Q(), True: Q(redrive_count__gt=0), False: Q(redrive_count=0)}[redriven]
     if isinstance(owner, MapRun):
         return _newest(_children(owner, status).filter(redrives), after, limit)
-    # Each status by itself: an index has machine, status and time. What ends meanwhile is found
-    # twice, and what is redriven maybe not: as on AWS, the list is only eventually consistent.
+    # Each status by itself: an index has machine, status and time. What ends between two of these
+    # queries may be found twice, and what is redriven maybe not at all. What ends or is redriven
+    # between two pages moves in front of the token: no later page has it.
     found: dict[int, Execution] = {}
     for each in [status] if status else _STATUSES:
-        rows = _executions_of(owner).filter(redrives, status=each)
-        found |= {row.pk: row for row in _newest(rows, after, limit)}
+        executions = _executions_of(owner).filter(redrives, status=each)
+        found |= {row.pk: row for row in _newest(executions, after, limit)}
     return sorted(found.values(), key=listing_place, reverse=True)[:limit]
 
 
@@ -80,9 +81,10 @@ def _executions_of(owner: StateMachine | Version | Alias) -> QuerySet[Execution]
     """Return the executions that were started by a machine's ARN, or by one of a version of it."""
     if isinstance(owner, StateMachine):
         return Execution.objects.filter(state_machine=owner, map_run=None)
-    rows = Execution.objects.filter(state_machine=owner.state_machine, map_run=None)
-    by_version = isinstance(owner, Version)
-    return rows.filter(version_arn=owner.arn) if by_version else rows.filter(alias_arn=owner.arn)
+    executions = Execution.objects.filter(state_machine=owner.state_machine, map_run=None)
+    if isinstance(owner, Version):
+        return executions.filter(version_arn=owner.arn)
+    return executions.filter(alias_arn=owner.arn)
 
 
 def _children(run: MapRun, status: str | None) -> QuerySet[Execution]:
@@ -105,8 +107,8 @@ def _newest(
         executions = executions.filter(
             Q(listed_ms__lt=time_ms) | Q(listed_ms=time_ms, id__lt=number), listed_ms__lte=time_ms
         )
-    rows = executions.select_related("map_run").defer("input", "output", "cause")
-    listed: list[Execution] = list(rows.order_by(listed_ms().desc(), "-id")[:limit])
+    shown = executions.select_related("map_run").defer("input", "output", "cause")
+    listed: list[Execution] = list(shown.order_by(listed_ms().desc(), "-id")[:limit])
     for execution in listed:
         if getattr(execution, "waits", False):
             execution.status = ExecutionStatus.PENDING_REDRIVE

@@ -107,7 +107,7 @@ def open_approval(token: str) -> Approval:
     rows = Execution.objects.select_related("definition", "project", "runrow")
     execution = rows.filter(pk=number, start_ms=start_ms).first()
     if execution is None or not access.is_still_allowed(
-        maker, execution.project, ACTION, *membership
+        maker, execution.project, ACTION, membership[0] if membership else None
     ):
         raise ApprovalClosed("This link opens nothing any more.")
     row = manual.find_task(execution, task)

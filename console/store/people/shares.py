@@ -50,7 +50,7 @@ def open_share(token: str) -> Execution:
     rows = Execution.objects.select_related("definition", "project", "runrow")
     execution = rows.filter(pk=number).first()
     if execution is None or not access.is_still_allowed(
-        maker, execution.project, ACTION, *membership
+        maker, execution.project, ACTION, membership[0] if membership else None
     ):
         raise ShareClosed("This link opens nothing any more.")
     return execution

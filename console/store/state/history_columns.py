@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _SEPARATOR = "\x1f"
 _NUMBERED = ("MapStateStarted", "MapIterationAborted")
 """The types whose details have a number that a trace reads."""
-_NUMBER = f"CASE WHEN type IN {_NUMBERED} THEN details END"
+_NUMBER = "CASE WHEN type IN ('MapStateStarted', 'MapIterationAborted') THEN details END"
 _FROM = " FROM console_historyevent WHERE execution_id = %s AND event_id > %s AND event_id <= %s"
 # SQLite joins in the order in which it reads: that of the key, by which it finds the rows.
 _JOINED = {

@@ -6,6 +6,9 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+
 from console.models import Alarm, EventRule, Project
 from console.store.db import audit
 from console.store.events import alarms, rules, scheduler
@@ -50,10 +53,14 @@ def rule_conflict(rule: EventRule) -> SaveConflict:
 
 
 def schedule_conflict(row: EventRule) -> SaveConflict:
-    """Return what somebody else saved of a schedule of EventBridge Scheduler."""
-    now = EventRule.objects.get(pk=row.pk)
+    """Return what somebody else saved of a schedule; raise ``Http404`` if it was deleted."""
+    now = get_object_or_404(EventRule, pk=row.pk)
     entry = audit.find_latest(now.project, now.arn, "scheduler:UpdateSchedule")
-    input_text = json.loads(scheduler.target_of(now).settings).get("Input", "")
+    try:
+        target = scheduler.target_of(now)
+    except IndexError:  # deleted since the schedule was read
+        raise Http404("The schedule was deleted.") from None
+    input_text = json.loads(target.settings).get("Input", "")
     fields = (
         ("Their schedule", f"{now.schedule}, {now.timezone}"),
         ("Their input", str(input_text)),

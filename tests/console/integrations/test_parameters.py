@@ -56,6 +56,7 @@ def judged(resource: str, given: Any) -> str:
             "aws-sdk:s3:getObject",
             {"Bucket": "b", "Key": "k", "IfModifiedSince": "2026-01-02T03:04:05Z"},
         ),
+        ("bedrock:invokeModel", {"ModelId": "m", "Input": {"S3Uri": "s3://b/i"}, "Output": None}),
         ("http:invoke", PAGE),
         ("apigateway:invoke", GATE | {"QueryParameters": {"a": ["1", "2"]}}),
     ],
@@ -68,6 +69,14 @@ def test_what_could_be_a_request(resource: str, given: Any) -> None:
 @pytest.mark.parametrize(
     ("resource", "given", "problem"),
     [
+        (
+            "bedrock:invokeModel",
+            {"ModelId": "m", "Input": {"S3Url": "s3://b/i"}, "Output": {"S3Uri": 1}},
+            (
+                'The field "Input.S3Url" is not supported by Step Functions, '
+                "The value for the field 'Output.S3Uri' must be a STRING"
+            ),
+        ),
         (
             "sqs:sendMessage",
             {"QueueUrl": "q"},

@@ -3,7 +3,8 @@
 Sources: developer guide, "Learning to use AWS service SDK integrations" (parameters are in
 PascalCase, even if the service's own API is in camelCase); the answers of the service in
 ``aws/aws-step-functions-data-science-sdk-python`` issue 200 (``key`` in a list of tags) and in
-``aws/aws-cdk`` issues 10014 and 17452.
+``aws/aws-cdk`` issues 10014 and 17452. ``bedrock:invokeModel`` has ``Input`` and ``Output``
+beside the request's members (developer guide, "Invoke and customize Amazon Bedrock models").
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 TRAIN = "arn:aws:states:::sagemaker:createTrainingJob.sync"
 LIST = "arn:aws:states:::aws-sdk:sfn:listStateMachines"
 RUN = "arn:aws:states:::ecs:runTask"
+ASK = "arn:aws:states:::bedrock:invokeModel"
 GROUPS = {"AwsvpcConfiguration": {"subnets": ["s"], "SecurityGroups": ["g"]}}
 
 
@@ -51,6 +53,7 @@ def unsupported(name: str, place: str = "/States/Train Step/Parameters") -> tupl
         (LIST, {"maxResults": 1}, ["maxResults"]),
         (LIST, {"MaxResults": 1, "Limit": 2}, ["Limit"]),
         (RUN, {"TaskDefinition": "t", "NetworkConfiguration": GROUPS}, ["subnets"]),
+        (ASK, {"ModelId": "m", "Input": {"S3Url": "s3://b/i"}, "input": {}}, ["S3Url", "input"]),
         (RUN, {"taskDefinition": "t", "Overrides": {"cpu": "1"}}, ["taskDefinition", "cpu"]),
     ],
 )
@@ -71,6 +74,7 @@ def test_a_field_that_the_action_does_not_have_is_refused(
     [
         (LIST, {"maxResults.$": "$.x"}),  # judged when the task runs, as the service does
         (LIST, {}),
+        (ASK, {"ModelId": "m", "Input": {"S3Uri.$": "$.i"}, "Output": {"S3Uri": "s3://b/o"}}),
         ("arn:aws:states:::lambda:invoke", {"FunctionName": "f", "Payload": {"any": 1}}),
         ("arn:aws:states:::states:startExecution", {"StateMachineArn": "a", "Input": {"any": 1}}),
         (

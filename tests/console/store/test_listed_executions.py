@@ -6,11 +6,15 @@ their startDate or redriveDate, and other executions are sorted by their stopDat
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.db import connection
 
+from console.awsapi import paging
+from console.awsapi.operations import executions
+from console.errors import InvalidToken
 from console.models import Execution, StateMachine
 from console.store.executions.find import list_executions, listing_place
 from console.store.machines import versions
@@ -41,6 +45,16 @@ def machine(project: Project) -> StateMachine:
         Execution.objects.filter(pk=execution.pk).update(**changed)
     start(create(project, PASS, name="other"), name="other")
     return made
+
+
+def test_a_token_of_the_version_before_is_refused(machine: StateMachine) -> None:
+    """It has the start of an execution, which is no place in this order."""
+    query = {"stateMachineArn": machine.arn}
+    about = {"action": "ListExecutions", "project": machine.project, "region": "us-east-1"}
+    call: Any = SimpleNamespace(params=query, **about)
+    query["nextToken"] = paging.seal_position(call, query, [500, 1])
+    with pytest.raises(InvalidToken):
+        executions.list_page(call)
 
 
 def names(rows: list[Execution]) -> list[str]:

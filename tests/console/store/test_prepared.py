@@ -101,6 +101,24 @@ def test_a_value_that_the_sql_changes_is_refused() -> None:
         read_rows("holding", holding, "a")
 
 
+def test_a_value_that_the_sql_changes_once_is_refused(project: Project) -> None:
+    """Also where the same value stands elsewhere as it is."""
+    store_minutes(project, 1, 2, 3)
+
+    def around(since: int) -> QuerySet[MetricMinute, Any]:
+        rows = MetricMinute.objects.filter(minute_ms__range=(since - 1, since))
+        return rows.values_list("minute_ms")
+
+    with pytest.raises(ValueError, match="does not hold each value"):
+        read_rows("around", around, 2)
+
+
+def test_a_query_that_cannot_have_rows_returns_none() -> None:
+    """Django composes no SQL for it."""
+    assert read_rows("none", lambda name: named(name).none(), "a") == []
+    assert read_rows("none", named, "a") == [("of a",)]
+
+
 def test_the_statements_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """One more than are kept, and they are composed anew."""
     monkeypatch.setattr(prepared, "MOST_STATEMENTS", 3)

@@ -10,6 +10,7 @@ from asgiref.sync import SyncToAsync
 from asgiref.testing import ApplicationCommunicator
 from django.core.handlers.asgi import ASGIHandler
 from django.core.signals import request_finished
+from django.http import HttpResponse
 
 from console.fast_path.page_handler import PageHandler
 from tests.loops import looped
@@ -66,6 +67,25 @@ def test_a_request_goes_to_its_thread_once(hops: list[str]) -> None:
     hops.clear()
     assert _answer(ASGIHandler())[0]["status"] == 200
     assert len(hops) >= own + 5
+
+
+def test_an_end_that_fails_does_not_hide_the_first_error() -> None:
+    """What could not be sent, and why, is what is raised."""
+    response = HttpResponse(b"x")
+
+    def fail() -> None:
+        raise OSError("no end")
+
+    response.close = fail  # type: ignore[method-assign]
+
+    async def send(_message: Mapping[str, Any]) -> None:
+        raise RuntimeError("the connection is gone")
+
+    async def ask() -> None:
+        with pytest.raises(RuntimeError, match="is gone"):
+            await PageHandler().send_response(response, send)
+
+    looped(ask)
 
 
 @pytest.mark.django_db(transaction=True)
