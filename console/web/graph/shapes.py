@@ -108,11 +108,6 @@ class Box:
         return state_icon(self.node.type, self.node.detail)
 
     @property
-    def kind_y(self) -> float:
-        """Return where the icon of the type begins."""
-        return self.y + self.below - 11
-
-    @property
     def right(self) -> float:
         """Return the right edge."""
         return self.x + self.width
