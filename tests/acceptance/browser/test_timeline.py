@@ -56,6 +56,15 @@ def test_the_legend_has_the_signs_that_are_drawn(page: Page, server: Server) -> 
     page.goto(f"{path}?view=timeline")
     expect(signs).to_have_text(["Work", "Critical path"])
     expect(page.locator("#timeline tr", has_text="Price")).to_contain_text("in child executions")
+    fails = {"StartAt": "No", "States": {"No": {"Type": "Fail", "Error": "Lost"}}}
+    catch = [{"ErrorEquals": ["Lost"], "Next": "After"}]
+    states = {
+        "Fan": {"Type": "Parallel", "Branches": [fails], "Catch": catch, "Next": "After"},
+        "After": {"Type": "Pass", "End": True},
+    }
+    path = ended(server, start(server, create(server, {"StartAt": "Fan", "States": states})))
+    page.goto(f"{path}?view=timeline")
+    expect(signs).to_have_text(["Work", "Failed attempt", "Caught error", "Critical path"])
 
 
 def test_iterations_fold_in_table_and_timeline(page: Page, mapped: str) -> None:
