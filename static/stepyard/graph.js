@@ -190,9 +190,11 @@
     const another = "step" in changes && changes.step !== currentUrl().searchParams.get("step");
     if (another) history.pushState({}, "", address);
     else history.replaceState(history.state, "", address);
+    const focused = document.activeElement;
     await showPanel(address);
     const title = document.getElementById("panel-title");
-    if (!focus || !title) return;
+    // who has gone on to something else meanwhile keeps the focus there
+    if (!focus || !title || ![focused, document.body].includes(document.activeElement)) return;
     title.focus({ preventScroll: true });
     const { top } = title.getBoundingClientRect();
     if (top < 0 || top > innerHeight - 80) title.scrollIntoView({ block: "start" });

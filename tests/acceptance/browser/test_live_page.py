@@ -135,6 +135,21 @@ def test_a_view_is_chosen_while_another_is_read(page: Page, server: Server) -> N
     expect(page.locator("#step-table")).to_have_count(0)
 
 
+def test_a_panel_that_comes_late_leaves_the_focus_alone(page: Page, server: Server) -> None:
+    """Who chose a state and types something else meanwhile goes on typing there."""
+    page.goto(ended(server, start(server, create(server, waits(0)))))
+    held: list[Route] = []
+    page.route(re.compile("/run/_step"), lambda route: held.append(route))  # noqa: PLW0108
+    page.click("a[data-step=Nap]")
+    wait_until(lambda: page.evaluate("true") and held)
+    find = page.get_by_label("Find a state")
+    find.focus()
+    held[0].continue_()
+    expect(page.locator("#panel-title")).to_contain_text("Nap")
+    page.keyboard.type("Na")
+    expect(find).to_have_value("Na")
+
+
 def test_back_is_no_trap_of_tabs(page: Page, server: Server) -> None:
     """States have entries of their own; the tabs of a state share its entry."""
     page.goto(f"{ended(server, start(server, create(server, waits(0))))}")
