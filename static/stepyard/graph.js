@@ -193,8 +193,10 @@
     const focused = document.activeElement;
     await showPanel(address);
     const title = document.getElementById("panel-title");
-    // who has gone on to something else meanwhile keeps the focus there
-    if (!focus || !title || ![focused, document.body].includes(document.activeElement)) return;
+    if (!focus || !title) return;
+    // who has gone on to something outside the panel meanwhile keeps the focus there
+    const current = document.activeElement;
+    if (![focused, document.body].includes(current) && !title.closest("#panel").contains(current)) return;
     title.focus({ preventScroll: true });
     const { top } = title.getBoundingClientRect();
     if (top < 0 || top > innerHeight - 80) title.scrollIntoView({ block: "start" });

@@ -39,6 +39,7 @@ def away_and_back(page: Page) -> None:
     page.wait_for_url("**/tasks/**")
     page.go_back(wait_until="commit")
     until(page, "window.ace && document.querySelector('.editor .ace_content')")
+    page.wait_for_load_state("load")  # the browser gives its forms their texts back by then
 
 
 def test_an_abandoned_definition_is_shown_checked_and_saved(page: Page, server: Server) -> None:
@@ -105,6 +106,7 @@ def test_every_editor_shows_what_it_sends(page: Page, server: Server, place: str
     page.goto(where)
     type_definition(page, '{"abandoned": 4711}')
     away_and_back(page)
+    until(page, f"text => {SHOWN} === text", arg='{"abandoned": 4711}')
     hidden = page.locator("textarea[data-editor]").evaluate("one => one.value")
     assert page.evaluate(SHOWN) == hidden == '{"abandoned": 4711}'
 
@@ -115,7 +117,8 @@ def test_what_is_shown_is_what_starts(page: Page, server: Server) -> None:
     page.goto(f"/machines/{name}/start/")
     type_definition(page, '{"abandoned": 1}')
     away_and_back(page)
-    shown = page.evaluate(SHOWN)
+    shown = '{"abandoned": 1}'
+    until(page, f"text => {SHOWN} === text", arg=shown)
     run = unique("back")
     page.fill("#name", run)
     page.click("form[data-json-form] button.main")
