@@ -39,7 +39,7 @@ def away_and_back(page: Page) -> None:
     page.wait_for_url("**/tasks/**")
     page.go_back(wait_until="commit")
     until(page, "window.ace && document.querySelector('.editor .ace_content')")
-    page.wait_for_load_state("load")  # the browser gives its forms their texts back by then
+    until(page, "document.readyState === 'complete'")  # then the forms have their texts back
 
 
 def test_an_abandoned_definition_is_shown_checked_and_saved(page: Page, server: Server) -> None:
