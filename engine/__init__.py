@@ -48,6 +48,7 @@ from engine.history.batch import EventBatch
 from engine.history.event_types import DETAILS, EVENT_TYPES, EventType, Family, Stage, event_names
 from engine.history.fold import Trace
 from engine.history.paint import paint
+from engine.history.stays import covered_ms
 from engine.history.visits import GroupAttempt, Visit, Visits, VisitStatus
 from engine.jsontext import (
     LIMITS,
@@ -210,6 +211,7 @@ __all__ = [
     "child_inputs",
     "compile_path_set",
     "control_paths",
+    "covered_ms",
     "draw_unfinished",
     "dumps",
     "event_names",

@@ -246,6 +246,8 @@ class Trace(VisitTable):
 
     def _note_exit(self, visit: int, previous: int) -> None:
         """Note why a visit was left: an error was caught, or the state succeeded."""
+        if visit in self.ended:
+            self.revision += 1
         # An exit that follows a failure is the way of a Catcher: with a Retrier the work would have
         # begun again first, and the exit would follow its success.
         if previous in self._failures:
@@ -372,7 +374,8 @@ class Trace(VisitTable):
         """Let the latest visit of a state be in progress, again if need be."""
         visit = line.latest[node]
         self.ended.pop(visit, None)
-        self.left.pop(visit, None)
+        if self.left.pop(visit, None) is not None:
+            self.revision += 1
         line.open = node
 
     def _forget(self, line: ControlLine, node: str, number: int) -> None:

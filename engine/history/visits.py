@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import islice, repeat
+from itertools import chain, islice, repeat, takewhile
 from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from engine.history.stays import EndedStays, covered_ms
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -66,6 +68,8 @@ class VisitTable:
         """When the execution had ended and was not redriven yet: nothing ran."""
         self.interrupted: dict[int, dict[int, VisitStatus]] = {}
         """Visit -> attempt at the execution, from 1 -> how it stood until a redrive opened it."""
+        self.revision = 0
+        """How often a visit that had ended was opened again, or ended later after all."""
         self._derived: dict[Hashable, tuple[object, Any]] = {}
         self._views: dict[int, Visit] = {}
         self._events: dict[int, list[int]] = {}  # visit -> its events, up to event _indexed
@@ -266,12 +270,13 @@ def _without_gap(
 class Visits(Sequence[Visit]):
     """The visits of one state, in order. ``numbers``: the events that entered it."""
 
-    __slots__ = ("_node", "_table", "numbers")
+    __slots__ = ("_ended", "_node", "_table", "numbers")
 
     def __init__(self, table: VisitTable, node: str) -> None:
         """Begin before the first visit."""
         self._table = table
         self._node = node
+        self._ended = EndedStays()
         self.numbers: list[int] = []
 
     def __len__(self) -> int:
@@ -304,14 +309,35 @@ class Visits(Sequence[Visit]):
 
     def span(self, now: int) -> tuple[int, int]:
         """Return when the first was entered and when the last one was left, ``now`` if not yet."""
-        last, is_open = self._table.derive((Visits.span, self._node), None, self._last_end)
-        return self._table.times[self.numbers[0]], max(last, now) if is_open else last
+        ended = self._ended_stays()
+        ends = map(self._table.left.get, islice(self.numbers, ended.places, None), repeat(now))
+        return self._table.times[self.numbers[0]], max(chain((ended.end,), ends))
 
-    def _last_end(self) -> tuple[int, bool]:
-        """Return when the last one ended, 0 if none has, and whether one has not."""
-        left = self._table.left
-        all_ended = all(map(left.__contains__, self.numbers))
-        return max(map(left.get, self.numbers, repeat(0))), not all_ended
+    def covered_ms(self, now: int) -> int:
+        """Return how long any of them lasted: time side by side counts once, gaps do not."""
+        if self._table.gaps:
+            stays = list(self.worked_stays(now))
+            return covered_ms([since for since, _ in stays], [until for _, until in stays])
+        ended = self._ended_stays()
+        rest = self.numbers[ended.places :]
+        begins = list(map(self._table.times.__getitem__, rest))
+        return ended.covered_ms(begins, list(map(self._table.left.get, rest, repeat(now))))
+
+    def _ended_stays(self) -> EndedStays:
+        """Return what is known of the visits before the first that goes on; it is kept, and grows.
+
+        So a poll does not go through the ten thousand visits of a loop for the newest two.
+        """
+        times, left = self._table.times, self._table.left
+        known = self._ended
+        if known.revision != self._table.revision:
+            known = EndedStays(self._table.revision)
+        following = islice(self.numbers, known.places, None)
+        if more := list(takewhile(left.__contains__, following)):
+            ends = list(map(left.__getitem__, more))
+            known = known.with_more(list(map(times.__getitem__, more)), ends)
+        self._ended = known
+        return known
 
     def spent_ms(self, now: int) -> int:
         """Return how long each of them lasted, added up, in milliseconds."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import accumulate, chain
-from operator import sub
 from typing import TYPE_CHECKING
+
+import engine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,17 +23,10 @@ def first_and_last(visits: Visits) -> tuple[int, int | None]:
 
 def worked_ms(visits: Visits, now: int) -> int:
     """Return how long a state worked: time side by side counts once, that before a redrive not."""
-    return wall_time(visits.worked_stays(now))
+    return visits.covered_ms(now)
 
 
 def wall_time(stays: Iterable[tuple[int, int]]) -> int:
-    """Return how much time some stays cover: what they have in common counts once.
-
-    It is built of maps: a long loop or Map has ten thousand stays.
-    """
-    if not (ordered := sorted(stays)):
-        return 0
-    entered, left = zip(*ordered, strict=True)
-    covered = list(accumulate(left, max))
-    begins = map(max, entered, chain(entered[:1], covered))
-    return sum(map(sub, covered, begins))
+    """Return how much time some stays cover: what they have in common counts once."""
+    known = list(stays)
+    return engine.covered_ms([since for since, _ in known], [until for _, until in known])
