@@ -298,10 +298,17 @@ class Visits(Sequence[Visit]):
         visit, node = self._table.visit, self._node
         return (visit(node, number) for number in self.numbers)
 
+    def begins(self) -> list[int]:
+        """Return when each was entered."""
+        return list(map(self._table.times.__getitem__, self.numbers))
+
+    def ends(self, now: int) -> list[int]:
+        """Return when each was left, ``now`` if it was not."""
+        return list(map(self._table.left.get, self.numbers, repeat(now)))
+
     def stays(self, now: int) -> Iterator[tuple[int, int]]:
         """Yield when each was entered and left, ``now`` if it was not."""
-        entered = map(self._table.times.__getitem__, self.numbers)
-        return zip(entered, map(self._table.left.get, self.numbers, repeat(now)), strict=True)
+        return zip(self.begins(), self.ends(now), strict=True)
 
     def worked_ms(self, since: int, until: int) -> int:
         """Return how long a stretch is, in milliseconds, without the gaps before redrives."""
@@ -341,8 +348,7 @@ class Visits(Sequence[Visit]):
 
     def spent_ms(self, now: int) -> int:
         """Return how long each of them lasted, added up, in milliseconds."""
-        left = map(self._table.left.get, self.numbers, repeat(now))
-        return sum(left) - sum(map(self._table.times.__getitem__, self.numbers))
+        return sum(self.ends(now)) - sum(self.begins())
 
     def worked_stays(self, now: int) -> Iterable[tuple[int, int]]:
         """Return when they were entered and left, cut where the execution had ended."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from console.web.core import formatting
 from console.web.execution import iterations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from console.web.execution.iterations import Index, Iteration
     from engine import Node, Trace, Visit
@@ -73,37 +74,37 @@ class IterationSummary:
         return len(self.spans) - self.listed
 
 
-def listed_iterations(made: Sequence[Iteration], *, opened: bool) -> list[Iteration]:
-    """Return the iterations below the row of all, the worst first."""
-    ranked = sorted(made, key=lambda iteration: WORST_FIRST.index(iteration.status))
-    if opened:
-        return ranked[:MOST_LISTED]
-    fine = ("succeeded", "running")
-    return [iteration for iteration in ranked if iteration.status not in fine][:MOST_WORST]
+def listed_iterations(trace: Trace, owner: Node, *, opened: bool) -> list[Iteration]:
+    """Return the iterations of a Map below the row of all, the worst first."""
+    by_status = iterations.iterations_by_status(trace, owner)
+    statuses = [each for each in WORST_FIRST if opened or each not in ("succeeded", "running")]
+    ranked = chain.from_iterable(by_status.get(status, ()) for status in statuses)
+    return list(islice(ranked, MOST_LISTED if opened else MOST_WORST))
 
 
-def iteration_spans(trace: Trace, owner: Node) -> tuple[IterationSpan, ...]:
-    """Return when each iteration of a Map was at work."""
-    subject = (iteration_spans, owner.id)
-    return trace.derive(subject, None, lambda: tuple(_find_spans(trace, owner)))
+def iteration_spans(trace: Trace, owner: Node) -> Mapping[Index, IterationSpan]:
+    """Return iteration of a Map -> when it was at work, in order."""
+    return trace.derive((iteration_spans, owner.id), None, lambda: _find_spans(trace, owner))
 
 
-def _find_spans(trace: Trace, owner: Node) -> Iterator[IterationSpan]:
+def _find_spans(trace: Trace, owner: Node) -> dict[Index, IterationSpan]:
     made = iterations.iterations_of_map(trace, owner)
     size = len(made[0].index) if made else 0
-    visits_of: dict[Index, list[int]] = {}
+    visits_of: defaultdict[Index, list[int]] = defaultdict(list)
     for node in iterations.nodes_within(trace.graph, owner):
         for number in trace.visits_of(node.id).counting_still():
-            visits_of.setdefault(trace.lines[number].iteration[:size], []).append(number)
+            visits_of[trace.lines[number].iteration[:size]].append(number)
     times, left = trace.times, trace.left
+    spans = {}
     for each in made:
         numbers = visits_of[each.index]
-        if len(numbers) == 1:  # of thousands, most often
-            yield IterationSpan(times[numbers[0]], left.get(numbers[0]), each.status, numbers)
-            continue
-        ends = [left[number] for number in numbers if number in left]
-        end = max(ends) if len(ends) == len(numbers) else None
-        yield IterationSpan(times[min(numbers)], end, each.status, numbers)
+        first, *others = numbers  # of thousands most often without others
+        begin, end = times[min(numbers) if others else first], left.get(first)
+        if others:
+            ends = [left[number] for number in numbers if number in left]
+            end = max(ends) if len(ends) == len(numbers) else None
+        spans[each.index] = IterationSpan(begin, end, each.status, numbers)
+    return spans
 
 
 def endings_text(counts: Mapping[str, int], not_started: int = 0) -> str:
@@ -113,16 +114,18 @@ def endings_text(counts: Mapping[str, int], not_started: int = 0) -> str:
 
 
 def sum_up_iterations(
-    trace: Trace, owner: Node, made: Sequence[Iteration], listed: int, opened: frozenset[str]
+    trace: Trace, owner: Node, listed: int, opened: frozenset[str]
 ) -> IterationSummary | None:
     """Return the row of all iterations of a Map, None if there are too few for one."""
-    if len(made) < LEAST:
+    begun = len(iterations.iterations_of_map(trace, owner))
+    if begun < LEAST:
         return None
-    counts = Counter(iteration.status for iteration in made)
-    not_started = iterations.items_not_started(trace, owner, len(made))
+    by_status = iterations.iterations_by_status(trace, owner)
+    counts = {status: len(same_status) for status, same_status in by_status.items()}
+    not_started = iterations.items_not_started(trace, owner, begun)
     return IterationSummary(
         owner=owner.id,
-        spans=iteration_spans(trace, owner),
+        spans=tuple(iteration_spans(trace, owner).values()),
         text=endings_text(counts, not_started),
         not_started=not_started,
         worst=min(counts, key=WORST_FIRST.index),
@@ -132,15 +135,7 @@ def sum_up_iterations(
     )
 
 
-def visits_by_iteration(
-    trace: Trace, owner: Node, shown: Sequence[Iteration]
-) -> dict[Index, list[Visit]]:
-    """Return iteration -> its visits, of the last attempt of its Map."""
-    made: dict[Index, list[Visit]] = {iteration.index: [] for iteration in shown}
-    size = len(shown[0].index) if shown else 0
-    for inner in iterations.nodes_within(trace.graph, owner):
-        visits = trace.visits_of(inner.id)
-        for place, index in enumerate(visits.iterations()):
-            if index[:size] in made and trace.counts_still(visits.numbers[place]):
-                made[index[:size]].append(visits[place])
-    return made
+def visits_of_iteration(trace: Trace, owner: Node, index: Index) -> list[Visit]:
+    """Return the visits of an iteration, of the last attempt of its Map."""
+    numbers = iteration_spans(trace, owner)[index].visits
+    return [trace.visit(trace.owner_of(number)[0], number) for number in numbers]

@@ -6,8 +6,10 @@ An iteration is named by its index in each surrounding Map, outermost first: ``3
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from dataclasses import dataclass, replace
-from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from console.web.core import formatting
@@ -15,7 +17,7 @@ from console.web.execution import map_progress
 from engine import VisitStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from engine import Graph, Node, Trace
 
@@ -24,6 +26,7 @@ MOST_LINKS = 100
 """How many iterations of a group are listed; the number field leads to the others."""
 _WORST = ("failed", "timed_out", "running", "aborted", "caught", "succeeded")
 _RANK = {status: rank for rank, status in enumerate(_WORST)}
+_FAILED = ("failed", "timed_out")
 _GROUPS = ("failed", "timed_out", "aborted", "running", "caught", "succeeded")
 
 
@@ -44,6 +47,9 @@ class Iteration:
     def label(self) -> str:
         """Return how a page names it."""
         return iteration_label(self.index)
+
+
+_index_of = attrgetter("index")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,33 +130,39 @@ def iteration_picker(trace: Trace, node: Node, current: Index = ()) -> Iteration
     owner = _owning_map(trace.graph, node)
     if owner is None:
         return None
-    iterations = iterations_of_map(trace, owner)
+    iterations, by_status = iterations_of_map(trace, owner), iterations_by_status(trace, owner)
     depth = len(iterations[0].index) if iterations else 1
     index = current[:depth]
-    failed = [iteration for iteration in iterations if iteration.status in ("failed", "timed_out")]
+    failed = sorted(
+        (each for status in _FAILED for each in by_status.get(status, ())), key=_index_of
+    )
     # a press on another iteration keeps the state that is looked at
     kept_state = "" if node is owner else node.name
+    before, found, after = _neighbours(iterations, index) if index else (None, None, None)
+    previous_failed, _, next_failed = _neighbours(failed, index)
     return IterationPicker(
         owner=owner.name,
         total=len(iterations),
-        groups=_iteration_groups(iterations, kept_state),
-        current=_first_iteration(
-            (iteration for iteration in iterations if iteration.index == index), kept_state
-        ),
-        previous_failed=_first_iteration(
-            (iteration for iteration in reversed(failed) if iteration.index < index), kept_state
-        ),
-        next_failed=_first_iteration(
-            (iteration for iteration in failed if iteration.index > index), kept_state
-        ),
-        before=_first_iteration(
-            (iteration for iteration in reversed(iterations) if index and iteration.index < index),
-            kept_state,
-        ),
-        after=_first_iteration(
-            (iteration for iteration in iterations if index and iteration.index > index), kept_state
-        ),
+        groups=_iteration_groups(by_status, kept_state),
+        current=_at_state(found, kept_state),
+        previous_failed=_at_state(previous_failed, kept_state),
+        next_failed=_at_state(next_failed, kept_state),
+        before=_at_state(before, kept_state),
+        after=_at_state(after, kept_state),
         not_started=items_not_started(trace, owner, len(iterations)),
+    )
+
+
+def _neighbours(
+    iterations: Sequence[Iteration], index: Index
+) -> tuple[Iteration | None, Iteration | None, Iteration | None]:
+    """Return of iterations in order the one before an index, the one of it, and the one after."""
+    first = bisect_left(iterations, index, key=_index_of)
+    after = bisect_right(iterations, index, first, key=_index_of)
+    return (
+        iterations[first - 1] if first else None,
+        iterations[first] if first < after else None,
+        iterations[after] if after < len(iterations) else None,
     )
 
 
@@ -163,9 +175,9 @@ def items_not_started(trace: Trace, owner: Node, begun: int) -> int:
     return max(0, attempt.total - begun) if attempt is not None and attempt.total else 0
 
 
-def _first_iteration(iterations: Iterator[Iteration], kept_state: str) -> Iteration | None:
-    """Return the first one, leading to the state ``kept`` if that is named."""
-    return next(iter(_with_state(list(islice(iterations, 1)), kept_state)), None)
+def _at_state(iteration: Iteration | None, kept_state: str) -> Iteration | None:
+    """Return an iteration, leading to the state ``kept_state`` if that is named."""
+    return replace(iteration, step=kept_state) if iteration and kept_state else iteration
 
 
 def iterations_of_map(trace: Trace, owner: Node) -> Sequence[Iteration]:
@@ -177,29 +189,43 @@ def iterations_of_map(trace: Trace, owner: Node) -> Sequence[Iteration]:
     return trace.derive(subject, None, lambda: tuple(_find_iterations(trace, owner)))
 
 
+def iterations_by_status(trace: Trace, owner: Node) -> Mapping[str, Sequence[Iteration]]:
+    """Return status -> the iterations of a Map that have it, by index."""
+    subject = (iterations_by_status, owner.id)
+    return trace.derive(subject, None, lambda: _group_by_status(iterations_of_map(trace, owner)))
+
+
+def _group_by_status(iterations: Iterable[Iteration]) -> dict[str, list[Iteration]]:
+    members: defaultdict[str, list[Iteration]] = defaultdict(list)
+    for iteration in iterations:
+        members[iteration.status].append(iteration)
+    return dict(members)
+
+
 def _find_iterations(trace: Trace, owner: Node) -> Iterator[Iteration]:
     depth = _map_depth(trace.graph, owner) + 1
     best: dict[Index, tuple[int, int, str]] = {}
     worst: dict[Index, int] = {}
     own = {group.id for group in trace.graph.groups if group.owner == owner.id}
+    nodes = nodes_within(trace.graph, owner)
+    holds_others = any(node.group not in own for node in nodes)
     lines, left, ended = trace.lines, trace.left, trace.ended
-    succeeded, running = VisitStatus.SUCCEEDED, VisitStatus.RUNNING
-    for node in nodes_within(trace.graph, owner):
-        is_own = node.group in own
+    succeeded, running = _RANK[VisitStatus.SUCCEEDED], _RANK[VisitStatus.RUNNING]
+    for node in nodes:
+        is_own = holds_others and node.group in own
         for number in trace.visits_of(node.id).counting_still():
-            # Of visits that are equally telling, the later one stands deeper or further on.
-            how = ended.get(number) or (succeeded if number in left else running)
-            rank = (_RANK[how], -number, node.name)
+            how = ended.get(number)
+            rank = _RANK[how] if how else succeeded if number in left else running
             index = lines[number].iteration[:depth]
-            if is_own and worst.setdefault(index, rank[0]) > rank[0]:
-                worst[index] = rank[0]
+            if is_own and worst.get(index, rank) >= rank:
+                worst[index] = rank
             before = best.get(index)
-            if before is None or rank < before:
-                best[index] = rank
+            # Of visits that are equally telling, the later one stands deeper or further on.
+            if before is None or (rank, -number) < before:
+                best[index] = (rank, -number, node.name)
     # What failed deeper inside may have been caught in the iteration: its own states say so.
-    for index in sorted(best):
-        rank = best[index]
-        yield Iteration(index, _WORST[worst.get(index, rank[0])], rank[2])
+    for index, (rank, _, name) in sorted(best.items()):
+        yield Iteration(index, _WORST[worst.get(index, rank) if worst else rank], name)
 
 
 def shown_iteration(trace: Trace, name: str, iteration: str) -> ShownIteration | None:
@@ -255,24 +281,14 @@ def _map_depth(graph: Graph, owner: Node) -> int:
 
 
 def _iteration_groups(
-    iterations: Sequence[Iteration], kept_state: str
+    by_status: Mapping[str, Sequence[Iteration]], kept_state: str
 ) -> tuple[IterationGroup, ...]:
-    members: dict[str, list[Iteration]] = {status: [] for status in _GROUPS}
-    for iteration in iterations:
-        members[iteration.status].append(iteration)
     return tuple(
         IterationGroup(
             formatting.STEP[status],
             len(same_status),
-            tuple(_with_state(same_status[:MOST_LINKS], kept_state)),
+            tuple(replace(each, step=kept_state or each.step) for each in same_status[:MOST_LINKS]),
         )
-        for status, same_status in members.items()
-        if same_status
+        for status in _GROUPS
+        if (same_status := by_status.get(status))
     )
-
-
-def _with_state(iterations: Iterable[Iteration], kept_state: str) -> Iterable[Iteration]:
-    """Return iterations, leading to the state ``kept`` if that is named."""
-    if not kept_state:
-        return iterations
-    return (replace(iteration, step=kept_state) for iteration in iterations)

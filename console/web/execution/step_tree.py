@@ -173,14 +173,13 @@ class _StepTree:
 
     def _iterations(self, node: Node, depth: int) -> list[_StepBranch]:
         """Return the row of all iterations of a Map with the worst of them, or what is filtered."""
-        made = iterations.iterations_of_map(self.trace, node)
         if self.filters.active:
-            status = self.filters.status or "failed"
-            of_status = [iteration for iteration in made if iteration.status == status]
+            by_status = iterations.iterations_by_status(self.trace, node)
+            of_status = by_status.get(self.filters.status or "failed", ())
             return _iteration_branches(self.trace, node, of_status[:MOST_FILTERED], depth)
         opened = self.filters.opened
-        shown = iteration_rows.listed_iterations(made, opened=node.id in opened)
-        summary = iteration_rows.sum_up_iterations(self.trace, node, made, len(shown), opened)
+        shown = iteration_rows.listed_iterations(self.trace, node, opened=node.id in opened)
+        summary = iteration_rows.sum_up_iterations(self.trace, node, len(shown), opened)
         if summary is None:
             return _iteration_branches(self.trace, node, shown, depth)
         below = _iteration_branches(self.trace, node, shown, depth + 1)
@@ -223,11 +222,15 @@ def _state(trace: Trace, node: Node, summary: StepSummary, depth: int, *, inside
 def _iteration_branches(
     trace: Trace, node: Node, shown: Sequence[Iteration], depth: int
 ) -> list[_StepBranch]:
-    made = iteration_rows.visits_by_iteration(trace, node, shown)
-    return [
-        _StepBranch(_iteration(trace, iteration, made[iteration.index], depth), ())
+    rows = (
+        _iteration(
+            *(trace, iteration),
+            iteration_rows.visits_of_iteration(trace, node, iteration.index),
+            depth,
+        )
         for iteration in shown
-    ]
+    )
+    return [_StepBranch(row, ()) for row in rows]
 
 
 def _sum_row(trace: Trace, summary: IterationSummary, node: Node, depth: int) -> StepRow:

@@ -328,11 +328,8 @@ def _endings_text(trace: Trace, node: Node, last: Visit, counted: MapProgress | 
     attempt = trace.progress(node.id)
     if attempt is None or attempt.total is None:
         return ""
-    listed = iterations.iterations_of_map(trace, node)
-    counts = trace.derive(
-        ("endings of iterations", node.id), None, lambda: Counter(each.status for each in listed)
-    )
-    bad = [(counts[key], _ENDINGS[key]) for key in _NOT_SUCCEEDED]
+    by_status = iterations.iterations_by_status(trace, node)
+    bad = [(len(by_status.get(key, ())), _ENDINGS[key]) for key in _NOT_SUCCEEDED]
     return map_progress.endings_text(bad, attempt.total)
 
 

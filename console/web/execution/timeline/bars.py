@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import chain, islice, pairwise
+from itertools import accumulate, chain, islice, pairwise
 from operator import sub
 from typing import TYPE_CHECKING
 
@@ -38,19 +38,18 @@ from console.web.execution.timeline.pieces import (
     stays_by_attempt,
 )
 from console.web.execution.timeline.timeline_part import WHOLE_TIME
-from console.web.execution.worked_time import MOST_VISITS, wall_time
+from console.web.execution.worked_time import MOST_VISITS
 from console.web.history.visit_events import VisitEvent
 from engine import Visits, event_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from collections.abc import Set as AbstractSet
 
     from console.models import Execution
     from console.web.execution.step_tree import StepRow
     from console.web.execution.timeline.axis import ExecutionAttempt
     from console.web.execution.timeline.timeline_part import TimelinePart
-    from engine import Trace, Visit
+    from engine import Trace, Visit, VisitStatus
 
 _KINDS = (
     event_types.ATTEMPT_BEGINNINGS
@@ -245,39 +244,35 @@ def _segments(
 
 
 def _close_visits(visits: Visits, axis: TimeAxis) -> Iterator[BarPiece]:
-    """Yield many visits, those as one piece between which there is no room for a gap."""
-    least, on_path = axis.span.least_ms, axis.critical.visits
-    close: list[tuple[int, tuple[int, int], str]] = []  # number, stay and status of visits
-    until = 0
-    for each in zip(visits.numbers, visits.stays(axis.span.now), visits.statuses(), strict=True):
-        since, left = each[1]
-        if close and since - until > least:
-            yield _join_visits(close, on_path)
-            close = []
-        until = max(until, left) if close else left
-        close.append(each)
-    yield _join_visits(close, on_path)
+    """Yield many visits, those as one piece between which there is no room for a gap.
+
+    It goes through them with maps: a long loop or Map has ten thousand.
+    """
+    now, least = axis.span.now, axis.span.least_ms
+    begins, ends = visits.begins(), visits.ends(now)
+    statuses = visits.statuses()
+    gaps = map(sub, islice(begins, 1, None), accumulate(ends, max))
+    cuts = [place for place, gap in enumerate(gaps, 1) if gap > least]
+    for first, after in pairwise((0, *cuts, len(begins))):
+        part = slice(first, after)
+        stays = (begins[part], ends[part])
+        critical = not axis.critical.visits.isdisjoint(visits.numbers[part])
+        yield _join_visits(*stays, statuses[part], critical=critical)
 
 
 def _join_visits(
-    close: list[tuple[int, tuple[int, int], str]], on_path: AbstractSet[int]
+    begins: list[int], ends: list[int], statuses: list[VisitStatus], *, critical: bool
 ) -> BarPiece:
     """Return the piece of visits that are drawn as one, in the order of their entries.
 
     It has the colour of the worst of them, and says how many have each status.
     """
-    numbers, stays, statuses = zip(*close, strict=True)
-    worst = formatting.STEP[min(statuses, key=WORST_FIRST.index)]
     counts = Counter(statuses)
+    worst = formatting.STEP[min(counts, key=WORST_FIRST.index)]
     endings = endings_text(counts) if len(counts) > 1 else worst.word.lower()
-    return BarPiece(
-        stays[0][0],
-        max(left for _, left in stays),
-        worst.tone,
-        f"{len(stays):,} visits, {endings}" if len(stays) > 1 else worst.word.lower(),
-        critical=not on_path.isdisjoint(numbers),
-        worked_ms=wall_time(list(stays)),
-    )
+    text = f"{len(begins):,} visits, {endings}" if len(begins) > 1 else worst.word.lower()
+    worked = engine.covered_ms(begins, ends)
+    return BarPiece(begins[0], max(ends), worst.tone, text, critical=critical, worked_ms=worked)
 
 
 def _span_of_row(visits: Sequence[Visit], now: int) -> tuple[int, int]:

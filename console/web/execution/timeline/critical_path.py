@@ -10,9 +10,10 @@ on.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import Counter
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from dataclasses import dataclass
 from itertools import islice
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from engine import VisitStatus
@@ -20,7 +21,7 @@ from engine import VisitStatus
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from engine import Trace
+    from engine import ControlLine, GroupAttempt, Trace, Visits
 
 MOST_NAMED = 5
 
@@ -45,16 +46,6 @@ class CriticalPath:
 
     visits: frozenset[int] = frozenset()
     shares: tuple[PathShare, ...] = ()
-
-
-@dataclass(slots=True)
-class _LineStay:
-    """One line of control in time. ``visits``: event, state, beginning and end of each."""
-
-    begin: int
-    end: int
-    aborted: bool = False
-    visits: list[tuple[int, str, int, int]] = field(default_factory=list)
 
 
 def critical_path(trace: Trace, begin_ms: int, end_ms: int) -> CriticalPath:
@@ -109,80 +100,110 @@ class _PathFinder:
 
     ``holders``: states with lines; ``outermost``: visits of the states that no line holds. All of
     these are on the path. ``covered``: state -> how long what it holds was on the path instead.
+
+    Of the visits of a line of control each begins when the one before it has ended. So a line lasts
+    from its first visit to the end of its last one. A Map has thousands of lines, of which few are
+    on the path: only these are looked at closely.
     """
 
     def __init__(self, trace: Trace, begin_ms: int, end_ms: int) -> None:
         self._trace = trace
-        self._lines = trace.lines
         self._begin_ms, self._end_ms = begin_ms, end_ms
         self.covered: Counter[str] = Counter()
-        self._inner: dict[tuple[int, str], list[_LineStay]] = {}
-        self.outermost = {
-            node: visits
-            for node, visits in trace.visits.items()
-            if len(visits) and trace.lines[visits.numbers[0]].attempt is None
+        self.outermost: dict[str, Visits] = {}
+        inner: list[int] = []
+        for node, visits in trace.visits.items():
+            if len(visits) and trace.lines[visits.numbers[0]].attempt is None:
+                self.outermost[node] = visits
+            else:
+                inner += visits.numbers
+        self._visits_of = self._visits_of_lines(sorted(inner))
+        self._aborted = {
+            trace.lines[number]
+            for number, how in trace.ended.items()
+            if how is VisitStatus.ABORTED and self._end_of(number) >= begin_ms
         }
-        stays: dict[int, _LineStay] = {}
-        for node in trace.visits:
-            if node not in self.outermost:
-                self._add(trace, node, stays)
-        for lines in self._inner.values():
-            lines.sort(key=lambda line: line.end)
-        self._ends = {holder: [line.end for line in lines] for holder, lines in self._inner.items()}
-        self.holders = {node for _, node in self._inner}
+        self._lines = self._lines_by_holder()
+        self._ends = {holder: [end for end, _ in lines] for holder, lines in self._lines.items()}
+        self.holders = {node for _, node in self._lines}
+
+    def _visits_of_lines(self, numbers: list[int]) -> dict[ControlLine, list[int]]:
+        """Return the visits of each line that some Parallel or Map holds, in order."""
+        lines, first = self._trace.lines, self._begin_ms
+        visits_of: defaultdict[ControlLine, list[int]] = defaultdict(list)
+        if self._trace.gaps:  # some of them may have been before
+            numbers = [number for number in numbers if self._end_of(number) >= first]
+        for number in numbers:
+            visits_of[lines[number]].append(number)
+        return visits_of
+
+    def _lines_by_holder(self) -> dict[tuple[ControlLine, str], list[tuple[int, ControlLine]]]:
+        """Return line and state that it is in -> the lines this holds, by when they ended."""
+        left, end_ms = self._trace.left, self._end_ms
+        by_attempt: defaultdict[GroupAttempt, list[tuple[int, ControlLine]]] = defaultdict(list)
+        for line, numbers in self._visits_of.items():
+            if line.attempt is not None:
+                by_attempt[line.attempt].append((left.get(numbers[-1], end_ms), line))
+        by_holder: defaultdict[tuple[ControlLine, str], list[tuple[int, ControlLine]]]
+        by_holder = defaultdict(list)
+        for attempt, lines in by_attempt.items():
+            by_holder[attempt.home, attempt.node] += lines
+        for lines in by_holder.values():
+            lines.sort(key=itemgetter(0))
+        return by_holder
+
+    def _begin_of(self, number: int) -> int:
+        return max(self._trace.times[number], self._begin_ms)
+
+    def _end_of(self, number: int) -> int:
+        return self._trace.left.get(number, self._end_ms)
 
     def stays(self, node: str) -> list[tuple[int, int, int]]:
         """Return event, beginning and end of the visits of a state, without what was before."""
-        first, visits = self._begin_ms, self._trace.visits[node]
-        stays = visits.stays(self._end_ms)
+        stays = self._trace.visits[node].stays(self._end_ms)
         return [
-            (number, max(entered, first), left)
-            for number, (entered, left) in zip(visits.numbers, stays, strict=True)
-            if left >= first
+            (number, max(entered, self._begin_ms), left)
+            for number, (entered, left) in zip(
+                self._trace.visits[node].numbers, stays, strict=True
+            )
+            if left >= self._begin_ms
         ]
-
-    def _add(self, trace: Trace, node: str, stays: dict[int, _LineStay]) -> None:
-        """Note the visits of a state in the lines they belong to. ``stays``: by id of the line."""
-        lines, ended = trace.lines, trace.ended
-        for number, entered, left in self.stays(node):
-            line = lines[number]
-            stay = stays.get(id(line))
-            if stay is None:
-                stay = stays[id(line)] = _LineStay(entered, left)
-                if line.attempt is not None:
-                    holder = (id(line.attempt.home), line.attempt.node)
-                    self._inner.setdefault(holder, []).append(stay)
-            else:
-                stay.begin, stay.end = min(stay.begin, entered), max(stay.end, left)
-            if ended and ended.get(number) is VisitStatus.ABORTED:
-                stay.aborted = True
-            stay.visits.append((number, node, entered, left))
 
     def inner_path(self) -> Iterator[tuple[int, str, int, int]]:
         """Yield event, state, beginning and end of each visit on the path that a line holds."""
-        waiting: list[_LineStay] = []
+        trace = self._trace
+        waiting: list[ControlLine] = []
         for node in self.outermost.keys() & self.holders:
             for number, entered, left in self.stays(node):
-                waiting += self._bounding(id(self._lines[number]), node, entered, left)
+                waiting += self._bounding(trace.lines[number], node, entered, left)
         while waiting:
-            for visit in waiting.pop().visits:
-                yield visit
-                number, node, entered, left = visit
+            line = waiting.pop()
+            for number in self._visits_of[line]:
+                node = trace.owner_of(number)[0]
+                entered, left = self._begin_of(number), self._end_of(number)
+                yield number, node, entered, left
                 if node in self.holders:
-                    waiting += self._bounding(id(self._lines[number]), node, entered, left)
+                    waiting += self._bounding(line, node, entered, left)
 
-    def _bounding(self, line: int, node: str, entered: int, left: int) -> Iterator[_LineStay]:
+    def _bounding(
+        self, line: ControlLine, node: str, entered: int, left: int
+    ) -> Iterator[ControlLine]:
         """Yield the branches or iterations that bound the end of their Parallel or Map."""
         until = left
         ends = self._ends.get((line, node), [])
-        lines = self._inner.get((line, node), [])
+        lines = self._lines.get((line, node), [])
         lines = lines[bisect_left(ends, entered) : bisect_right(ends, left)]
-        of_visit = [inner for inner in reversed(lines) if inner.begin >= entered]
-        for inner in [inner for inner in of_visit if not inner.aborted] or of_visit:
-            if inner.end > until or inner.begin >= until > entered:
+        times, visits_of, aborted = self._trace.times, self._visits_of, self._aborted
+        if entered > self._begin_ms:  # others may end when a visit that follows begins
+            lines = [stay for stay in lines if times[visits_of[stay[1]][0]] >= entered]
+        for end, inner in [stay for stay in lines[::-1] if stay[1] not in aborted] or lines[::-1]:
+            if end > until:
+                continue
+            begin = self._begin_of(visits_of[inner][0])
+            if begin >= until > entered:
                 continue
             yield inner
-            self.covered[node] += self._trace.worked_ms(inner.begin, inner.end)
-            until = inner.begin
+            self.covered[node] += self._trace.worked_ms(begin, end)
+            until = begin
             if until <= entered:
                 return

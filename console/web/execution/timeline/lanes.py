@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from console.web.execution.iteration_rows import endings_text
+from console.web.core import formatting
+from console.web.execution.iteration_rows import WORST_FIRST, endings_text
 from console.web.execution.timeline.pieces import stays_by_attempt
 
 if TYPE_CHECKING:
@@ -116,30 +118,52 @@ def lane_bar(
     """
     placed, peak = _assign_lanes(spans, axis.now)
     lanes = min(max(peak, 1), MOST_LANES)
-    rectangles: list[LaneRectangle] = []
-    critical: list[tuple[float, float]] = []
-    last: dict[int, LaneRectangle] = {}
-    places: dict[tuple[int, int], tuple[float, float]] = {}  # many begin and end at once
-    for span, number in placed:
-        end = axis.now if span.end is None else span.end
-        if end < axis.begin or span.begin > axis.end:
-            continue
-        lane = number * lanes // max(peak, 1)
-        stretch = (max(span.begin, axis.begin), min(end, axis.end))
-        if stretch not in places:
-            places[stretch] = axis.place(*stretch, least=_APART)
-        x, width = places[stretch]
-        if span.critical or not on_path.isdisjoint(span.visits):
-            critical.append((x, width))
-        before = last.get(lane)
-        if before is not None and _is_merged(before, span.tone, x, width, len(rectangles)):
-            before.width = round(max(before.width, x + width - before.x), 1)
-        else:
-            last[lane] = LaneRectangle(lane, x, width, span.tone)
-            rectangles.append(last[lane])
+    drawn = _DrawnLanes(axis, lanes, max(peak, 1))
+    drawn.add(placed, on_path)
     at_once = f"at most {peak:,} at once" if peak > 1 else "one after the other"
     words = f"{text}; {at_once}"
-    return LaneBar(tuple(rectangles), lanes, peak, words, tuple(_merged_marks(critical)), text)
+    marks = tuple(_merged_marks(drawn.critical))
+    return LaneBar(tuple(drawn.rectangles), lanes, peak, words, marks, text)
+
+
+class _DrawnLanes:
+    """The rectangles of iterations, made in a loop without calls: there may be thousands."""
+
+    def __init__(self, axis: AxisSpan, lanes: int, peak: int) -> None:
+        self._axis, self._lanes, self._peak = axis, lanes, peak
+        self.rectangles: list[LaneRectangle] = []
+        self.critical: list[tuple[float, float]] = []
+
+    def add(self, placed: list[tuple[IterationSpan, int]], on_path: frozenset[int]) -> None:
+        """Add iterations, each with its number among those that ran at once."""
+        axis, rectangles = self._axis, self.rectangles
+        last: dict[int, LaneRectangle] = {}
+        places: dict[tuple[int, int], tuple[float, float]] = {}  # many begin and end at once
+        tones = {status: formatting.STEP[status].tone for status in WORST_FIRST}
+        for span, number in placed:
+            begin, end, tone = span.begin, span.end, tones[span.status]
+            if end is None:
+                end = axis.now
+            if end < axis.begin or begin > axis.end:
+                continue
+            place = places.get((begin, end))
+            if place is None:
+                stretch = max(begin, axis.begin), min(end, axis.end)
+                place = places[begin, end] = axis.place(*stretch, least=_APART)
+            if span.critical or not on_path.isdisjoint(span.visits):
+                self.critical.append(place)
+            x, width = place
+            lane = number * self._lanes // self._peak
+            before = last.get(lane)
+            if before is not None and (
+                (before.tone == tone and width < _SEEN and x - before.x - before.width < _APART)
+                or len(rectangles) >= MOST_RECTANGLES - MOST_LANES
+            ):  # it is drawn as a part of the one before it in its lane
+                if x + width - before.x > before.width:
+                    before.width = round(x + width - before.x, 1)
+            else:
+                last[lane] = LaneRectangle(lane, x, width, tone)
+                rectangles.append(last[lane])
 
 
 def _merged_marks(marks: list[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -154,14 +178,6 @@ def _merged_marks(marks: list[tuple[float, float]]) -> list[tuple[float, float]]
     return merged
 
 
-def _is_merged(before: LaneRectangle, tone: str, x: float, width: float, count: int) -> bool:
-    """Tell whether an iteration is drawn as a part of the one before it in its lane."""
-    if count >= MOST_RECTANGLES - MOST_LANES:
-        return True
-    near = x - before.x - before.width < _APART
-    return near and before.tone == tone and width < _SEEN
-
-
 def _assign_lanes(
     spans: Sequence[IterationSpan], now: int
 ) -> tuple[list[tuple[IterationSpan, int]], int]:
@@ -170,18 +186,17 @@ def _assign_lanes(
     busy: list[tuple[int, int]] = []
     placed: list[tuple[IterationSpan, int]] = []
     count = 0
-    for span in sorted(spans, key=lambda span: span.begin):
-        for lane in _released(busy, span.begin):
-            heappush(free, lane)
+    for span in sorted(spans, key=_begin_of):
+        begin, end = span.begin, span.end
+        while busy and busy[0][0] <= begin:
+            heappush(free, heappop(busy)[1])
         if free:
             lane = heappop(free)
         else:
             lane, count = count, count + 1
-        heappush(busy, (now if span.end is None else span.end, lane))
+        heappush(busy, (now if end is None else end, lane))
         placed.append((span, lane))
     return placed, count
 
 
-def _released(busy: list[tuple[int, int]], until: int) -> Iterator[int]:
-    while busy and busy[0][0] <= until:
-        yield heappop(busy)[1]
+_begin_of = attrgetter("begin")
