@@ -49,7 +49,7 @@ from engine.history.event_types import DETAILS, EVENT_TYPES, EventType, Family, 
 from engine.history.fold import Trace
 from engine.history.paint import paint
 from engine.history.stays import covered_ms
-from engine.history.visits import GroupAttempt, Visit, Visits, VisitStatus
+from engine.history.visits import ControlLine, GroupAttempt, Visit, Visits, VisitStatus
 from engine.jsontext import (
     LIMITS,
     MAX_BYTES,
@@ -139,6 +139,7 @@ __all__ = [
     "CancelTimer",
     "Command",
     "Continue",
+    "ControlLine",
     "ControlPath",
     "DatasetItem",
     "DefinitionError",

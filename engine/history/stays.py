@@ -22,7 +22,7 @@ def covered_ms(begins: Iterable[int], ends: Iterable[int]) -> int:
     entered = sorted(begins)
     # Nothing is covered where as many stays have ended as have begun: between the end that comes
     # as number n and the beginning that comes as number n + 1.
-    pauses = map(sub, islice(entered, 1, None), ordered)
+    pauses: Iterable[int] = map(sub, islice(entered, 1, None), ordered)
     return ordered[-1] - entered[0] - sum([pause for pause in pauses if pause > 0])
 
 
@@ -44,7 +44,7 @@ class EndedStays:
     def with_more(self, begins: list[int], ends: list[int]) -> EndedStays:
         """Return it with the visits that follow."""
         begin = self.begin if self.places else begins[0]
-        end = max(self.end, max(ends))
+        end = max((self.end, *ends))
         covered = self.covered_ms(begins, ends)
         places = self.places + len(begins)
         return EndedStays(self.revision, places, begin, end, end - begin - covered)

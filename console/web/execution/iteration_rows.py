@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from itertools import chain, islice
-from typing import TYPE_CHECKING
+from itertools import chain, islice, repeat
+from typing import TYPE_CHECKING, NamedTuple
 
 from console.web.core import formatting
 from console.web.execution import iterations
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from console.web.execution.iterations import Index, Iteration
     from engine import Node, Trace, Visit
@@ -28,8 +28,7 @@ LEAST = 2
 """A Map with fewer iterations has no row that sums them up."""
 
 
-@dataclass(slots=True)  # not frozen: there may be thousands, and that makes them slow
-class IterationSpan:
+class IterationSpan(NamedTuple):  # there may be thousands, and other classes take longer to make
     """When an iteration was at work, in epoch milliseconds; ``end``: None while it is.
 
     ``visits``: the events that began its visits; ``critical``: it is on the critical path.
@@ -40,11 +39,6 @@ class IterationSpan:
     status: str
     visits: Sequence[int] = ()
     critical: bool = False
-
-    @property
-    def tone(self) -> str:
-        """Return the colour of its status."""
-        return formatting.STEP[self.status].tone
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,35 +70,46 @@ class IterationSummary:
 
 def listed_iterations(trace: Trace, owner: Node, *, opened: bool) -> list[Iteration]:
     """Return the iterations of a Map below the row of all, the worst first."""
-    by_status = iterations.iterations_by_status(trace, owner)
+    made = iterations.iterations_of_map(trace, owner)
     statuses = [each for each in WORST_FIRST if opened or each not in ("succeeded", "running")]
-    ranked = chain.from_iterable(by_status.get(status, ()) for status in statuses)
+    ranked = chain.from_iterable(map(made.of_status, statuses))
     return list(islice(ranked, MOST_LISTED if opened else MOST_WORST))
 
 
-def iteration_spans(trace: Trace, owner: Node) -> Mapping[Index, IterationSpan]:
-    """Return iteration of a Map -> when it was at work, in order."""
-    return trace.derive((iteration_spans, owner.id), None, lambda: _find_spans(trace, owner))
+def iteration_spans(trace: Trace, owner: Node) -> tuple[IterationSpan, ...]:
+    """Return when each iteration of a Map was at work."""
+    subject = (iteration_spans, owner.id)
+    return trace.derive(subject, None, lambda: tuple(_find_spans(trace, owner)))
 
 
-def _find_spans(trace: Trace, owner: Node) -> dict[Index, IterationSpan]:
+def _find_spans(trace: Trace, owner: Node) -> Iterable[IterationSpan]:
     made = iterations.iterations_of_map(trace, owner)
-    size = len(made[0].index) if made else 0
-    visits_of: defaultdict[Index, list[int]] = defaultdict(list)
+    size = len(made.indexes[0]) if made else 0
+    times, left, lines = trace.times, trace.left, trace.lines
+    numbers: list[int] = []
     for node in iterations.nodes_within(trace.graph, owner):
-        for number in trace.visits_of(node.id).counting_still():
-            visits_of[trace.lines[number].iteration[:size]].append(number)
-    times, left = trace.times, trace.left
-    spans = {}
-    for each in made:
-        numbers = visits_of[each.index]
-        first, *others = numbers  # of thousands most often without others
-        begin, end = times[min(numbers) if others else first], left.get(first)
-        if others:
-            ends = [left[number] for number in numbers if number in left]
-            end = max(ends) if len(ends) == len(numbers) else None
-        spans[each.index] = IterationSpan(begin, end, each.status, numbers)
-    return spans
+        numbers += trace.visits_of(node.id).counting_still()
+    indexes = [lines[number].iteration[:size] for number in numbers]
+    if len(numbers) == len(made):  # of thousands most often: each has visited one state
+        visit_of = dict(zip(indexes, numbers, strict=True))
+        ordered = [visit_of[index] for index in made.indexes]
+        begins, ends = map(times.__getitem__, ordered), map(left.get, ordered)
+        columns = (begins, ends, made.statuses, zip(ordered), repeat(False))
+        return map(IterationSpan._make, zip(*columns, strict=False))
+    visits_of: defaultdict[Index, list[int]] = defaultdict(list)
+    for index, number in zip(indexes, numbers, strict=True):
+        visits_of[index].append(number)
+    return (
+        IterationSpan(
+            times[min(visits_of[index])],
+            max(map(left.__getitem__, visits_of[index]))
+            if left.keys() >= set(visits_of[index])
+            else None,
+            status,
+            visits_of[index],
+        )
+        for index, status in zip(made.indexes, made.statuses, strict=True)
+    )
 
 
 def endings_text(counts: Mapping[str, int], not_started: int = 0) -> str:
@@ -117,18 +122,17 @@ def sum_up_iterations(
     trace: Trace, owner: Node, listed: int, opened: frozenset[str]
 ) -> IterationSummary | None:
     """Return the row of all iterations of a Map, None if there are too few for one."""
-    begun = len(iterations.iterations_of_map(trace, owner))
-    if begun < LEAST:
+    made = iterations.iterations_of_map(trace, owner)
+    if len(made) < LEAST:
         return None
-    by_status = iterations.iterations_by_status(trace, owner)
-    counts = {status: len(same_status) for status, same_status in by_status.items()}
-    not_started = iterations.items_not_started(trace, owner, begun)
+    counts = {status: made.count(status) for status in WORST_FIRST}
+    not_started = iterations.items_not_started(trace, owner, len(made))
     return IterationSummary(
         owner=owner.id,
-        spans=tuple(iteration_spans(trace, owner).values()),
+        spans=iteration_spans(trace, owner),
         text=endings_text(counts, not_started),
         not_started=not_started,
-        worst=min(counts, key=WORST_FIRST.index),
+        worst=next(status for status in WORST_FIRST if counts[status]),
         listed=listed,
         opened=owner.id in opened,
         toggled=",".join(sorted(opened ^ {owner.id})),
@@ -137,5 +141,6 @@ def sum_up_iterations(
 
 def visits_of_iteration(trace: Trace, owner: Node, index: Index) -> list[Visit]:
     """Return the visits of an iteration, of the last attempt of its Map."""
-    numbers = iteration_spans(trace, owner)[index].visits
+    place = iterations.iterations_of_map(trace, owner).place_of(index)
+    numbers = [] if place is None else iteration_spans(trace, owner)[place].visits
     return [trace.visit(trace.owner_of(number)[0], number) for number in numbers]

@@ -9,7 +9,8 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from operator import attrgetter
+from itertools import chain, islice, repeat
+from operator import neg
 from typing import TYPE_CHECKING
 
 from console.web.core import formatting
@@ -17,7 +18,7 @@ from console.web.execution import map_progress
 from engine import VisitStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from engine import Graph, Node, Trace
 
@@ -30,7 +31,7 @@ _FAILED = ("failed", "timed_out")
 _GROUPS = ("failed", "timed_out", "aborted", "running", "caught", "succeeded")
 
 
-@dataclass(slots=True)  # not frozen: there may be thousands, and that makes them slow
+@dataclass(frozen=True, slots=True)
 class Iteration:
     """One iteration. ``step``: the state that tells most of it."""
 
@@ -49,7 +50,38 @@ class Iteration:
         return iteration_label(self.index)
 
 
-_index_of = attrgetter("index")
+@dataclass(frozen=True, slots=True)
+class MapIterations:
+    """The iterations of a Map that have begun, by index. There may be thousands: few are read.
+
+    ``statuses`` and ``steps``: of each; ``places``: status -> places of those that have it.
+    """
+
+    indexes: Sequence[Index]
+    statuses: Sequence[str]
+    steps: Sequence[str]
+    places: Mapping[str, Sequence[int]]
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.indexes)
+
+    def at(self, place: int) -> Iteration:
+        """Return the one at a place."""
+        return Iteration(self.indexes[place], self.statuses[place], self.steps[place])
+
+    def place_of(self, index: Index) -> int | None:
+        """Return the place of an iteration, None if it has not begun."""
+        place = bisect_left(self.indexes, index)
+        return place if place < len(self) and self.indexes[place] == index else None
+
+    def of_status(self, status: str) -> Iterator[Iteration]:
+        """Yield those that have a status."""
+        return map(self.at, self.places.get(status, ()))
+
+    def count(self, status: str) -> int:
+        """Return how many have a status."""
+        return len(self.places.get(status, ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +149,9 @@ def leading_state(trace: Trace, name: str, iteration: str) -> str:
     index = parse_iteration(iteration)
     if node is None or node.type != "Map" or len(index) <= _map_depth(trace.graph, node):
         return name
-    steps = (
-        iteration.step
-        for iteration in iterations_of_map(trace, node)
-        if iteration.index == index[: len(iteration.index)]
-    )
-    return next(steps, name)
+    iterations = iterations_of_map(trace, node)
+    place = iterations.place_of(index[: _map_depth(trace.graph, node) + 1])
+    return name if place is None else iterations.steps[place]
 
 
 def iteration_picker(trace: Trace, node: Node, current: Index = ()) -> IterationPicker | None:
@@ -130,20 +159,18 @@ def iteration_picker(trace: Trace, node: Node, current: Index = ()) -> Iteration
     owner = _owning_map(trace.graph, node)
     if owner is None:
         return None
-    iterations, by_status = iterations_of_map(trace, owner), iterations_by_status(trace, owner)
-    depth = len(iterations[0].index) if iterations else 1
-    index = current[:depth]
-    failed = sorted(
-        (each for status in _FAILED for each in by_status.get(status, ())), key=_index_of
-    )
+    iterations = iterations_of_map(trace, owner)
+    index = current[: _map_depth(trace.graph, owner) + 1]
+    everywhere = range(len(iterations)) if index else ()
+    before, found, after = _neighbours(iterations, everywhere, index)
+    failed = sorted(chain(*(iterations.places.get(status, ()) for status in _FAILED)))
+    previous_failed, _, next_failed = _neighbours(iterations, failed, index)
     # a press on another iteration keeps the state that is looked at
     kept_state = "" if node is owner else node.name
-    before, found, after = _neighbours(iterations, index) if index else (None, None, None)
-    previous_failed, _, next_failed = _neighbours(failed, index)
     return IterationPicker(
         owner=owner.name,
         total=len(iterations),
-        groups=_iteration_groups(by_status, kept_state),
+        groups=_iteration_groups(iterations, kept_state),
         current=_at_state(found, kept_state),
         previous_failed=_at_state(previous_failed, kept_state),
         next_failed=_at_state(next_failed, kept_state),
@@ -154,15 +181,15 @@ def iteration_picker(trace: Trace, node: Node, current: Index = ()) -> Iteration
 
 
 def _neighbours(
-    iterations: Sequence[Iteration], index: Index
+    iterations: MapIterations, places: Sequence[int], index: Index
 ) -> tuple[Iteration | None, Iteration | None, Iteration | None]:
-    """Return of iterations in order the one before an index, the one of it, and the one after."""
-    first = bisect_left(iterations, index, key=_index_of)
-    after = bisect_right(iterations, index, first, key=_index_of)
+    """Return of some iterations the one before an index, the one of it, and the one after."""
+    first = bisect_left(places, index, key=iterations.indexes.__getitem__)
+    after = bisect_right(places, index, first, key=iterations.indexes.__getitem__)
     return (
-        iterations[first - 1] if first else None,
-        iterations[first] if first < after else None,
-        iterations[after] if after < len(iterations) else None,
+        iterations.at(places[first - 1]) if first else None,
+        iterations.at(places[first]) if first < after else None,
+        iterations.at(places[after]) if after < len(places) else None,
     )
 
 
@@ -180,52 +207,55 @@ def _at_state(iteration: Iteration | None, kept_state: str) -> Iteration | None:
     return replace(iteration, step=kept_state) if iteration and kept_state else iteration
 
 
-def iterations_of_map(trace: Trace, owner: Node) -> Sequence[Iteration]:
-    """Return the iterations of a Map that have begun, by index.
+def iterations_of_map(trace: Trace, owner: Node) -> MapIterations:
+    """Return the iterations of a Map that have begun.
 
     Those of its last attempt: what failed before a retry does not count, as AWS counts it.
     """
     subject = (iterations_of_map, owner.id)
-    return trace.derive(subject, None, lambda: tuple(_find_iterations(trace, owner)))
+    return trace.derive(subject, None, lambda: _find_iterations(trace, owner))
 
 
-def iterations_by_status(trace: Trace, owner: Node) -> Mapping[str, Sequence[Iteration]]:
-    """Return status -> the iterations of a Map that have it, by index."""
-    subject = (iterations_by_status, owner.id)
-    return trace.derive(subject, None, lambda: _group_by_status(iterations_of_map(trace, owner)))
-
-
-def _group_by_status(iterations: Iterable[Iteration]) -> dict[str, list[Iteration]]:
-    members: defaultdict[str, list[Iteration]] = defaultdict(list)
-    for iteration in iterations:
-        members[iteration.status].append(iteration)
-    return dict(members)
-
-
-def _find_iterations(trace: Trace, owner: Node) -> Iterator[Iteration]:
+def _find_iterations(trace: Trace, owner: Node) -> MapIterations:
     depth = _map_depth(trace.graph, owner) + 1
     best: dict[Index, tuple[int, int, str]] = {}
     worst: dict[Index, int] = {}
     own = {group.id for group in trace.graph.groups if group.owner == owner.id}
     nodes = nodes_within(trace.graph, owner)
     holds_others = any(node.group not in own for node in nodes)
-    lines, left, ended = trace.lines, trace.left, trace.ended
-    succeeded, running = _RANK[VisitStatus.SUCCEEDED], _RANK[VisitStatus.RUNNING]
     for node in nodes:
-        is_own = holds_others and node.group in own
-        for number in trace.visits_of(node.id).counting_still():
-            how = ended.get(number)
-            rank = _RANK[how] if how else succeeded if number in left else running
-            index = lines[number].iteration[:depth]
-            if is_own and worst.get(index, rank) >= rank:
-                worst[index] = rank
-            before = best.get(index)
-            # Of visits that are equally telling, the later one stands deeper or further on.
-            if before is None or (rank, -number) < before:
-                best[index] = (rank, -number, node.name)
+        numbers = trace.visits_of(node.id).counting_still()
+        ranks = _ranks_of(trace, numbers)
+        indexes = [trace.lines[number].iteration[:depth] for number in numbers]
+        # Of visits that are equally telling, the later one stands deeper or further on.
+        visited = list(zip(ranks, map(neg, numbers), repeat(node.name), strict=False))
+        if not best and len(made := dict(zip(indexes, visited, strict=True))) == len(indexes):
+            best = made  # most often each iteration visits a state once
+        else:
+            for index, visit in zip(indexes, visited, strict=True):
+                before = best.get(index)
+                if before is None or visit < before:
+                    best[index] = visit
+        if holds_others and node.group in own:
+            for index, rank in zip(indexes, ranks, strict=True):
+                worst[index] = min(rank, worst.get(index, rank))
     # What failed deeper inside may have been caught in the iteration: its own states say so.
-    for index, (rank, _, name) in sorted(best.items()):
-        yield Iteration(index, _WORST[worst.get(index, rank) if worst else rank], name)
+    ordered = sorted(best)
+    statuses = [_WORST[worst[index] if index in worst else best[index][0]] for index in ordered]
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for place, status in enumerate(statuses):
+        places[status].append(place)
+    return MapIterations(ordered, statuses, [best[index][2] for index in ordered], dict(places))
+
+
+def _ranks_of(trace: Trace, numbers: list[int]) -> list[int]:
+    """Return how telling the statuses of visits are, 0 for most."""
+    left, ended = trace.left, trace.ended
+    succeeded, running = _RANK[VisitStatus.SUCCEEDED], _RANK[VisitStatus.RUNNING]
+    return [
+        _RANK[ended[number]] if number in ended else succeeded if number in left else running
+        for number in numbers
+    ]
 
 
 def shown_iteration(trace: Trace, name: str, iteration: str) -> ShownIteration | None:
@@ -280,15 +310,16 @@ def _map_depth(graph: Graph, owner: Node) -> int:
     return count
 
 
-def _iteration_groups(
-    by_status: Mapping[str, Sequence[Iteration]], kept_state: str
-) -> tuple[IterationGroup, ...]:
+def _iteration_groups(iterations: MapIterations, kept_state: str) -> tuple[IterationGroup, ...]:
     return tuple(
         IterationGroup(
             formatting.STEP[status],
-            len(same_status),
-            tuple(replace(each, step=kept_state or each.step) for each in same_status[:MOST_LINKS]),
+            iterations.count(status),
+            tuple(
+                replace(iteration, step=kept_state or iteration.step)
+                for iteration in islice(iterations.of_status(status), MOST_LINKS)
+            ),
         )
         for status in _GROUPS
-        if (same_status := by_status.get(status))
+        if iterations.count(status)
     )

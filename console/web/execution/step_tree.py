@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from django.http import QueryDict
 
-    from console.web.execution.iteration_rows import IterationSummary
+    from console.web.execution.iteration_rows import IterationSpan, IterationSummary
     from console.web.execution.iterations import Iteration
     from console.web.execution.steps import StepSummary
     from engine import Node, Trace, Visit
@@ -174,9 +175,9 @@ class _StepTree:
     def _iterations(self, node: Node, depth: int) -> list[_StepBranch]:
         """Return the row of all iterations of a Map with the worst of them, or what is filtered."""
         if self.filters.active:
-            by_status = iterations.iterations_by_status(self.trace, node)
-            of_status = by_status.get(self.filters.status or "failed", ())
-            return _iteration_branches(self.trace, node, of_status[:MOST_FILTERED], depth)
+            made = iterations.iterations_of_map(self.trace, node)
+            of_status = list(islice(made.of_status(self.filters.status or "failed"), MOST_FILTERED))
+            return _iteration_branches(self.trace, node, of_status, depth)
         opened = self.filters.opened
         shown = iteration_rows.listed_iterations(self.trace, node, opened=node.id in opened)
         summary = iteration_rows.sum_up_iterations(self.trace, node, len(shown), opened)
@@ -235,10 +236,9 @@ def _iteration_branches(
 
 def _sum_row(trace: Trace, summary: IterationSummary, node: Node, depth: int) -> StepRow:
     """Return the row that sums up the iterations of a Map."""
-    ends = [span.end for span in summary.spans]
-    running = None in ends
-    entered = min((span.begin for span in summary.spans), default=None)
-    left = None if running else max((end for end in ends if end is not None), default=None)
+    spans = summary.spans
+    entered, left = trace.derive((_sum_row, node.id), None, lambda: _begin_and_end(spans))
+    running = left is None
     return StepRow(
         id=f"s{node.id}",
         step=node.name,
@@ -250,9 +250,15 @@ def _sum_row(trace: Trace, summary: IterationSummary, node: Node, depth: int) ->
         left_ms=left,
         since=_running_since(trace, entered) if running else None,
         took=_took_between(trace, entered, left),
-        visits=len(summary.spans),
+        visits=len(spans),
         iterations=summary,
     )
+
+
+def _begin_and_end(spans: Sequence[IterationSpan]) -> tuple[int, int | None]:
+    """Return when the first iteration began, and when the last one ended, None if not yet."""
+    ends = [span.end for span in spans]
+    return min(span.begin for span in spans), None if None in ends else max(filter(None, ends))
 
 
 def _running_since(trace: Trace, entered: int | None) -> int | None:

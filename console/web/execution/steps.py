@@ -5,7 +5,6 @@ The summaries feed the graph and the steps table.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -328,8 +327,8 @@ def _endings_text(trace: Trace, node: Node, last: Visit, counted: MapProgress | 
     attempt = trace.progress(node.id)
     if attempt is None or attempt.total is None:
         return ""
-    by_status = iterations.iterations_by_status(trace, node)
-    bad = [(len(by_status.get(key, ())), _ENDINGS[key]) for key in _NOT_SUCCEEDED]
+    made = iterations.iterations_of_map(trace, node)
+    bad = [(made.count(key), _ENDINGS[key]) for key in _NOT_SUCCEEDED]
     return map_progress.endings_text(bad, attempt.total)
 
 

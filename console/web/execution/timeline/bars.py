@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import accumulate, chain, islice, pairwise
+from itertools import islice, pairwise
 from operator import sub
 from typing import TYPE_CHECKING
 
@@ -115,11 +115,13 @@ def timeline_bars(
     span = AxisSpan(begin, end, now, origin=whole[0])
     every = known if past_ms is None else execution_attempts(execution, now_ms)
     plain = len(every) == 1 and not retried
-    long = end - begin >= SHORTEST and not (plain and _is_busy(trace, begin, end, now))
+    ends = (begin, end, now)
+    busy = plain and trace.derive(_is_busy, ends, lambda: _is_busy(trace, *ends))
+    long = end - begin >= SHORTEST and not busy
     if long or len(every) > 1:
-        busy = [*_busy_stretches(trace, known, retried, now), *_future(every, past_ms)]
+        worked = [*_busy_stretches(trace, known, retried, now), *_future(every, past_ms)]
         ended_between = [(first.until, second.since) for first, second in pairwise(known)]
-        span = fold_idle_time(span, busy, magnified=len(every) > 1, ended=ended_between)
+        span = fold_idle_time(span, worked, magnified=len(every) > 1, ended=ended_between)
     path = CriticalPath()
     if execution.stop_ms is not None and past_ms is None:
         with _trace_of_attempt(execution, trace, known, chosen) as ended:
@@ -163,12 +165,11 @@ def _axis_limits(
 
 def _is_busy(trace: Trace, begin: int, end: int, now: int) -> bool:
     """Tell whether there is no pause to fold, as in most loops, where to look for one is long."""
-    edges = [begin, end, now]
+    edges = {begin, end, now}
     for visits in trace.visits.values():
-        edges += chain.from_iterable(visits.stays(now))
-    edges.sort()
-    longest: int = max(map(sub, islice(edges, 1, None), edges))
-    return longest < SHORTEST
+        edges.update(visits.begins(), visits.ends(now))
+    ordered = sorted(edges)
+    return all(after - before < SHORTEST for before, after in pairwise(ordered))
 
 
 def _busy_stretches(
@@ -233,7 +234,7 @@ def _segments(
     elif len(axis.attempts) > 1:
         yield from _segments_by_attempt(row, axis, trace)
     elif isinstance(visits, Visits) and not row.iteration:
-        for piece in _close_visits(visits, axis):
+        for piece in _close_pieces(visits, axis, trace, row.id):
             yield from _place_piece(piece, axis)
     elif visits:
         begin, end = _span_of_row(visits, now)
@@ -243,20 +244,29 @@ def _segments(
         yield from _place_piece(piece, axis)
 
 
-def _close_visits(visits: Visits, axis: TimeAxis) -> Iterator[BarPiece]:
-    """Yield many visits, those as one piece between which there is no room for a gap.
+def _close_pieces(
+    visits: Visits, axis: TimeAxis, trace: Trace, row_id: str
+) -> tuple[BarPiece, ...]:
+    """Return many visits, those as one piece between which there is no room for a gap."""
+    known = (axis.span.now, axis.span.least_ms, axis.critical.visits)
+    return trace.derive(
+        (_close_pieces, row_id), known, lambda: tuple(_close_visits(visits, *known))
+    )
 
-    It goes through them with maps: a long loop or Map has ten thousand.
-    """
-    now, least = axis.span.now, axis.span.least_ms
+
+def _close_visits(
+    visits: Visits, now: int, least: float, on_path: frozenset[int]
+) -> Iterator[BarPiece]:
+    """Yield pieces of many visits. It takes maps for that: a long loop has ten thousand."""
     begins, ends = visits.begins(), visits.ends(now)
     statuses = visits.statuses()
-    gaps = map(sub, islice(begins, 1, None), accumulate(ends, max))
+    # All before a visit have ended if as many have ended as began before it, see ``covered_ms``.
+    gaps: Iterable[int] = map(sub, islice(begins, 1, None), sorted(ends))
     cuts = [place for place, gap in enumerate(gaps, 1) if gap > least]
     for first, after in pairwise((0, *cuts, len(begins))):
         part = slice(first, after)
         stays = (begins[part], ends[part])
-        critical = not axis.critical.visits.isdisjoint(visits.numbers[part])
+        critical = not on_path.isdisjoint(visits.numbers[part])
         yield _join_visits(*stays, statuses[part], critical=critical)
 
 
@@ -267,7 +277,7 @@ def _join_visits(
 
     It has the colour of the worst of them, and says how many have each status.
     """
-    counts = Counter(statuses)
+    counts: Counter[str] = Counter(statuses)
     worst = formatting.STEP[min(counts, key=WORST_FIRST.index)]
     endings = endings_text(counts) if len(counts) > 1 else worst.word.lower()
     text = f"{len(begins):,} visits, {endings}" if len(begins) > 1 else worst.word.lower()

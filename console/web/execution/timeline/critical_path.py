@@ -163,9 +163,7 @@ class _PathFinder:
         stays = self._trace.visits[node].stays(self._end_ms)
         return [
             (number, max(entered, self._begin_ms), left)
-            for number, (entered, left) in zip(
-                self._trace.visits[node].numbers, stays, strict=True
-            )
+            for number, (entered, left) in zip(self._trace.visits[node].numbers, stays, strict=True)
             if left >= self._begin_ms
         ]
 

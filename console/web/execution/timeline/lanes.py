@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import heappop, heappush
-from operator import attrgetter
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from django.utils.safestring import SafeString
+
 from console.web.core import formatting
-from console.web.execution.iteration_rows import WORST_FIRST, endings_text
+from console.web.execution.iteration_rows import WORST_FIRST, IterationSpan, endings_text
 from console.web.execution.timeline.pieces import stays_by_attempt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from console.web.execution.iteration_rows import IterationSpan, IterationSummary
+    from console.web.execution.iteration_rows import IterationSummary
     from console.web.execution.timeline.axis import AxisSpan, TimeAxis
     from engine import Trace
 
@@ -41,9 +43,12 @@ class LaneRectangle:
     tone: str
 
     @property
-    def drawn_width(self) -> float:
-        """Return its width without the gap to the next one."""
-        return self.width - 1 if self.width > _SEEN else self.width
+    def drawing(self) -> str:
+        """Return it as SVG, with a gap to the next one."""
+        width = self.width - 1 if self.width > _SEEN else self.width
+        return (
+            f'<rect class="{self.tone}" x="{self.x}" y="{self.lane}" width="{width}" height=".8"/>'
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,11 @@ class LaneBar:
     text: str
     critical: tuple[tuple[float, float], ...] = ()
     endings: str = ""
+
+    @property
+    def drawing(self) -> SafeString:
+        """Return the rectangles as SVG, which no template makes: there may be hundreds."""
+        return SafeString("".join([rectangle.drawing for rectangle in self.rectangles]))
 
     @property
     def height(self) -> int:
@@ -101,9 +111,7 @@ def _cut_by_attempt(trace: Trace, whole: IterationSpan, axis: TimeAxis) -> Itera
         if stay.attempt in axis.shown:
             runs = whole.end is None and stay.status == whole.status
             end = None if runs else stay.until
-            yield replace(
-                whole, begin=stay.since, end=end, status=stay.status, critical=stay.critical
-            )
+            yield IterationSpan(stay.since, end, stay.status, whole.visits, stay.critical)
 
 
 def lane_bar(
@@ -140,19 +148,17 @@ class _DrawnLanes:
         last: dict[int, LaneRectangle] = {}
         places: dict[tuple[int, int], tuple[float, float]] = {}  # many begin and end at once
         tones = {status: formatting.STEP[status].tone for status in WORST_FIRST}
-        for span, number in placed:
-            begin, end, tone = span.begin, span.end, tones[span.status]
-            if end is None:
-                end = axis.now
+        for (begin, ended, status, visits, critical), number in placed:
+            end = axis.now if ended is None else ended
             if end < axis.begin or begin > axis.end:
                 continue
             place = places.get((begin, end))
             if place is None:
                 stretch = max(begin, axis.begin), min(end, axis.end)
                 place = places[begin, end] = axis.place(*stretch, least=_APART)
-            if span.critical or not on_path.isdisjoint(span.visits):
+            if critical or not on_path.isdisjoint(visits):
                 self.critical.append(place)
-            x, width = place
+            (x, width), tone = place, tones[status]
             lane = number * self._lanes // self._peak
             before = last.get(lane)
             if before is not None and (
@@ -186,8 +192,8 @@ def _assign_lanes(
     busy: list[tuple[int, int]] = []
     placed: list[tuple[IterationSpan, int]] = []
     count = 0
-    for span in sorted(spans, key=_begin_of):
-        begin, end = span.begin, span.end
+    for span in sorted(spans, key=itemgetter(0)):
+        begin, end = span[:2]
         while busy and busy[0][0] <= begin:
             heappush(free, heappop(busy)[1])
         if free:
@@ -197,6 +203,3 @@ def _assign_lanes(
         heappush(busy, (now if end is None else end, lane))
         placed.append((span, lane))
     return placed, count
-
-
-_begin_of = attrgetter("begin")
