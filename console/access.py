@@ -18,11 +18,13 @@ from django.core.exceptions import PermissionDenied
 
 from console import clock
 from console.models import AccessKey, LoginLink, Membership, Project, Role
+from console.store.db.prepared import read_models
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from django.contrib.auth.models import User
+    from django.db.models import QuerySet
     from django.http import HttpRequest
 
 PROJECT_COOKIE = "project"
@@ -314,7 +316,7 @@ def principal_of(request: HttpRequest) -> Principal:
     The choice is a cookie, which counts for a member only. Raise ``PermissionDenied`` if the person
     belongs to no project.
     """
-    rows = Membership.objects.select_related("project").filter(user_id=request.user.pk or 0)
+    rows = read_models("memberships", _memberships_of, request.user.pk or 0)
     memberships = sorted(rows, key=attrgetter("pk"))
     chosen = request.COOKIES.get(PROJECT_COOKIE)
     fitting = [row for row in memberships if row.project.name == chosen] or memberships
@@ -323,6 +325,10 @@ def principal_of(request: HttpRequest) -> Principal:
         raise PermissionDenied("You belong to no project: ask its owner to add you.")
     names = tuple(row.project.name for row in memberships)
     return Principal(request.user, found.project, found.role, columns=found.columns, projects=names)
+
+
+def _memberships_of(user_id: int) -> QuerySet[Membership]:
+    return Membership.objects.select_related("project").filter(user_id=user_id)
 
 
 def _role_in(user_id: int, project_id: int) -> str | None:

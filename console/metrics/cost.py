@@ -17,6 +17,7 @@ from django.db.models import Count, Min, Q, Sum
 from console.fast_path import rows
 from console.metrics.token_cost import NO_TOKENS, TokenUse, read_token_use
 from console.models import Execution, HistoryEvent, Price, TaskRow
+from console.store.db.prepared import read_models
 from engine import event_types
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def read_rates() -> dict[str, PriceRate]:
         name: PriceRate(dollars, _AS_OF, _TOKEN_SOURCE if "token" in name else _SOURCE)
         for name, dollars in _BUILT_IN.items()
     }
-    for row in Price.objects.filter(name__in=_BUILT_IN):
+    for row in read_models("prices", lambda: Price.objects.filter(name__in=_BUILT_IN)):
         rates[row.name] = PriceRate(row.dollars, row.as_of, row.source)
     return rates
 

@@ -10,16 +10,20 @@ The first time a query is built with placeholders for its values, and composed; 
 where each value stands. The values are bound anew each time. All that ``build`` uses besides them
 is part of the SQL that is kept, so it must be in ``key``: a length, a region, which columns.
 
+``read_models`` does the same for a query of whole rows, with those of ``select_related``.
+
 None is no value: ``= NULL`` holds for no row, so a query with and one without it have two keys.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connection
+from django.db.models import Model
+from django.db.models.query import get_related_populators
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -29,8 +33,32 @@ if TYPE_CHECKING:
 MOST_STATEMENTS = 500
 """How many statements a process keeps; one more, and it begins anew."""
 _FIRST_NUMBER = 2_100_000_001  # of the placeholders: what an integer column of 32 bits can have
-Value = int | str | tuple[int, ...]
+Value = int | str | tuple[int, ...] | tuple[str, ...]
 """What a query is asked with; a tuple stands in an ``IN``, and has at least one member."""
+
+
+class _ModelMaker:
+    """What makes a model of a row, with its annotations and related models, as Django does."""
+
+    def __init__(self, compiler: Any) -> None:
+        """Read from what has composed the SQL which columns are of which model."""
+        info = compiler.klass_info
+        first, last = info["select_fields"][0], info["select_fields"][-1]
+        self._model: type[Model] = info["model"]
+        self._columns = slice(first, last + 1)
+        self._names = [column[0].target.attname for column in compiler.select[self._columns]]
+        # the stubs are of a later Django
+        self._related = get_related_populators(info, compiler.select, connection.alias)  # type: ignore[call-arg]
+        self._annotations = dict(compiler.annotation_col_map or {})
+
+    def make(self, row: Sequence[Any]) -> Model:
+        """Return the model of a row."""
+        made = self._model.from_db(connection.alias, self._names, row[self._columns])
+        for related in self._related:
+            related.populate(row, made)
+        for name, column in self._annotations.items():
+            setattr(made, name, row[column])
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +67,14 @@ class _Statement:
 
     ``parameters``: those that it was composed with; a value is bound with the type of the one in
     its place. ``converters``: column -> what makes a value of what the database returned.
+    ``maker``: what makes a model of a row, None of ``values_list``.
     """
 
     sql: str
     parameters: tuple[Any, ...]
     places: tuple[int | None, ...]
     converters: dict[int, tuple[list[Callable[..., Any]], Any]]
+    maker: _ModelMaker | None
 
     def bound(self, values: Sequence[int | str]) -> list[Any]:
         """Return the parameters with these values."""
@@ -63,6 +93,8 @@ class _Statement:
 
 
 _statements: dict[Hashable, _Statement] = {}
+_NOTHING = _Statement("", (), (), {}, None)
+M = TypeVar("M", bound=Model)
 
 
 def read_rows(
@@ -75,8 +107,25 @@ def read_rows(
     ``contains`` does not. A query that cannot have rows (``none()``, ``IN ()``) has no SQL and
     returns none, each time anew.
     """
+    return _read(key, build, values)[1]
+
+
+def read_models(key: Hashable, build: Callable[..., QuerySet[M]], *values: Value) -> list[M]:
+    """Return the models of a query, as ``read_rows`` does the rows of one.
+
+    Related models that the query names are read with them; it prefetches none.
+    """
+    statement, rows = _read(key, build, values)
+    made: list[Any] = [statement.maker.make(row) for row in rows] if statement.maker else []
+    return made
+
+
+def _read(
+    key: Hashable, build: Callable[..., QuerySet[Any, Any]], values: Sequence[Value]
+) -> tuple[_Statement, list[tuple[Any, ...]]]:
+    """Return the statement of a query, and the rows that it returns for ``values``."""
     values = tuple(_padded(value) if isinstance(value, tuple) else value for value in values)
-    shape = tuple(len(value) if isinstance(value, tuple) else type(value) for value in values)
+    shape = tuple(_shape_of(value) for value in values)
     name = (connection.vendor, key, shape)
     statement = _statements.get(name)
     if statement is None:
@@ -85,14 +134,22 @@ def read_rows(
         try:
             statement = _statements[name] = _compose(build, values)
         except EmptyResultSet:
-            return []
+            return _NOTHING, []
     with connection.cursor() as cursor:
         cursor.execute(statement.sql, statement.bound(_flat(values)))
         rows: list[tuple[Any, ...]] = cursor.fetchall()
-    return [statement.converted(row) for row in rows] if statement.converters else rows
+    if statement.converters:
+        rows = [statement.converted(row) for row in rows]
+    return statement, rows
 
 
-def _padded(members: tuple[int, ...]) -> tuple[int, ...]:
+def _shape_of(value: Value) -> tuple[bool, int | None]:
+    """Return what of a value is part of the SQL: its type, and how many members it has."""
+    first = value[0] if isinstance(value, tuple) else value
+    return isinstance(first, str), len(value) if isinstance(value, tuple) else None
+
+
+def _padded(members: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the members of an ``IN``, the last one repeated: so there are few lengths."""
     return members + members[-1:] * ((1 << (len(members) - 1).bit_length()) - len(members))
 
@@ -130,11 +187,14 @@ def _placeholders(values: Sequence[Value], first: int) -> list[Value]:
     placeholders: list[Value] = []
     for value in values:
         if isinstance(value, tuple):
-            placeholders.append(tuple(next(numbers) for _ in value))
+            placeholders.append(tuple(_placeholder(member, next(numbers)) for member in value))
         else:
-            number = next(numbers)
-            placeholders.append(f"value {number}" if isinstance(value, str) else number)
+            placeholders.append(_placeholder(value, next(numbers)))
     return placeholders
+
+
+def _placeholder(value: int | str, number: int) -> Any:
+    return f"value {number}" if isinstance(value, str) else number
 
 
 def _compose_with(
@@ -145,4 +205,5 @@ def _compose_with(
     known = {placeholder: place for place, placeholder in enumerate(_flat(placeholders))}
     places = tuple(known.get(parameter) for parameter in parameters)
     columns = [column[0] for column in compiler.select[: compiler.col_count]]
-    return _Statement(sql, tuple(parameters), places, compiler.get_converters(columns))
+    maker = _ModelMaker(compiler) if compiler.klass_info else None
+    return _Statement(sql, tuple(parameters), places, compiler.get_converters(columns), maker)

@@ -9,6 +9,7 @@ from console import clock
 from console.errors import ValidationException
 from console.fast_path.rows import storable
 from console.models import DefinitionDraft
+from console.store.db.prepared import read_models
 from console.store.db.writer import write
 
 if TYPE_CHECKING:
@@ -75,7 +76,13 @@ def close_draft(project: Project, user: User, machine_arn: str, page: str) -> No
 
 def find_draft(project: Project, user: User, machine_arn: str) -> DefinitionDraft | None:
     """Return a person's draft of a machine, None if there is none."""
-    return _drafts(project, user, machine_arn).first()
+    found = read_models("draft", _newest_draft, project.pk, user.pk, machine_arn)
+    return found[0] if found else None
+
+
+def _newest_draft(project: int, user: int, machine_arn: str) -> QuerySet[DefinitionDraft]:
+    rows = DefinitionDraft.objects.filter(project_id=project, user_id=user, machine_arn=machine_arn)
+    return rows.exclude(revision__startswith=_SAVED).order_by("pk")[:1]
 
 
 def _saved_from(page: str) -> str:

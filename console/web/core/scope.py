@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +26,13 @@ from console.masking import masked_execution
 from console.models import Alarm, Execution, Project, StateMachine
 from console.statuses import UNSUCCESSFUL, AlarmState, ExecutionStatus
 from console.store.db import audit
+from console.store.db.prepared import read_models
 from console.web.core import columns, formatting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from django.db.models import QuerySet
     from django.http import HttpRequest, HttpResponse
 
 
@@ -87,13 +89,9 @@ class Scope:
 
     def machine(self, name: str) -> StateMachine:
         """Return a machine, and whether an alarm of it says so; raise ``Http404`` with words."""
-        alarmed = Alarm.objects.filter(machine=OuterRef("pk"), state=AlarmState.ALARM)
-        named = (
-            StateMachine.objects.select_related("definition")
-            .annotate(in_alarm=Exists(alarmed))
-            .filter(arn=self.arn("stateMachine", name.partition("~")[0]), project=self.project)
-        )
-        machine = next(iter(named[:1]), None)
+        arn = self.arn("stateMachine", name.partition("~")[0])
+        named = read_models("machine", _machines_named, arn, self.project.pk)
+        machine = next(iter(named), None)
         if machine is None:
             raise Http404(f"There is no state machine “{name}” in {self.region}.")
         return machine
@@ -107,14 +105,13 @@ class Scope:
         imported = re.fullmatch(r".*~import-(\d{1,15})", machine, re.ASCII | re.DOTALL)
         if imported is not None:
             return self._imported(int(imported[1]), name)
-        beside = ("definition", "state_machine", "runrow", "note")
-        rows = Execution.objects.select_related(*beside).filter(project=self.project)
-        if with_success:
-            rows = rows.annotate(has_last_success=_HAS_LAST_SUCCESS)
         machine = machine.replace("~", "/")
-        named = rows.filter(arn=self.arn("execution", machine, name))
-        execution = next(iter(named[:1]), None)
+        asked = self.project.pk, self.arn("execution", machine, name)
+        key = ("execution", with_success)
+        named = read_models(key, partial(_executions_named, with_success), *asked)
+        execution = next(iter(named), None)
         if execution is None:  # of an Express machine, where the last of a name is shown
+            rows = _shown_executions(self.project.pk, with_success=with_success)
             express = rows.filter(state_machine_arn=self.arn("stateMachine", machine), name=name)
             execution = express.order_by("-pk").first()
         if execution is None:
@@ -140,6 +137,22 @@ class Scope:
         if execution is None:
             raise Http404(f"There is no imported execution “{name}”.")
         return self.shown(execution)
+
+
+def _machines_named(arn: str, project: int) -> QuerySet[StateMachine]:
+    alarmed = Alarm.objects.filter(machine=OuterRef("pk"), state=AlarmState.ALARM)
+    machines = StateMachine.objects.select_related("definition").annotate(in_alarm=Exists(alarmed))
+    return machines.filter(arn=arn, project_id=project)[:1]
+
+
+def _executions_named(with_success: bool, project: int, arn: str) -> QuerySet[Execution]:
+    return _shown_executions(project, with_success=with_success).filter(arn=arn)[:1]
+
+
+def _shown_executions(project: int, *, with_success: bool) -> QuerySet[Execution]:
+    beside = ("definition", "state_machine", "runrow", "note")
+    rows = Execution.objects.select_related(*beside).filter(project_id=project)
+    return rows.annotate(has_last_success=_HAS_LAST_SUCCESS) if with_success else rows
 
 
 def scope_of(request: HttpRequest) -> Scope:

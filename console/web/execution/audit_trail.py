@@ -9,9 +9,12 @@ from console.access import ANY_KEY
 from console.masking import masked_execution
 from console.models import AuditEntry
 from console.store.db.audit import LONGEST_REASON
+from console.store.db.prepared import read_models
 from console.store.people import approval_links
 
 if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
     from console.masking.mask import Mask
     from console.models import Execution
 
@@ -65,9 +68,7 @@ class AuditTrail:
 
 def audit_trail_of(execution: Execution) -> AuditTrail:
     """Return what was done with an execution, its start last, by one query."""
-    rows = AuditEntry.objects.filter(target=execution.arn)  # which names the project's account
-    rows = rows.extra(where=[_NOT_STARTS])  # noqa: S610 - a constant, literally as in the index
-    entries = list(rows.order_by("-at_ms", "-pk")[: MOST + 1])
+    entries = read_models("acts", _read_acts, execution.arn)
     mask = masked_execution.masked_execution(execution).mask
     acts = [_action(row, mask) for row in entries[:MOST] if row.action != "ImportExecution"]
     if len(entries) <= MOST:
@@ -75,6 +76,12 @@ def audit_trail_of(execution: Execution) -> AuditTrail:
         at_ms = execution.imported_ms or execution.start_ms
         acts.append(AuditedAction(at_ms, begun, execution.started_by))
     return AuditTrail(tuple(acts), len(entries) > MOST)
+
+
+def _read_acts(target: str) -> QuerySet[AuditEntry]:
+    rows = AuditEntry.objects.filter(target=target)  # which names the project's account
+    rows = rows.extra(where=[_NOT_STARTS])  # noqa: S610 - a constant, literally as in the index
+    return rows.order_by("-at_ms", "-pk")[: MOST + 1]
 
 
 def _action(row: AuditEntry, mask: Mask) -> AuditedAction:

@@ -12,6 +12,7 @@ from django.db.models import Count, Q, Sum, Value
 import engine
 from console.models import Execution, MapRun, TaskRow, Timer
 from console.statuses import OPEN_TASKS, ExecutionStatus, TaskClock, TaskKind, TaskStatus
+from console.store.db.prepared import read_models, read_rows
 from console.store.state import transition_rate
 from console.store.tasks import timeouts
 from console.store.tasks.claim import BUILTIN_WORKER, OWN
@@ -356,8 +357,7 @@ def waiting_context(execution: Execution, *, whole: bool = True) -> dict[str, An
             "lone_states": (),
             "heartbeats": "",
         }
-    open_tasks = TaskRow.objects.filter(execution_id=execution.pk).exclude(status=TaskStatus.CLOSED)
-    rows = list(open_tasks.defer("input", "credentials").order_by("task")[: MOST + 1])
+    rows = read_models("open tasks of an execution", _read_open_tasks, execution.pk)
     lines = [*_timer_lines(execution), *_task_lines(execution, rows)]
     lines.sort(key=lambda line: line.until_ms or line.since_ms or 0)
     times = Counter(line.state for line in lines)
@@ -369,6 +369,11 @@ def waiting_context(execution: Execution, *, whole: bool = True) -> dict[str, An
         "lone_states": {state for state, count in times.items() if count == 1},
         "countdowns": _countdowns(lines, times, whole=whole),
     }
+
+
+def _read_open_tasks(execution: int) -> QuerySet[TaskRow]:
+    open_tasks = TaskRow.objects.filter(execution_id=execution).exclude(status=TaskStatus.CLOSED)
+    return open_tasks.defer("input", "credentials").order_by("task")[: MOST + 1]
 
 
 def _countdowns(
@@ -440,8 +445,7 @@ class _NoTexts:
 
 
 def _timer_lines(execution: Execution) -> Iterator[WaitingLine]:
-    due = Timer.objects.filter(execution_id=execution.pk).order_by("due_ms")[: MOST + 1]
-    armed = dict(due.values_list("name", "due_ms"))
+    armed: dict[str, int] = dict(read_rows("timers", _read_timers, execution.pk))
     limit = armed.pop(_EXECUTION_TIMER, None)
     for name in [name for name in armed if transition_rate.is_token_timer(name)]:
         text = "Held back by the project's limit of state transitions"
@@ -454,6 +458,11 @@ def _timer_lines(execution: Execution) -> Iterator[WaitingLine]:
         yield WaitingLine(
             "", "Execution", "Its time is limited", execution.start_ms, limit, "it times out"
         )
+
+
+def _read_timers(execution: int) -> QuerySet[Timer, tuple[str, int]]:
+    due = Timer.objects.filter(execution_id=execution).order_by("due_ms")[: MOST + 1]
+    return due.values_list("name", "due_ms")
 
 
 def _frames(execution: Execution) -> Iterable[Any]:

@@ -16,7 +16,7 @@ from console.masking import masked_execution
 from console.models import Execution, StateMachine, Tag
 from console.samples import ROLE_END
 from console.statuses import ExecutionStatus, MachineStatus
-from console.store.db.prepared import read_rows
+from console.store.db.prepared import read_models, read_rows
 from console.web.core.formatting import DAY, EXECUTION
 from console.web.execution import waiting
 from console.web.execution.note_stamp import note_stamp
@@ -127,20 +127,32 @@ def list_machines(
     the page begins: a name, and in any other order how many come before. ``samples``: only them, or
     none of them. ``recent``: with the statuses of the newest executions, and the tags.
     """
-    matching = _matching_machines(scope, search, tag)
-    if samples is not None:
-        matching = matching.filter(_OWN_SAMPLES if samples else ~_OWN_SAMPLES)
+
+    def find(project: int, region: str) -> QuerySet[StateMachine]:
+        matching = _matching_machines(project, region, search, tag)
+        if samples is not None:
+            matching = matching.filter(_OWN_SAMPLES if samples else ~_OWN_SAMPLES)
+        return matching
+
+    def build(project: int, region: str) -> QuerySet[Any]:
+        matching = find(project, region)
+        rows: QuerySet[Any] = (
+            _with_newest(matching.filter(name__gt=after) if sort == "name" else matching)
+            .annotate(total=Window(Count("*")))
+            .order_by(*SORTS[sort])[skipped : skipped + most + 1]
+        )
+        return rows
+
     skipped = int(after) if sort != "name" and re.fullmatch(r"\d{1,9}", after) else 0
-    rows = list(
-        _with_newest(matching.filter(name__gt=after) if sort == "name" else matching)
-        .annotate(total=Window(Count("*")))
-        .order_by(*SORTS[sort])[skipped : skipped + most + 1]
-    )
+    asked = scope.project.pk, scope.region
+    key = ("machines", sort, samples, most)
+    searched = search or tag or after  # what somebody types has no SQL to keep
+    rows = list(build(*asked)) if searched else read_models(key, build, *asked)
     shown = _machine_rows(rows[:most], recent=recent)
     if rows and (not after or sort != "name"):
         total = rows[0].total
     else:
-        total = matching.count() if after else 0
+        total = find(*asked).count() if after else 0
     next_key = shown[-1].machine.name if shown and sort == "name" else str(skipped + most)
     return MachinePage(shown, total, next_key if len(rows) > most else "")
 
@@ -153,13 +165,20 @@ def list_beside_samples(
     Arguments as those of ``list_machines``; samples stand in the order of their names. They take
     the queries of one list, unless there are more machines than a page holds.
     """
-    is_sample = Case(When(_OWN_SAMPLES, then=Value(1)), default=Value(0))
-    name_of_sample = Case(When(_OWN_SAMPLES, then=F("name")))
-    rows = list(
-        _with_newest(_matching_machines(scope, search, tag))
-        .annotate(is_sample=is_sample, total=Window(Count("*"), partition_by=is_sample))
-        .order_by("is_sample", name_of_sample, *SORTS[sort])[: 2 * PAGE + 1]
-    )
+
+    def build(project: int, region: str) -> QuerySet[Any]:
+        is_sample = Case(When(_OWN_SAMPLES, then=Value(1)), default=Value(0))
+        name_of_sample = Case(When(_OWN_SAMPLES, then=F("name")))
+        rows: QuerySet[Any] = (
+            _with_newest(_matching_machines(project, region, search, tag))
+            .annotate(is_sample=is_sample, total=Window(Count("*"), partition_by=is_sample))
+            .order_by("is_sample", name_of_sample, *SORTS[sort])[: 2 * PAGE + 1]
+        )
+        return rows
+
+    asked = scope.project.pk, scope.region
+    searched = search or tag  # what somebody types has no SQL to keep
+    rows = list(build(*asked)) if searched else read_models(("beside samples", sort), build, *asked)
     own = [row for row in rows if not row.is_sample]
     if len(own) > PAGE:
         lists = (False, sort), (True, "name")
@@ -176,8 +195,10 @@ def list_beside_samples(
     )
 
 
-def _matching_machines(scope: Scope, search: str, tag: str) -> QuerySet[StateMachine]:
-    every = StateMachine.objects.filter(project=scope.project, region=scope.region)
+def _matching_machines(
+    project: int, region: str, search: str = "", tag: str = ""
+) -> QuerySet[StateMachine]:
+    every = StateMachine.objects.filter(project_id=project, region=region)
     matching = every.filter(name__icontains=search) if search else every
     return matching.filter(arn__in=_tagged(tag)) if tag else matching
 
@@ -202,11 +223,15 @@ def _tagged(tag: str) -> QuerySet[Tag, str]:
 def _tags_of(rows: Sequence[Any]) -> dict[str, list[str]]:
     """Return ARN -> its tags, without those that are options of this server."""
     tags: dict[str, list[str]] = {}
-    stored = Tag.objects.filter(arn__in=[row.arn for row in rows]).order_by("key")
-    for arn, key, value in stored.values_list("arn", "key", "value"):
+    stored = read_rows("tags", _read_tags, tuple(row.arn for row in rows))
+    for arn, key, value in stored:
         if not key.startswith(_OWN_TAGS):
             tags.setdefault(arn, []).append(f"{key}={value}")
     return tags
+
+
+def _read_tags(arns: Sequence[str]) -> QuerySet[Tag, tuple[str, str, str]]:
+    return Tag.objects.filter(arn__in=arns).order_by("key").values_list("arn", "key", "value")
 
 
 def _machine_rows(rows: Sequence[Any], *, recent: bool) -> tuple[MachineRow, ...]:

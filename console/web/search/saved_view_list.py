@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlencode
 from django.http import Http404, QueryDict
 
 from console.models import SavedView, StateMachine
-from console.store.db.prepared import read_rows
+from console.store.db.prepared import read_models, read_rows
 from console.web.search import scan
 from console.web.search.filters import FIELDS, ExecutionFilters
 
@@ -85,7 +85,7 @@ def saved_view_list(
     scope: Scope, machine: StateMachine | None, filters: ExecutionFilters, name: str
 ) -> SavedViewList:
     """Return the views that a list offers, counted in a few queries however many they are."""
-    every = SavedView.objects.filter(project=scope.project).order_by("name")
+    every = read_models("saved views", _read_saved_views, scope.project.pk)
     views = [view for view in every if machine is None or machine_of(view) in ("", machine.name)]
     counted = _count_texts(scope, machine, views)
     offered = tuple(
@@ -98,6 +98,10 @@ def saved_view_list(
     changed = named is not None and sorted(parse_qsl(query)) != sorted(parse_qsl(named.view.query))
     default = machine is not None and any(view.default_of == machine.name for view in views)
     return SavedViewList(offered, named, query, changed, default)
+
+
+def _read_saved_views(project: int) -> QuerySet[SavedView]:
+    return SavedView.objects.filter(project=project).order_by("name")
 
 
 def count_view(scope: Scope, view: SavedView) -> str:

@@ -21,7 +21,7 @@ from django.db.models.functions import Coalesce
 from console import clock
 from console.models import Execution, StateMachine
 from console.statuses import ExecutionStatus
-from console.store.db.prepared import read_rows
+from console.store.db.prepared import read_models, read_rows
 from console.web.search import error_names, failure_groups, verify
 from console.web.search.filters import BAD_ENDS, STATUSES, ExecutionFilters
 from console.web.search.key_order import NEWEST_FIRST
@@ -82,6 +82,11 @@ def _read_newest() -> QuerySet[Execution, tuple[int]]:
     return Execution.objects.order_by("-pk").values_list("pk")[:1]
 
 
+def _read_executions(numbers: Sequence[int]) -> QuerySet[Execution]:
+    executions = Execution.objects.filter(pk__in=numbers)
+    return executions.select_related("note", "state_machine").defer(*BARE)
+
+
 def find_executions(
     scope: Scope, machine: StateMachine | None, filters: ExecutionFilters
 ) -> ExecutionPage:
@@ -95,8 +100,8 @@ def find_executions(
     full = len(part.keys) > PAGE
     before = shown[-1] if full else part.floor
     looked = part.floor[0] if part.floor and not full else None
-    executions = Execution.objects.filter(pk__in=[number for _, number in shown])
-    executions = executions.select_related("note", "state_machine").defer(*BARE)
+    numbers = tuple(number for _, number in shown)
+    executions = read_models("listed executions", _read_executions, numbers) if numbers else []
     by_key = {(execution.start_ms, execution.pk): execution for execution in executions}
     rows = [by_key[key] for key in filters.order.sort(by_key)]
     address = f"{before[0]}-{before[1]}" if before else ""
