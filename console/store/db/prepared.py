@@ -143,10 +143,11 @@ def _read(
     return statement, rows
 
 
-def _shape_of(value: Value) -> tuple[bool, int | None]:
-    """Return what of a value is part of the SQL: its type, and how many members it has."""
-    first = value[0] if isinstance(value, tuple) else value
-    return isinstance(first, str), len(value) if isinstance(value, tuple) else None
+def _shape_of(value: Value) -> object:
+    """Return what of a value the SQL depends on: its type, and how many members it has."""
+    if not isinstance(value, tuple):
+        return type(value)
+    return len(value) if isinstance(value[0], int) else (str, len(value))
 
 
 def _padded(members: tuple[Any, ...]) -> tuple[Any, ...]:

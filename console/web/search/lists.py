@@ -309,9 +309,16 @@ def changed_executions(
 
 def latest_executions(scope: Scope, statuses: Sequence[str], most: int) -> list[Execution]:
     """Return the newest executions with one of these statuses."""
-    unread = ("definition",) if scope.project.masked else _BARE_BUT_ERROR
-    rows = _rows_of(scope, None).filter(status__in=statuses).defer(*unread)
-    return masked_execution.mask_list(scope.project, list(rows.order_by("-start_ms", "-pk")[:most]))
+
+    def build() -> QuerySet[Execution]:
+        unread = ("definition",) if project.masked else _BARE_BUT_ERROR
+        rows = _rows_of(scope, None).filter(status__in=statuses).defer(*unread)
+        return rows.order_by("-start_ms", "-pk")[:most]
+
+    project = scope.project
+    place = project.pk, project.account_id, scope.region
+    key = ("latest executions", *place, tuple(statuses), most, project.masked)
+    return masked_execution.mask_list(project, read_models(key, build))
 
 
 OPEN_TASKS = "open tasks"
