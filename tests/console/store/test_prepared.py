@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.db.models import Q, Sum, Value
+from django.db.models import Case, Q, Sum, Value, When
 
-from console.models import MetricMinute, ServerFact
+from console.models import Execution, MetricMinute, ServerFact
 from console.store.db import prepared
-from console.store.db.prepared import read_rows
+from console.store.db.prepared import read_models, read_rows
+from tests.console.store.helpers import PASS, create, start
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,3 +126,43 @@ def test_the_statements_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(10):
         assert read_rows(("facts", number), named, "a") == [("of a",)]
         assert len(prepared._statements) <= 3
+
+
+def executions_of(project: int, name: str) -> QuerySet[Execution]:
+    """Return the query of executions with machine and note, and whether they run."""
+    beside = Execution.objects.select_related("state_machine__definition", "note").defer("input")
+    running = Case(When(status="RUNNING", then=Value(1)), default=Value(0))
+    return beside.filter(project=project, name=name).annotate(running=running)
+
+
+def test_models_are_read_as_django_reads_them(
+    project: Project, django_assert_num_queries: Any
+) -> None:
+    """With their related models, those that there are not, annotations and what is deferred."""
+    machine = create(project, PASS)
+    for name in ("a", "b"):
+        start(machine, name=name)
+    for name in ("b", "a", "b"):
+        with django_assert_num_queries(1):
+            [read] = read_models("models", executions_of, project.pk, name)
+            assert read.state_machine is not None
+            assert read.state_machine.definition.text == machine.definition.text
+            assert not hasattr(read, "note")
+        [django] = executions_of(project.pk, name)
+        fields = {name: value for name, value in vars(django).items() if name != "_state"}
+        assert {each: getattr(read, each) for each in fields} == fields
+        assert read.get_deferred_fields() == django.get_deferred_fields() == {"input"}
+        assert read == django
+    assert len(prepared._statements) == 1
+    assert read_models("models", executions_of, project.pk, "nobody") == []
+
+
+def test_a_list_of_names_stands_in_an_in() -> None:
+    """As numbers do: padded, so that there are few statements, and bound anew."""
+
+    def several(names: Sequence[str]) -> QuerySet[ServerFact, Any]:
+        return ServerFact.objects.filter(name__in=names).order_by("name").values_list("name")
+
+    for names in (("a", "b", "nobody"), ("b", "b", "b"), ("value 2100000001", "a", "b")):
+        assert read_rows("several", several, names) == list(several(names))
+    assert len(prepared._statements) == 1
