@@ -162,7 +162,7 @@ def iteration_picker(trace: Trace, node: Node, current: Index = ()) -> Iteration
     iterations = iterations_of_map(trace, owner)
     index = current[: _map_depth(trace.graph, owner) + 1]
     everywhere = range(len(iterations)) if index else ()
-    before, found, after = _neighbours(iterations, everywhere, index)
+    before, chosen, after = _neighbours(iterations, everywhere, index)
     failed = sorted(chain(*(iterations.places.get(status, ()) for status in _FAILED)))
     previous_failed, _, next_failed = _neighbours(iterations, failed, index)
     # a press on another iteration keeps the state that is looked at
@@ -171,7 +171,7 @@ def iteration_picker(trace: Trace, node: Node, current: Index = ()) -> Iteration
         owner=owner.name,
         total=len(iterations),
         groups=_iteration_groups(iterations, kept_state),
-        current=_at_state(found, kept_state),
+        current=_at_state(chosen, kept_state),
         previous_failed=_at_state(previous_failed, kept_state),
         next_failed=_at_state(next_failed, kept_state),
         before=_at_state(before, kept_state),
