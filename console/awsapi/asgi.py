@@ -156,9 +156,12 @@ async def _run_operation(call: Callable[[], Answer], *, short: bool) -> dict[str
             if isinstance(answer, Pending):
                 return await written(answer, threads(), since)
             return answer
-        return await (short_threads() if short else threads()).run_to_commit(since, call)
+        pool = short_threads() if short else threads()
+        found: dict[str, Any] | Later = await pool.run_to_commit(since, call)
     except WaitedTooLong:
         raise _unavailable() from None
+    else:
+        return found
     finally:
         _under_way -= 1
 

@@ -108,6 +108,7 @@ class _LoopContext(threading.local):
 
     def __init__(self) -> None:
         self.context = contextvars.Context()
+        self.context.run(keep_connection)
 
 
 _loop_context = _LoopContext()

@@ -118,7 +118,7 @@ def _describe(call: Call) -> dict[str, Any]:
         "redriveCount": execution.redrive_count,
         **_redrive(execution),
         **present(
-            mapRunArn=execution.map_run.arn if execution.map_run else None,
+            mapRunArn=execution.map_run.arn if execution.map_run_id and execution.map_run else None,
             stateMachineVersionArn=execution.version_arn or None,
             stateMachineAliasArn=execution.alias_arn or None,
             traceHeader=execution.trace_header or None,
