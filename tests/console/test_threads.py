@@ -28,6 +28,8 @@ from tests.loops import looped
 from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from console.models import Project
 
 
@@ -137,7 +139,12 @@ def test_a_thread_hands_a_change_over_and_the_loop_hears_of_its_commit(project: 
 
     async def ask() -> list[Any]:
         now = time.monotonic()
-        jobs = (lambda: make("kept"), lambda: Pending(fails), fails, lambda: "read")
+        jobs: tuple[Callable[[], Any], ...] = (
+            lambda: make("kept"),
+            lambda: Pending(fails),
+            fails,
+            lambda: "read",
+        )
         return list(
             await asyncio.gather(
                 *(threads.run_to_commit(now, job) for job in jobs), return_exceptions=True

@@ -509,7 +509,7 @@ def _outcome(fn: Callable[[], Any]) -> tuple[Any, Exception | None]:
         database.connection.execute("SAVEPOINT job")
     try:
         result = fn()
-    except BaseException as error:  # noqa: BLE001 - it goes to the ones who asked
+    except Exception as error:  # noqa: BLE001 - it goes to the one who asked
         failure = error
     if database.needs_rollback and failure is None:
         failure = OperationalError("the database rolled the transaction back")
