@@ -24,6 +24,7 @@ import engine
 from console import access
 from console.awsapi import cbor, services, shapes, sigv4
 from console.awsapi.operations.call import Answer, Call, Later
+from console.awsapi.read_ahead import PAGES_AHEAD
 from console.errors import ErrorCode, ProtocolError, ServiceError
 from console.fast_path.overload import WaitedTooLong
 from console.fast_path.threads import run_in_loop, short_threads, threads, written
@@ -109,6 +110,8 @@ async def aws_application(
         data = encode(refusal)
     kind = cbor.CONTENT_TYPE if binary else service.content_type
     await send_answer(send, status, [*_answer_headers(kind, code, request_id)], data)
+    if PAGES_AHEAD.is_asked and threads().idle:
+        threads().run(PAGES_AHEAD.read_named)
 
 
 def refuse_overload() -> None:

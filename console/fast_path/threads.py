@@ -184,6 +184,11 @@ class Threads:
         return fn()
 
     @property
+    def idle(self) -> bool:
+        """Tell whether no job waits for its turn."""
+        return not self._waiting_since
+
+    @property
     def overloaded(self) -> bool:
         """Tell whether another job would wait for long: many wait, and the first has for long.
 
