@@ -130,19 +130,22 @@ _Job = tuple[Told[Any], "Callable[..., Any]", tuple[Any, ...]]
 
 
 class Threads:
-    """A fixed number of daemon threads that run operations.
+    """Up to a fixed number of daemon threads that run operations.
+
+    One more is started when a job comes and none is free: each opens a connection of its own, and
+    a few that are used again and again have their statements and pages at hand.
 
     Unlike those of ``ThreadPoolExecutor`` they do not hold the process up at its end: an operation
     may wait for a database that does not answer, and a server has ten seconds to stop.
     """
 
     def __init__(self, count: int, name: str) -> None:
-        """Start ``count`` threads; they live as long as the process."""
+        """Start up to ``count`` threads; they live as long as the process."""
         self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
         self._waiting_since: deque[float] = deque()  # of each job that waits
-        for number in range(count):
-            label = f"{name}-{number}"
-            threading.Thread(target=self._work, name=label, daemon=True).start()
+        self._names = iter([f"{name}-{number}" for number in range(count)])
+        self._more = True  # threads to be started
+        self._free = threading.Semaphore(0)  # how many wait for a job, as long as there are more
 
     def run(self, fn: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
         """Call ``fn(*args)`` on a thread; await what this returns for its result or error."""
@@ -177,6 +180,16 @@ class Threads:
     def _put(self, told: Told[Any], fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self._waiting_since.append(time.monotonic())
         self._jobs.put((told, fn, args))
+        if self._more and not self._free.acquire(blocking=False):
+            self._start_thread()
+
+    def _start_thread(self) -> None:
+        """Start one more thread, if there may be more (in the loop's thread)."""
+        label = next(self._names, None)
+        if label is None:
+            self._more = False
+        else:
+            threading.Thread(target=self._work, name=label, daemon=True).start()
 
     def _unless_late(self, since: float, fn: Callable[..., Any]) -> Any:
         if is_too_late(since, len(self._waiting_since)):
@@ -205,10 +218,17 @@ class Threads:
     def _work(self) -> None:
         keep_connection()
         while True:
-            job = self._jobs.get()
+            job = self._next_job()
             self._waiting_since.popleft()
             self._run_job(*job)
             del job
+
+    def _next_job(self) -> _Job:
+        with contextlib.suppress(queue.Empty):
+            return self._jobs.get_nowait()
+        if self._more:
+            self._free.release()
+        return self._jobs.get()
 
     @staticmethod
     def _run_job(told: Told[Any], fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
