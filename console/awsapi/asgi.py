@@ -110,8 +110,7 @@ async def aws_application(
         data = encode(refusal)
     kind = cbor.CONTENT_TYPE if binary else service.content_type
     await send_answer(send, status, [*_answer_headers(kind, code, request_id)], data)
-    if PAGES_AHEAD.is_asked and threads().idle:
-        threads().run(PAGES_AHEAD.read_named)
+    PAGES_AHEAD.begin(threads())
 
 
 def refuse_overload() -> None:

@@ -5,7 +5,7 @@ a page is sent, the next one is read, and kept until it is asked for:
 
 1. The operation takes the page that was read ahead, if there is one, and names the next one.
 2. The answer is sent. Read before that, the next page would only delay this one.
-3. A thread reads the page that was named, if none has anything else to do.
+3. A thread reads the page that was named, if no call waits for a thread.
 
 Whether the caller may read it is asked when they ask for it, as always. What is kept is still true
 then: events are appended and never changed, so a page does not change that others follow, nor one
@@ -21,16 +21,20 @@ from collections import OrderedDict, deque
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, NamedTuple
 
+import structlog
+
 from console.statuses import ExecutionStatus
 from console.store.db.writer import release_connection
 from console.store.state.history_pages import HistoryPage, read_page
 
 if TYPE_CHECKING:
+    from console.fast_path.threads import Threads
     from console.models import Execution
 
+log = structlog.get_logger(__name__)
 KEPT_S = 2.0
-MOST_PAGES, MOST_BYTES = 16, 2 * 1024 * 1024
-"""How many pages are kept, and how large one may be: 32 MiB at most."""
+MOST_PAGES, MOST_BYTES = 16, 1024 * 1024
+"""How many pages are kept, and how large one may be: 16 MiB at most."""
 
 
 class PageKey(NamedTuple):
@@ -62,6 +66,8 @@ class PagesAhead:
 
     def read(self, key: PageKey) -> HistoryPage:
         """Return a page: one that was read ahead or is just being read, once, or from the table."""
+        with contextlib.suppress(ValueError):  # it was not named, or is being read
+            self._named.remove(key)
         with self._lock:
             until, reading = self._kept.pop(key, (0.0, None))
         page = reading.result() if reading is not None and time.monotonic() < until else None
@@ -72,10 +78,14 @@ class PagesAhead:
         if page.last is not None and len(page.events) <= MOST_BYTES:
             self._named.append(key._replace(after=page.last))
 
-    @property
-    def is_asked(self) -> bool:
-        """Tell whether there is a page to be read."""
-        return bool(self._named)
+    def begin(self, threads: Threads) -> None:
+        """Let a thread read what is named, unless calls wait for one (in the event loop)."""
+        if not self._named:
+            return
+        if threads.idle:
+            threads.run(self.read_named)
+        else:
+            self._named.clear()
 
     def read_named(self) -> None:
         """Read the pages that are named (on a thread)."""
@@ -87,26 +97,27 @@ class PagesAhead:
             release_connection()
 
     def _read_ahead(self, key: PageKey) -> None:
+        """Read a page and keep it, if it is final; whoever asks meanwhile waits for it."""
         reading: Future[HistoryPage | None] = Future()
         self._keep(key, reading)
         page = None
         try:
-            page = read_key(key)
-        finally:  # who waits for a page that could not be read meets the error by itself
-            final = page is not None and (
-                page.last is not None or key.status != ExecutionStatus.RUNNING
-            )
-            reading.set_result(page if final else None)
-        if len(page.events) > MOST_BYTES:
-            with self._lock:
-                self._kept.pop(key, None)
+            found = read_key(key)
+            ended = key.status != ExecutionStatus.RUNNING
+            if (ended or found.last is not None) and len(found.events) <= MOST_BYTES:
+                page = found
+        except Exception as error:  # noqa: BLE001 - whoever asks for the page meets it again
+            log.debug("a page of a history could not be read ahead", why=type(error).__name__)
+        finally:
+            reading.set_result(page)
 
     def _keep(self, key: PageKey, reading: Future[HistoryPage | None]) -> None:
         now = time.monotonic()
         with self._lock:
+            for old in [old for old, (until, _) in self._kept.items() if until < now]:
+                del self._kept[old]
             self._kept[key] = (now + KEPT_S, reading)
-            self._kept.move_to_end(key)
-            while len(self._kept) > MOST_PAGES or next(iter(self._kept.values()))[0] < now:
+            while len(self._kept) > MOST_PAGES:
                 self._kept.popitem(last=False)
 
 
