@@ -24,9 +24,10 @@ import engine
 from console import access
 from console.awsapi import cbor, services, shapes, sigv4
 from console.awsapi.operations.call import Answer, Call, Later
+from console.awsapi.read_ahead import PAGES_AHEAD
 from console.errors import ErrorCode, ProtocolError, ServiceError
 from console.fast_path.overload import WaitedTooLong
-from console.fast_path.threads import run_in_loop, threads, written
+from console.fast_path.threads import run_in_loop, short_threads, threads, written
 from console.store.db import outages
 from console.store.db.audit import Actor
 from console.store.db.writer import (
@@ -109,6 +110,7 @@ async def aws_application(
         data = encode(refusal)
     kind = cbor.CONTENT_TYPE if binary else service.content_type
     await send_answer(send, status, [*_answer_headers(kind, code, request_id)], data)
+    PAGES_AHEAD.begin(threads())
 
 
 def refuse_overload() -> None:
@@ -117,7 +119,7 @@ def refuse_overload() -> None:
     Nothing of the call has been read or done by then, so that a refusal costs little: a server
     that took every call would answer all of them too late.
     """
-    if threads().overloaded or _under_way >= _MOST_UNDER_WAY:
+    if threads().overloaded or short_threads().overloaded or _under_way >= _MOST_UNDER_WAY:
         raise _unavailable()
 
 
@@ -153,20 +155,17 @@ async def _run_operation(call: Callable[[], Answer], *, short: bool) -> dict[str
     try:
         if short and _under_way <= _FEW:
             answer = run_in_loop(call)
-        else:
-            answer = await run_call(call, since)
-        if isinstance(answer, Pending):
-            return await _written(answer, since)
-        return answer
-    finally:
-        _under_way -= 1
-
-
-async def _written(answer: Pending[dict[str, Any]], since: float) -> dict[str, Any]:
-    try:
-        return await written(answer, threads(), since)
+            if isinstance(answer, Pending):
+                return await written(answer, threads(), since)
+            return answer
+        pool = short_threads() if short else threads()
+        found: dict[str, Any] | Later = await pool.run_to_commit(since, call)
     except WaitedTooLong:
         raise _unavailable() from None
+    else:
+        return found
+    finally:
+        _under_way -= 1
 
 
 # -- in --------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Row = TypeVar("Row")
 _DAY_S = 24 * 3600
 _SEAL = 16
-DEFAULT = 100
+DEFAULT, MOST = 100, 1000
 
 
 def page_size(params: dict[str, Any]) -> int:

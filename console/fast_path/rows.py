@@ -24,7 +24,7 @@ from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import chain
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections, models
@@ -61,7 +61,7 @@ _statements: dict[tuple[str, str], Statement] = {}
 
 def fetch_row(sql: str, values: Sequence[Any]) -> Any:
     """Return the first row of a statement, None if there is none; raise Django's errors."""
-    database = _database()
+    database = current_database()
     if database.vendor == "postgresql" and not _is_watched(database):
         return fetch_prepared(database, sql, values)
     with open_cursor() as cursor:
@@ -69,7 +69,8 @@ def fetch_row(sql: str, values: Sequence[Any]) -> Any:
         return cursor.fetchone()
 
 
-def _database() -> Any:
+def current_database() -> Any:
+    """Return this thread's connection (Django's wrapper of it)."""
     return _local.database or connections[DEFAULT_DB_ALIAS]
 
 
@@ -87,7 +88,7 @@ def open_cursor() -> Any:
 
     It is Django's where somebody watches the statements, and for other databases than the embedded.
     """
-    database = _database()
+    database = current_database()
     if database.vendor != "sqlite" or database.connection is None or _is_watched(database):
         return database.cursor()
     return _Cursor(database)
@@ -165,9 +166,12 @@ class _Table(NamedTuple):
     names: list[str]
     select: str
     columns: str
-    values: Callable[[Any], tuple[Any, ...]]
+    places: dict[str, int]  # attribute -> where its column stands in ``columns``
+    values: Callable[[Any], tuple[Any, ...]]  # of a row
+    picked: Callable[[Mapping[str, Any]], tuple[Any, ...]]  # the same of a row given by attribute
     key: str | None  # the attribute that the database fills in
     defaults: dict[str, Any]  # of what is written and has one
+    blank: dict[str, Any]  # the attributes of an instance for which nothing is given
 
 
 @lru_cache(maxsize=64)
@@ -181,13 +185,16 @@ def _table(model: type[models.Model]) -> _Table:
         [field.attname for field in fields],
         f"SELECT {', '.join(str(field.column) for field in fields)} FROM {about.db_table}",
         ", ".join(str(field.column) for field in written),
+        {field.attname: place for place, field in enumerate(written)},
         attrgetter(*(field.attname for field in written)),
+        itemgetter(*(field.attname for field in written)),
         auto,
         {
             field.attname: field.get_default()
             for field in written
             if field.has_default() or field.null
         },
+        {field.attname: field.get_default() for field in fields},
     )
 
 
@@ -202,9 +209,27 @@ def _instance(model: type[M], names: Sequence[str], row: Sequence[Any]) -> M:
     """Return a row as an instance: what ``from_db`` does for plain fields, without its signals."""
     made = model.__new__(model)
     made._state = ModelState()  # noqa: SLF001 - documented, as below
-    made._state.adding, made._state.db = False, connection.alias  # noqa: SLF001
+    made._state.adding, made._state.db = False, DEFAULT_DB_ALIAS  # noqa: SLF001
     made.__dict__.update(zip(names, row, strict=True))
     return made
+
+
+def new_row(model: type[M], values: Mapping[str, Any]) -> M:
+    """Return an instance that is not stored yet, as ``model(**values)`` does: five times as fast.
+
+    ``values``: by attribute (``project_id``); the others have their defaults.
+    """
+    table = _table(model)
+    made = model.__new__(model)
+    made._state = ModelState()  # noqa: SLF001 - as above
+    made.__dict__.update(table.blank)
+    made.__dict__.update(values)
+    return made
+
+
+def relate(row: models.Model, **related: models.Model) -> None:
+    """Let foreign keys of a row have the objects that they mean, as setting them does."""
+    row._state.fields_cache.update(related)  # noqa: SLF001 - documented, too
 
 
 def insert(row: models.Model, **instead: Any) -> None:
@@ -213,10 +238,9 @@ def insert(row: models.Model, **instead: Any) -> None:
     ``instead``: column -> what is written in place of the value that the row has.
     """
     table = _table(type(row))
-    values = table.values(row)
-    if instead:
-        names = table.columns.split(", ")
-        values = tuple(instead.get(name, value) for name, value in zip(names, values, strict=True))
+    values = [*table.values(row)]
+    for name, value in instead.items():
+        values[table.places[name]] = value
     recorded = current_recording()
     if recorded is not None and table.key is not None:
         key = next_key(table.name, table.key)
@@ -233,15 +257,14 @@ def insert(row: models.Model, **instead: Any) -> None:
             (key,) = cursor.fetchone()
             setattr(row, table.key, key)
     row._state.adding = False  # noqa: SLF001 - documented, too
-    row._state.db = connection.alias  # noqa: SLF001
+    row._state.db = DEFAULT_DB_ALIAS  # noqa: SLF001
 
 
 def insert_rows(model: type[models.Model], new_rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows, given by attribute, of a model; no caller asks for the keys they get."""
     table = _table(model)
-    names = table.columns.split(", ")
-    complete_rows = ({**table.defaults, **row} for row in new_rows)
-    append(table.name, table.columns, [tuple(row[name] for name in names) for row in complete_rows])
+    values = [table.picked({**table.defaults, **row}) for row in new_rows]
+    append(table.name, table.columns, values)
 
 
 def insert_all(rows: Sequence[models.Model]) -> None:
@@ -259,7 +282,7 @@ def append(table: str, columns: str, values: Sequence[tuple[Any, ...]]) -> None:
     if recorded is not None:
         recorded.add(inserting(table, columns), values)
         return
-    vendor = _database().vendor
+    vendor = current_database().vendor
     with open_cursor() as cursor:
         if vendor == "postgresql" and len(values) >= _WORTH_A_COPY:
             # Django does not translate the errors of COPY: an outage would be the execution's fault

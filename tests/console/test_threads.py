@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,8 +25,11 @@ from console.store.executions.find import get_execution
 from console.store.tasks import activities
 from tests.console.store.helpers import PASS, REGION, create, start
 from tests.loops import looped
+from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from console.models import Project
 
 
@@ -119,6 +124,63 @@ def test_an_answer_may_be_found_after_a_failed_commit(project: Project) -> None:
     assert looped(lambda: written(pending, spare)) == "in spite of disk I/O error"
     assert where == ["spare-0"]
     assert pending.now() == "in spite of disk I/O error"
+
+
+@pytest.mark.sqlite_only
+def test_a_thread_hands_a_change_over_and_the_loop_hears_of_its_commit(project: Project) -> None:
+    """Also of what failed, and of an answer that is no change; a late one is not begun."""
+    threads = Threads(1, "handing")
+
+    def make(name: str) -> Pending[str]:
+        return Pending(lambda: activities.create_activity(project, REGION, name).name, str.upper)
+
+    def fails() -> None:
+        raise LookupError
+
+    async def ask() -> list[Any]:
+        now = time.monotonic()
+        jobs: tuple[Callable[[], Any], ...] = (
+            lambda: make("kept"),
+            lambda: Pending(fails),
+            fails,
+            lambda: "read",
+        )
+        return list(
+            await asyncio.gather(
+                *(threads.run_to_commit(now, job) for job in jobs), return_exceptions=True
+            )
+        )
+
+    kept, gone, failed, read = looped(ask)
+    assert (kept, read) == ("KEPT", "read")
+    assert isinstance(gone, LookupError)
+    assert isinstance(failed, LookupError)
+    assert Activity.objects.get().name == "kept"
+
+
+def test_who_stops_waiting_takes_nothing_back() -> None:
+    """The job goes on, and a thread that tells a loop of it, gone or not, is not disturbed."""
+    threads = Threads(1, "left")
+    free, done = threading.Event(), threading.Event()
+
+    def job() -> None:
+        free.wait(PATIENCE_S)
+        done.set()
+
+    async def leave() -> None:
+        waiting = threads.run(job)
+        waiting.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await waiting
+
+    looped(leave)
+    free.set()
+    assert done.wait(PATIENCE_S)
+
+    async def again() -> str:
+        return str(await threads.run(lambda: "heard"))
+
+    assert looped(again) == "heard"
 
 
 async def call(target: str, body: dict[str, Any]) -> dict[str, Any]:

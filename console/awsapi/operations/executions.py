@@ -10,6 +10,7 @@ from console import arns
 from console.awsapi import masking, paging
 from console.awsapi.operations.call import Call, Later, present, seconds
 from console.awsapi.operations.state_machines import standard_only
+from console.awsapi.read_ahead import PAGES_AHEAD, PageKey, page_key
 from console.errors import ErrorCode, ProtocolError, ValidationException
 from console.integrations import mocks
 from console.statuses import ExecutionStatus
@@ -23,7 +24,6 @@ from console.store.machines import versions
 from console.store.machines.machines import Outdated
 from console.store.map_runs import map_items, map_runs
 from console.store.state import history as events
-from console.store.state import history_pages
 
 if TYPE_CHECKING:
     from console.models import Alias, Execution, HistoryEvent, MapRun, StateMachine, Version
@@ -118,7 +118,7 @@ def _describe(call: Call) -> dict[str, Any]:
         "redriveCount": execution.redrive_count,
         **_redrive(execution),
         **present(
-            mapRunArn=execution.map_run.arn if execution.map_run else None,
+            mapRunArn=execution.map_run.arn if execution.map_run_id and execution.map_run else None,
             stateMachineVersionArn=execution.version_arn or None,
             stateMachineAliasArn=execution.alias_arn or None,
             traceHeader=execution.trace_header or None,
@@ -236,7 +236,7 @@ def history(call: Call) -> dict[str, Any]:
     with_data = params.get("includeExecutionData") is not False
     hide = masking.event_mask(call, execution)
     if call.as_json and with_data and hide is None:
-        return _joined_page(call, execution.pk, after, size, reverse=reverse)
+        return _joined_page(call, page_key(execution, after, size, reverse=reverse))
     rows = events.list_events(execution.pk, after=after, limit=size + 1, reverse=reverse)
 
     def shown(row: HistoryEvent) -> dict[str, Any]:
@@ -245,11 +245,14 @@ def history(call: Call) -> dict[str, Any]:
     return paging.page_answer(call, "events", rows, shown, lambda row: row.event_id)
 
 
-def _joined_page(
-    call: Call, execution_id: int, after: int, size: int, *, reverse: bool
-) -> dict[str, Any]:
-    """Return a page that an answer in JSON takes over as it is."""
-    page = history_pages.read_page(execution_id, after=after, size=size, reverse=reverse)
+def _joined_page(call: Call, key: PageKey) -> dict[str, Any]:
+    """Return a page that an answer in JSON takes over as it is.
+
+    Who asks for a second page, or for as many events as there may be, reads on.
+    """
+    page = PAGES_AHEAD.read(key)
+    if key.after or key.size == paging.MOST:
+        PAGES_AHEAD.name_next(key, page)
     answer: dict[str, Any] = {"events": msgspec.Raw(page.events)}
     if page.last is not None:
         answer["nextToken"] = paging.seal_position(call, call.params, page.last)

@@ -14,8 +14,6 @@ import threading
 from collections import defaultdict
 from typing import TYPE_CHECKING, Protocol
 
-from django.db import transaction
-
 from console.fast_path import rows
 from console.statuses import DueKind, Topic
 
@@ -108,7 +106,7 @@ def publish(channel: Channel, *values: object) -> None:
         _transport.send(channel, values)
         if not _transport.keeps(channel):
             return
-    transaction.on_commit(lambda: deliver(channel, *values), robust=True)
+    rows.current_database().on_commit(lambda: deliver(channel, *values), robust=True)
 
 
 def after_commit(hook: Callable[[], None]) -> None:
@@ -117,7 +115,7 @@ def after_commit(hook: Callable[[], None]) -> None:
     if recorded is not None:
         recorded.after.append(hook)
     else:
-        transaction.on_commit(hook, robust=True)
+        rows.current_database().on_commit(hook, robust=True)
 
 
 def deliver(channel: Channel, *values: object) -> None:

@@ -44,7 +44,9 @@ _BEHIND_ALL = 2**31 - 1
 
 
 def redrive_refusal(execution: Execution) -> str:
-    """Return why an execution cannot be redriven, "" if it can. Reads its run only if it ended."""
+    """Return why an execution cannot be redriven, "" if it can. Reads its run only if it failed."""
+    if execution.status not in UNSUCCESSFUL:
+        return _outside(execution, 0)
     return redrive_refusals([execution])[execution.pk]
 
 

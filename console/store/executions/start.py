@@ -241,24 +241,25 @@ def _new_execution(
     actor: audit.Actor,
     test_case: str,
 ) -> Execution:
-    return Execution(
-        project_id=machine.project_id,
-        state_machine_id=machine.pk,
-        state_machine_arn=machine.arn,
-        arn=arn,
-        name=name,
-        role_arn=machine.role_arn,
-        definition_id=machine.definition_id,
-        revision_id=machine.revision_id,
-        machine_updated_ms=machine.updated_ms,
-        input=text,
-        test_case=test_case,
-        start_ms=clock.now_ms(),
-        started_by=actor.name,
-        trace_header=trace_header,
-        edited_by=machine.edited_by,
-        acting_for=execution_rights.names_behind(actor),
-    )
+    values = {
+        "project_id": machine.project_id,
+        "state_machine_id": machine.pk,
+        "state_machine_arn": machine.arn,
+        "arn": arn,
+        "name": name,
+        "role_arn": machine.role_arn,
+        "definition_id": machine.definition_id,
+        "revision_id": machine.revision_id,
+        "machine_updated_ms": machine.updated_ms,
+        "input": text,
+        "test_case": test_case,
+        "start_ms": clock.now_ms(),
+        "started_by": actor.name,
+        "trace_header": trace_header,
+        "edited_by": machine.edited_by,
+        "acting_for": execution_rights.names_behind(actor),
+    }
+    return rows.new_row(Execution, values)
 
 
 def _set_origin(execution: Execution, replay: Replay | None, parent: Parent | None) -> None:

@@ -300,7 +300,7 @@ def get_machine(project: Project, arn: str) -> StateMachine:
     )
     if machine is None:
         raise _missing(arn)
-    machine.project = project
+    rows.relate(machine, project=project)
     return machine
 
 

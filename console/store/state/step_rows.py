@@ -52,6 +52,8 @@ def snapshot_text(run: engine.Run) -> str:
 
 def append_events(execution_id: int, events: Iterable[engine.Event]) -> None:
     """Append events (inside the caller's transaction)."""
+    events = [*events]
+    names = {event.state: storable(event.state) for event in events}
     values = [
         (
             execution_id,
@@ -59,8 +61,8 @@ def append_events(execution_id: int, events: Iterable[engine.Event]) -> None:
             event.previous,
             event.at_ms,
             event.type,
-            storable(event.state),
-            "" if event.details is None else storable(_details_text(event.details)),
+            names[event.state],
+            "" if event.details is None else _details_text(event.details),
         )
         for event in events
     ]
@@ -68,11 +70,14 @@ def append_events(execution_id: int, events: Iterable[engine.Event]) -> None:
 
 
 def _details_text(details: Mapping[str, Any]) -> str:
-    """Return the JSON text of details, which are texts almost always: in C, where that can be."""
+    """Return the JSON text of details, which are texts almost always: in C, where that can be.
+
+    It has no U+0000, which JSON escapes, and no half of a character, which C refuses.
+    """
     try:
         return _encode(details).decode()
     except (TypeError, ValueError, OverflowError):  # half a character, or a number beyond 64 bits
-        return engine.dumps(details)
+        return storable(engine.dumps(details))
 
 
 # -- values ----------------------------------------------------------------------------------------

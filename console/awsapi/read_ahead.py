@@ -1,0 +1,129 @@
+"""Read the next page of a history while its reader is busy with the last one.
+
+Whoever reads a history page by page takes as long to read a page as the server to make it. So once
+a page is sent, the next one is read, and kept until it is asked for:
+
+1. The operation takes the page that was read ahead, if there is one, and names the next one.
+2. The answer is sent. Read before that, the next page would only delay this one.
+3. A thread reads the page that was named, if no call waits for a thread.
+
+Whether the caller may read it is asked when they ask for it, as always. What is kept is still true
+then: events are appended and never changed, so a page does not change that others follow, nor one
+of an execution that has ended and was not redriven since, of which the key would be another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import OrderedDict, deque
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, NamedTuple
+
+import structlog
+
+from console.statuses import ExecutionStatus
+from console.store.db.writer import release_connection
+from console.store.state.history_pages import HistoryPage, read_page
+
+if TYPE_CHECKING:
+    from console.fast_path.threads import Threads
+    from console.models import Execution
+
+log = structlog.get_logger(__name__)
+KEPT_S = 2.0
+MOST_PAGES, MOST_BYTES = 16, 1024 * 1024
+"""How many pages are kept, and how large one may be: 16 MiB at most."""
+
+
+class PageKey(NamedTuple):
+    """A page, and what its execution was when it was asked for. ``after``: as ``read_page``."""
+
+    execution_id: int
+    status: str
+    stop_ms: int | None
+    redrive_count: int
+    after: int
+    size: int
+    reverse: bool
+
+
+def page_key(execution: Execution, after: int, size: int, *, reverse: bool) -> PageKey:
+    """Return the key of a page of an execution that was just read."""
+    state = (execution.status, execution.stop_ms, execution.redrive_count)
+    return PageKey(execution.pk, *state, after, size, reverse)
+
+
+class PagesAhead:
+    """The pages that are read ahead, and those that are still to be read."""
+
+    def __init__(self) -> None:
+        """Nothing is named yet."""
+        self._named: deque[PageKey] = deque(maxlen=MOST_PAGES)
+        self._kept: OrderedDict[PageKey, tuple[float, Future[HistoryPage | None]]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def read(self, key: PageKey) -> HistoryPage:
+        """Return a page: one that was read ahead or is just being read, once, or from the table."""
+        with contextlib.suppress(ValueError):  # it was not named, or is being read
+            self._named.remove(key)
+        with self._lock:
+            until, reading = self._kept.pop(key, (0.0, None))
+        page = reading.result() if reading is not None and time.monotonic() < until else None
+        return page or read_key(key)
+
+    def name_next(self, key: PageKey, page: HistoryPage) -> None:
+        """Let the page behind a page be read ahead."""
+        if page.last is not None and len(page.events) <= MOST_BYTES:
+            self._named.append(key._replace(after=page.last))
+
+    def begin(self, threads: Threads) -> None:
+        """Let a thread read what is named, unless calls wait for one (in the event loop)."""
+        if not self._named:
+            return
+        if threads.idle:
+            threads.run(self.read_named)
+        else:
+            self._named.clear()
+
+    def read_named(self) -> None:
+        """Read the pages that are named (on a thread)."""
+        try:
+            with contextlib.suppress(IndexError):  # another thread was first
+                while True:
+                    self._read_ahead(self._named.popleft())
+        finally:
+            release_connection()
+
+    def _read_ahead(self, key: PageKey) -> None:
+        """Read a page and keep it, if it is final; whoever asks meanwhile waits for it."""
+        reading: Future[HistoryPage | None] = Future()
+        self._keep(key, reading)
+        page = None
+        try:
+            found = read_key(key)
+            ended = key.status != ExecutionStatus.RUNNING
+            if (ended or found.last is not None) and len(found.events) <= MOST_BYTES:
+                page = found
+        except Exception as error:  # noqa: BLE001 - whoever asks for the page meets it again
+            log.debug("a page of a history could not be read ahead", why=type(error).__name__)
+        finally:
+            reading.set_result(page)
+
+    def _keep(self, key: PageKey, reading: Future[HistoryPage | None]) -> None:
+        now = time.monotonic()
+        with self._lock:
+            for old in [old for old, (until, _) in self._kept.items() if until < now]:
+                del self._kept[old]
+            self._kept[key] = (now + KEPT_S, reading)
+            while len(self._kept) > MOST_PAGES:
+                self._kept.popitem(last=False)
+
+
+def read_key(key: PageKey) -> HistoryPage:
+    """Read a page."""
+    return read_page(key.execution_id, after=key.after, size=key.size, reverse=key.reverse)
+
+
+PAGES_AHEAD = PagesAhead()
