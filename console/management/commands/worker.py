@@ -83,7 +83,8 @@ def _work(parent: int | None = None) -> None:
         signal.signal(name, lambda number, _: asked.append(number))
     worker = Team(on_end=ended.set)
     worker.start()
-    print(f"worker {worker.name} works", flush=True)  # noqa: T201 - what the command is asked for
+    # with its end in one text: unbuffered, the lines of several processes would run into each other
+    print(f"worker {worker.name} works\n", end="", flush=True)  # noqa: T201 - what the command is asked for
     health_file.touch_file()
     watchdog = Watchdog(lambda: worker.renewed_at, "the worker's lease", health_file.touch_file)
     watchdog.start()
