@@ -7,8 +7,10 @@ functions before it starts the command. ``python -m tests.benchmarks.fast_path``
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 import django
@@ -74,6 +76,56 @@ def loop_thread() -> None:
     replace(call, is_embedded=lambda: False)
 
 
+def short_threads() -> None:
+    """Run short calls on the threads of all calls."""
+    from console.awsapi import asgi
+
+    replace(asgi, short_threads=asgi.threads)
+
+
+def futures() -> None:
+    """Wait for threads by ``asyncio.wrap_future``, once for the call and once for its commit."""
+    from console.fast_path import threads as fast
+    from console.store.db.writer import Pending
+
+    class Told:
+        def __init__(self) -> None:
+            self._future: Future[Any] = Future()
+            self._future.set_running_or_notify_cancel()
+            self.set_result, self.set_exception = (
+                self._future.set_result,
+                self._future.set_exception,
+            )
+
+        @property
+        def waiter(self) -> asyncio.Future[Any]:
+            return asyncio.wrap_future(self._future)
+
+    async def run_to_commit(self: Any, since: float, fn: Callable[[], Any]) -> Any:
+        answer = await self.run_in_time(since, fn)
+        return await fast.written(answer, self, since) if isinstance(answer, Pending) else answer
+
+    replace(fast, Told=Told)
+    replace(fast.Threads, run_to_commit=run_to_commit)
+
+
+def savepoints() -> None:
+    """Run each change of a group in a savepoint."""
+    from console.store.db import writer
+
+    replace(writer, _careful=1 << 60)
+
+
+def new_row() -> None:
+    """Make a row that is to be inserted by the model's constructor."""
+    from console.fast_path import rows as fast
+
+    def new(model: Any, values: Any) -> Any:
+        return model(**values)
+
+    replace(fast, new_row=new)
+
+
 def group_commit() -> None:
     """Commit each change by itself."""
     from console.store.db import writer
@@ -99,7 +151,11 @@ TRICKS: dict[str, Callable[[], None]] = {
         none,
         cursor,
         rows,
+        new_row,
         loop_thread,
+        short_threads,
+        futures,
+        savepoints,
         group_commit,
         one_processor,
         freeze,
