@@ -130,13 +130,10 @@ def _unavailable() -> ProtocolError:
     )
 
 
-async def run_call(call: Callable[[], T], since: float | None = None) -> T:
-    """Run a call on a thread; raise ``ServiceUnavailable`` if it waited for one for too long.
-
-    ``since``: when it came, by the monotonic clock, if not now.
-    """
+async def run_call(call: Callable[[], T]) -> T:
+    """Run a call on a thread; raise ``ServiceUnavailable`` if it waited for one for too long."""
     try:
-        answer: T = await threads().run_in_time(since or time.monotonic(), call)
+        answer: T = await threads().run_in_time(time.monotonic(), call)
     except WaitedTooLong:
         raise _unavailable() from None
     return answer
@@ -158,7 +155,7 @@ async def _run_operation(call: Callable[[], Answer], *, short: bool) -> dict[str
             if isinstance(answer, Pending):
                 return await written(answer, threads(), since)
             return answer
-        pool = short_threads() if short else threads()
+        pool = short_threads() if short and not settings.STEPYARD_QUOTAS else threads()
         found: dict[str, Any] | Later = await pool.run_to_commit(since, call)
     except WaitedTooLong:
         raise _unavailable() from None

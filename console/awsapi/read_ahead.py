@@ -4,7 +4,7 @@ Whoever reads a history page by page takes as long to read a page as the server 
 a page is sent, the next one is read, and kept until it is asked for:
 
 1. The operation takes the page that was read ahead, if there is one, and names the next one.
-2. The answer is sent. Read before that, the next page would only delay this one.
+2. The answer is sent. Read before that, the next page would delay this one.
 3. A thread reads the page that was named, if no call waits for a thread.
 
 Whether the caller may read it is asked when they ask for it, as always. What is kept is still true
@@ -33,8 +33,12 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 KEPT_S = 2.0
+"""Seconds for which a page may be taken; it is forgotten when a later one is read ahead."""
 MOST_PAGES, MOST_BYTES = 16, 1024 * 1024
-"""How many pages are kept, and how large one may be: 16 MiB at most."""
+"""How many pages are kept, and how large one may be: 16 MiB at most.
+
+Nothing is read ahead behind a larger page.
+"""
 
 
 class PageKey(NamedTuple):
@@ -70,8 +74,11 @@ class PagesAhead:
             self._named.remove(key)
         with self._lock:
             until, reading = self._kept.pop(key, (0.0, None))
-        page = reading.result() if reading is not None and time.monotonic() < until else None
-        return page or read_key(key)
+        if reading is None or time.monotonic() >= until:
+            return read_key(key)
+        if not reading.done():  # a thread reads it, which may need the connection of this one
+            release_connection()
+        return reading.result() or read_key(key)
 
     def name_next(self, key: PageKey, page: HistoryPage) -> None:
         """Let the page behind a page be read ahead."""
@@ -103,13 +110,16 @@ class PagesAhead:
         page = None
         try:
             found = read_key(key)
-            ended = key.status != ExecutionStatus.RUNNING
-            if (ended or found.last is not None) and len(found.events) <= MOST_BYTES:
+            # events may follow the last one of an execution that runs
+            if found.last is not None or key.reverse or key.status != ExecutionStatus.RUNNING:
                 page = found
         except Exception as error:  # noqa: BLE001 - whoever asks for the page meets it again
             log.debug("a page of a history could not be read ahead", why=type(error).__name__)
         finally:
             reading.set_result(page)
+        if page is None or len(page.events) > MOST_BYTES:
+            with self._lock:
+                self._kept.pop(key, None)
 
     def _keep(self, key: PageKey, reading: Future[HistoryPage | None]) -> None:
         now = time.monotonic()

@@ -26,8 +26,13 @@ is read by a statement that the server parses once a connection. In all other ca
 wherever somebody watches the queries, the cursor is Django's own.
 
 **Reads in the event loop** (``threads.run_in_loop``). A short call on SQLite reads its row in the
-loop's own thread: another thread would take longer to wake. All other calls, and all calls on
-PostgreSQL, run on ``threads.threads()``.
+loop's own thread: another thread would take longer to wake. When several are under way they run on
+``threads.short_threads()``. All other calls, and all calls on PostgreSQL, run on
+``threads.threads()``.
+
+**One way through the threads** (``threads.Threads.run_to_commit``). The thread of a call hands its
+change to the thread that commits, and that one wakes the event loop. The loop is woken once for a
+call and its commit, by a future that is a third of the work of ``asyncio.wrap_future``.
 
 **One thread a page** (``page_handler``). Django's handler lets each method of the middleware take
 a way from the event loop to a thread of its own. Pages take one way: a poll without news costs a
@@ -48,7 +53,7 @@ functions and PostgreSQL's own are not kept to one.
 full collections; without this each goes through all that was imported.
 
 ``python -m tests.benchmarks.fast_path`` measures what each of them gains, beside a server that does
-the same the plain way; docs/explanation/decisions/sql-made-once.md has the figures. Own futures,
-one wake-up of the event loop for several commits, and summaries of long histories gained nothing
-that could be seen, and were deleted.
+the same the plain way; docs/explanation/decisions/sql-made-once.md has the figures. One wake-up of
+the event loop for several commits, and summaries of long histories gained nothing that could be
+seen, and were deleted.
 """

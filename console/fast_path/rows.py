@@ -19,8 +19,6 @@ from __future__ import annotations
 
 import re
 import threading
-import time
-from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import chain
@@ -31,7 +29,8 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections, models
 from django.db.models.base import ModelState
 from django.db.transaction import TransactionManagementError
 
-from console.postgres import column_types, execute_prepared, fetch_prepared
+from console.fast_path import row_keys
+from console.postgres import column_types, fetch_prepared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -48,11 +47,6 @@ _INSTEAD = "\ufffd"
 _MARK = re.compile("%s")
 _SQLITE_MARK = re.compile(r"(?<!%)%s")
 KEYED_ORDER, INSERT_ORDER = 20, 60
-_KEYS, _KEYS_S = 20, 0.3
-_TAKE_KEYS = "SELECT nextval(pg_get_serial_sequence($1, $2)) FROM generate_series(1, $3::integer)"
-_keys_until: dict[str, float] = {}
-_keys: dict[str, deque[int]] = defaultdict(deque)
-_keys_lock = threading.Lock()
 _statements: dict[tuple[str, str], Statement] = {}
 
 
@@ -75,7 +69,11 @@ def current_database() -> Any:
 
 
 def keep_connection() -> None:
-    """Find this thread's connection once, not for each statement; for one without event loop."""
+    """Find this thread's connection once, not for each statement.
+
+    For a thread without an event loop, and for the context in which a loop reads (``threads``):
+    what else reads by this module in the loop's thread would use the connection of that context.
+    """
     _local.database = connections[DEFAULT_DB_ALIAS]
 
 
@@ -228,14 +226,14 @@ def new_row(model: type[M], values: Mapping[str, Any]) -> M:
 
 
 def relate(row: models.Model, **related: models.Model) -> None:
-    """Let foreign keys of a row have the objects that they mean, as setting them does."""
+    """Let foreign keys of a row have objects whose keys they have already."""
     row._state.fields_cache.update(related)  # noqa: SLF001 - documented, too
 
 
 def insert(row: models.Model, **instead: Any) -> None:
     """Insert a new row; its key is known afterwards.
 
-    ``instead``: column -> what is written in place of the value that the row has.
+    ``instead``: attribute -> what is written in place of the value that the row has.
     """
     table = _table(type(row))
     values = [*table.values(row)]
@@ -243,7 +241,7 @@ def insert(row: models.Model, **instead: Any) -> None:
         values[table.places[name]] = value
     recorded = current_recording()
     if recorded is not None and table.key is not None:
-        key = next_key(table.name, table.key)
+        key = row_keys.next_key(table.name, table.key)
         setattr(row, table.key, key)
         keyed = inserting_keyed(table.name, table.columns, table.key)
         recorded.add(keyed, [(key, *values)])
@@ -497,27 +495,3 @@ def inserting_keyed(table: str, columns: str, key: str) -> Statement:
         statement = Statement(KEYED_ORDER, text, own, key=(0,), merged=text)
         _statements[table, key] = statement
     return statement
-
-
-def next_key(table: str, key: str) -> int:
-    """Return a key that nobody else gets: the process takes some at a time.
-
-    It keeps them for a moment only, for pages tell by its key what is newer than what they show.
-    """
-    with _keys_lock:
-        if _keys[table] and time.monotonic() <= _keys_until[table]:
-            return _keys[table].popleft()
-    # Without the lock: if the database is silent, each caller waits for as long as it would anyway,
-    # and not for all those before it.
-    first, *others = _take_keys(table, key)
-    with _keys_lock:
-        _keys[table] = deque(others)
-        _keys_until[table] = time.monotonic() + _KEYS_S
-    return first
-
-
-def _take_keys(table: str, key: str) -> list[int]:
-    connection.ensure_connection()
-    with connection.wrap_database_errors:
-        rows = execute_prepared(connection.connection, _TAKE_KEYS, [table, key, _KEYS]).fetchall()
-    return [number for (number,) in rows]

@@ -28,7 +28,7 @@ SHORT_COUNT = 2
 """One prepares a change while the other is in the database."""
 
 
-class Told(Generic[T]):
+class LoopFuture(Generic[T]):
     """A future of an event loop that a thread settles, once. ``waiter``: what the loop awaits.
 
     ``asyncio.wrap_future`` takes three times as long: it chains two futures, each with a lock of
@@ -48,6 +48,8 @@ class Told(Generic[T]):
 
     def set_exception(self, error: BaseException) -> None:
         """Tell why there is no result, on any thread."""
+        if isinstance(error, StopIteration):  # asyncio refuses it, and nobody would be told
+            error = RuntimeError(f"StopIteration: {error}")
         self._tell(self.waiter.set_exception, error)
 
     def _tell(self, settle: Callable[[Any], None], value: Any) -> None:
@@ -59,14 +61,14 @@ class Told(Generic[T]):
             settle(value)
 
 
-class _Committed(NamedTuple):
-    """A change that was handed over, and what the writer told of it."""
+class _CommitOutcome(NamedTuple):
+    """A change that was handed over, and what the writer future of it."""
 
     pending: Pending[Any]
     outcome: Callable[[], Any]
 
 
-_TOLD_LATER = object()
+_SETTLED_LATER = object()
 """What a job returns whose future another thread settles."""
 
 
@@ -76,13 +78,13 @@ async def written(pending: Pending[T], spare: Threads, since: float | None = Non
     ``spare``: where it is found out what became of a commit that failed. ``since``: when its call
     came, if it may be refused; raise ``WaitedTooLong`` then, and nothing is written.
     """
-    told: Told[Callable[[], T]] = Told()
-    pending.hand_over(told.set_result, since)
-    result: T = await _result_of(_Committed(pending, await told.waiter), spare)
+    future: LoopFuture[Callable[[], T]] = LoopFuture()
+    pending.hand_over(future.set_result, since)
+    result: T = await _result_of(_CommitOutcome(pending, await future.waiter), spare)
     return result
 
 
-async def _result_of(committed: _Committed, spare: Threads) -> Any:
+async def _result_of(committed: _CommitOutcome, spare: Threads) -> Any:
     """Return the result of a change, or raise; ``spare`` as ``written`` has it."""
     try:
         return committed.outcome()
@@ -121,12 +123,12 @@ def run_in_loop(fn: Callable[..., T], *args: Any) -> T:
     for each context, and asyncio gives each task a context of its own: each call would connect
     anew, which takes longer than the call. So all these calls run in one context of their thread.
     They cannot overlap, because ``fn`` does not await. ``serving.read_in_the_event_loop`` says how
-    Django is told that this may be done.
+    Django is future that this may be done.
     """
     return _loop_context.context.run(fn, *args)
 
 
-_Job = tuple[Told[Any], "Callable[..., Any]", tuple[Any, ...]]
+_Job = tuple[LoopFuture[Any], "Callable[..., Any]", tuple[Any, ...]]
 
 
 class Threads:
@@ -143,15 +145,16 @@ class Threads:
         """Start up to ``count`` threads; they live as long as the process."""
         self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
         self._waiting_since: deque[float] = deque()  # of each job that waits
-        self._names = iter([f"{name}-{number}" for number in range(count)])
-        self._more = True  # threads to be started
-        self._free = threading.Semaphore(0)  # how many wait for a job, as long as there are more
+        self._name = name
+        self._started, self._left = 0, count  # threads, the others when they are needed
+        self._idle = 0  # threads that wait for a job
+        self._idle_lock = threading.Lock()
 
     def run(self, fn: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
         """Call ``fn(*args)`` on a thread; await what this returns for its result or error."""
-        told: Told[Any] = Told()
-        self._put(told, fn, args)
-        return told.waiter
+        future: LoopFuture[Any] = LoopFuture()
+        self._put(future, fn, args)
+        return future.waiter
 
     def run_in_time(self, since: float, fn: Callable[..., Any]) -> asyncio.Future[Any]:
         """Do as ``run``, or raise ``WaitedTooLong`` if it is too late when its turn comes.
@@ -165,31 +168,35 @@ class Threads:
 
         The thread hands the change to the one that commits, so that the loop is woken once.
         """
-        told: Told[Any] = Told()
-        self._put(told, self._hand_over, (told, since, fn))
-        answer = await told.waiter
-        return await _result_of(answer, self) if isinstance(answer, _Committed) else answer
+        future: LoopFuture[Any] = LoopFuture()
+        self._put(future, self._hand_over, (future, since, fn))
+        answer = await future.waiter
+        return await _result_of(answer, self) if isinstance(answer, _CommitOutcome) else answer
 
-    def _hand_over(self, told: Told[Any], since: float, fn: Callable[[], Any]) -> Any:
+    def _hand_over(self, future: LoopFuture[Any], since: float, fn: Callable[[], Any]) -> Any:
         found = self._unless_late(since, fn)
         if not isinstance(found, Pending):
             return found
-        found.hand_over(lambda outcome: told.set_result(_Committed(found, outcome)), since)
-        return _TOLD_LATER
+        found.hand_over(lambda outcome: future.set_result(_CommitOutcome(found, outcome)), since)
+        return _SETTLED_LATER
 
-    def _put(self, told: Told[Any], fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        self._waiting_since.append(time.monotonic())
-        self._jobs.put((told, fn, args))
-        if self._more and not self._free.acquire(blocking=False):
+    def _put(self, future: LoopFuture[Any], fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        if self._left and len(self._waiting_since) >= self._idle:
             self._start_thread()
+        self._waiting_since.append(time.monotonic())
+        self._jobs.put((future, fn, args))
 
     def _start_thread(self) -> None:
-        """Start one more thread, if there may be more (in the loop's thread)."""
-        label = next(self._names, None)
-        if label is None:
-            self._more = False
-        else:
+        """Start one more thread (in the loop's thread); raise if there is none and may be none."""
+        label = f"{self._name}-{self._started}"
+        try:
             threading.Thread(target=self._work, name=label, daemon=True).start()
+        except RuntimeError:  # the system has no more
+            if not self._started:
+                raise
+        else:
+            self._left -= 1
+            self._started += 1
 
     def _unless_late(self, since: float, fn: Callable[..., Any]) -> Any:
         if is_too_late(since, len(self._waiting_since)):
@@ -224,22 +231,23 @@ class Threads:
             del job
 
     def _next_job(self) -> _Job:
-        with contextlib.suppress(queue.Empty):
-            return self._jobs.get_nowait()
-        if self._more:
-            self._free.release()
-        return self._jobs.get()
+        with self._idle_lock:
+            self._idle += 1
+        job = self._jobs.get()
+        with self._idle_lock:
+            self._idle -= 1
+        return job
 
     @staticmethod
-    def _run_job(told: Told[Any], fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    def _run_job(future: LoopFuture[Any], fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
         """Run one function; a frame of its own keeps nothing of it afterwards."""
         try:
             result = fn(*args)
         except BaseException as error:  # noqa: BLE001 - it goes to the caller
-            told.set_exception(error)
+            future.set_exception(error)
         else:
-            if result is not _TOLD_LATER:
-                told.set_result(result)
+            if result is not _SETTLED_LATER:
+                future.set_result(result)
 
 
 @lru_cache(maxsize=1)
@@ -252,7 +260,8 @@ def threads() -> Threads:
 def short_threads() -> Threads:
     """Return the threads of this process for short operations on an embedded database.
 
-    They run one at a time, for they are all computation: more threads only take turns, each with a
-    connection whose cached pages the next commit makes useless.
+    Those are computation almost always, so more threads would only take turns, each with a
+    connection whose pages in memory the next commit makes useless. With quotas a start waits for a
+    commit on its thread, and goes to ``threads``.
     """
     return Threads(SHORT_COUNT, "aws-short")

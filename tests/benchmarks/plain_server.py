@@ -79,8 +79,9 @@ def loop_thread() -> None:
 def short_threads() -> None:
     """Run short calls on the threads of all calls."""
     from console.awsapi import asgi
+    from console.fast_path import threads as fast
 
-    replace(asgi, short_threads=asgi.threads)
+    replace(asgi, short_threads=fast.threads)
 
 
 def futures() -> None:
@@ -88,7 +89,7 @@ def futures() -> None:
     from console.fast_path import threads as fast
     from console.store.db.writer import Pending
 
-    class Told:
+    class PlainFuture:
         def __init__(self) -> None:
             self._future: Future[Any] = Future()
             self._future.set_running_or_notify_cancel()
@@ -105,7 +106,7 @@ def futures() -> None:
         answer = await self.run_in_time(since, fn)
         return await fast.written(answer, self, since) if isinstance(answer, Pending) else answer
 
-    replace(fast, Told=Told)
+    replace(fast, LoopFuture=PlainFuture)
     replace(fast.Threads, run_to_commit=run_to_commit)
 
 

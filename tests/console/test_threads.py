@@ -25,7 +25,7 @@ from console.store.executions.find import get_execution
 from console.store.tasks import activities
 from tests.console.store.helpers import PASS, REGION, create, start
 from tests.loops import looped
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -156,6 +156,57 @@ def test_a_thread_hands_a_change_over_and_the_loop_hears_of_its_commit(project: 
     assert isinstance(gone, LookupError)
     assert isinstance(failed, LookupError)
     assert Activity.objects.get().name == "kept"
+
+
+def test_threads_are_started_as_they_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for jobs one after another, and as many as there may be for those that wait."""
+    threads, free = Threads(4, "needed"), threading.Event()
+    names: set[str] = set()
+
+    def job(barrier: threading.Barrier | None = None) -> None:
+        names.add(threading.current_thread().name)
+        if barrier is not None:
+            barrier.wait(PATIENCE_S)
+
+    async def flow() -> None:
+        for _ in range(5):
+            await threads.run(job)
+            wait_until(lambda: threads._idle == 1)  # else a second one may be started
+        assert names == {"needed-0"}
+        together = threading.Barrier(4)  # it opens if four run at once
+        await asyncio.gather(*(threads.run(job, together) for _ in range(4)))
+        await asyncio.gather(*(threads.run(job) for _ in range(40)))
+
+    looped(flow)
+    assert names == {f"needed-{number}" for number in range(4)}
+
+    def refuse(_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    fewer, none = Threads(4, "fewer"), Threads(1, "none")
+
+    async def refused() -> None:
+        held = fewer.run(free.wait, PATIENCE_S)
+        monkeypatch.setattr(threading.Thread, "start", refuse)
+        later = fewer.run(int)  # waits for the only one
+        free.set()
+        assert (await held, await later) == (True, 0)
+        with pytest.raises(RuntimeError, match="new thread"):
+            none.run(int)
+
+    looped(refused)
+    assert not none._waiting_since
+
+
+def test_an_error_that_a_loop_does_not_take_is_told_all_the_same() -> None:
+    """StopIteration cannot be raised into a coroutine; nobody must wait for ever."""
+    threads = Threads(1, "stops")
+
+    async def ask() -> None:
+        await threads.run(next, iter(()))
+
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        looped(ask)
 
 
 def test_who_stops_waiting_takes_nothing_back() -> None:

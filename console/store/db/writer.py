@@ -1,6 +1,6 @@
 """Write changes to the database: by one thread with group commit, where they can be grouped.
 
-On SQLite that thread runs the functions, each in a savepoint. On PostgreSQL it writes what they
+On SQLite that thread runs the functions one after another. On PostgreSQL it writes what they
 would write, merged (``merged`` has the theory); a function that cannot be recorded is run in a
 transaction of its own, on the thread that called ``write``.
 
@@ -34,6 +34,7 @@ from django.db import (
 from console.fast_path import rows
 from console.fast_path.overload import MANY_WAITING, refuse_late
 from console.store.db import merged, outages, signals
+from console.store.db.savepoints import run_in_savepoint
 
 J = TypeVar("J", bound=tuple[Any, Future[Any]])
 P = ParamSpec("P")
@@ -387,7 +388,6 @@ class _Grouping(Generic[J]):
 
 
 _Job = tuple[Callable[[], Any], Future[Any]]
-_Outcome = tuple[Future[Any], Any, BaseException | None]
 
 
 class _Writer:
@@ -438,40 +438,29 @@ def _commit_group(group: list[_Job]) -> list[_Job]:
     those of the next groups, for whoever asks for what fails may go on asking.
     """
     global _careful  # noqa: PLW0603 - of the thread that commits
-    if _careful:
-        _careful -= 1
-        _commit_in_savepoints(group)
-        return []
-    outcomes: list[_Outcome] = []
-    begun = ended = False
+    careful, begun, ended = _careful > 0, False, False
+    outcomes: list[tuple[Future[Any], Any, BaseException | None]] = []
     try:
         with transaction.atomic():
             begun = True
-            outcomes = [(future, fn(), None) for fn, future in group]
+            for fn, future in group:
+                ran = run_in_savepoint(fn, _check_transaction) if careful else (fn(), None)
+                outcomes.append((future, *ran))
             _check_transaction(None)
             ended = True
     except BaseException as error:  # noqa: BLE001 - it goes to the ones who asked
-        if begun and not ended:
+        if begun and not ended and not careful:
             _careful = _CAREFUL_GROUPS
-            _commit_in_savepoints(group)
-        else:
-            _tell_failed_commit(group, error)
-        return []
-    _tell_outcomes(outcomes)
-    return []
-
-
-def _commit_in_savepoints(group: list[_Job]) -> None:
-    """Run each function in a savepoint of one transaction; settle the futures after the commit."""
-    outcomes: list[_Outcome] = []
-    try:
-        with transaction.atomic():
-            for fn, future in group:
-                outcomes.append((future, *_outcome(fn)))
-    except BaseException as error:  # noqa: BLE001 - it goes to the ones who asked
+            return _commit_group(group)
         _tell_failed_commit(group, error)
-        return
-    _tell_outcomes(outcomes)
+        return []
+    _careful = max(_careful - 1, 0)
+    for future, result, failure in outcomes:
+        if failure is None:
+            future.set_result(result)
+        else:
+            future.set_exception(failure)
+    return []
 
 
 def _tell_failed_commit(group: list[_Job], error: BaseException) -> None:
@@ -484,44 +473,6 @@ def _tell_failed_commit(group: list[_Job], error: BaseException) -> None:
         return
     for _, future in group:
         future.set_exception(error)
-
-
-def _tell_outcomes(outcomes: list[_Outcome]) -> None:
-    for future, result, failure in outcomes:
-        if failure is None:
-            future.set_result(result)
-        else:
-            future.set_exception(failure)
-
-
-def _outcome(fn: Callable[[], Any]) -> tuple[Any, Exception | None]:
-    """Run a function in a savepoint; return its result and what it raised.
-
-    Raise if the whole transaction went with it.
-    """
-    result: Any = None
-    failure: Exception | None = None
-    database = connections[DEFAULT_DB_ALIAS]  # once: to look it up takes half a statement's time
-    hooks = len(database.run_on_commit)
-    # Not by atomic(), which takes ten times as long; nor by a cursor of Django, which refuses every
-    # statement, "ROLLBACK TO" as well, once a statement has failed.
-    with database.wrap_database_errors:
-        database.connection.execute("SAVEPOINT job")
-    try:
-        result = fn()
-    except Exception as error:  # noqa: BLE001 - it goes to the one who asked
-        failure = error
-    if database.needs_rollback and failure is None:
-        failure = OperationalError("the database rolled the transaction back")
-    with database.wrap_database_errors:
-        if failure is not None and database.connection.in_transaction:
-            database.connection.execute("ROLLBACK TO job")
-            del database.run_on_commit[hooks:]
-            database.needs_rollback = False
-    _check_transaction(failure)  # also after a success: the function may have caught the error
-    with database.wrap_database_errors:
-        database.connection.execute("RELEASE job")
-    return result, failure
 
 
 def _check_transaction(cause: Exception | None) -> None:

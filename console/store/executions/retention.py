@@ -16,7 +16,7 @@ from django.db.models import Q
 
 from console.models import Execution, MapItem, MapRun, Project, RunRow, TaskRow
 from console.statuses import ExecutionStatus, MapRunStatus, TaskStatus
-from console.store.db import audit
+from console.store.db import audit, signals
 from console.store.db.writer import write
 
 if TYPE_CHECKING:
@@ -179,9 +179,13 @@ class _Work:
     # -- the audit: one row in the first transaction that removes something, one with the sums -----
 
     def _note_begin(self) -> None:
+        """Write the row until it is committed: a transaction may be rolled back and run again."""
         if not self._noted:
-            self._noted = True
             self._note(f"begin: {self._scope}")
+            signals.after_commit(self._keep_in_mind)
+
+    def _keep_in_mind(self) -> None:
+        self._noted = True
 
     def _note_end(self) -> None:
         went = self._done.plus(

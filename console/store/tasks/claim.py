@@ -195,6 +195,8 @@ def pending_activity_task(
         return None
 
     def take() -> Any:
+        if claimed is not None:
+            claimed.clear()  # of a run that was rolled back
         recorded = rows.current_recording()
         if recorded is not None:
             return _record_claim(recorded, activity_arn, worker, claimed)

@@ -170,21 +170,42 @@ def test_nothing_is_read_ahead_while_calls_wait(execution: Execution) -> None:
     """What was named is forgotten; a server with much to do answers first."""
     ahead, busy = PagesAhead(), Threads(1, "busy")
     key = page_key(execution, 0, SIZE, reverse=False)
-    free = threading.Event()
+    page, free = ahead.read(key), threading.Event()
 
     async def crowd() -> None:
         first, second = busy.run(free.wait, PATIENCE_S), busy.run(int)
-        ahead.name_next(key, ahead.read(key))
+        ahead.name_next(key, page)
         ahead.begin(busy)
         assert not ahead._named
         free.set()
         await first
         await second
 
-    # on a database of its own process only an operation may read in the loop
-    page = ahead.read(key)
-    monkey = pytest.MonkeyPatch()
-    monkey.setattr(ahead, "read", lambda _: page)
     looped(crowd)
-    monkey.undo()
     assert not ahead._kept
+
+
+def test_the_start_of_what_still_runs_is_final(
+    execution: Execution, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Backwards, no event can follow the first one."""
+    execution.status, execution.stop_ms = ExecutionStatus.RUNNING, None
+    reads, ahead = Reads(monkeypatch), PagesAhead()
+    for after in (0, 26, 16, 6):
+        read(ahead, page_key(execution, after, SIZE, reverse=True))
+    assert reads.after == [0, 26, 16, 6]
+
+
+def test_a_large_page_is_for_who_waits_for_it_alone(
+    execution: Execution, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not kept, and nothing is read ahead behind it."""
+    ahead = PagesAhead()
+    key = page_key(execution, 0, SIZE, reverse=False)
+    page = ahead.read(key)
+    ahead.name_next(key, page)
+    monkeypatch.setattr(read_ahead, "MOST_BYTES", 10)
+    ahead.read_named()
+    assert not ahead._kept
+    ahead.name_next(key, page)
+    assert not ahead._named

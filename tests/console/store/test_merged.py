@@ -14,7 +14,7 @@ from django.db import OperationalError, connection
 
 import engine
 from console.errors import ServiceError
-from console.fast_path import rows
+from console.fast_path import row_keys, rows
 from console.models import Execution, HistoryEvent, InboxMessage, RunRow, Timer
 from console.store.db import merged, writer
 from console.store.executions import start as start_module
@@ -241,12 +241,12 @@ def test_nobody_waits_for_the_keys_of_another(monkeypatch: pytest.MonkeyPatch) -
             silent.wait(30)
         return [next(keys)]
 
-    monkeypatch.setattr(rows, "_take_keys", take)
+    monkeypatch.setattr(row_keys, "_take_keys", take)
     with ThreadPoolExecutor(2) as threads:
 
         def ask(name: str) -> int:
             threading.current_thread().name = name
-            return rows.next_key("nowhere", "id")
+            return row_keys.next_key("nowhere", "id")
 
         first = threads.submit(ask, "silent")
         assert asked.wait(30)

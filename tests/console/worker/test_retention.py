@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import connection, transaction
 
 from console import clock
 from console.metrics import rollups
@@ -30,6 +31,7 @@ from console.models import (
     ServerFact,
     TaskRow,
 )
+from console.store.db.writer import write
 from console.store.executions import redrive, retention
 from console.worker import Embedded
 from tests.console.store.helpers import (
@@ -47,6 +49,8 @@ from tests.console.worker.test_map_runs import distributed
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from console.models import StateMachine
 
 DAY_MS = 24 * 3600 * 1000
@@ -286,6 +290,27 @@ def test_the_audit_tells_who_removed_how_many(project: Project) -> None:
     ] * 2
     assert rows[0].reason.startswith("begin: ended before ")
     assert rows[1].reason == "end: 1 executions, 0 children, 4 events"
+
+
+def test_a_transaction_that_ran_twice_is_told_once(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first row of the audit goes with what is rolled back, and is written again."""
+
+    class RolledBackError(Exception):
+        """What another change of the same commit may raise."""
+
+    def twice(fn: Callable[[], Any]) -> Any:
+        with contextlib.suppress(RolledBackError), transaction.atomic():
+            fn()
+            raise RolledBackError
+        return write(fn)
+
+    done(create(project, PASS), 100)
+    monkeypatch.setattr(retention, "write", twice)
+    assert retention.prune(older_than(90)).executions == 1
+    rows = AuditEntry.objects.filter(action="PruneExecutions").order_by("pk")
+    assert [row.reason.split()[0] for row in rows] == ["begin:", "end:"]
 
 
 def test_the_command_counts_first_if_asked(project: Project) -> None:
