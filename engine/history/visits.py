@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import chain, islice, repeat, takewhile
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from engine.history.stays import EndedStays, covered_ms
+from engine.history.stays import EndedStays, covered_ms, without_gap
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -253,20 +253,6 @@ class Visit:
         return f"Visit({self.node!r}, {self.number}, {self.status})"
 
 
-def _without_gap(
-    stays: Iterable[tuple[int, int]], begin: int, end: int
-) -> Iterator[tuple[int, int]]:
-    """Yield stays without what lies between ``begin`` and ``end``."""
-    for since, until in stays:
-        if until <= begin or since >= end:
-            yield since, until
-            continue
-        if since < begin:
-            yield since, begin
-        if until >= end:
-            yield end, until
-
-
 class Visits(Sequence[Visit]):
     """The visits of one state, in order. ``numbers``: the events that entered it."""
 
@@ -317,7 +303,7 @@ class Visits(Sequence[Visit]):
     def span(self, now: int) -> tuple[int, int]:
         """Return when the first was entered and when the last one was left, ``now`` if not yet."""
         ended = self._ended_stays()
-        ends = map(self._table.left.get, islice(self.numbers, ended.places, None), repeat(now))
+        ends = map(self._table.left.get, islice(self.numbers, ended.visits, None), repeat(now))
         return self._table.times[self.numbers[0]], max(chain((ended.end,), ends))
 
     def covered_ms(self, now: int) -> int:
@@ -326,25 +312,35 @@ class Visits(Sequence[Visit]):
             stays = list(self.worked_stays(now))
             return covered_ms([since for since, _ in stays], [until for _, until in stays])
         ended = self._ended_stays()
-        rest = self.numbers[ended.places :]
+        rest = self.numbers[ended.visits :]
         begins = list(map(self._table.times.__getitem__, rest))
-        return ended.covered_ms(begins, list(map(self._table.left.get, rest, repeat(now))))
+        ends = list(map(self._table.left.get, rest, repeat(now)))
+        if not ended.can_add(begins, ends):
+            return covered_ms(self.begins(), self.ends(now))
+        return ended.covered_ms(begins, ends)
 
     def _ended_stays(self) -> EndedStays:
         """Return what is known of the visits before the first that goes on; it is kept, and grows.
 
         So a poll does not go through the ten thousand visits of a loop for the newest two.
         """
-        times, left = self._table.times, self._table.left
         known = self._ended
         if known.revision != self._table.revision:
             known = EndedStays(self._table.revision)
-        following = islice(self.numbers, known.places, None)
-        if more := list(takewhile(left.__contains__, following)):
-            ends = list(map(left.__getitem__, more))
-            known = known.with_more(list(map(times.__getitem__, more)), ends)
+        begins, ends = self._ended_after(known.visits)
+        if not known.can_add(begins, ends):
+            known = EndedStays(self._table.revision)
+            begins, ends = self._ended_after(0)
+        if begins:
+            known = known.with_more(begins, ends)
         self._ended = known
         return known
+
+    def _ended_after(self, first: int) -> tuple[list[int], list[int]]:
+        """Return begins and ends from place ``first`` to before the next that goes on."""
+        times, left = self._table.times, self._table.left
+        more = list(takewhile(left.__contains__, islice(self.numbers, first, None)))
+        return list(map(times.__getitem__, more)), list(map(left.__getitem__, more))
 
     def spent_ms(self, now: int) -> int:
         """Return how long each of them lasted, added up, in milliseconds."""
@@ -354,7 +350,7 @@ class Visits(Sequence[Visit]):
         """Return when they were entered and left, cut where the execution had ended."""
         stays: Iterable[tuple[int, int]] = self.stays(now)
         for gap in self._table.gaps:
-            stays = list(_without_gap(stays, *gap))
+            stays = list(without_gap(stays, *gap))
         return stays
 
     def retries(self) -> int:

@@ -8,7 +8,8 @@ its time so. What a page asks each time differs in its values only, so the SQL i
 
 The first time a query is built with placeholders for its values, and composed; its parameters show
 where each value stands. The values are bound anew each time. All that ``build`` uses besides them
-is part of the SQL that is kept, so it must be in ``key``: a length, a region, which columns.
+is part of the SQL that is kept, so it must be in ``key``: a length, a region, which columns. Two
+functions may have the same key: the name of ``build`` belongs to that of a statement.
 
 ``read_models`` does the same for a query of whole rows, with those of ``select_related``.
 
@@ -17,7 +18,10 @@ None is no value: ``= NULL`` holds for no row, so a query with and one without i
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass
+from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.core.exceptions import EmptyResultSet
@@ -31,17 +35,17 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 MOST_STATEMENTS = 500
-"""How many statements a process keeps; one more, and it begins anew."""
+"""How many statements a process keeps: those that were asked last."""
 _FIRST_NUMBER = 2_100_000_001  # of the placeholders: what an integer column of 32 bits can have
 Value = int | str | tuple[int, ...] | tuple[str, ...]
-"""What a query is asked with; a tuple stands in an ``IN``, and has at least one member."""
+"""What a query is asked with; a tuple stands in an ``IN``."""
 
 
 class _ModelMaker:
-    """What makes a model of a row, with its annotations and related models, as Django does."""
+    """Maker of models from rows, with annotations and related models, as Django makes them."""
 
     def __init__(self, compiler: Any) -> None:
-        """Read from what has composed the SQL which columns are of which model."""
+        """Read which columns are of which model from what has composed the SQL."""
         info = compiler.klass_info
         first, last = info["select_fields"][0], info["select_fields"][-1]
         self._model: type[Model] = info["model"]
@@ -67,7 +71,7 @@ class _Statement:
 
     ``parameters``: those that it was composed with; a value is bound with the type of the one in
     its place. ``converters``: column -> what makes a value of what the database returned.
-    ``maker``: what makes a model of a row, None of ``values_list``.
+    ``maker``: what makes a model of a row, None if rows are asked for.
     """
 
     sql: str
@@ -92,7 +96,10 @@ class _Statement:
         return tuple(changed)
 
 
-_statements: dict[Hashable, _Statement] = {}
+_statements: OrderedDict[Hashable, _Statement] = OrderedDict()
+"""Those that were asked last stand last."""
+_lock = Lock()
+"""Held while they are changed: requests run in threads."""
 _NOTHING = _Statement("", (), (), {}, None)
 M = TypeVar("M", bound=Model)
 
@@ -107,34 +114,38 @@ def read_rows(
     ``contains`` does not. A query that cannot have rows (``none()``, ``IN ()``) has no SQL and
     returns none, each time anew.
     """
-    return _read(key, build, values)[1]
+    return _read(key, build, values, models=False)[1]
 
 
 def read_models(key: Hashable, build: Callable[..., QuerySet[M]], *values: Value) -> list[M]:
     """Return the models of a query, as ``read_rows`` does the rows of one.
 
-    Related models that the query names are read with them; it prefetches none.
+    Related models that the query names are read with them; it prefetches none. Raise ``TypeError``
+    if the query is one of ``values_list``, which has no models.
     """
-    statement, rows = _read(key, build, values)
+    statement, rows = _read(key, build, values, models=True)
     made: list[Any] = [statement.maker.make(row) for row in rows] if statement.maker else []
     return made
 
 
 def _read(
-    key: Hashable, build: Callable[..., QuerySet[Any, Any]], values: Sequence[Value]
+    key: Hashable,
+    build: Callable[..., QuerySet[Any, Any]],
+    values: Sequence[Value],
+    *,
+    models: bool,
 ) -> tuple[_Statement, list[tuple[Any, ...]]]:
     """Return the statement of a query, and the rows that it returns for ``values``."""
     values = tuple(_padded(value) if isinstance(value, tuple) else value for value in values)
     shape = tuple(_shape_of(value) for value in values)
-    name = (connection.vendor, key, shape)
-    statement = _statements.get(name)
+    name = (connection.vendor, key, shape, models, *_function_name(build))
+    statement = _kept(name)
     if statement is None:
-        if len(_statements) >= MOST_STATEMENTS:
-            _statements.clear()
         try:
-            statement = _statements[name] = _compose(build, values)
+            statement = _compose(build, values, models=models)
         except EmptyResultSet:
             return _NOTHING, []
+        _keep(name, statement)
     with connection.cursor() as cursor:
         cursor.execute(statement.sql, statement.bound(_flat(values)))
         rows: list[tuple[Any, ...]] = cursor.fetchall()
@@ -143,10 +154,34 @@ def _read(
     return statement, rows
 
 
+def _function_name(build: Callable[..., Any]) -> tuple[str, str]:
+    """Return module and name of the function that builds a query: the same for each closure."""
+    function = build.func if isinstance(build, partial) else build
+    return function.__module__, function.__qualname__
+
+
+def _kept(name: Hashable) -> _Statement | None:
+    with _lock:
+        statement = _statements.get(name)
+        if statement is not None:
+            _statements.move_to_end(name)
+    return statement
+
+
+def _keep(name: Hashable, statement: _Statement) -> None:
+    """Keep a statement, in place of the one that nobody has asked for the longest."""
+    with _lock:
+        _statements[name] = statement
+        while len(_statements) > MOST_STATEMENTS:
+            _statements.popitem(last=False)
+
+
 def _shape_of(value: Value) -> object:
     """Return what of a value the SQL depends on: its type, and how many members it has."""
     if not isinstance(value, tuple):
         return type(value)
+    if not value:
+        return 0
     return len(value) if isinstance(value[0], int) else (str, len(value))
 
 
@@ -162,14 +197,17 @@ def _flat(values: Sequence[Value]) -> list[int | str]:
     return flat
 
 
-def _compose(build: Callable[..., QuerySet[Any, Any]], values: Sequence[Value]) -> _Statement:
+def _compose(
+    build: Callable[..., QuerySet[Any, Any]], values: Sequence[Value], *, models: bool
+) -> _Statement:
     """Compose a query with two sets of placeholders, which tell a value's places from constants.
 
     What differs but is no placeholder was made of a value, such as ``since - 1`` beside ``since``.
     """
     count = len(_flat(values))
     composed, other = (
-        _compose_with(build, _placeholders(values, _FIRST_NUMBER + start)) for start in (0, count)
+        _compose_with(build, _placeholders(values, _FIRST_NUMBER + start), models=models)
+        for start in (0, count)
     )
     constants = [
         [known for known, place in zip(each.parameters, each.places, strict=True) if place is None]
@@ -199,12 +237,15 @@ def _placeholder(value: int | str, number: int) -> Any:
 
 
 def _compose_with(
-    build: Callable[..., QuerySet[Any, Any]], placeholders: Sequence[Value]
+    build: Callable[..., QuerySet[Any, Any]], placeholders: Sequence[Value], *, models: bool
 ) -> _Statement:
-    compiler = build(*placeholders).query.get_compiler(connection=connection)
+    query = build(*placeholders).query
+    if models and not query.default_cols:
+        raise TypeError("The query is one of columns: it has no models.")
+    compiler = query.get_compiler(connection=connection)
     sql, parameters = compiler.as_sql()
     known = {placeholder: place for place, placeholder in enumerate(_flat(placeholders))}
     places = tuple(known.get(parameter) for parameter in parameters)
     columns = [column[0] for column in compiler.select[: compiler.col_count]]
-    maker = _ModelMaker(compiler) if compiler.klass_info else None
+    maker = _ModelMaker(compiler) if models else None
     return _Statement(sql, tuple(parameters), places, compiler.get_converters(columns), maker)

@@ -43,7 +43,7 @@ def put_draft(
     row = {"text": storable(text), "revision": revision[:80], "saved_ms": clock.now_ms()}
 
     def store() -> None:
-        rows = _rows(project, user, machine_arn)
+        rows = _rows(project.pk, user.pk, machine_arn)
         # one statement: a save that comes between a look and an update would be undone
         if (rows.exclude(revision=_saved_from(page)) if page else rows).update(**row):
             return
@@ -56,7 +56,7 @@ def put_draft(
 
 def remove_draft(project: Project, user: User, machine_arn: str) -> None:
     """Forget a draft, if there is one."""
-    write(lambda: _drafts(project, user, machine_arn).delete())
+    write(lambda: _drafts(project.pk, user.pk, machine_arn).delete())
 
 
 def close_draft(project: Project, user: User, machine_arn: str, page: str) -> None:
@@ -76,22 +76,19 @@ def close_draft(project: Project, user: User, machine_arn: str, page: str) -> No
 
 def find_draft(project: Project, user: User, machine_arn: str) -> DefinitionDraft | None:
     """Return a person's draft of a machine, None if there is none."""
-    found = read_models("draft", _newest_draft, project.pk, user.pk, machine_arn)
+    found = read_models("draft", _drafts, project.pk, user.pk, machine_arn)
     return found[0] if found else None
-
-
-def _newest_draft(project: int, user: int, machine_arn: str) -> QuerySet[DefinitionDraft]:
-    rows = DefinitionDraft.objects.filter(project_id=project, user_id=user, machine_arn=machine_arn)
-    return rows.exclude(revision__startswith=_SAVED).order_by("pk")[:1]
 
 
 def _saved_from(page: str) -> str:
     return f"{_SAVED}{page}"[:80]
 
 
-def _rows(project: Project, user: User, machine_arn: str) -> QuerySet[DefinitionDraft]:
+def _rows(project: int, user: int, machine_arn: str) -> QuerySet[DefinitionDraft]:
+    """Return the query of the one row that a person and a machine can have."""
     return DefinitionDraft.objects.filter(project=project, user=user, machine_arn=machine_arn)
 
 
-def _drafts(project: Project, user: User, machine_arn: str) -> QuerySet[DefinitionDraft]:
+def _drafts(project: int, user: int, machine_arn: str) -> QuerySet[DefinitionDraft]:
+    """Return the query of that row, if it is a draft."""
     return _rows(project, user, machine_arn).exclude(revision__startswith=_SAVED)

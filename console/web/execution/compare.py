@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import engine
 from console.web.core import formatting
-from console.web.execution.worked_time import worked_ms
 from console.web.history.traces import open_trace
 
 if TYPE_CHECKING:
@@ -95,7 +94,7 @@ def _compared_state(status: str, visits: Visits) -> ComparedState:
         formatting.STEP[status],
         len(visits),
         sum(visit.retries for visit in visits),
-        worked_ms(visits, visits[-1].entered_ms) if has_left else None,
+        visits.covered_ms(visits[-1].entered_ms) if has_left else None,
     )
 
 

@@ -257,8 +257,8 @@ def _sum_row(trace: Trace, summary: IterationSummary, node: Node, depth: int) ->
 
 def _begin_and_end(spans: Sequence[IterationSpan]) -> tuple[int, int | None]:
     """Return when the first iteration began, and when the last one ended, None if not yet."""
-    ends = [span.end for span in spans]
-    return min(span.begin for span in spans), None if None in ends else max(filter(None, ends))
+    ends = [span.end for span in spans if span.end is not None]
+    return min(span.begin for span in spans), max(ends) if len(ends) == len(spans) else None
 
 
 def _running_since(trace: Trace, entered: int | None) -> int | None:

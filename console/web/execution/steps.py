@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from console.web.core import formatting
 from console.web.execution import iterations, map_progress
-from console.web.execution.worked_time import first_and_last, worked_ms
 from console.web.graph.font_metrics import text_width_px
 from console.web.graph.shapes import (
     CLOCK,
@@ -246,11 +245,17 @@ def _summary(
     shown = visits[-1] if status != VisitStatus.RUNNING else _newest_running(trace, visits)
     summary = _visited_summary(node, depth, status, shown, len(visits), done)
     summary = _with_worked_time(summary, visits)
-    entered, left = first_and_last(visits)
+    entered, left = _first_and_last(visits)
     left = None if summary.running_since is not None else left
     return replace(
         summary, entered_ms=entered, left_ms=left, retries=visits.retries(), endings=endings
     )
+
+
+def _first_and_last(visits: Visits) -> tuple[int, int | None]:
+    """Return when the first visit began and the last one ended, None if the newest has not."""
+    begin, end = visits.span(0)
+    return begin, None if visits[-1].left_ms is None else end
 
 
 def _newest_running(trace: Trace, visits: Visits) -> Visit:
@@ -279,7 +284,7 @@ def _with_worked_time(summary: StepSummary, visits: Visits) -> StepSummary:
     """Return the summary with how long all visits lasted; it has what the last one did."""
     if summary.running_since is not None:
         return replace(summary, worked=summary.duration)
-    took_ms = worked_ms(visits, visits[-1].entered_ms)
+    took_ms = visits.covered_ms(visits[-1].entered_ms)
     text = summary.duration if len(visits) == 1 else formatting.duration_text(took_ms)
     return replace(summary, worked=text, took_ms=took_ms)
 

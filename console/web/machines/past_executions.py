@@ -19,7 +19,6 @@ import engine
 from console.models import Execution, HistoryEvent
 from console.statuses import ExecutionStatus
 from console.web.execution import steps
-from console.web.execution.worked_time import wall_time
 from console.web.history.traces import details_of
 from engine import event_types
 
@@ -214,9 +213,7 @@ def _cell(status: str, visits: engine.Visits, latest: Mapping[str, int]) -> Grid
             for visit in visits
             if (took := visit.took_ms) is not None and visit.status != engine.VisitStatus.ABORTED
         ),
-        spent=None
-        if any(visit.took_ms is None for visit in visits)
-        else wall_time(visits.worked_stays(0)),
+        spent=None if any(visit.took_ms is None for visit in visits) else visits.covered_ms(0),
         redriven=before.total(),
         failed_before=before[engine.VisitStatus.FAILED] + before[engine.VisitStatus.TIMED_OUT],
     )

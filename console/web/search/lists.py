@@ -311,13 +311,14 @@ def latest_executions(scope: Scope, statuses: Sequence[str], most: int) -> list[
     """Return the newest executions with one of these statuses."""
 
     def build() -> QuerySet[Execution]:
-        unread = ("definition",) if project.masked else _BARE_BUT_ERROR
+        unread = ("definition",) if is_masked else _BARE_BUT_ERROR
         rows = _rows_of(scope, None).filter(status__in=statuses).defer(*unread)
         return rows.order_by("-start_ms", "-pk")[:most]
 
     project = scope.project
+    is_masked = bool(project.masked)
     place = project.pk, project.account_id, scope.region
-    key = ("latest executions", *place, tuple(statuses), most, project.masked)
+    key = ("latest executions", *place, tuple(statuses), most, is_masked)
     return masked_execution.mask_list(project, read_models(key, build))
 
 

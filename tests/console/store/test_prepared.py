@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -120,12 +121,48 @@ def test_a_query_that_cannot_have_rows_returns_none() -> None:
     assert read_rows("none", named, "a") == [("of a",)]
 
 
-def test_the_statements_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One more than are kept, and they are composed anew."""
+def test_an_in_of_nothing_returns_no_rows() -> None:
+    """As Django answers it; where the query can have rows nevertheless, they are returned."""
+
+    def among(names: Sequence[str]) -> QuerySet[ServerFact, Any]:
+        return ServerFact.objects.filter(name__in=names).order_by("name").values_list("name")
+
+    def besides(names: Sequence[str]) -> QuerySet[ServerFact, Any]:
+        rows = ServerFact.objects.filter(Q(name="a") | Q(name__in=names))
+        return rows.order_by("name").values_list("name")
+
+    assert read_rows("among", among, ()) == []
+    assert read_rows("among", among, ("b",)) == [("b",)]
+    for names in ((), ("b",), ()):
+        assert read_rows("besides", besides, names) == list(besides(names))
+
+
+def test_the_statements_that_were_asked_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is asked again and again stays, whatever else is asked in between."""
     monkeypatch.setattr(prepared, "MOST_STATEMENTS", 3)
+    composed = []
+
+    def often(name: str) -> QuerySet[ServerFact, Any]:
+        composed.append(name)
+        return named(name)
+
     for number in range(10):
+        assert read_rows("often", often, "b") == [("of b",)]
         assert read_rows(("facts", number), named, "a") == [("of a",)]
         assert len(prepared._statements) <= 3
+    assert len(composed) == 2  # with either set of placeholders, once
+
+
+def test_the_same_key_of_two_functions_is_two_statements() -> None:
+    """Also where one of them is called with an argument that is part of the key."""
+
+    def valued(name: str) -> QuerySet[ServerFact, Any]:
+        return ServerFact.objects.filter(value=name).values_list("name")
+
+    assert read_rows("fact", named, "a") == [("of a",)]
+    assert read_rows("fact", partial(valued), "of a") == [("a",)]
+    assert read_rows("fact", partial(valued), "of b") == [("b",)]
+    assert len(prepared._statements) == 2
 
 
 def executions_of(project: int, name: str) -> QuerySet[Execution]:
@@ -155,6 +192,31 @@ def test_models_are_read_as_django_reads_them(
         assert read == django
     assert len(prepared._statements) == 1
     assert read_models("models", executions_of, project.pk, "nobody") == []
+
+
+def test_columns_are_read_around_an_annotation() -> None:
+    """In the order of the query; nothing is made of them."""
+
+    def around(name: str) -> QuerySet[ServerFact, Any]:
+        rows = ServerFact.objects.filter(name=name).annotate(seven=Value(7))
+        return rows.values_list("name", "seven", "value")
+
+    assert read_rows("around", around, "a") == list(around("a")) == [("a", 7, "of a")]
+
+
+def test_models_are_read_of_queries_of_models_only(project: Project) -> None:
+    """Columns make no model, whether they are of one, of none, or of no row."""
+
+    def counted(owner: int) -> QuerySet[MetricMinute, Any]:
+        rows = MetricMinute.objects.filter(project=owner).order_by()
+        return rows.annotate(seven=Value(7)).values_list("seven")
+
+    for build in (named, lambda name: named(name).none()):
+        with pytest.raises(TypeError, match="no models"):
+            read_models("columns", build, "a")
+    with pytest.raises(TypeError, match="no models"):
+        read_models("columns", counted, project.pk)
+    assert read_rows("columns", named, "a") == [("of a",)]  # the same key, and no models
 
 
 def test_a_list_of_names_stands_in_an_in() -> None:

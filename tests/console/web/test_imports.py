@@ -297,3 +297,36 @@ def test_the_lines_to_print_it_are_there_to_copy(project: Project, client: Clien
         "machine.json",
         "execution.json",
     ]
+
+
+def test_an_imported_map_may_lie_at_the_time_0(project: Project, client: Client) -> None:
+    """As where somebody has taken the times out of a history: its iterations have ended then."""
+    del project
+    inner = {"StartAt": "B", "States": {"B": {"Type": "Pass", "End": True}}}
+    state = {"Type": "Map", "ItemProcessor": inner, "End": True}
+    machine = {"name": "orders", "definition": {"StartAt": "M", "States": {"M": state}}}
+    events = [
+        line(1, 0, "ExecutionStarted", executionStartedEventDetails=BEGUN),
+        line(2, 0, "MapStateEntered", **entered("M", "[1, 2]")),
+        line(3, 2, "MapStateStarted", mapStateStartedEventDetails={"length": 2}),
+    ]
+    for index in range(2):
+        about, first = {"name": "M", "index": index}, 4 + 4 * index
+        succeeded = {"mapIterationSucceededEventDetails": about}
+        events += [
+            line(first, 3, "MapIterationStarted", mapIterationStartedEventDetails=about),
+            line(first + 1, first, "PassStateEntered", **entered("B", "1")),
+            line(first + 2, first + 1, "PassStateExited", **exited("B", "1")),
+            line(first + 3, first + 2, "MapIterationSucceeded", **succeeded),
+        ]
+    events += [
+        line(12, 11, "MapStateSucceeded"),
+        line(13, 12, "MapStateExited", **exited("M", "[1, 1]")),
+        line(14, 13, "ExecutionSucceeded", executionSucceededEventDetails={"output": "[1, 1]"}),
+    ]
+    events = [{**event, "timestamp": "1970-01-01T00:00:00Z"} for event in events]
+    machine["definition"] = json.dumps(machine["definition"])
+    given = {"history": json.dumps({"events": events}), "machine": json.dumps(machine)}
+    rows = client.get(f"{brought(client, **given)}?view=steps").context["tree"]["rows"]
+    [summary] = [row for row in rows if row.kind == "Iterations"]
+    assert (summary.entered_ms, summary.left_ms, summary.took) == (0, 0, 0)

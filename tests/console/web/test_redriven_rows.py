@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from console.web.core.formatting import DAY
-from console.web.execution.worked_time import MOST_VISITS
+from console.web.execution.timeline.bars import MOST_VISITS
 from tests.console.store.helpers import create, drain, function, start
 from tests.console.web.helpers import page, steps_page, text
 from tests.console.web.test_axis import again, drawn, later

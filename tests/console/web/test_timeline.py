@@ -13,10 +13,10 @@ from console.models import Execution, HistoryEvent
 from console.store.executions.stop import stop_execution
 from console.web.execution.iteration_rows import IterationSpan
 from console.web.execution.timeline.axis import WIDTH, AxisSpan
+from console.web.execution.timeline.bars import MOST_VISITS
 from console.web.execution.timeline.critical_path import critical_path
 from console.web.execution.timeline.lanes import MOST_LANES, MOST_RECTANGLES, lane_bar
 from console.web.execution.timeline.timeline_part import TimelinePart
-from console.web.execution.worked_time import MOST_VISITS, worked_ms
 from console.web.history.traces import open_trace
 from engine.history.visits import Visits, VisitTable
 from tests.console.store.helpers import create, drain, function, start
@@ -383,11 +383,11 @@ def test_visits_side_by_side_count_once() -> None:
     table.left = {1: 2_000, 2: 2_500}
     visits = Visits(table, "n1")
     visits.numbers = [1, 2]
-    assert worked_ms(visits, 0) == 1_500
+    assert visits.covered_ms(0) == 1_500
     visits.numbers = [1, 2, 3]
-    assert worked_ms(visits, 9_250) == 1_750
+    assert visits.covered_ms(9_250) == 1_750
     visits.numbers = [1, 2] * MOST_VISITS
-    assert worked_ms(visits, 0) == 1_500
+    assert visits.covered_ms(0) == 1_500
 
 
 def test_a_tick_draws_bars_that_have_grown(project: Project, client: Client) -> None:

@@ -38,7 +38,6 @@ from console.web.execution.timeline.pieces import (
     stays_by_attempt,
 )
 from console.web.execution.timeline.timeline_part import WHOLE_TIME
-from console.web.execution.worked_time import MOST_VISITS
 from console.web.history.visit_events import VisitEvent
 from engine import Visits, event_types
 
@@ -51,6 +50,8 @@ if TYPE_CHECKING:
     from console.web.execution.timeline.timeline_part import TimelinePart
     from engine import Trace, Visit, VisitStatus
 
+MOST_VISITS = 50
+"""Above this those of a state's visits that are close to each other are drawn as one segment."""
 _KINDS = (
     event_types.ATTEMPT_BEGINNINGS
     | event_types.WORK_OUTCOMES

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from console.web.core import formatting
 from console.web.execution.timeline.pieces import BarPiece, clip_piece
-from console.web.execution.worked_time import wall_time
-from engine import Visits
+from engine import Visits, covered_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -53,7 +52,8 @@ def _duration(row: StepRow, axis: TimeAxis) -> RowDuration:
         return RowDuration()
     if row.since is not None and axis.chosen == len(axis.attempts):
         return RowDuration(since=max(row.since, chosen.since), visits=len(stays))
-    return RowDuration(formatting.duration_text(wall_time(stays)), visits=len(stays))
+    worked = covered_ms([since for since, _ in stays], [until for _, until in stays])
+    return RowDuration(formatting.duration_text(worked), visits=len(stays))
 
 
 def _pieces(row: StepRow, now: int) -> Iterator[BarPiece]:

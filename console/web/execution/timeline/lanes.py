@@ -126,50 +126,53 @@ def lane_bar(
     """
     placed, peak = _assign_lanes(spans, axis.now)
     lanes = min(max(peak, 1), MOST_LANES)
-    drawn = _DrawnLanes(axis, lanes, max(peak, 1))
-    drawn.add(placed, on_path)
+    rectangles, critical = _draw_lanes(placed, axis, lanes, max(peak, 1), on_path)
     at_once = f"at most {peak:,} at once" if peak > 1 else "one after the other"
     words = f"{text}; {at_once}"
-    marks = tuple(_merged_marks(drawn.critical))
-    return LaneBar(tuple(drawn.rectangles), lanes, peak, words, marks, text)
+    marks = tuple(_merged_marks(critical))
+    return LaneBar(tuple(rectangles), lanes, peak, words, marks, text)
 
 
-class _DrawnLanes:
-    """The rectangles of iterations, made in a loop without calls: there may be thousands."""
+def _draw_lanes(
+    placed: list[tuple[IterationSpan, int]],
+    axis: AxisSpan,
+    lanes: int,
+    peak: int,
+    on_path: frozenset[int],
+) -> tuple[list[LaneRectangle], list[tuple[float, float]]]:
+    """Return the rectangles of iterations, and x and width of those on the critical path.
 
-    def __init__(self, axis: AxisSpan, lanes: int, peak: int) -> None:
-        self._axis, self._lanes, self._peak = axis, lanes, peak
-        self.rectangles: list[LaneRectangle] = []
-        self.critical: list[tuple[float, float]] = []
-
-    def add(self, placed: list[tuple[IterationSpan, int]], on_path: frozenset[int]) -> None:
-        """Add iterations, each with its number among those that ran at once."""
-        axis, rectangles = self._axis, self.rectangles
-        last: dict[int, LaneRectangle] = {}
-        places: dict[tuple[int, int], tuple[float, float]] = {}  # many begin and end at once
-        tones = {status: formatting.STEP[status].tone for status in WORST_FIRST}
-        for (begin, ended, status, visits, critical), number in placed:
-            end = axis.now if ended is None else ended
-            if end < axis.begin or begin > axis.end:
-                continue
-            place = places.get((begin, end))
-            if place is None:
-                stretch = max(begin, axis.begin), min(end, axis.end)
-                place = places[begin, end] = axis.place(*stretch, least=_APART)
-            if critical or not on_path.isdisjoint(visits):
-                self.critical.append(place)
-            (x, width), tone = place, tones[status]
-            lane = number * self._lanes // self._peak
-            before = last.get(lane)
-            if before is not None and (
-                (before.tone == tone and width < _SEEN and x - before.x - before.width < _APART)
-                or len(rectangles) >= MOST_RECTANGLES - MOST_LANES
-            ):  # it is drawn as a part of the one before it in its lane
-                if x + width - before.x > before.width:
-                    before.width = round(x + width - before.x, 1)
-            else:
-                last[lane] = LaneRectangle(lane, x, width, tone)
-                rectangles.append(last[lane])
+    ``placed``: each with its number among the ``peak`` that ran at once. One loop without calls:
+    there may be thousands.
+    """
+    rectangles: list[LaneRectangle] = []
+    marks: list[tuple[float, float]] = []
+    last: dict[int, LaneRectangle] = {}
+    places: dict[tuple[int, int], tuple[float, float]] = {}  # many begin and end at once
+    tones = {status: formatting.STEP[status].tone for status in WORST_FIRST}
+    for (begin, ended, status, visits, critical), number in placed:
+        end = axis.now if ended is None else ended
+        if end < axis.begin or begin > axis.end:
+            continue
+        place = places.get((begin, end))
+        if place is None:
+            stretch = max(begin, axis.begin), min(end, axis.end)
+            place = places[begin, end] = axis.place(*stretch, least=_APART)
+        if critical or not on_path.isdisjoint(visits):
+            marks.append(place)
+        (x, width), tone = place, tones[status]
+        lane = number * lanes // peak
+        before = last.get(lane)
+        if before is not None and (
+            (before.tone == tone and width < _SEEN and x - before.x - before.width < _APART)
+            or len(rectangles) >= MOST_RECTANGLES - MOST_LANES
+        ):  # it is drawn as a part of the one before it in its lane
+            if x + width - before.x > before.width:
+                before.width = round(x + width - before.x, 1)
+        else:
+            last[lane] = LaneRectangle(lane, x, width, tone)
+            rectangles.append(last[lane])
+    return rectangles, marks
 
 
 def _merged_marks(marks: list[tuple[float, float]]) -> list[tuple[float, float]]:
