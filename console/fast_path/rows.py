@@ -42,10 +42,8 @@ M = TypeVar("M", bound=models.Model)
 T = TypeVar("T")
 _WORTH_A_COPY = 8
 _AT_ONCE = 50  # rows of one statement on SQLite, in which another thread cannot have its turn
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-_INSTEAD = "\ufffd"
-_MARK = re.compile("%s")
-_SQLITE_MARK = re.compile(r"(?<!%)%s")
+_UNSTORABLE, _INSTEAD = re.compile("[\x00\ud800-\udfff]"), "\ufffd"
+_MARK, _SQLITE_MARK = re.compile("%s"), re.compile(r"(?<!%)%s")
 KEYED_ORDER, INSERT_ORDER = 20, 60
 _statements: dict[tuple[str, str], Statement] = {}
 
@@ -69,12 +67,17 @@ def current_database() -> Any:
 
 
 def keep_connection() -> None:
-    """Find this thread's connection once, not for each statement.
-
-    For a thread without an event loop, and for the context in which a loop reads (``threads``):
-    what else reads by this module in the loop's thread would use the connection of that context.
-    """
+    """Find this thread's connection once, not for each statement; for one without event loop."""
     _local.database = connections[DEFAULT_DB_ALIAS]
+
+
+def call_with(database: Any, fn: Callable[..., T], *args: Any) -> T:
+    """Call a function that uses a connection which is known, and finds it at once."""
+    before, _local.database = _local.database, database
+    try:
+        return fn(*args)
+    finally:
+        _local.database = before
 
 
 def _is_watched(database: Any) -> bool:

@@ -12,8 +12,10 @@ from collections import deque
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+from django.db import DEFAULT_DB_ALIAS, connections
+
 from console.fast_path.overload import MANY_WAITING, WaitedTooLong, is_too_late
-from console.fast_path.rows import keep_connection
+from console.fast_path.rows import call_with, keep_connection
 from console.store.db.merged import RunAlone
 from console.store.db.writer import Pending, release_connection
 
@@ -110,7 +112,7 @@ class _LoopContext(threading.local):
 
     def __init__(self) -> None:
         self.context = contextvars.Context()
-        self.context.run(keep_connection)
+        self.database = self.context.run(lambda: connections[DEFAULT_DB_ALIAS])
 
 
 _loop_context = _LoopContext()
@@ -125,7 +127,7 @@ def run_in_loop(fn: Callable[..., T], *args: Any) -> T:
     They cannot overlap, because ``fn`` does not await. ``serving.read_in_the_event_loop`` says how
     Django is future that this may be done.
     """
-    return _loop_context.context.run(fn, *args)
+    return _loop_context.context.run(call_with, _loop_context.database, fn, *args)
 
 
 _Job = tuple[LoopFuture[Any], "Callable[..., Any]", tuple[Any, ...]]

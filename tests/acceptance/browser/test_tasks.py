@@ -35,7 +35,7 @@ def approval(server: Server) -> tuple[str, str]:
                     "Retry": [{"ErrorEquals": ["Again"], "IntervalSeconds": 1, "MaxAttempts": 1}],
                     "Next": "Nap",
                 },
-                "Nap": {"Type": "Wait", "Seconds": 2, "End": True},
+                "Nap": {"Type": "Wait", "Seconds": 10, "End": True},
             },
         },
     )
