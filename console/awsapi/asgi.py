@@ -63,8 +63,8 @@ Source: API reference, StartExecution.
 _FEW = 4
 """While at most so many calls are under way, a short one runs in the event loop.
 
-Measured: the other threads answer a fifth more calls a second for 16 clients, and a seventh less
-for one client or for four.
+Measured, with eight other threads: they answer a fifth more calls a second for 16 clients, and a
+seventh less for one client or for four.
 """
 _MOST_UNDER_WAY = 1024
 _under_way = 0

@@ -64,7 +64,7 @@ class LoopFuture(Generic[T]):
 
 
 class _CommitOutcome(NamedTuple):
-    """A change that was handed over, and what the writer future of it."""
+    """A change that was handed over, and what the thread that commits told of it."""
 
     pending: Pending[Any]
     outcome: Callable[[], Any]
@@ -125,7 +125,7 @@ def run_in_loop(fn: Callable[..., T], *args: Any) -> T:
     for each context, and asyncio gives each task a context of its own: each call would connect
     anew, which takes longer than the call. So all these calls run in one context of their thread.
     They cannot overlap, because ``fn`` does not await. ``serving.read_in_the_event_loop`` says how
-    Django is future that this may be done.
+    Django is told that this may be done.
     """
     return _loop_context.context.run(call_with, _loop_context.database, fn, *args)
 
