@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
 from django.apps import apps
-from django.db import NotSupportedError
+from django.db import NotSupportedError, connection
 from psycopg.pq import ConnStatus
 from psycopg.rows import tuple_row
 from psycopg_pool import ConnectionPool
@@ -356,3 +356,14 @@ def answer(address: dict[str, Any], question: str, values: list[Any] | None = No
         return own.execute(question, values).fetchall()
     finally:
         own.close()
+
+
+_TAKE_KEYS = "SELECT nextval(pg_get_serial_sequence($1, $2)) FROM generate_series(1, $3::integer)"
+
+
+def take_keys(table: str, key: str, count: int) -> list[int]:
+    """Return so many keys of a table that nobody else gets."""
+    connection.ensure_connection()
+    with connection.wrap_database_errors:
+        rows = execute_prepared(connection.connection, _TAKE_KEYS, [table, key, count]).fetchall()
+    return [number for (number,) in rows]

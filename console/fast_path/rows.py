@@ -19,6 +19,8 @@ from __future__ import annotations
 
 import re
 import threading
+import time
+from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import chain
@@ -29,8 +31,7 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections, models
 from django.db.models.base import ModelState
 from django.db.transaction import TransactionManagementError
 
-from console.fast_path import row_keys
-from console.postgres import column_types, fetch_prepared
+from console.postgres import column_types, fetch_prepared, take_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,6 +46,9 @@ _AT_ONCE = 50  # rows of one statement on SQLite, in which another thread cannot
 _UNSTORABLE, _INSTEAD = re.compile("[\x00\ud800-\udfff]"), "\ufffd"
 _MARK, _SQLITE_MARK = re.compile("%s"), re.compile(r"(?<!%)%s")
 KEYED_ORDER, INSERT_ORDER = 20, 60
+_KEYS, _KEYS_S = 20, 0.3
+_keys: dict[str, tuple[float, deque[int]]] = defaultdict(lambda: (0.0, deque()))
+_keys_lock = threading.Lock()
 _statements: dict[tuple[str, str], Statement] = {}
 
 
@@ -172,7 +176,6 @@ class _Table(NamedTuple):
     picked: Callable[[Mapping[str, Any]], tuple[Any, ...]]  # the same of a row given by attribute
     key: str | None  # the attribute that the database fills in
     defaults: dict[str, Any]  # of what is written and has one
-    blank: dict[str, Any]  # the attributes of an instance for which nothing is given
 
 
 @lru_cache(maxsize=64)
@@ -195,7 +198,6 @@ def _table(model: type[models.Model]) -> _Table:
             for field in written
             if field.has_default() or field.null
         },
-        {field.attname: field.get_default() for field in fields},
     )
 
 
@@ -215,24 +217,6 @@ def _instance(model: type[M], names: Sequence[str], row: Sequence[Any]) -> M:
     return made
 
 
-def new_row(model: type[M], values: Mapping[str, Any]) -> M:
-    """Return an instance that is not stored yet, as ``model(**values)`` does: five times as fast.
-
-    ``values``: by attribute (``project_id``); the others have their defaults.
-    """
-    table = _table(model)
-    made = model.__new__(model)
-    made._state = ModelState()  # noqa: SLF001 - as above
-    made.__dict__.update(table.blank)
-    made.__dict__.update(values)
-    return made
-
-
-def relate(row: models.Model, **related: models.Model) -> None:
-    """Let foreign keys of a row have objects whose keys they have already."""
-    row._state.fields_cache.update(related)  # noqa: SLF001 - documented, too
-
-
 def insert(row: models.Model, **instead: Any) -> None:
     """Insert a new row; its key is known afterwards.
 
@@ -244,7 +228,7 @@ def insert(row: models.Model, **instead: Any) -> None:
         values[table.places[name]] = value
     recorded = current_recording()
     if recorded is not None and table.key is not None:
-        key = row_keys.next_key(table.name, table.key)
+        key = next_key(table.name, table.key)
         setattr(row, table.key, key)
         keyed = inserting_keyed(table.name, table.columns, table.key)
         recorded.add(keyed, [(key, *values)])
@@ -264,8 +248,7 @@ def insert(row: models.Model, **instead: Any) -> None:
 def insert_rows(model: type[models.Model], new_rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows, given by attribute, of a model; no caller asks for the keys they get."""
     table = _table(model)
-    values = [table.picked({**table.defaults, **row}) for row in new_rows]
-    append(table.name, table.columns, values)
+    append(table.name, table.columns, [table.picked(table.defaults | {**row}) for row in new_rows])
 
 
 def insert_all(rows: Sequence[models.Model]) -> None:
@@ -498,3 +481,20 @@ def inserting_keyed(table: str, columns: str, key: str) -> Statement:
         statement = Statement(KEYED_ORDER, text, own, key=(0,), merged=text)
         _statements[table, key] = statement
     return statement
+
+
+def next_key(table: str, key: str) -> int:
+    """Return a key that nobody else gets: the process takes some at a time.
+
+    It keeps them for a moment only, for pages tell by its key what is newer than what they show.
+    """
+    with _keys_lock:
+        until, kept = _keys[table]
+        if kept and time.monotonic() <= until:
+            return kept.popleft()
+    # Without the lock: if the database is silent, each caller waits for as long as it would anyway,
+    # and not for all those before it.
+    first, *others = take_keys(table, key, _KEYS)
+    with _keys_lock:
+        _keys[table] = time.monotonic() + _KEYS_S, deque(others)
+    return first

@@ -117,16 +117,6 @@ def savepoints() -> None:
     replace(writer, _careful=1 << 60)
 
 
-def new_row() -> None:
-    """Make a row that is to be inserted by the model's constructor."""
-    from console.fast_path import rows as fast
-
-    def new(model: Any, values: Any) -> Any:
-        return model(**values)
-
-    replace(fast, new_row=new)
-
-
 def group_commit() -> None:
     """Commit each change by itself."""
     from console.store.db import writer
@@ -152,7 +142,6 @@ TRICKS: dict[str, Callable[[], None]] = {
         none,
         cursor,
         rows,
-        new_row,
         loop_thread,
         short_threads,
         futures,

@@ -32,7 +32,7 @@ def get_execution(project: Project, arn: str) -> Execution:
     execution = rows.fetch_one(Execution, "arn = %s AND project_id = %s", [parsed.text, project.pk])
     if execution is None:
         raise ServiceError(ErrorCode.ExecutionDoesNotExist, f"Execution Does Not Exist: '{arn}'")
-    rows.relate(execution, project=project)
+    execution.project = project
     if execution.map_run_id is not None:
         execution.map_run = MapRun.objects.get(pk=execution.map_run_id)
     return execution

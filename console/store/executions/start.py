@@ -11,7 +11,10 @@ import secrets
 import time
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from django.db.models.base import ModelState
 
 import engine
 from console import arns, clock, execution_rights, quotas
@@ -259,7 +262,18 @@ def _new_execution(
         "edited_by": machine.edited_by,
         "acting_for": execution_rights.names_behind(actor),
     }
-    return rows.new_row(Execution, values)
+    # as Execution(**values) does, which takes four times as long
+    made = Execution.__new__(Execution)
+    made._state = ModelState()  # noqa: SLF001 - documented in spite of its name
+    made.__dict__.update(_defaults() | values)
+    return made
+
+
+@cache
+def _defaults() -> dict[str, Any]:
+    """Return what the attributes of an execution are for which nothing is given."""
+    fields = Execution._meta.concrete_fields  # noqa: SLF001 - as above
+    return {field.attname: field.get_default() for field in fields}
 
 
 def _set_origin(execution: Execution, replay: Replay | None, parent: Parent | None) -> None:

@@ -300,7 +300,7 @@ def get_machine(project: Project, arn: str) -> StateMachine:
     )
     if machine is None:
         raise _missing(arn)
-    rows.relate(machine, project=project)
+    machine.project = project
     return machine
 
 

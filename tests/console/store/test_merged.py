@@ -14,7 +14,7 @@ from django.db import OperationalError, connection
 
 import engine
 from console.errors import ServiceError
-from console.fast_path import row_keys, rows
+from console.fast_path import rows
 from console.models import Execution, HistoryEvent, InboxMessage, RunRow, Timer
 from console.store.db import merged, writer
 from console.store.executions import start as start_module
@@ -234,19 +234,18 @@ def test_nobody_waits_for_the_keys_of_another(monkeypatch: pytest.MonkeyPatch) -
     """The database is silent to one caller; the next one asks by itself."""
     silent, asked, keys = threading.Event(), threading.Event(), itertools.count(1)
 
-    def take(table: str, key: str) -> list[int]:
-        del table, key
+    def take(*_: object) -> list[int]:
         if threading.current_thread().name == "silent":
             asked.set()
             silent.wait(30)
         return [next(keys)]
 
-    monkeypatch.setattr(row_keys, "_take_keys", take)
+    monkeypatch.setattr(rows, "take_keys", take)
     with ThreadPoolExecutor(2) as threads:
 
         def ask(name: str) -> int:
             threading.current_thread().name = name
-            return row_keys.next_key("nowhere", "id")
+            return rows.next_key("nowhere", "id")
 
         first = threads.submit(ask, "silent")
         assert asked.wait(30)
