@@ -27,7 +27,7 @@ from console.awsapi.operations.call import Answer, Call, Later
 from console.awsapi.read_ahead import PAGES_AHEAD
 from console.errors import ErrorCode, ProtocolError, ServiceError
 from console.fast_path.overload import WaitedTooLong
-from console.fast_path.threads import run_in_loop, short_threads, threads, written
+from console.fast_path.threads import run_in_loop, threads, written
 from console.store.db import outages
 from console.store.db.audit import Actor
 from console.store.db.writer import (
@@ -119,7 +119,7 @@ def refuse_overload() -> None:
     Nothing of the call has been read or done by then, so that a refusal costs little: a server
     that took every call would answer all of them too late.
     """
-    if threads().overloaded or short_threads().overloaded or _under_way >= _MOST_UNDER_WAY:
+    if threads().overloaded or _under_way >= _MOST_UNDER_WAY:
         raise _unavailable()
 
 
@@ -155,8 +155,7 @@ async def _run_operation(call: Callable[[], Answer], *, short: bool) -> dict[str
             if isinstance(answer, Pending):
                 return await written(answer, threads(), since)
             return answer
-        pool = short_threads() if short and not settings.STEPYARD_QUOTAS else threads()
-        found: dict[str, Any] | Later = await pool.run_to_commit(since, call)
+        found: dict[str, Any] | Later = await threads().run_to_commit(since, call)
     except WaitedTooLong:
         raise _unavailable() from None
     else:

@@ -26,9 +26,8 @@ is read by a statement that the server parses once a connection. In all other ca
 wherever somebody watches the queries, the cursor is Django's own.
 
 **Reads in the event loop** (``threads.run_in_loop``). A short call on SQLite reads its row in the
-loop's own thread: another thread would take longer to wake. When several are under way they run on
-``threads.short_threads()``. All other calls, and all calls on PostgreSQL, run on
-``threads.threads()``.
+loop's own thread: another thread would take longer to wake. All other calls, and all calls on
+PostgreSQL, run on ``threads.threads()``.
 
 **One way through the threads** (``threads.Threads.run_to_commit``). The thread of a call hands its
 change to the thread that commits, and that one wakes the event loop. The loop is woken once for a

@@ -26,8 +26,6 @@ T = TypeVar("T")
 
 COUNT = 8
 """More get in each other's way: 16 took a fifth more time for the same work."""
-SHORT_COUNT = 2
-"""One prepares a change while the other is in the database."""
 
 
 class LoopFuture(Generic[T]):
@@ -256,14 +254,3 @@ class Threads:
 def threads() -> Threads:
     """Return the threads of this process."""
     return Threads(COUNT, "aws")
-
-
-@lru_cache(maxsize=1)
-def short_threads() -> Threads:
-    """Return the threads of this process for short operations on an embedded database.
-
-    Those are computation almost always, so more threads would only take turns, each with a
-    connection whose pages in memory the next commit makes useless. With quotas a start waits for a
-    commit on its thread, and goes to ``threads``.
-    """
-    return Threads(SHORT_COUNT, "aws-short")

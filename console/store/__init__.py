@@ -70,8 +70,7 @@ writes nothing if run, task or machine have changed meanwhile:
 What a crash between the call and that commit leaves is what 7 below says.
 
 ``write(fn)`` (``db.writer``) is the only way to a transaction. One thread of a process commits what
-many threads ask for: on SQLite one after another, each in a savepoint once one has failed, on
-PostgreSQL merged (``db.merged``). A change
+many threads ask for: on SQLite each in a savepoint, on PostgreSQL merged (``db.merged``). A change
 that cannot be merged is committed by its own thread, which repeats what surely was not committed.
 So ``fn`` may run twice, and decides only on what it reads itself.
 

@@ -76,14 +76,6 @@ def loop_thread() -> None:
     replace(call, is_embedded=lambda: False)
 
 
-def short_threads() -> None:
-    """Run short calls on the threads of all calls."""
-    from console.awsapi import asgi
-    from console.fast_path import threads as fast
-
-    replace(asgi, short_threads=fast.threads)
-
-
 def futures() -> None:
     """Wait for threads by ``asyncio.wrap_future``, once for the call and once for its commit."""
     from console.fast_path import threads as fast
@@ -108,13 +100,6 @@ def futures() -> None:
 
     replace(fast, LoopFuture=PlainFuture)
     replace(fast.Threads, run_to_commit=run_to_commit)
-
-
-def savepoints() -> None:
-    """Run each change of a group in a savepoint."""
-    from console.store.db import writer
-
-    replace(writer, _careful=1 << 60)
 
 
 def group_commit() -> None:
@@ -143,9 +128,7 @@ TRICKS: dict[str, Callable[[], None]] = {
         cursor,
         rows,
         loop_thread,
-        short_threads,
         futures,
-        savepoints,
         group_commit,
         one_processor,
         freeze,

@@ -69,11 +69,8 @@ def test_other_packages_use_public_modules() -> None:
 
 
 @pytest.mark.parametrize("name", [None, "named"])
-def test_a_start_enters_few_files(
-    project: Project, name: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_start_enters_few_files(project: Project, name: str | None) -> None:
     """Who follows a start from the call to the commit opens so many files, and no more."""
-    monkeypatch.setattr(writer, "_careful", 0)  # no change has failed lately
     machine = create(project, WAIT)
     start_execution(machine)  # fills the caches, as in a server that has run for a while
     files: set[str] = set()

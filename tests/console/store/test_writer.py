@@ -61,35 +61,6 @@ def test_a_constraint_that_only_the_commit_checks_fails_one_change(project: Proj
     assert list(Activity.objects.values_list("pk", "name")) == [(futures[1].result(0), "a")]
 
 
-@pytest.mark.sqlite_only
-def test_a_group_runs_again_if_one_fails_and_the_next_groups_run_once(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What the first run wrote and would have told is gone; savepoints hold the others up once."""
-    monkeypatch.setattr(writer, "_careful", 0)
-    ran: list[str] = []
-    told: list[str] = []
-
-    def good() -> str:
-        ran.append("good")
-        signals.after_commit(lambda: told.append("good"))
-        return activities.create_activity(project, REGION, f"a{len(ran)}").name
-
-    def bad() -> None:
-        ran.append("bad")
-        raise LookupError
-
-    for _ in range(2):
-        futures: list[Future[Any]] = [Future(), Future()]
-        writer._commit_group([(good, futures[0]), (bad, futures[1])])
-        assert futures[0].result(0) == f"a{len(ran) - 1}"
-        with pytest.raises(LookupError):
-            futures[1].result(0)
-    assert ran == ["good", "bad", *["good", "bad"], *["good", "bad"]]
-    assert told == ["good"] * 2
-    assert set(Activity.objects.values_list("name", flat=True)) == {"a3", "a5"}
-
-
 def test_hooks_run_after_the_commit_and_not_after_a_rollback(project: Project) -> None:
     """What is told was stored."""
     del project
