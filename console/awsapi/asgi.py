@@ -35,7 +35,6 @@ from console.store.db.writer import (
     drop_broken_connection,
     is_embedded,
     is_outage,
-    release_connection,
     settled,
 )
 from console.store.people import people
@@ -210,8 +209,6 @@ def answer_call(scope: dict[str, Any], headers: Headers, body: bytes, request_id
             log.exception("an AWS call failed", request_id=request_id)
         raise _LoggedError from error
     finally:
-        if not is_embedded():
-            release_connection()
         clear_contextvars()
 
 

@@ -28,7 +28,7 @@ from console.awsapi.rest_json import rest_json_application
 from console.errors import ErrorCode, ProtocolError, ServiceError
 from console.store.db import outages
 from console.store.db.audit import Actor
-from console.store.db.writer import drop_broken_connection, is_outage, release_connection, settled
+from console.store.db.writer import drop_broken_connection, is_outage, settled
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -173,16 +173,13 @@ def _answer_call(
     handler = service.handlers.get(call.action) if signed else None
     if handler is None or scope["method"] != "POST" or scope["path"] != "/":
         raise ProtocolError(ErrorCode.UnknownOperationException, _unknown_text(call))
-    try:
-        asgi.check_host(headers)
-        drop_broken_connection()
-        must_sign = sigv4.MUST_SIGN - {"x-amz-target"}  # the body names the action
-        principal, region = asgi.identify_caller(service, "/", headers, body, must_sign)
-        asgi.authorize(principal, service.permission(call.action))
-        actor = Actor(principal.user.get_username(), principal.key_id, call.request_id)
-        answer = settled(handler(Call(call.action, call.fields, principal, region, actor)))
-    finally:
-        release_connection()
+    asgi.check_host(headers)
+    drop_broken_connection()
+    must_sign = sigv4.MUST_SIGN - {"x-amz-target"}  # the body names the action
+    principal, region = asgi.identify_caller(service, "/", headers, body, must_sign)
+    asgi.authorize(principal, service.permission(call.action))
+    actor = Actor(principal.user.get_username(), principal.key_id, call.request_id)
+    answer = settled(handler(Call(call.action, call.fields, principal, region, actor)))
     return cast("dict[str, Any]", answer)
 
 

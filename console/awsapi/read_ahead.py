@@ -96,12 +96,9 @@ class PagesAhead:
 
     def read_named(self) -> None:
         """Read the pages that are named (on a thread)."""
-        try:
-            with contextlib.suppress(IndexError):  # another thread was first
-                while True:
-                    self._read_ahead(self._named.popleft())
-        finally:
-            release_connection()
+        with contextlib.suppress(IndexError):  # another thread was first
+            while True:
+                self._read_ahead(self._named.popleft())
 
     def _read_ahead(self, key: PageKey) -> None:
         """Read a page and keep it, if it is final; whoever asks meanwhile waits for it."""

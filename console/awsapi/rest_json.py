@@ -21,7 +21,7 @@ from console.errors import ErrorCode, ProtocolError, ServiceError
 from console.fast_path.rows import storable
 from console.store.db import outages
 from console.store.db.audit import Actor
-from console.store.db.writer import drop_broken_connection, is_outage, release_connection, settled
+from console.store.db.writer import drop_broken_connection, is_outage, settled
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -86,25 +86,22 @@ def _answer_call(
     request_id: str,
 ) -> dict[str, Any]:
     """Check who asks and what, run the operation, and return its answer (on a pool thread)."""
-    try:
-        asgi.check_host(headers)
-        drop_broken_connection()
-        line = _request_line(scope)
-        operation, labels = find_operation(service, line)
-        principal, region = asgi.identify_caller(
-            service, line.path, headers, body, _MUST_SIGN, line.method, line.query
-        )
-        permission = service.permission(operation.name)
-        asgi.authorize(principal, permission)
-        params = _read_params(operation, labels, line.query, body)
-        shapes.check_params(operation, params)
-        actor = Actor(principal.user.get_username(), principal.key_id, request_id)
-        handler = service.handler(operation.name)
-        answer = settled(handler(Call(operation.name, params, principal, region, actor)))
-        assert isinstance(answer, dict)  # noqa: S101 - for the type checker: no action waits here
-        return answer
-    finally:
-        release_connection()
+    asgi.check_host(headers)
+    drop_broken_connection()
+    line = _request_line(scope)
+    operation, labels = find_operation(service, line)
+    principal, region = asgi.identify_caller(
+        service, line.path, headers, body, _MUST_SIGN, line.method, line.query
+    )
+    permission = service.permission(operation.name)
+    asgi.authorize(principal, permission)
+    params = _read_params(operation, labels, line.query, body)
+    shapes.check_params(operation, params)
+    actor = Actor(principal.user.get_username(), principal.key_id, request_id)
+    handler = service.handler(operation.name)
+    answer = settled(handler(Call(operation.name, params, principal, region, actor)))
+    assert isinstance(answer, dict)  # noqa: S101 - for the type checker: no action waits here
+    return answer
 
 
 def _request_line(scope: dict[str, Any]) -> sigv4.RequestLine:

@@ -17,7 +17,7 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from console.fast_path.overload import MANY_WAITING, WaitedTooLong, is_too_late
 from console.fast_path.rows import call_with, keep_connection
 from console.store.db.merged import RunAlone
-from console.store.db.writer import Pending, release_connection
+from console.store.db.writer import Pending, is_embedded, release_connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,20 +89,13 @@ async def _result_of(committed: _CommitOutcome, spare: Threads) -> Any:
     try:
         return committed.outcome()
     except RunAlone:
-        return await spare.run(_written_alone, committed.pending)
+        return await spare.run(committed.pending.alone)
     except WaitedTooLong:  # nothing to find out, and no thread to wait for once more
         raise
     except Exception as error:
         if not committed.pending.has_rescue:
             raise
         return await spare.run(committed.pending.rescued, error)
-
-
-def _written_alone(pending: Pending[T]) -> T:
-    try:
-        return pending.alone()
-    finally:
-        release_connection()
 
 
 class _LoopContext(threading.local):
@@ -139,6 +132,10 @@ class Threads:
 
     Unlike those of ``ThreadPoolExecutor`` they do not hold the process up at its end: an operation
     may wait for a database that does not answer, and a server has ten seconds to stop.
+
+    A thread gives its connection to PostgreSQL back before the result is told. One that it kept
+    while it had nothing to do would be kept from the others, and nobody would look whether it is
+    still alive: after a restart of the database the next call would fail for it.
     """
 
     def __init__(self, count: int, name: str) -> None:
@@ -242,7 +239,11 @@ class Threads:
     def _run_job(future: LoopFuture[Any], fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
         """Run one function; a frame of its own keeps nothing of it afterwards."""
         try:
-            result = fn(*args)
+            try:
+                result = fn(*args)
+            finally:
+                if not is_embedded():
+                    release_connection()
         except BaseException as error:  # noqa: BLE001 - it goes to the caller
             future.set_exception(error)
         else:

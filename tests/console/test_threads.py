@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.exceptions import SynchronousOnlyOperation
-from django.db import OperationalError, connection
+from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, connections
 
 from console.awsapi import asgi
-from console.fast_path.threads import Threads, run_in_loop, written
+from console.awsapi.operations.call import Later
+from console.fast_path.threads import Threads, _CommitOutcome, _result_of, run_in_loop, written
 from console.models import Activity, Execution
+from console.statuses import Topic
 from console.store.db import writer
 from console.store.db.writer import Pending
 from console.store.executions.find import get_execution
@@ -196,6 +198,62 @@ def test_threads_are_started_as_they_are_needed(monkeypatch: pytest.MonkeyPatch)
 
     looped(refused)
     assert not none._waiting_since
+
+
+@pytest.mark.postgres_only
+def test_a_thread_keeps_no_connection_when_it_has_nothing_to_do(
+    transactional_db: None,
+) -> None:
+    """Others may need it; and after a restart of the database a kept one fails the next call."""
+    threads = Threads(1, "idle")
+    seen: list[Any] = []
+
+    def connect() -> None:
+        connection.ensure_connection()
+        seen.append(connections[DEFAULT_DB_ALIAS])
+
+    def fail() -> None:
+        connect()
+        raise LookupError
+
+    async def ask() -> None:
+        for job in (connect, fail):
+            with contextlib.suppress(LookupError):
+                await threads.run(job)
+            assert seen.pop().connection is None
+
+    looped(ask)
+
+
+@pytest.mark.postgres_only
+def test_what_is_looked_at_beside_a_call_leaves_no_connection_behind(
+    transactional_db: None,
+) -> None:
+    """A look for an answer, taking it back, and finding out what became of a failed commit."""
+    threads = Threads(1, "looks")
+    seen: list[Any] = []
+
+    def look(*_: object) -> dict[str, Any]:
+        connection.ensure_connection()
+        seen.append(connections[DEFAULT_DB_ALIAS])
+        return {}
+
+    def fails() -> None:
+        raise OperationalError
+
+    async def ask() -> None:
+        later = Later(look, (Topic.RUNNABLE,), 5, {}, undo=look)
+        await later.wait(threads, receive=_gone)
+        failed = _CommitOutcome(Pending(fails, rescue=look), fails)
+        await _result_of(failed, threads)
+
+    looped(ask)
+    assert len(seen) == 3
+    assert [one.connection for one in seen] == [None] * 3
+
+
+async def _gone() -> dict[str, Any]:
+    return {"type": "http.disconnect"}
 
 
 def test_an_error_that_a_loop_does_not_take_is_told_all_the_same() -> None:
