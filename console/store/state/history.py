@@ -54,10 +54,12 @@ def aws_event(row: HistoryEvent, *, include_data: bool = True) -> dict[str, Any]
 
 
 def _with_data(details: dict[str, Any]) -> dict[str, Any]:
-    for name, also in _PAYLOADS.items():
-        if name in details:
-            details[also] = {"truncated": False}
-    return details
+    noted: dict[str, Any] = {}
+    for name, value in details.items():
+        if name in _PAYLOADS:
+            noted[_PAYLOADS[name]] = {"truncated": False}
+        noted[name] = value
+    return noted
 
 
 def _without_data(details: dict[str, Any]) -> dict[str, Any]:

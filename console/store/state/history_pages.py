@@ -3,12 +3,12 @@
 ``history.aws_event`` makes values of an event. An answer in JSON needs none:
 
 1. The database joins each column of the page to one text: a row costs more than its values.
-2. The texts are split, and put between the names of AWS's members.
-3. Beside each payload stands a note that it is whole (``inputDetails``). Whether an event has one
-   is seen in the text of its details.
+2. Before each payload a note is put that it is whole (``inputDetails``), in the joined text of all
+   details: to look at them one by one takes longer than all the rest.
+3. The texts are split, and put between the names of AWS's members.
 
-Step 3 relies on how ``step_rows`` writes details: JSON without blanks. There ``,"input":`` begins a
-member, and is never within a value, whose quotes are escaped. If the text holds more than one
+Step 2 relies on how ``step_rows`` writes details: JSON without blanks. There ``,"input":`` begins a
+member, and is never within a value, whose quotes are escaped. If a text holds more than one
 object, the member may be of an inner one, and the details are split instead (``_noted_details``).
 
 Whole events could be stored as the bytes of the answer. That would double what a small event takes
@@ -17,7 +17,7 @@ on the disk, because pages and searches need its columns.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from django.db import connection
@@ -26,16 +26,17 @@ import engine
 from console.fast_path.rows import fetch_row
 from console.store.state import history_columns
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 _SEPARATOR = "\x1f"  # no JSON text has it: it is escaped there
 _WHOLE = '{"truncated":false}'
-_INPUT, _OUTPUT = f',"inputDetails":{_WHOLE}', f',"outputDetails":{_WHOLE}'
 _NOTES = {
     "input": "inputDetails",
     "output": "outputDetails",
     "assignedVariables": "assignedVariablesDetails",
+}
+_NOTED = {
+    f'{before}"{name}":': f'{before}"{_NOTES[name]}":{_WHOLE},"{name}":'
+    for before in (",", "{")  # in this order: what comes of "{" has a "," in it
+    for name in ("input", "output")
 }
 _TYPES = {name: f',"type":"{name}","id":' for name in engine.DETAILS}
 _MEMBERS = {name: f',"{member}":' if member else "" for name, member in engine.DETAILS.items()}
@@ -54,10 +55,24 @@ _JOINED = {
         " string_agg(at_ms::text, ','), string_agg(type, ','), string_agg(details, chr(31))"
     ),
 }
+# To stop at a number of rows takes SQLite a third longer than to stop at an event.
+_FOLLOWING = (
+    f"{_JOINED['sqlite']}, (SELECT max(event_id) FROM console_historyevent"
+    " WHERE execution_id = %s) FROM console_historyevent"
+    " WHERE execution_id = %s AND event_id BETWEEN %s AND %s"
+)
 _split_details = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _encode = msgspec.json.Encoder().encode
-EventText = tuple[str, str, str, str, str]
-"""Event id, previous event id, epoch milliseconds, type, details."""
+
+
+class EventTexts(NamedTuple):
+    """The columns of some events. ``details``: joined by the separator."""
+
+    ids: list[str]
+    previous: list[str]
+    at_ms: list[str]
+    types: list[str]
+    details: str
 
 
 class HistoryPage(NamedTuple):
@@ -72,55 +87,89 @@ def read_page(execution_id: int, *, after: int, size: int, reverse: bool) -> His
 
     In reverse: before it, or from the end if it is 0.
     """
-    texts = _read_texts(execution_id, after, size + 1, reverse=reverse)
-    page = texts[:size]
-    events = f"[{','.join(event_texts(page))}]".encode()
-    return HistoryPage(events, int(page[-1][0]) if len(texts) > size else None)
+    texts = None if reverse else _read_following(execution_id, after, size + 1)
+    texts = texts or _read_texts(execution_id, after, size + 1, reverse=reverse)
+    events = f"[{','.join(event_texts(texts)[:size])}]".encode()
+    return HistoryPage(events, int(texts.ids[size - 1]) if len(texts.ids) > size else None)
 
 
-def _read_texts(execution_id: int, after: int, limit: int, *, reverse: bool) -> list[EventText]:
+def _read_following(execution_id: int, after: int, limit: int) -> EventTexts | None:
+    """Return up to so many events after one, None where that has to be read in the general way.
+
+    SQLite joins in the order in which it reads: that of the key, by which it finds the rows. Ids
+    have no gaps; if they had, the last one told it.
+    """
+    if connection.vendor != "sqlite":
+        return None
+    parameters = [execution_id, execution_id, after + 1, after + limit]
+    *joined, last = fetch_row(_FOLLOWING, parameters)
+    texts = _split(*joined)
+    wanted = min(limit, (last or 0) - after)
+    whole = wanted > 0 and len(texts.ids) == wanted and texts.ids[-1] == str(after + wanted)
+    return texts if whole else None
+
+
+def _read_texts(execution_id: int, after: int, limit: int, *, reverse: bool) -> EventTexts:
     """Return the columns of up to so many events."""
     where = "> %s ORDER BY event_id LIMIT %s) AS page"
     if reverse:
         where = "< %s ORDER BY event_id DESC LIMIT %s) AS page"
         after = after or history_columns.LAST
     parameters = [execution_id, after, limit]
-    joined = fetch_row(f"{_JOINED[connection.vendor]}{_FROM} {where}", parameters)
-    if joined[0] is None:
+    return _split(*fetch_row(f"{_JOINED[connection.vendor]}{_FROM} {where}", parameters))
+
+
+def _split(ids: str | None, previous: str, at_ms: str, types: str, details: str) -> EventTexts:
+    if ids is None:
+        return EventTexts([], [], [], [], "")
+    return EventTexts(
+        ids.split(","), previous.split(","), at_ms.split(","), types.split(","), details
+    )
+
+
+def event_texts(events: EventTexts) -> list[str]:
+    """Return events as JSON texts."""
+    if not events.ids:
         return []
-    columns = [text.split(",") for text in joined[:4]]
-    return [*zip(*columns, joined[4].split(_SEPARATOR), strict=True)]
+    stamps = {at_ms: f'{{"timestamp":{int(at_ms) / 1000}' for at_ms in {*events.at_ms}}
+    columns = zip(
+        events.ids,
+        events.previous,
+        events.at_ms,
+        events.types,
+        _noted(events.details),
+        strict=True,
+    )
+    types, members = _TYPES, _MEMBERS
+    return [
+        f'{stamps[at_ms]}{types[kind]}{number},"previousEventId":{previous}'
+        f"{(member := members[kind])}{(details or '{}') if member else ''}}}"
+        for number, previous, at_ms, kind, details in columns
+    ]
 
 
-def event_texts(texts: Iterable[EventText]) -> list[str]:
-    """Return events as JSON texts. One loop without calls: it runs a thousand times a page."""
-    joined: list[str] = []
-    add, types, members = joined.append, _TYPES, _MEMBERS
-    stamped = stamp = ""
-    for number, previous, at_ms, kind, details in texts:
-        if at_ms != stamped:  # those of one step have the same time
-            stamped, stamp = at_ms, f'{{"timestamp":{int(at_ms) / 1000}'
-        member = members[kind]
-        if not member:
-            ending = ""
-        elif details.count('{"') != 1 or 'Variables":' in details:
-            ending = _noted_details(details)
-        elif ',"input":' in details and '"output":' not in details:
-            ending = f"{details[:-1]}{_INPUT}}}"
-        elif ',"output":' in details and '"input":' not in details:
-            ending = f"{details[:-1]}{_OUTPUT}}}"
-        elif 'put":' in details:
-            ending = _noted_details(details)
-        else:
-            ending = details
-        add(f'{stamp}{types[kind]}{number},"previousEventId":{previous}{member}{ending}}}')
-    return joined
+def _noted(joined: str) -> list[str]:
+    """Return the texts of details, each payload behind a note that it is whole."""
+    objects = joined.count(f'{_SEPARATOR}{{"') + joined.startswith('{"')
+    if joined.count('{"') == objects and 'Variables":' not in joined:  # each is one object
+        return _with_notes(joined).split(_SEPARATOR)
+    return [
+        _noted_details(text) if text.count('{"') > 1 or 'Variables":' in text else _with_notes(text)
+        for text in joined.split(_SEPARATOR)
+    ]
+
+
+def _with_notes(text: str) -> str:
+    for member, noted in _NOTED.items():
+        text = text.replace(member, noted)
+    return text
 
 
 def _noted_details(text: str) -> str:
     """Return details with the notes of their payloads, whatever they hold."""
-    details = _split_details(text) if text else {}
-    for name, note in _NOTES.items():
-        if name in details:
-            details[note] = msgspec.Raw(_WHOLE)
-    return _encode(details).decode()
+    noted: dict[str, msgspec.Raw] = {}
+    for name, value in _split_details(text).items():
+        if name in _NOTES:
+            noted[_NOTES[name]] = msgspec.Raw(_WHOLE)
+        noted[name] = value
+    return _encode(noted).decode()

@@ -100,26 +100,50 @@ def test_both_ways_give_the_same_events(world: World, arn: str, size: int, rever
     assert all(len(page) == size for page in found[:-1])
 
 
-@given(
-    kind=st.sampled_from([*engine.DETAILS]),
-    at_ms=st.integers(0, 1 << 42),
-    details=st.none() | st.dictionaries(NAMES, VALUES, max_size=4),
+EVENTS = st.tuples(
+    st.sampled_from([*engine.DETAILS]),
+    st.integers(0, 1 << 42),
+    st.none() | st.dictionaries(NAMES, VALUES, max_size=4),
 )
-@example(kind="PassStateExited", at_ms=0, details={"output": "{", "assignedVariables": {}})
-@example(kind="PassStateExited", at_ms=1000, details={"input": "", "output": ""})
+
+
+@given(st.lists(EVENTS, min_size=1, max_size=4))
+@example([("PassStateExited", 0, {"output": "{", "assignedVariables": {}})])
+@example([("PassStateExited", 1000, {"input": "", "output": ""})])
+@example([("PassStateExited", 0, {"input": "1"}), ("PassStateEntered", 7, {"a": {"input": "1"}})])
 def test_joined_texts_are_the_bytes_of_the_values(
-    kind: str, at_ms: int, details: dict[str, Any] | None
+    events: list[tuple[str, int, dict[str, Any] | None]],
 ) -> None:
-    """Whatever an event holds: its joined text is what ``aws_event`` has, byte for byte."""
-    text = "" if details is None else step_rows._details_text(details)
-    row = HistoryEvent(event_id=8, previous=7, at_ms=at_ms, type=kind, details=text)
-    (joined,) = history_pages.event_texts([("8", "7", str(at_ms), kind, text)])
-    try:
-        wanted = msgspec.json.encode(history.aws_event(row)).decode()
-    except OverflowError:  # a number beyond 64 bits, which only the texts keep
-        assert json.loads(joined) == history.aws_event(row)
-    else:
-        assert joined == wanted
+    """Whatever the events of a page hold: their texts are what ``aws_event`` has, byte for byte."""
+    texts = ["" if given is None else step_rows._details_text(given) for _, _, given in events]
+    page = history_pages.EventTexts(
+        [str(8 + place) for place in range(len(events))],
+        ["7"] * len(events),
+        [str(at_ms) for _, at_ms, _ in events],
+        [kind for kind, _, _ in events],
+        "\x1f".join(texts),
+    )
+    found = history_pages.event_texts(page)
+    assert len(found) == len(events)
+    for place, (kind, at_ms, _) in enumerate(events):
+        row = HistoryEvent(
+            event_id=8 + place, previous=7, at_ms=at_ms, type=kind, details=texts[place]
+        )
+        try:
+            wanted = msgspec.json.encode(history.aws_event(row)).decode()
+        except OverflowError:  # a number beyond 64 bits, which only the texts keep
+            assert json.loads(found[place]) == history.aws_event(row)
+        else:
+            assert found[place] == wanted
+
+
+@pytest.mark.parametrize("missing", [1, 2, 9, 50])
+def test_what_lacks_an_event_is_read_all_the_same(world: World, arn: str, missing: int) -> None:
+    """No event is ever removed; but a page must not end at one that is, nor shift the ids."""
+    HistoryEvent.objects.filter(execution__arn=arn, event_id=missing).delete()
+    found = pages(world, executionArn=arn, maxResults=7)
+    left = HistoryEvent.objects.filter(execution__arn=arn).order_by("event_id")
+    assert [event["id"] for page in found for event in page] == [row.event_id for row in left]
 
 
 @pytest.mark.parametrize("reverse", [False, True])
