@@ -26,7 +26,7 @@ from console.awsapi import cbor, services, shapes, sigv4
 from console.awsapi.operations.call import Answer, Call, Later
 from console.awsapi.read_ahead import PAGES_AHEAD
 from console.errors import ErrorCode, ProtocolError, ServiceError
-from console.fast_path.overload import WaitedTooLong
+from console.fast_path.overload import WaitedTooLong, is_behind
 from console.fast_path.threads import run_in_loop, threads, written
 from console.store.db import outages
 from console.store.db.audit import Actor
@@ -54,6 +54,7 @@ _SHORT = {
     "StartExecution",
 }
 """Operations that read a few rows by their keys and hand over what they write, if anything."""
+_CHANGES = _SHORT - {"DescribeExecution"}
 _TRACE = "x-amzn-trace-id"
 """The header of the X-Ray trace, which wins over the member ``traceHeader``.
 
@@ -85,7 +86,7 @@ async def aws_application(
     service, name = services.find_service(headers)
     encode = cbor.dumps if binary else _encode_json
     try:
-        refuse_overload()
+        refuse_overload(changes=name in _CHANGES)
         body = await read_body(receive, headers)
         call = partial(answer_call, scope, headers, body, request_id)
         short = name in _SHORT and len(body) <= _SHORT_BYTES and is_embedded()
@@ -112,13 +113,15 @@ async def aws_application(
     PAGES_AHEAD.begin(threads())
 
 
-def refuse_overload() -> None:
+def refuse_overload(*, changes: bool = False) -> None:
     """Raise ``ServiceUnavailable`` if a call would wait for long; SDKs try it again later.
+
+    ``changes``: whether it hands something over to the thread that commits.
 
     Nothing of the call has been read or done by then, so that a refusal costs little: a server
     that took every call would answer all of them too late.
     """
-    if threads().overloaded or _under_way >= _MOST_UNDER_WAY:
+    if threads().overloaded or _under_way >= _MOST_UNDER_WAY or (changes and is_behind()):
         raise _unavailable()
 
 

@@ -1,14 +1,21 @@
 """Tell when a call has waited for too long to be begun: a refusal in time is better than an answer.
 
 A call waits in at most two places: for a thread, and for the thread that commits. At both it is
-refused once it has waited for half a second since it came, if many others wait there:
+refused once it has waited for 0.4 seconds since it came, if many others wait there:
 
 1. A thousand calls come at once, when nobody waits: none of them is refused.
 2. The server does 300 a second. The last ones would be answered after three seconds.
-3. After half a second those that are left are refused, and nothing of them has been done.
+3. After 0.4 seconds those that are left are refused, and nothing of them has been done.
 
-A burst that is done in half a second is taken whole; and a few calls wait for a slow database as
-long as it takes.
+A burst that is done in that time is taken whole; and a few calls wait for a slow database as long
+as it takes.
+
+Who goes on asking is refused earlier, at the door, when it is seen how far behind the thread that
+commits is:
+
+1. It takes some changes. Many are left, and the first of them has waited for a quarter of a second.
+2. For a quarter of a second no call comes in that would be handed to that thread: it would wait
+   longer than those, and what is prepared and then refused costs as much as what is done.
 """
 
 from __future__ import annotations
@@ -23,7 +30,9 @@ if TYPE_CHECKING:
 J = TypeVar("J", bound="tuple[Any, Future[Any]]")
 
 MANY_WAITING = 64
-LONG_WAIT_S = 0.5
+LONG_WAIT_S = 0.4
+BEHIND_S, CLOSED_S = 0.25, 0.25
+_closed_until = float("-inf")
 
 
 class WaitedTooLong(Exception):
@@ -42,12 +51,23 @@ def is_too_late(since: float | None, waiting: int) -> bool:
 def refuse_late(jobs: Sequence[tuple[J, float | None]], waiting: int) -> list[J]:
     """Return the jobs, each with when its call came, that are still to be done; refuse the rest.
 
-    The last part of a job is the future that gets its outcome.
+    The last part of a job is the future that gets its outcome. ``waiting``: as above.
     """
+    global _closed_until  # noqa: PLW0603 - one thread that commits a process
     in_time = []
+    first = now = time.monotonic()
     for job, since in jobs:
         if is_too_late(since, waiting):
             job[1].set_exception(WaitedTooLong())
         else:
             in_time.append(job)
+        if since is not None:
+            first = min(first, since)
+    if waiting >= MANY_WAITING and now - first > BEHIND_S:
+        _closed_until = now + CLOSED_S
     return in_time
+
+
+def is_behind() -> bool:
+    """Tell whether a change that comes now would wait for long for the thread that commits."""
+    return time.monotonic() < _closed_until

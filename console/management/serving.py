@@ -17,7 +17,7 @@ from django.core.management.base import CommandError
 from django.urls import get_resolver
 
 from console.fast_path.gc_freeze import spare_collections
-from console.management.connections import BoundedProtocol
+from console.management.accepting import protocol_of
 from console.store.db.writer import is_embedded
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ def read_in_the_event_loop() -> None:
 def serve(listener: socket.socket) -> None:
     """Serve until SIGINT or SIGTERM."""
     read_in_the_event_loop()
+    listener.setblocking(False)
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     # static files are sent by WhiteNoise, which reads them synchronously; they are small
     warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous")
@@ -112,7 +113,7 @@ def serve(listener: socket.socket) -> None:
         timeout_graceful_shutdown=3,
         timeout_keep_alive=KEEP_ALIVE_S,
         backlog=BACKLOG,
-        http=BoundedProtocol,
+        http=protocol_of(listener),
         ws="none",
     )
     config.load()

@@ -39,7 +39,7 @@ J = TypeVar("J", bound=tuple[Any, Future[Any]])
 P = ParamSpec("P")
 S = TypeVar("S")
 T = TypeVar("T")
-_MAX_GROUP = 200
+_MAX_GROUP = 100
 _REST_S = 0.5  # after so long without a change the thread gives its connection back
 _RETRIES = 5
 # PostgreSQL: serialization failure, deadlock, and a row that somebody else inserted first. All say

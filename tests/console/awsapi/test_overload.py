@@ -104,6 +104,30 @@ def test_other_protocols_say_it_in_their_way(crowded: Threads) -> None:
     assert (status, headers[b"x-amzn-errortype"]) == (503, b"ServiceUnavailable")
 
 
+_START = (b"x-amz-target", b"AWSStepFunctions.StartExecution")
+
+
+def test_what_would_wait_for_a_commit_is_refused_at_the_door(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """While the thread that commits is behind; what only reads is let in."""
+    monkeypatch.setattr(overload, "_closed_until", float("-inf"))
+    now = time.monotonic()
+    for waited_s, waiting, behind in (
+        (overload.BEHIND_S / 2, overload.MANY_WAITING, False),
+        (2 * overload.BEHIND_S, overload.MANY_WAITING - 1, False),
+        (2 * overload.BEHIND_S, overload.MANY_WAITING, True),
+    ):
+        jobs: list[Any] = [((None, Future()), None), ((None, Future()), now - waited_s)]
+        overload.refuse_late(jobs, waiting)
+        assert overload.is_behind() == behind
+    monkeypatch.setattr(overload, "_closed_until", float("inf"))
+    status, headers, _ = _answer("/", _JSON, _START)
+    assert (status, headers[b"x-amzn-errortype"]) == (503, b"ServiceUnavailable")
+    status, _, _ = _answer("/", _JSON, _TARGET)
+    assert status == 500  # it was let in: its body was asked for, which never comes
+
+
 def test_many_that_came_just_now_are_no_overload() -> None:
     """A burst is taken: nobody has waited for long."""
     threads = Threads(0, "none")
