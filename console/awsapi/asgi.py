@@ -54,7 +54,7 @@ _SHORT = {
     "StartExecution",
 }
 """Operations that read a few rows by their keys and hand over what they write, if anything."""
-_CHANGES = _SHORT - {"DescribeExecution"}
+_STARTS = {"StartExecution", "StartSyncExecution"}
 _TRACE = "x-amzn-trace-id"
 """The header of the X-Ray trace, which wins over the member ``traceHeader``.
 
@@ -86,7 +86,7 @@ async def aws_application(
     service, name = services.find_service(headers)
     encode = cbor.dumps if binary else _encode_json
     try:
-        refuse_overload(changes=name in _CHANGES)
+        refuse_overload(starts=name in _STARTS)
         body = await read_body(receive, headers)
         call = partial(answer_call, scope, headers, body, request_id)
         short = name in _SHORT and len(body) <= _SHORT_BYTES and is_embedded()
@@ -113,15 +113,15 @@ async def aws_application(
     PAGES_AHEAD.begin(threads())
 
 
-def refuse_overload(*, changes: bool = False) -> None:
+def refuse_overload(*, starts: bool = False) -> None:
     """Raise ``ServiceUnavailable`` if a call would wait for long; SDKs try it again later.
 
-    ``changes``: whether it hands something over to the thread that commits.
+    ``starts``: whether it starts an execution, which makes more work. What ends some is let in.
 
     Nothing of the call has been read or done by then, so that a refusal costs little: a server
     that took every call would answer all of them too late.
     """
-    if threads().overloaded or _under_way >= _MOST_UNDER_WAY or (changes and is_behind()):
+    if threads().overloaded or _under_way >= _MOST_UNDER_WAY or (starts and is_behind()):
         raise _unavailable()
 
 

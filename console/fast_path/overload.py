@@ -10,12 +10,12 @@ refused once it has waited for 0.4 seconds since it came, if many others wait th
 A burst that is done in that time is taken whole; and a few calls wait for a slow database as long
 as it takes.
 
-Who goes on asking is refused earlier, at the door, when it is seen how far behind the thread that
-commits is:
+A start is refused at once, at the door, while the thread that commits is behind:
 
-1. It takes some changes. Many are left, and the first of them has waited for a quarter of a second.
-2. For a quarter of a second no call comes in that would be handed to that thread: it would wait
-   longer than those, and what is prepared and then refused costs as much as what is done.
+1. It takes a hundred changes. Many are left, and one of the hundred came a quarter of a second ago.
+2. For as long as many are left no start comes in, nor for longer than a quarter of a second: it
+   would wait longer than those, and what is prepared and then refused costs as much as what is
+   done. Outcomes of tasks come in.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ J = TypeVar("J", bound="tuple[Any, Future[Any]]")
 MANY_WAITING = 64
 LONG_WAIT_S = 0.4
 BEHIND_S, CLOSED_S = 0.25, 0.25
-_closed_until = float("-inf")
+_OPEN = float("-inf")
+_closed_until = _OPEN
 
 
 class WaitedTooLong(Exception):
@@ -48,26 +49,31 @@ def is_too_late(since: float | None, waiting: int) -> bool:
     return since is not None and waiting >= MANY_WAITING and time.monotonic() - since > LONG_WAIT_S
 
 
-def refuse_late(jobs: Sequence[tuple[J, float | None]], waiting: int) -> list[J]:
+def refuse_late(jobs: Sequence[tuple[J, float | None]], left: int) -> list[J]:
     """Return the jobs, each with when its call came, that are still to be done; refuse the rest.
 
-    The last part of a job is the future that gets its outcome. ``waiting``: as above.
+    Shut the door, or open it. The last part of a job is the future that gets its outcome; ``left``:
+    how many wait behind these.
     """
     global _closed_until  # noqa: PLW0603 - one thread that commits a process
+    waiting = len(jobs) + left
+    if waiting < MANY_WAITING:
+        _closed_until = _OPEN
+        return [job for job, _ in jobs]
     in_time = []
-    first = now = time.monotonic()
+    earliest = now = time.monotonic()
     for job, since in jobs:
         if is_too_late(since, waiting):
-            job[1].set_exception(WaitedTooLong())
+            job[-1].set_exception(WaitedTooLong())
         else:
             in_time.append(job)
         if since is not None:
-            first = min(first, since)
-    if waiting >= MANY_WAITING and now - first > BEHIND_S:
-        _closed_until = now + CLOSED_S
+            earliest = min(earliest, since)
+    is_far_behind = left >= MANY_WAITING and now - earliest > BEHIND_S
+    _closed_until = now + CLOSED_S if is_far_behind else _OPEN
     return in_time
 
 
 def is_behind() -> bool:
-    """Tell whether a change that comes now would wait for long for the thread that commits."""
+    """Tell whether a start that comes now would wait for long for the thread that commits."""
     return time.monotonic() < _closed_until

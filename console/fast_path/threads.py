@@ -133,7 +133,7 @@ class Threads:
     Unlike those of ``ThreadPoolExecutor`` they do not hold the process up at its end: an operation
     may wait for a database that does not answer, and a server has ten seconds to stop.
 
-    A thread gives its connection to PostgreSQL back before the result is told. One that it kept
+    A thread gives its connection to PostgreSQL back before it takes another job. One that it kept
     while it had nothing to do would be kept from the others, and nobody would look whether it is
     still alive: after a restart of the database the next call would fail for it.
     """

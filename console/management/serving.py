@@ -17,7 +17,7 @@ from django.core.management.base import CommandError
 from django.urls import get_resolver
 
 from console.fast_path.gc_freeze import spare_collections
-from console.management.accepting import protocol_of
+from console.management.accepting import make_protocol_class
 from console.store.db.writer import is_embedded
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def serve(listener: socket.socket) -> None:
         timeout_graceful_shutdown=3,
         timeout_keep_alive=KEEP_ALIVE_S,
         backlog=BACKLOG,
-        http=protocol_of(listener),
+        http=make_protocol_class(listener),
         ws="none",
     )
     config.load()

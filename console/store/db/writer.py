@@ -32,14 +32,14 @@ from django.db import (
 )
 
 from console.fast_path import rows
-from console.fast_path.overload import MANY_WAITING, refuse_late
+from console.fast_path.overload import refuse_late
 from console.store.db import merged, outages, signals
 
 J = TypeVar("J", bound=tuple[Any, Future[Any]])
 P = ParamSpec("P")
 S = TypeVar("S")
 T = TypeVar("T")
-_MAX_GROUP = 100
+_MAX_GROUP = 100  # more take so long that who waits behind them is refused too late
 _REST_S = 0.5  # after so long without a change the thread gives its connection back
 _RETRIES = 5
 # PostgreSQL: serialization failure, deadlock, and a row that somebody else inserted first. All say
@@ -369,9 +369,7 @@ class _Grouping(Generic[J]):
             with contextlib.suppress(queue.Empty):
                 while len(group) < _MAX_GROUP:
                     group.append(self._jobs.get_nowait())
-            waiting = len(group) + self._jobs.qsize()
-            late = waiting >= MANY_WAITING
-            jobs = refuse_late(group, waiting) if late else [job for job, _ in group]
+            jobs = refuse_late(group, left=self._jobs.qsize())
             left = self._commit(jobs) if jobs else []
 
     def _wait(self) -> _Waiting[J]:

@@ -55,7 +55,7 @@ _JOINED = {
         " string_agg(at_ms::text, ','), string_agg(type, ','), string_agg(details, chr(31))"
     ),
 }
-# To stop at a number of rows takes SQLite a third longer than to stop at an event.
+# To stop after a number of rows takes SQLite longer than to stop at an event: 0.53 ms, not 0.35.
 _FOLLOWING = (
     f"{_JOINED['sqlite']}, (SELECT max(event_id) FROM console_historyevent"
     " WHERE execution_id = %s) FROM console_historyevent"
@@ -97,7 +97,7 @@ def _read_following(execution_id: int, after: int, limit: int) -> EventTexts | N
     """Return up to so many events after one, None where that has to be read in the general way.
 
     SQLite joins in the order in which it reads: that of the key, by which it finds the rows. Ids
-    have no gaps; if they had, the last one told it.
+    have no gaps; if they had, the last id would show it.
     """
     if connection.vendor != "sqlite":
         return None
