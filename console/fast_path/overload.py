@@ -32,8 +32,8 @@ J = TypeVar("J", bound="tuple[Any, Future[Any]]")
 MANY_WAITING = 64
 LONG_WAIT_S = 0.4
 BEHIND_S, CLOSED_S = 0.25, 0.25
-_OPEN = float("-inf")
-_closed_until = _OPEN
+closed_until = 0.0
+"""Until when the door is shut, by the monotonic clock; 0: it is open."""
 
 
 class WaitedTooLong(Exception):
@@ -53,12 +53,12 @@ def refuse_late(jobs: Sequence[tuple[J, float | None]], left: int) -> list[J]:
     """Return the jobs, each with when its call came, that are still to be done; refuse the rest.
 
     Shut the door, or open it. The last part of a job is the future that gets its outcome; ``left``:
-    how many wait behind these.
+    how many wait behind these. Not needed while few wait and the door is open.
     """
-    global _closed_until  # noqa: PLW0603 - one thread that commits a process
+    global closed_until  # noqa: PLW0603 - one thread that commits a process
     waiting = len(jobs) + left
     if waiting < MANY_WAITING:
-        _closed_until = _OPEN
+        closed_until = 0.0
         return [job for job, _ in jobs]
     in_time = []
     earliest = now = time.monotonic()
@@ -70,10 +70,10 @@ def refuse_late(jobs: Sequence[tuple[J, float | None]], left: int) -> list[J]:
         if since is not None:
             earliest = min(earliest, since)
     is_far_behind = left >= MANY_WAITING and now - earliest > BEHIND_S
-    _closed_until = now + CLOSED_S if is_far_behind else _OPEN
+    closed_until = now + CLOSED_S if is_far_behind else 0.0
     return in_time
 
 
 def is_behind() -> bool:
     """Tell whether a start that comes now would wait for long for the thread that commits."""
-    return time.monotonic() < _closed_until
+    return time.monotonic() < closed_until

@@ -31,8 +31,7 @@ from django.db import (
     transaction,
 )
 
-from console.fast_path import rows
-from console.fast_path.overload import refuse_late
+from console.fast_path import overload, rows
 from console.store.db import merged, outages, signals
 
 J = TypeVar("J", bound=tuple[Any, Future[Any]])
@@ -369,7 +368,9 @@ class _Grouping(Generic[J]):
             with contextlib.suppress(queue.Empty):
                 while len(group) < _MAX_GROUP:
                     group.append(self._jobs.get_nowait())
-            jobs = refuse_late(group, left=self._jobs.qsize())
+            behind = self._jobs.qsize()
+            many = len(group) + behind >= overload.MANY_WAITING or overload.closed_until
+            jobs = overload.refuse_late(group, behind) if many else [job for job, _ in group]
             left = self._commit(jobs) if jobs else []
 
     def _wait(self) -> _Waiting[J]:
