@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from django.db.models import Count, Q, Sum, Value
 
 import engine
-from console.models import Execution, MapRun, TaskRow, Timer
+from console.models import Execution, MapRun, RunRow, TaskRow, Timer
 from console.statuses import OPEN_TASKS, ExecutionStatus, TaskClock, TaskKind, TaskStatus
 from console.store.db.prepared import read_models, read_rows
 from console.store.state import transition_rate
@@ -468,15 +468,20 @@ def _read_timers(execution: int) -> QuerySet[Timer, tuple[str, int]]:
 def _frames(execution: Execution) -> Iterable[Any]:
     """Return the lines of control of an execution; of what a later version wrote, none.
 
-    None either if it has succeeded meanwhile.
+    None either if it has succeeded meanwhile. They are read now: those that came with the execution
+    may be older than the timers, and than the last event, behind which a page asks for more.
     """
-    snapshot = execution.runrow.snapshot
+    ((snapshot,),) = read_rows("lines of control", _read_snapshot, execution.pk) or [("",)]
     if not snapshot:
         return ()
     try:
         return engine.Run.loads(snapshot, _NoTexts()).frames.values()
     except engine.NewerFormat:
         return ()
+
+
+def _read_snapshot(execution: int) -> QuerySet[RunRow, tuple[str]]:
+    return RunRow.objects.filter(execution_id=execution).values_list("snapshot")
 
 
 def _timer_line(frame: Any, due_ms: int) -> WaitingLine:

@@ -8,7 +8,7 @@ import pytest
 
 import engine
 from console.errors import InvalidDefinition
-from console.models import InboxMessage, Project, RunRow, RunValue, TaskRow, Timer
+from console.models import Execution, InboxMessage, Project, RunRow, RunValue, TaskRow, Timer
 from console.store.db.writer import write
 from console.store.executions import redrive, step, stop
 from console.store.executions.start import start_execution
@@ -240,6 +240,17 @@ def test_a_run_that_succeeded_leaves_no_snapshot(project: Project, *, ahead: boo
     assert kept["good"] == ""
     assert json.loads(kept["bad"])["status"] == "FAILED"
     assert_nothing_wrong()
+
+
+def test_what_an_execution_waits_for_is_as_new_as_its_events(project: Project) -> None:
+    """1. A page reads the execution.  2. A step arms a timer.  3. The page reads events and timers.
+
+    Nothing tells the page of the timer any more: it asks for what comes after those events.
+    """
+    execution = start(create(project, WAIT))
+    early = Execution.objects.select_related("runrow").get(pk=execution.pk)
+    drain(execution)
+    assert [line.state for line in waiting.waiting_context(early)["waiting"]] == ["W"]
 
 
 def test_what_reads_a_run_that_succeeds_meanwhile_finds_none(project: Project) -> None:
