@@ -13,9 +13,9 @@ as it takes.
 A start is refused at once, at the door, while the thread that commits is behind:
 
 1. It takes a hundred changes. Many are left, and one of the hundred came a quarter of a second ago.
-2. For as long as many are left no start comes in, nor for longer than a quarter of a second: it
-   would wait longer than those, and what is prepared and then refused costs as much as what is
-   done. Outcomes of tasks come in.
+2. Starts are refused until it leaves few, or for a quarter of a second. They would wait longer
+   than those, and a start that is prepared and then refused costs as much as one that is done.
+   Outcomes of tasks are let in.
 """
 
 from __future__ import annotations

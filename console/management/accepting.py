@@ -5,7 +5,7 @@ uvloop takes one new connection a turn, and answers all that have asked somethin
 1. 640 clients connect at once, and each asks again as soon as it has an answer.
 2. A turn answers those that are connected already, and takes one more. The more there are, the
    longer a turn lasts: a few, then a few tens of milliseconds.
-3. The last client is taken after three seconds, without a word of its call having been read.
+3. The last client is taken after two seconds, without a word of its call having been read.
 
 So a connection that the loop has taken takes those behind it, up to a bound: a turn in which all of
 1,500 were taken lasted for a tenth of a second. (asyncio's own loop takes as many as may wait.)

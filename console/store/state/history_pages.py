@@ -4,7 +4,7 @@
 
 1. The database joins each column of the page to one text: a row costs more than its values.
 2. Before each payload a note is put that it is whole (``inputDetails``), in the joined text of all
-   details: to look at them one by one takes longer than all the rest.
+   details, which takes a little less time than one after the other.
 3. The texts are split, and put between the names of AWS's members.
 
 Step 2 relies on how ``step_rows`` writes details: JSON without blanks. There ``,"input":`` begins a
