@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from console.awsapi import operations, regions, shapes
@@ -77,13 +78,19 @@ class ApiService:
         return handler(call) if elsewhere is None else elsewhere
 
     def error_answer(self, error: ServiceError) -> tuple[int, dict[str, Any]]:
-        """Return HTTP status and members of the answer to a refused request."""
+        """Return HTTP status and members of the answer to a refused request.
+
+        Services that speak JSON answer 400 to who may not do something, those of REST 403. Source:
+        an answer of StartExecution that a user of AWS's SDK for JavaScript printed in 2019.
+        """
         answer = {"__type": self.error_type(error.code), "message": error.message}
         shape = shapes.error_shapes(self.name).get(error.code)
         if error.reason and shape is not None and "reason" in shape.members:
             answer["reason"] = error.reason
         modelled = {} if shape is None else shape.metadata.get("error", {})
-        return modelled.get("httpStatusCode", error.status), answer
+        denied = error.code == ErrorCode.AccessDeniedException
+        status = HTTPStatus.BAD_REQUEST if denied else error.status
+        return modelled.get("httpStatusCode", int(status)), answer
 
     def error_type(self, code: str) -> str:
         """Return the ``__type`` of an error code."""

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.urls import get_resolver
 
+from console.awsapi.operations import call
 from console.fast_path.gc_freeze import spare_collections
 from console.management.accepting import make_protocol_class
 from console.store.db.writer import is_embedded
@@ -93,6 +94,18 @@ def read_in_the_event_loop() -> None:
         os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 
 
+class _Server(uvicorn.Server):
+    """A server at whose end nobody waits for an answer any more.
+
+    uvicorn would let them wait until its patience is over, and then answer with 500.
+    """
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Send away who waits, and then do what is usual."""
+        call.ENDING.set()
+        await super().shutdown(sockets)
+
+
 def serve(listener: socket.socket) -> None:
     """Serve until SIGINT or SIGTERM."""
     read_in_the_event_loop()
@@ -119,7 +132,7 @@ def serve(listener: socket.socket) -> None:
     config.load()
     _ = get_resolver().url_patterns  # what the first page would import
     spare_collections()
-    server = uvicorn.Server(config)
+    server = _Server(config)
     # uvicorn raises the signal again after a clean stop, which would end the process by it
     signal.signal(signal.SIGTERM, lambda *_: None)
     with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again after a clean stop

@@ -138,7 +138,8 @@ class Execution(models.Model):
     alias_arn = models.CharField(max_length=340, default="")
     redrive_count = models.IntegerField(default=0)
     redrive_ms = models.BigIntegerField(null=True)
-    redrive_token = models.CharField(max_length=64, default="")  # of the client's last redrive
+    # client tokens of the last redrives, newest first, a line each: token, epoch milliseconds
+    redrive_token = models.TextField(default="")
     map_run = models.ForeignKey(
         MapRun, null=True, on_delete=models.CASCADE, related_name="children", db_index=False
     )

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from tests.acceptance.server import Server, history, wait_for_end
 from tests.waiting import wait_until
@@ -162,6 +167,34 @@ def test_ctrl_c_ends_cleanly_and_continues_later(server: Server) -> None:
     assert server.stop() == 0
     server.start()
     assert wait_for_end(client, arn)["status"] == "SUCCEEDED"
+
+
+def test_who_waits_for_an_answer_is_sent_away_at_the_end(server: Server) -> None:
+    """Soon, by an answer that SDKs make the call again for, and not by 500."""
+    client = server.client()
+    made = client.create_state_machine(
+        name="sync",
+        definition=json.dumps(one("W", SLOW | {"Seconds": 60})),
+        roleArn=ROLE,
+        type="EXPRESS",
+    )
+
+    def begun() -> bool:
+        with contextlib.closing(sqlite3.connect(server.data / "stepyard.sqlite3")) as database:
+            return bool(database.execute("SELECT 1 FROM console_runrow").fetchall())
+
+    with ThreadPoolExecutor(1) as thread:
+        waiting = thread.submit(
+            client.start_sync_execution, stateMachineArn=made["stateMachineArn"]
+        )
+        wait_until(begun)
+        assert server.stop() == 0
+        with pytest.raises(ClientError) as refused:
+            waiting.result()
+    answer = refused.value.response
+    assert answer["Error"]["Code"] == "ServiceUnavailable"
+    assert answer["ResponseMetadata"]["HTTPStatusCode"] == HTTPStatus.SERVICE_UNAVAILABLE
+    assert "Cancel" not in server.log()
 
 
 def test_a_deletion_outlives_the_process(server: Server) -> None:

@@ -18,6 +18,7 @@ from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, connection
 
 from console.awsapi import asgi
 from console.awsapi.operations.call import Later
+from console.errors import ErrorCode, ProtocolError
 from console.fast_path.threads import Threads, _CommitOutcome, _result_of, run_in_loop, written
 from console.models import Activity, Execution
 from console.statuses import Topic
@@ -250,6 +251,24 @@ def test_what_is_looked_at_beside_a_call_leaves_no_connection_behind(
     looped(ask)
     assert len(seen) == 3
     assert [one.connection for one in seen] == [None] * 3
+
+
+def test_at_the_end_of_a_server_nobody_waits_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker hears that there is no task; other calls are made again by SDKs."""
+    threads, ending = Threads(1, "ends"), threading.Event()
+    monkeypatch.setattr("console.awsapi.operations.call.ENDING", ending)
+
+    def look() -> None:
+        ending.set()
+
+    async def ask() -> None:
+        worker = Later(look, (Topic.RUNNABLE,), 60, {}, one_each=True)
+        assert await worker.wait(threads) == {}
+        with pytest.raises(ProtocolError) as refused:
+            await Later(look, (Topic.RUNNABLE,), 60, {}).wait(threads)
+        assert refused.value.code == ErrorCode.ServiceUnavailable
+
+    looped(ask)
 
 
 async def _gone() -> dict[str, Any]:

@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from console.errors import ErrorCode, ProtocolError
 from console.fast_path.threads import run_in_loop, written
 from console.store.db import outages, signals
 from console.store.db.writer import (
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     Receive = Callable[[], Awaitable[dict[str, Any]]]
 
 _LOOK_AGAIN_S = 1.0
+ENDING = threading.Event()
+"""Set when the server ends: who waits for an answer is sent away within ``_LOOK_AGAIN_S``."""
 Found = dict[str, Any] | None
 
 
@@ -95,11 +98,21 @@ class Later:
         try:
             answer = await self._looked(threads, told, gone)
             if answer is None:
-                return self.otherwise
+                return self._without_answer()
             await self._undo_if(gone, threads)
             return answer
         finally:
             gone.cancel()
+
+    def _without_answer(self) -> dict[str, Any]:
+        """Return what is answered in the end.
+
+        At the end of the server a worker is told that there is no task, and asks the next server;
+        an SDK makes other calls again if they are answered with ServiceUnavailable.
+        """
+        if ENDING.is_set() and not self.one_each:
+            raise ProtocolError(ErrorCode.ServiceUnavailable, "The server ends: call again")
+        return self.otherwise
 
     def now(self) -> dict[str, Any]:
         """Wait for the answer on this thread, which keeps no connection meanwhile.
@@ -149,7 +162,7 @@ class Later:
         end = signals.subscribe(self.topic, tell, in_turn=self.one_each)
         deadline = loop.time() + self.seconds
         try:
-            while loop.time() < deadline and not gone.done():
+            while loop.time() < deadline and not gone.done() and not ENDING.is_set():
                 told.clear()
                 answer = await self._look(threads)
                 if answer is not None:

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 PERIOD_MS = 14 * 24 * 3600 * 1000
 _YEAR_MS = 365 * 24 * 3600 * 1000
-_TOKEN_MS = 15 * 60 * 1000
+_TOKENS, _TOKEN_MS = 10, 15 * 60 * 1000
+"""How many client tokens are kept, and for how long. Source: API reference, RedriveExecution."""
 _MOST_EVENTS = 24_999
 _MOST_REDRIVES = 1_000
 _DELETING = "State machine is in DELETING status"
@@ -126,7 +127,8 @@ def redrive_execution(
 ) -> int:
     """Let an execution go on from what did not succeed; return the redrive date (epoch ms).
 
-    ``token``: the same within 15 minutes gives the same answer. Raise ExecutionNotRedrivable.
+    ``token``: one of the last ten, within 15 minutes, gives the same answer again. Raise
+    ExecutionNotRedrivable.
     """
     limits = quotas.quotas_of(execution.project.name)
     if limits.open_executions is not None:
@@ -139,9 +141,8 @@ def redrive_execution(
         deleted = execution.map_run_id is None and not _has_machine(execution)
         rows = Execution.objects.select_for_update(of=("self",)).select_related("state_machine")
         row = rows.get(pk=execution.pk)
-        recent = clock.now_ms() - (row.redrive_ms or 0) < _TOKEN_MS
-        if token and token == row.redrive_token and recent and row.redrive_ms is not None:
-            return row.redrive_ms
+        if token and (answered := _redrives_by_token(row).get(token)):
+            return answered
         if row.map_run_id is not None:
             raise ServiceError(
                 ErrorCode.ExecutionNotRedrivable, "A child of a Map Run is redriven by its parent"
@@ -173,7 +174,9 @@ def _reopen(row: Execution, token: str = "", not_before: int = 0) -> int:
     row.status, row.stop_ms = ExecutionStatus.RUNNING, None
     row.output = row.error = row.cause = None
     row.redrive_count += 1
-    row.redrive_ms, row.redrive_token = moment, token
+    tokens = ({token: moment} if token else {}) | _redrives_by_token(row)
+    row.redrive_token = "\n".join(f"{one} {then}" for one, then in list(tokens.items())[:_TOKENS])
+    row.redrive_ms = moment
     row.save(
         update_fields=[
             "status",
@@ -190,6 +193,15 @@ def _reopen(row: Execution, token: str = "", not_before: int = 0) -> int:
     inbox.post_message(row.pk, engine.Redrive())
     outbox.put_status_change(row)
     return moment
+
+
+def _redrives_by_token(row: Execution) -> dict[str, int]:
+    """Return client token -> redrive date (epoch ms) of those that still count, newest first."""
+    since = clock.now_ms() - _TOKEN_MS
+    lines = (line.partition(" ") for line in row.redrive_token.splitlines())
+    # a release before this one left a token alone, that of the last redrive
+    moments = {token: int(moment or row.redrive_ms or 0) for token, _, moment in lines}
+    return {token: moment for token, moment in moments.items() if moment > since}
 
 
 def again(execution: Execution) -> list[str]:

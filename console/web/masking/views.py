@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from console import clock
-from console.errors import ConflictException, ServiceError
+from console.errors import ConflictException, ServiceError, ValidationException
 from console.masking import path_matches
 from console.store.people import masks as store
 from console.web.core import conflicts, formatting
@@ -34,6 +34,8 @@ def masking_page(request: HttpRequest) -> HttpResponse:
         typed, revision = sent["paths"], sent["revision"]
         over = sent["over"] or revision
         try:
+            if "paths" not in request.POST:
+                raise ValidationException("Masked paths: got none, wanted a line for each.")
             paths = store.put_paths(scope.project, typed.splitlines(), actor_of(scope), over)
         except ConflictException:
             conflict, status = conflicts.paths_conflict(scope.project), 409

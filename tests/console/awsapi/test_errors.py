@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from console import errors
-from console.awsapi import services
+from console.awsapi import rest_json, services
 from console.errors import (
     CodedError,
     ConflictException,
@@ -266,3 +266,11 @@ def test_the_service_model_says_how_an_error_is_answered() -> None:
             "reason": "WHY",
         },
     )
+
+
+def test_the_status_of_a_denied_call_is_that_of_its_protocol() -> None:
+    """Services that speak JSON have one status for all that the caller did; REST has 403."""
+    denied = ServiceError(ErrorCode.AccessDeniedException, "no")
+    for service in (services.STATES, services.EVENTS, services.LOGS):
+        assert service.error_answer(denied)[0] == 400, service.name
+    assert rest_json._error_answer(services.SCHEDULER, denied)[0] == 403

@@ -395,6 +395,18 @@ def test_x14_paths_are_kept_by_editors(project: Project, signed_in: SignIn) -> N
     assert AuditEntry.objects.get(action="PutMaskedPaths", actor="editor").reason == "$.a, $..b"
 
 
+def test_x14_a_form_without_paths_does_not_unmask_a_project(
+    project: Project, signed_in: SignIn
+) -> None:
+    """A script that leaves the field out is told so; an empty field masks nothing."""
+    editor = signed_in("editor")
+    editor.post("/settings/", {"paths": "$.a"})
+    assert "wanted a line for each" in text(editor.post("/settings/", {}), 422)
+    assert Project.objects.get(pk=project.pk).masked == "$.a"
+    assert editor.post("/settings/", {"paths": ""}).status_code == 302
+    assert Project.objects.get(pk=project.pk).masked == ""
+
+
 def test_x14_paths_that_somebody_else_changed_are_not_lost(
     project: Project, signed_in: SignIn
 ) -> None:

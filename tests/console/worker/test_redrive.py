@@ -325,6 +325,43 @@ def test_the_same_client_token_gives_the_same_answer(project: Project) -> None:
     assert execution.redrive_count == 1
 
 
+def test_the_last_ten_client_tokens_give_their_answers(project: Project) -> None:
+    """Each its own, also after redrives by others; an eleventh is a new redrive, as is an old one.
+
+    Source: API reference, RedriveExecution.
+    """
+    execution = start(create(project, one("W", Type="Wait", Seconds=600)))
+    moments = {}
+    for number in range(11):
+        stop_execution(execution)
+        moments[number] = redrive.redrive_execution(execution, token=f"t{number}")
+    stop_execution(execution)
+    assert redrive.redrive_execution(execution) > 0  # by no token
+    for number in range(1, 11):
+        assert redrive.redrive_execution(execution, token=f"t{number}") == moments[number]
+    with raises_code(ErrorCode.ExecutionNotRedrivable, match="RUNNING"):
+        redrive.redrive_execution(execution, token="t0")
+    stop_execution(execution)
+    execution.refresh_from_db()
+    since = execution.redrive_ms or 0
+    Execution.objects.filter(pk=execution.pk).update(
+        redrive_token=f"t9 {since - 14 * 60_000}\nt8 {since - 16 * 60_000}"
+    )
+    assert redrive.redrive_execution(execution, token="t9") == since - 14 * 60_000
+    assert redrive.redrive_execution(execution, token="t8") >= since
+    execution.refresh_from_db()
+    assert execution.redrive_count == 13
+
+
+def test_a_client_token_of_the_release_before_counts(project: Project) -> None:
+    """It stands alone, and is of the last redrive."""
+    execution = start(create(project, one("W", Type="Wait", Seconds=600)))
+    stop_execution(execution)
+    first = redrive.redrive_execution(execution)
+    Execution.objects.filter(pk=execution.pk).update(redrive_token="t")
+    assert redrive.redrive_execution(execution, token="t") == first
+
+
 def test_the_history_before_a_redrive_stays_as_it_was(project: Project, worker: Embedded) -> None:
     """Reads before are a prefix of reads after (I16), and ids go on."""
     del worker
