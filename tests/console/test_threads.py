@@ -16,6 +16,7 @@ import pytest
 from django.core.exceptions import SynchronousOnlyOperation
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, connections
 
+from console import quotas
 from console.awsapi import asgi
 from console.awsapi.operations.call import Later
 from console.errors import ErrorCode, ProtocolError
@@ -25,6 +26,7 @@ from console.statuses import Topic
 from console.store.db import writer
 from console.store.db.writer import Pending
 from console.store.executions.find import get_execution
+from console.store.state import throttle
 from console.store.tasks import activities
 from tests.console.store.helpers import PASS, REGION, create, start
 from tests.loops import looped
@@ -340,11 +342,8 @@ async def call(target: str, body: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
-@pytest.mark.sqlite_only
-def test_short_calls_hold_no_thread(
-    project: Project, django_user_model: Any, monkeypatch: Any, settings: Any
-) -> None:
-    """With every thread busy an execution is started, described, worked and ended all the same."""
+def act_as_owner(project: Project, django_user_model: Any, monkeypatch: Any, settings: Any) -> None:
+    """Let every call be one of an owner of a project."""
     from console import access
     from console.models import Membership, Role
 
@@ -354,6 +353,14 @@ def test_short_calls_hold_no_thread(
     monkeypatch.setattr(
         access, "anonymous_principal", lambda: access.Principal(user, project, Role.OWNER, "k")
     )
+
+
+@pytest.mark.sqlite_only
+def test_short_calls_hold_no_thread(
+    project: Project, django_user_model: Any, monkeypatch: Any, settings: Any
+) -> None:
+    """With every thread busy an execution is started, described, worked and ended all the same."""
+    act_as_owner(project, django_user_model, monkeypatch, settings)
     work = activities.create_activity(project, REGION, "work").arn
     state = {"Type": "Task", "Resource": work, "End": True}
     machine = create(project, {"StartAt": "A", "States": {"A": state}})
@@ -372,3 +379,28 @@ def test_short_calls_hold_no_thread(
         return str(seen["status"])
 
     assert looped(flow) == "SUCCEEDED"  # the outcome of a task moves its execution
+
+
+@pytest.mark.sqlite_only
+def test_the_loop_does_not_wait_for_a_commit_of_a_quota(
+    project: Project, django_user_model: Any, monkeypatch: Any, settings: Any
+) -> None:
+    """A token of the rate of starts is taken by a commit: another thread waits for it."""
+    act_as_owner(project, django_user_model, monkeypatch, settings)
+    machine = create(project, {"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}})
+    started_on: set[int] = set()
+    monkeypatch.setattr(throttle, "start_allowed", lambda *_: started_on.add(threading.get_ident()))
+
+    async def start_one() -> int:
+        await call("StartExecution", {"stateMachineArn": machine.arn})
+        return threading.get_ident()
+
+    settings.STEPYARD_QUOTAS = {"start_execution": {"bucket": 10, "refill": 1}}
+    quotas.forget()
+    try:
+        loop_thread = looped(start_one)
+    finally:
+        settings.STEPYARD_QUOTAS = {}
+        quotas.forget()
+    assert len(started_on) == 1
+    assert loop_thread not in started_on

@@ -3,9 +3,8 @@
 ``history.aws_event`` makes values of an event. An answer in JSON needs none:
 
 1. The database joins each column of the page to one text: a row costs more than its values.
-2. Before each payload a note is put that it is whole (``inputDetails``), in the joined text of all
-   details, which takes a little less time than one after the other.
-3. The texts are split, and put between the names of AWS's members.
+2. The texts are split, and before each payload a note is put that it is whole (``inputDetails``).
+3. The values are put between the names of AWS's members.
 
 Step 2 relies on how ``step_rows`` writes details: JSON without blanks. There ``,"input":`` begins a
 member, and is never within a value, whose quotes are escaped. If a text holds more than one
@@ -66,13 +65,13 @@ _encode = msgspec.json.Encoder().encode
 
 
 class EventTexts(NamedTuple):
-    """The columns of some events. ``details``: joined by the separator."""
+    """The columns of some events."""
 
     ids: list[str]
     previous: list[str]
     at_ms: list[str]
     types: list[str]
-    details: str
+    details: list[str]
 
 
 class HistoryPage(NamedTuple):
@@ -121,10 +120,9 @@ def _read_texts(execution_id: int, after: int, limit: int, *, reverse: bool) -> 
 
 def _split(ids: str | None, previous: str, at_ms: str, types: str, details: str) -> EventTexts:
     if ids is None:
-        return EventTexts([], [], [], [], "")
-    return EventTexts(
-        ids.split(","), previous.split(","), at_ms.split(","), types.split(","), details
-    )
+        return EventTexts([], [], [], [], [])
+    columns = (column.split(",") for column in (ids, previous, at_ms, types))
+    return EventTexts(*columns, details.split(_SEPARATOR))
 
 
 def event_texts(events: EventTexts) -> list[str]:
@@ -137,7 +135,7 @@ def event_texts(events: EventTexts) -> list[str]:
         events.previous,
         events.at_ms,
         events.types,
-        _noted(events.details),
+        map(_noted, events.details),
         strict=True,
     )
     types, members = _TYPES, _MEMBERS
@@ -148,18 +146,10 @@ def event_texts(events: EventTexts) -> list[str]:
     ]
 
 
-def _noted(joined: str) -> list[str]:
-    """Return the texts of details, each payload behind a note that it is whole."""
-    objects = joined.count(f'{_SEPARATOR}{{"') + joined.startswith('{"')
-    if joined.count('{"') == objects and 'Variables":' not in joined:  # each is one object
-        return _with_notes(joined).split(_SEPARATOR)
-    return [
-        _noted_details(text) if text.count('{"') > 1 or 'Variables":' in text else _with_notes(text)
-        for text in joined.split(_SEPARATOR)
-    ]
-
-
-def _with_notes(text: str) -> str:
+def _noted(text: str) -> str:
+    """Return details, each payload behind a note that it is whole."""
+    if text.count('{"') > 1 or 'Variables":' in text:
+        return _noted_details(text)
     for member, noted in _NOTED.items():
         text = text.replace(member, noted)
     return text

@@ -121,7 +121,7 @@ def test_joined_texts_are_the_bytes_of_the_values(
         ["7"] * len(events),
         [str(at_ms) for _, at_ms, _ in events],
         [kind for kind, _, _ in events],
-        "\x1f".join(texts),
+        texts,
     )
     found = history_pages.event_texts(page)
     assert len(found) == len(events)
