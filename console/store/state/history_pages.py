@@ -121,8 +121,13 @@ def _read_texts(execution_id: int, after: int, limit: int, *, reverse: bool) -> 
 def _split(ids: str | None, previous: str, at_ms: str, types: str, details: str) -> EventTexts:
     if ids is None:
         return EventTexts([], [], [], [], [])
-    columns = (column.split(",") for column in (ids, previous, at_ms, types))
-    return EventTexts(*columns, details.split(_SEPARATOR))
+    return EventTexts(
+        ids.split(","),
+        previous.split(","),
+        at_ms.split(","),
+        types.split(","),
+        details.split(_SEPARATOR),
+    )
 
 
 def event_texts(events: EventTexts) -> list[str]:
