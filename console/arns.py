@@ -85,6 +85,15 @@ def parse_arn(text: str, *kinds: str) -> Arn:
     return arn
 
 
+def is_labelled(arn: str) -> bool:
+    """Tell whether an ARN names a Distributed Map state of a machine, or a child execution of it.
+
+    ``arn:PARTITION:states:REGION:ACCOUNT:KIND:MACHINE/LABEL...``
+    """
+    parts = arn.split(":", 7)
+    return len(parts) > 6 and "/" in parts[6]  # noqa: PLR2004 - the name of the machine
+
+
 def check_unlabelled(machine_arn: str) -> None:
     """Raise ``ValidationException`` for the ARN of a Distributed Map state in a machine."""
     if "/" in machine_arn.partition(":stateMachine:")[2]:

@@ -64,7 +64,7 @@ from engine.jsontext import (
 from engine.language import (
     Diagnostic,
     check,
-    is_in_map,
+    map_mode_around,
     parse,
     parse_state,
     parse_stored,
@@ -82,7 +82,7 @@ from engine.language.model import (
     Resource,
     TaskKind,
 )
-from engine.language.processors import processor_definition
+from engine.language.processors import is_express_processor, processor_definition
 from engine.language.references import variable_references
 from engine.language.resources import parse_resource, service_actions
 from engine.replay import SCENARIO, replay
@@ -219,10 +219,11 @@ __all__ = [
     "event_types",
     "fields_of",
     "has_surrogate",
-    "is_in_map",
+    "is_express_processor",
     "is_too_long",
     "iso_text",
     "loads",
+    "map_mode_around",
     "mocked_tasks",
     "paint",
     "parse",

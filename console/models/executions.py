@@ -43,6 +43,7 @@ class MapRun(models.Model):
     arn = models.CharField(max_length=256, unique=True)
     state_machine_arn = models.CharField(max_length=256)  # of the children: <machine>/<label>
     definition = models.ForeignKey(Definition, on_delete=models.PROTECT)
+    express = models.BooleanField(default=False, db_default=False)  # its children are
     status = models.CharField(max_length=10, default=MapRunStatus.RUNNING)
     reading = models.BooleanField(default=False)  # its items are still being read from outside
     max_concurrency = models.IntegerField(default=0)

@@ -51,7 +51,9 @@ def check_mock(params: dict[str, Any], state: Any) -> engine.Mock | None:
         raise ValidationException(msg)
     if mock.get("errorOutput") is not None:
         error = mock["errorOutput"]
-        return engine.Mock(error=error.get("error"), cause=error.get("cause"))
+        if error.get("error") is None:
+            raise ValidationException("A test mock's errorOutput must have the field 'error'.")
+        return engine.Mock(error=error["error"], cause=error.get("cause"))
     _check_result(mock, state)
     configuration = params.get("stateConfiguration") or {}
     reader_items, pointed = _items(configuration.get("mapItemReaderData"), state)

@@ -182,8 +182,11 @@ def _about(principal: Principal, region: str, params: dict[str, Any], state: Any
     }
     if params.get("context"):
         about["context"] = mocks.parse_context(params["context"], state)
-    elif params.get("stateName") and engine.is_in_map(params["definition"], params["stateName"]):
-        about["map_item"] = {"Index": 0, "Value": engine.loads(about["input"])}
+    elif params.get("stateName"):
+        mode = engine.map_mode_around(params["definition"], params["stateName"])
+        source = {"Source": "STATE_DATA"} if mode == "DISTRIBUTED" else {}
+        if mode:
+            about["map_item"] = {"Index": 0, "Value": engine.loads(about["input"]), **source}
     return about
 
 

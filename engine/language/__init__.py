@@ -134,32 +134,38 @@ def _with_detail(problem: Diagnostic) -> Diagnostic:
     return replace(problem, message=f"{problem.message} ({problem.detail})")
 
 
-def is_in_map(text: str, state_name: str) -> bool:
-    """Tell whether a state of a definition is inside a Map, at any depth; raise ``KeyError``.
+def map_mode_around(text: str, state_name: str) -> str:
+    """Return the mode of the innermost Map around a state, "" if there is none.
 
-    ``text``: a definition that ``parse_state`` has taken.
+    ``text``: a definition that ``parse_state`` has taken. Raise ``KeyError`` without such a state.
     """
     return _find_state(jsontext.loads(text, max_bytes=MAX_DEFINITION_BYTES), state_name)[1]
 
 
-def _find_state(definition: Any, name: str) -> tuple[Any, bool]:
-    """Return a state, at any depth, and whether it is inside a Map; raise ``KeyError``."""
-    blocks = [(definition, False)]
+def _find_state(definition: Any, name: str) -> tuple[Any, str]:
+    """Return a state, at any depth, and the mode of the Map around it; raise ``KeyError``."""
+    blocks = [(definition, "")]
     while blocks:
-        block, in_map = blocks.pop()
+        block, mode = blocks.pop()
         states = block.get("States") if isinstance(block, dict) else None
         if not isinstance(states, dict):
             continue
         if name in states:
-            return states[name], in_map
+            return states[name], mode
         for state in states.values():
             if isinstance(state, dict):
                 branches = state.get("Branches")
-                blocks += [(state.get("ItemProcessor"), True), (state.get("Iterator"), True)]
-                blocks += (
-                    [(each, in_map) for each in branches] if isinstance(branches, list) else []
-                )
+                inner = (state.get("ItemProcessor"), state.get("Iterator"))
+                blocks += [(each, _mode_of(each)) for each in inner]
+                blocks += [(each, mode) for each in branches] if isinstance(branches, list) else []
     raise KeyError(name)
+
+
+def _mode_of(processor: Any) -> str:
+    """Return the mode of a Map by its ItemProcessor."""
+    config = processor.get("ProcessorConfig") if isinstance(processor, dict) else None
+    mode = config.get("Mode") if isinstance(config, dict) else None
+    return "DISTRIBUTED" if mode == "DISTRIBUTED" else "INLINE"
 
 
 def check(text: str, type: str = MachineType.STANDARD) -> list[Diagnostic]:  # noqa: A002
@@ -214,7 +220,7 @@ __all__ = [
     "Diagnostic",
     "Machine",
     "check",
-    "is_in_map",
+    "map_mode_around",
     "parse",
     "parse_state",
     "parse_stored",

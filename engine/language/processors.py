@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine import jsontext
+from engine.language.model import MachineType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,14 +17,26 @@ def processor_definition(text: str, path: Sequence[tuple[str, int]]) -> str:
     ``path``: state name and branch index of each Parallel or Map around it, the Map itself last.
     """
     whole = jsontext.loads(text)
-    block: dict[str, Any] = whole
+    block = _block_at(whole, path)
+    own = {key: value for key, value in block.items() if key != "ProcessorConfig"}
+    if "QueryLanguage" in whole:
+        own.setdefault("QueryLanguage", whole["QueryLanguage"])
+    return jsontext.dumps(own)
+
+
+def is_express_processor(text: str, path: Sequence[tuple[str, int]]) -> bool:
+    """Tell whether the child executions of the ItemProcessor at ``path`` are Express ones."""
+    config = _block_at(jsontext.loads(text), path).get("ProcessorConfig") or {}
+    return bool(config.get("ExecutionType") == MachineType.EXPRESS)
+
+
+def _block_at(whole: dict[str, Any], path: Sequence[tuple[str, int]]) -> dict[str, Any]:
+    """Return what has the states that stand at ``path``."""
+    block = whole
     for name, branch in path:
         state = block["States"][name]
         if "Branches" in state:
             block = state["Branches"][branch]
         else:
             block = state.get("ItemProcessor") or state["Iterator"]
-    own = {key: value for key, value in block.items() if key != "ProcessorConfig"}
-    if "QueryLanguage" in whole:
-        own.setdefault("QueryLanguage", whole["QueryLanguage"])
-    return jsontext.dumps(own)
+    return block

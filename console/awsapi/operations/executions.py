@@ -104,7 +104,7 @@ def describe(call: Call) -> dict[str, Any] | Later:
 
 
 def _describe(call: Call) -> dict[str, Any]:
-    found = get_execution(call.project, call.params["executionArn"])
+    found = get_execution(call.project, call.params["executionArn"], express_child=True)
     execution = masking.readable_execution(call, found)
     answer = {
         "executionArn": execution.arn,
@@ -136,7 +136,8 @@ def _describe(call: Call) -> dict[str, Any]:
 
 def _redrive(execution: Execution) -> dict[str, Any]:
     status, reason = redriving.redrive_status(execution)
-    moment = execution.redrive_ms
+    # AWS tells no date of Express children: its Map Run starts them anew.
+    moment = None if arns.is_express(execution.arn) else execution.redrive_ms
     return {
         **present(redriveDate=None if moment is None else seconds(moment)),
         "redriveStatus": status,

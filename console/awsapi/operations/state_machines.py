@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _NO_LOGGING = {"level": "OFF", "includeExecutionData": False}
 _NO_TRACING = {"enabled": False}
+_NO_DEFINITION = "{}"  # what METADATA_ONLY has instead. Source: API reference, DescribeStateMachine
 _DIAGNOSTICS = 100
 
 
@@ -123,7 +124,7 @@ def describe(call: Call) -> dict[str, Any]:
     machine, shown = target.machine, target.version or target.machine
     with_data = call.params.get("includedData") != "METADATA_ONLY"
     return {
-        **present(definition=shown.definition.text if with_data else None),
+        "definition": shown.definition.text if with_data else _NO_DEFINITION,
         "stateMachineArn": shown.arn,
         "name": machine.name,
         "status": machine.status,
@@ -165,7 +166,7 @@ def describe_for_execution(call: Call) -> dict[str, Any]:
     return {
         "stateMachineArn": execution.state_machine_arn,
         "name": name,
-        **present(definition=execution.definition.text if with_data else None),
+        "definition": execution.definition.text if with_data else _NO_DEFINITION,
         "roleArn": execution.role_arn,
         "updateDate": seconds(execution.machine_updated_ms),
         **settings,

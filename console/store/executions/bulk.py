@@ -115,7 +115,7 @@ def _refusal(action: str, execution: Execution) -> str:
         case BulkAction.STOP:
             return "" if execution.status == ExecutionStatus.RUNNING else "It has ended"
         case BulkAction.REDRIVE:
-            return "A child of a Map Run is redriven by its parent" if is_child else ""
+            return redrive.BY_PARENT if is_child else ""
         case BulkAction.START:
             if is_child:
                 return "A child of a Map Run is started by its parent"

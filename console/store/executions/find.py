@@ -26,9 +26,13 @@ _STATUSES = (
 """What the row of an execution that ran here can have."""
 
 
-def get_execution(project: Project, arn: str) -> Execution:
-    """Return an execution of the project; raise InvalidArn or ExecutionDoesNotExist."""
-    parsed = arns.parse_arn(arn, "execution")
+def get_execution(project: Project, arn: str, *, express_child: bool = False) -> Execution:
+    """Return an execution of the project; raise InvalidArn or ExecutionDoesNotExist.
+
+    ``express_child``: an Express one is found, too, if it is a child of a Map Run.
+    """
+    with_express = express_child and arns.is_labelled(arn)
+    parsed = arns.parse_arn(arn, "execution", *(["express"] if with_express else []))
     execution = rows.fetch_one(Execution, "arn = %s AND project_id = %s", [parsed.text, project.pk])
     if execution is None:
         raise ServiceError(ErrorCode.ExecutionDoesNotExist, f"Execution Does Not Exist: '{arn}'")

@@ -41,6 +41,7 @@ _TOKENS, _TOKEN_MS = 10, 15 * 60 * 1000
 _MOST_EVENTS = 24_999
 _MOST_REDRIVES = 1_000
 _DELETING = "State machine is in DELETING status"
+BY_PARENT = "A child of a Map Run is redriven by its parent"
 _BEHIND_ALL = 2**31 - 1
 
 
@@ -49,6 +50,11 @@ def redrive_refusal(execution: Execution) -> str:
     if execution.status not in UNSUCCESSFUL:
         return _outside(execution, 0)
     return redrive_refusals([execution])[execution.pk]
+
+
+def direct_refusal(execution: Execution) -> str:
+    """Return why an execution itself cannot be redriven, "" if it can."""
+    return BY_PARENT if execution.map_run_id is not None else redrive_refusal(execution)
 
 
 def redrive_refusals(executions: Sequence[Execution]) -> dict[int, str]:
@@ -84,7 +90,7 @@ def _outside(execution: Execution, now_ms: int) -> str:
     """Return why an execution cannot be redriven, as far as its own row shows."""
     if execution.status not in UNSUCCESSFUL:
         return f"Execution is {execution.status} and cannot be redriven"
-    if arns.is_express(execution.arn):
+    if arns.is_express(execution.arn) and execution.map_run_id is None:
         return "Execution belongs to an Express state machine and cannot be redriven"
     machine = execution.state_machine
     if execution.map_run_id is None and (
@@ -144,9 +150,7 @@ def redrive_execution(
         if token and (answered := _redrives_by_token(row).get(token)):
             return answered
         if row.map_run_id is not None:
-            raise ServiceError(
-                ErrorCode.ExecutionNotRedrivable, "A child of a Map Run is redriven by its parent"
-            )
+            raise ServiceError(ErrorCode.ExecutionNotRedrivable, BY_PARENT)
         reason = redrive_refusal(row) or (_DELETING if deleted else "")
         if reason:
             raise ServiceError(ErrorCode.ExecutionNotRedrivable, reason)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from django.db.models import F
 
-from console import clock
+from console import arns, clock
 from console.models import Execution, MapRun
 from console.store.db import merged, signals
 from console.store.events import outbox
@@ -62,7 +62,7 @@ def _new_child(run: MapRun, index: int, text: str) -> Execution:
     return Execution(
         project_id=parent.project_id,
         state_machine_arn=run.state_machine_arn,
-        arn=f"{run.state_machine_arn.replace(':stateMachine:', ':execution:', 1)}:{name}",
+        arn=_child_arn(run, name),
         name=name,
         role_arn=parent.role_arn,
         definition_id=run.definition_id,
@@ -77,6 +77,12 @@ def _new_child(run: MapRun, index: int, text: str) -> Execution:
         acting_for=parent.acting_for,
         depth=parent.depth,
     )
+
+
+def _child_arn(run: MapRun, name: str) -> str:
+    if run.express:
+        return arns.express_arn(run.state_machine_arn, name, str(uuid.uuid4()))
+    return arns.execution_arn(run.state_machine_arn, name)
 
 
 def _prepare(run: MapRun, children: list[Execution]) -> list[tuple[Execution, PreparedStart]]:

@@ -59,6 +59,7 @@ def begin_map_run(execution_id: int, task: int) -> int | None:
             arn=work.resource,
             state_machine_arn=machine.replace(":mapRun:", ":stateMachine:", 1),
             definition=machines.keep_definition(text),
+            express=engine.is_express_processor(parent.definition.text, map_input["path"]),
             max_concurrency=map_input["concurrency"],
             tolerated_count=map_input["tolerated_count"],
             tolerated_percentage=map_input["tolerated_percentage"],

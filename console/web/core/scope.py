@@ -110,9 +110,11 @@ class Scope:
         key = ("execution", with_success)
         named = read_models(key, partial(_executions_named, with_success), *asked)
         execution = next(iter(named), None)
-        if execution is None:  # of an Express machine, where the last of a name is shown
+        if execution is None:  # an Express one, where the last of a name is shown
             rows = _shown_executions(self.project.pk, with_success=with_success)
-            express = rows.filter(state_machine_arn=self.arn("stateMachine", machine), name=name)
+            # a child is found among those of its Map Runs, which have an index
+            whose = "map_run__state_machine_arn" if "/" in machine else "state_machine_arn"
+            express = rows.filter(**{whose: self.arn("stateMachine", machine)}, name=name)
             execution = express.order_by("-pk").first()
         if execution is None:
             raise Http404(f"“{machine}” has no execution “{name}” in {self.region}.")

@@ -364,7 +364,7 @@ def bulk_verb(job: BulkJob) -> str:
 @register.filter
 def redrive_refusal(execution: Execution) -> str:
     """Say why an execution cannot be redriven, "" if it can."""
-    return redrive.redrive_refusal(execution)
+    return redrive.direct_refusal(execution)
 
 
 @register.filter

@@ -154,6 +154,27 @@ def test_a_state_inside_a_map_has_an_item(
     assert json.loads(found["output"]) == {"i": 0, "v": {"sku": 7}}
 
 
+def test_a_state_inside_a_distributed_map_knows_whence_its_item_is(tried: Try) -> None:
+    """From the input, unless the context says otherwise; the innermost Map counts."""
+    item = ITEM | {"s.$": "$$.Map.Item.Source"}
+    block = {"StartAt": "P", "States": {"P": {"Type": "Pass", "Parameters": item, "End": True}}}
+    whole = {"StartAt": "M", "States": {"M": distributed()}}
+    whole["States"]["M"]["ItemProcessor"] |= block
+    found = tried(whole, stateName="P", input="7")
+    assert json.loads(found["output"]) == {"i": 0, "v": 7, "s": "STATE_DATA"}
+    inline = {"Type": "Map", "ItemProcessor": block, "End": True}
+    whole["States"]["M"]["ItemProcessor"] |= {"StartAt": "Q", "States": {"Q": inline}}
+    assert tried(whole, stateName="P", input="7")["error"] == "States.Runtime"
+
+
+def test_a_mocked_error_has_a_name(tried: Try) -> None:
+    """Without one no Catcher could match it. Source: API reference, MockErrorOutput."""
+    task = {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "End": True}
+    state = task | {"Parameters": {"FunctionName": "f"}}
+    with pytest.raises(ValidationException, match="must have the field 'error'"):
+        tried(state, mock={"errorOutput": {"cause": "c"}})
+
+
 def test_a_state_outside_of_maps_has_no_item(tried: Try) -> None:
     """Beside a Map, and in a Parallel."""
     processor = {"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}

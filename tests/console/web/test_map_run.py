@@ -52,9 +52,9 @@ FAILS = {
 NAPS = one("Nap", Type="Wait", Seconds=3600)
 
 
-def over(inner: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """Return a machine of one distributed Map."""
-    config = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
+def over(inner: dict[str, Any], kind: str = "STANDARD", **more: Any) -> dict[str, Any]:
+    """Return a machine of one distributed Map. ``kind``: of its child executions."""
+    config = {"Mode": "DISTRIBUTED", "ExecutionType": kind}
     return one(
         "Each", Type="Map", Label="L", ItemProcessor={"ProcessorConfig": config, **inner}, **more
     )
@@ -265,6 +265,24 @@ def test_e18_parent_step_and_child_lead_to_it(tolerant: MapRun, client: Client) 
     assert client.get(by_arn)["Location"] == f"{address(tolerant)}?region=us-east-1"
     assert client.get(f"{by_arn}0").status_code == 404
     assert page(tolerant.parent) in text(client.get(address(tolerant)))
+
+
+@pytest.mark.parametrize("kind", ["STANDARD", "EXPRESS"])
+def test_e18_a_child_leads_to_the_machine_above(
+    project: Project, worker: Embedded, client: Client, kind: str
+) -> None:
+    """Which is there; and who would redrive the child alone is told that its parent does it."""
+    del worker
+    ended(start(create(project, over(FAILS, kind, ToleratedFailureCount=1)), [3], "x"))
+    child = Execution.objects.get(map_run__isnull=False)
+    own = f"/machines/machine~L/executions/{child.name}/"
+    shown = text(client.get(own))
+    assert shown.count('href="/machines/machine/"') == 2  # in the breadcrumbs and the facts
+    assert "(deleted)" not in shown
+    assert f'href="{own}redrive/' not in shown
+    assert "is redriven by its parent" in shown
+    assert "is redriven by its parent" in text(client.get(f"{own}redrive/"))
+    assert client.post(f"{own}redrive/").status_code == 422
 
 
 def test_e18_what_waits_for_it_leads_to_it(napping: MapRun, client: Client) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import engine
+from console import arns
 from console.models import (
     Execution,
     MapRun,
@@ -19,6 +20,7 @@ from console.models import (
     TaskRow,
 )
 from console.store.events import outbox, rules
+from console.store.executions import redrive
 from console.store.executions.stop import stop_execution
 from console.store.machines import machines
 from console.store.map_runs import map_children, map_runs
@@ -86,6 +88,42 @@ def test_children_are_executions(project: Project, worker: Embedded) -> None:
         "MapStateExited",
         "ExecutionSucceeded",
     ]
+
+
+def test_express_children(
+    project: Project, worker: Embedded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They end as others do, and have no events on the event bus."""
+    del worker
+    told: list[str] = []
+    monkeypatch.setattr(outbox, "put_event", lambda *_, about, **__: told.append(about))
+    definition = distributed(PASS)
+    config = definition["States"]["M"]["ItemProcessor"]["ProcessorConfig"]
+    config["ExecutionType"] = "EXPRESS"
+    rules.put_rule(project, "us-east-1", "all", pattern=json.dumps({"source": ["aws.states"]}))
+    execution = ended(start(create(project, definition), [1, 2]))
+    assert json.loads(str(execution.output)) == [1, 2]
+    for child in Execution.objects.filter(map_run__parent=execution):
+        assert arns.is_express(child.arn)
+        assert types(child)[-1] == "ExecutionSucceeded"
+    assert told == [execution.arn] * 2
+    assert_nothing_wrong()
+
+
+def test_express_children_are_redriven_by_their_map_run(project: Project, worker: Embedded) -> None:
+    """The API tells no date of it: AWS starts them anew."""
+    del worker
+    definition = distributed(one("F", **function("pick")), ToleratedFailureCount=0)
+    config = definition["States"]["M"]["ItemProcessor"]["ProcessorConfig"]
+    config["ExecutionType"] = "EXPRESS"
+    execution = ended(start(create(project, definition), [1, 3]))
+    assert execution.status == "FAILED"
+    child = Execution.objects.get(map_run__parent=execution, status="FAILED")
+    assert redrive.redrive_status(child) == ("REDRIVABLE_BY_MAP_RUN", "")
+    redrive.redrive_execution(execution)
+    assert ended(execution).status == "FAILED"
+    child.refresh_from_db()
+    assert child.redrive_count == 1
 
 
 def test_selector_and_batches(project: Project, worker: Embedded) -> None:
