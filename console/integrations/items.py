@@ -186,9 +186,13 @@ def _listed(client: Any, arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _csv_rows(body: Any, config: dict[str, Any]) -> Iterator[dict[str, str]]:
-    """Every value is text; short rows are padded, surplus cells ignored [recorded]."""
+    r"""Every value is text; short rows are padded, surplus cells ignored [recorded].
+
+    A backslash makes the next character an ordinary one and is removed. Source: developer guide,
+    "ItemReader", escaping.
+    """
     delimiter = _DELIMITERS.get(str(config.get("CSVDelimiter", "COMMA")), ",")
-    rows = csv.reader(_lines(body), delimiter=delimiter, strict=False)
+    rows = csv.reader(_lines(body), delimiter=delimiter, escapechar="\\", strict=False)
     given = config.get("CSVHeaderLocation") == "GIVEN"
     headers = config.get("CSVHeaders", []) if given else next(rows, [])
     if len(set(headers)) != len(headers):

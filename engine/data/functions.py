@@ -103,17 +103,35 @@ def _json_equal(left: Json, right: Json) -> bool:
 # -- texts -----------------------------------------------------------------------------------------
 
 _BRACES = re.compile(r"\\([{}])|(\{\})")
+_WRITTEN = re.compile(r"\\(['\\{}])|(\{\})")
+_ESCAPE = re.compile(r"\\(['\\{}])")
+
+
+class WrittenText(str):
+    """A literal text of an intrinsic function as it is written, with its escapes.
+
+    Source: developer guide, "Reserved characters in intrinsic functions".
+    """
+
+    __slots__ = ()
+
+    @property
+    def unescaped(self) -> str:
+        """Return the text that it stands for."""
+        return _ESCAPE.sub(r"\1", self)
 
 
 def format_text(values: list[Json], scope: EvaluationScope) -> str:
     """Return the template with each ``{}`` replaced by the next argument (States.Format)."""
     del scope
     template, arguments = _require_text(values[0]), values[1:]
-    marks = sum(match[2] is not None for match in _BRACES.finditer(template))
+    # In a template of the input a backslash escapes braces alone.
+    marked = _WRITTEN if isinstance(template, WrittenText) else _BRACES
+    marks = sum(match[2] is not None for match in marked.finditer(template))
     if marks != len(arguments):
         raise ValueError(f"got {len(arguments)} arguments for {marks} occurrences of {{}}")
     rest = iter(arguments)
-    return _BRACES.sub(lambda m: m[1] or format_value(next(rest)), template)
+    return str(marked.sub(lambda m: m[1] or format_value(next(rest)), template))
 
 
 def format_value(value: Json) -> str:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine import jsontext
-from engine.data.expression import EvaluationScope, Json, Literal
-from engine.data.functions import FUNCTIONS
-from engine.data.paths import PathSyntaxError, compile_path
+from engine.data.expression import ABSENT, EvaluationScope, Json, Literal
+from engine.data.functions import FUNCTIONS, WrittenText
+from engine.data.paths import Path, PathSyntaxError, compile_path
 from engine.data.stored_rules import reads_stored
 from engine.errors import INTRINSIC_FAILURE, InterpreterError, JsonTextError
 
@@ -43,12 +43,25 @@ class IntrinsicCall:
 
         Raise ``States.IntrinsicFailure``, which Retry and Catch take, if it refuses its arguments.
         """
-        values = [argument.evaluate(scope) for argument in self.arguments]
+        values = [self._value(argument, scope) for argument in self.arguments]
         try:
             return FUNCTIONS[self.name].call(values, scope)
         except ValueError as error:
             msg = f"The function '{self.text}' had the following error: {error}"
             raise InterpreterError(msg, INTRINSIC_FAILURE) from None
+
+    def _value(self, argument: Expression, scope: EvaluationScope) -> Json:
+        """Return the value of an argument; raise in AWS's words for a path that leads nowhere."""
+        if not isinstance(argument, Path):
+            return argument.evaluate(scope)
+        value = argument.found(scope)
+        if value is ABSENT and not argument.undefined_variable(scope):
+            raise InterpreterError(
+                f"The function '{self.text}' had the following error: The JsonPath argument for "
+                f"the field '{argument.text}' could not be found in the input "
+                f"'{jsontext.dumps(scope.input)}'"
+            )
+        return argument.evaluate(scope) if value is ABSENT else value
 
 
 def compile_intrinsic(text: str, *, field: str = "") -> Expression:
@@ -85,7 +98,7 @@ class _CallReader:
         if depth > MAX_NESTING:
             raise self.error(f"at most {MAX_NESTING} nested calls")
         self.at = head.end()
-        arguments = _unescape_braces(head[1], self.arguments(depth))
+        arguments = _unescaped(head[1], self.arguments(depth))
         function = FUNCTIONS[head[1]]
         if not function.least <= len(arguments) <= function.most:
             raise PathSyntaxError(
@@ -129,7 +142,7 @@ class _CallReader:
         if match := _STRING.match(self.text, self.at):
             self._check_escapes(match[1])
             self.at = match.end()
-            return Literal(_unescape(match[1]))
+            return Literal(WrittenText(match[1]))
         if self.text.startswith("$", self.at):
             return self.path()
         if match := _NUMBER.match(self.text, self.at):
@@ -162,18 +175,13 @@ class _CallReader:
         return compile_path(self.text[start : self.at].strip(), field=self.field)
 
 
-def _unescape(text: str) -> str:
-    r"""Undo ``\\'`` and ``\\\\``; escaped braces stay as they are for States.Format to see."""
-    return _ESCAPE.sub(lambda match: match[1] if match[1] in "'\\" else match[0], text)
-
-
-def _unescape_braces(name: str, arguments: tuple[Expression, ...]) -> tuple[Expression, ...]:
-    r"""Undo ``\\{`` and ``\\}`` in literal texts, but in the template of States.Format."""
+def _unescaped(name: str, arguments: tuple[Expression, ...]) -> tuple[Expression, ...]:
+    """Undo the escapes of literal texts, but in the template of States.Format, which needs them."""
     first = 1 if name == "States.Format" else 0
     return (*arguments[:first], *(_unescape_literal(argument) for argument in arguments[first:]))
 
 
 def _unescape_literal(argument: Expression) -> Expression:
-    if isinstance(argument, Literal) and isinstance(argument.value, str):
-        return Literal(argument.value.replace("\\{", "{").replace("\\}", "}"))
+    if isinstance(argument, Literal) and isinstance(argument.value, WrittenText):
+        return Literal(argument.value.unescaped)
     return argument

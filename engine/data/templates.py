@@ -98,7 +98,7 @@ def _compile(
         return Literal(constants) if len(constants) == len(members) else _ObjectTemplate(members)
     if isinstance(value, list):
         elements = tuple(
-            _compile(inner, f"{pointer}/{index}", _join_field(field, str(index)), member, depth + 1)
+            _compile(inner, f"{pointer}[{index}]", f"{field}[{index}]", member, depth + 1)
             for index, inner in enumerate(value)
         )
         values = [part.value for part in elements if isinstance(part, Literal)]

@@ -85,7 +85,7 @@ def _check_reader_config(config: DefinitionNode, *, lists: bool) -> None:
     kind = config.get("InputType")
     if kind == "CSV":
         _check_csv(config)
-    else:
+    elif kind != "MANIFEST":  # whose files are CSV, too
         for name in _CSV_FIELDS:
             if config.has(name):
                 config.newer_error("", f"Field '{name}' is not supported")

@@ -28,7 +28,7 @@ _RETRIER = (
 _CATCHER = ("Comment", "ErrorEquals", "Next", "ResultPath", "Output", "Assign")
 _MISPLACED_ALL = f"{ALL} must appear alone and at end of list"
 _MAX_RATE = sys.float_info.max
-_MAX_DELAY = 31_622_399  # documented: less than 31,622,400
+_MAX_DELAY = 31_622_400  # documented: less than 31,622,401
 
 
 def read_recovery(

@@ -6,6 +6,7 @@ is kept) and here (how it is read).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.data.expression import ABSENT, ROOT, Expression, Literal
@@ -108,7 +109,7 @@ def read_assign(node: DefinitionNode) -> model.Assign | None:
     for key, assigned in value.items():
         name = key[:-2] if key.endswith(".$") and not node.jsonata else key
         _check_variable_name(node, key, name)
-        single = type(node)({key: assigned}, node.at("Assign"), node.language, node.problems)
+        single = replace(node, value={key: assigned}, pointer=node.at("Assign"))
         compiled = _compile_assignment(single, key, name)
         if compiled is not None:
             targets[name] = compiled

@@ -57,6 +57,25 @@ def test_csv(read: Any) -> None:
     assert read(gzip.compress(CSV), "k.gz", InputType="CSV", MaxItems=1) == found[:1]
 
 
+def test_a_backslash_in_csv(read: Any) -> None:
+    """It makes the next character an ordinary one, and is removed.
+
+    Source: developer guide, "ItemReader"; the first line is its example.
+    """
+    escaped = rb"""C:\\Program Files\\MyApp.exe,6534512
+na\,b,2
+"x\"y",3
+q\z,4
+"""
+    two = {"CSVHeaderLocation": "GIVEN", "CSVHeaders": ["path", "size"]}
+    assert read(escaped, InputType="CSV", **two) == [
+        {"path": r"C:\Program Files\MyApp.exe", "size": "6534512"},
+        {"path": "na,b", "size": "2"},
+        {"path": 'x"y', "size": "3"},
+        {"path": "qz", "size": "4"},
+    ]
+
+
 def test_json_and_json_lines(read: Any) -> None:
     """Arrays, members of objects, a pointer into the file, one value a line."""
     assert read(b"[1, 2, 3]", InputType="JSON", MaxItems=2) == [1, 2]

@@ -34,6 +34,11 @@ def test_a_backslash_stands_before_few_characters(mark: str) -> None:
         ("States.Format('{} and {}', 'a', $.n)", "a and 1.5"),
         ("States.Format('it\\'s \\{{}\\}', null)", "it's {null}"),
         ("States.Format('{}', $.o)", "{k=1}"),
+        (r"States.Format('C:\\{}', 'x')", r"C:\x"),
+        (r"States.Format('\\\{}\\')", "\\{}\\"),
+        (r"States.Format('a\\b')", r"a\b"),
+        (r"States.Format('{}', 'C:\\\{')", r"C:\{"),
+        (r"States.Array('\\{\'')", [r"\{'"]),
         ("States.StringToJson('{\"a\":1}')", {"a": 1}),
         ("States.StringToJson('')", None),
         ("States.JsonToString($.o)", '{"k":1}'),
@@ -120,3 +125,16 @@ def test_uuid_and_random_come_from_the_step() -> None:
     """The same seed gives the same values: a step can be replayed."""
     assert call("States.UUID()") == call("States.UUID()")
     assert call("States.MathRandom(0, 1000000)") == call("States.MathRandom(0, 1000000)")
+
+
+def test_an_argument_that_leads_nowhere_is_told_with_its_function() -> None:
+    """The innermost one; a missing variable has words of its own."""
+    with pytest.raises(InterpreterError) as missing:
+        call("States.Array(1, States.Format('{}', $.nope))")
+    assert missing.value.name == "States.Runtime"
+    assert str(missing.value.cause).startswith(
+        "The function 'States.Format('{}', $.nope)' had the following error: The JsonPath argument "
+        "for the field '$.nope' could not be found in the input '{"
+    )
+    with pytest.raises(InterpreterError, match=r"Variable '\$nope' referenced in"):
+        call("States.Array($nope)")
