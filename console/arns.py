@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import uuid
 from dataclasses import dataclass
 
 from console.errors import ErrorCode, ServiceError, ValidationException
@@ -57,12 +58,21 @@ def execution_arn(machine_arn: str, name: str) -> str:
 
 
 def express_arn(machine_arn: str, name: str, run: str) -> str:
-    """Return the ARN of a run of an Express machine; names may be used again, ``run`` may not."""
+    """Return the ARN of an Express execution; names may be used again, ``run`` may not."""
     return f"{machine_arn.replace(':stateMachine:', ':express:', 1)}:{name}:{run}"
 
 
+def express_child_arn(labelled_arn: str, name: str) -> str:
+    """Return the ARN of an Express child of a Map Run. ``labelled_arn``: ``MACHINE/LABEL``.
+
+    The last part follows from the name, a UUID, so that a child can be found by its name. Raise
+    ``ValueError`` for a name that is none.
+    """
+    return express_arn(labelled_arn, name, str(uuid.uuid5(uuid.UUID(name), "run")))
+
+
 def is_express(execution_arn: str) -> bool:
-    """Tell whether an execution is one of an Express machine."""
+    """Tell whether an execution is an Express one: of an Express machine, or of a Map Run."""
     return execution_arn.split(":", 6)[5] == "express"
 
 

@@ -62,6 +62,18 @@ def _quotas(project: str) -> Quotas:
     return replace(_AWS, **_checked(_of_all(given), "quotas") | _checked(own, place))
 
 
+def limit_starts() -> bool:
+    """Tell whether a project has a rate of starts."""
+    return bool(settings.STEPYARD_QUOTAS) and _limit_starts()
+
+
+@lru_cache(maxsize=1)
+def _limit_starts() -> bool:
+    given: dict[str, Any] = settings.STEPYARD_QUOTAS
+    every = [given, *given.get(_PROJECTS, {}).values()]
+    return any(one.get("start_execution") is not None for one in every)
+
+
 def check_quotas(given: dict[str, Any], where: str) -> None:
     """Raise ``SettingError`` unless an object says quotas. ``where``: the file or variable."""
     _checked(_of_all(given), where)
@@ -83,6 +95,7 @@ def _of_all(given: dict[str, Any]) -> dict[str, Any]:
 def forget() -> None:
     """Read the settings anew."""
     _quotas.cache_clear()
+    _limit_starts.cache_clear()
 
 
 def _checked(given: dict[str, Any], place: str) -> dict[str, Any]:

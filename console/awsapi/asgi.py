@@ -21,7 +21,7 @@ from django.http.request import split_domain_port, validate_host
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
 import engine
-from console import access
+from console import access, quotas
 from console.awsapi import cbor, services, shapes, sigv4
 from console.awsapi.operations.call import Answer, Call, Later
 from console.awsapi.read_ahead import PAGES_AHEAD
@@ -115,7 +115,7 @@ async def aws_application(
 def _is_short(name: str, body: bytes) -> bool:
     """Tell whether a call takes so little that the event loop may run it."""
     # To take a token of a rate of starts waits for a commit.
-    limited = name in _STARTS and settings.STEPYARD_QUOTAS
+    limited = name in _STARTS and quotas.limit_starts()
     return name in _SHORT and len(body) <= _SHORT_BYTES and is_embedded() and not limited
 
 

@@ -25,7 +25,7 @@ _MISSING: dict[str, tuple[tuple[str, ...], tuple[ErrorCode, str]]] = {
         (ErrorCode.ActivityDoesNotExist, "Activity Does Not Exist: '{}'"),
     ),
     "executionArn": (
-        ("execution",),
+        ("execution", "express"),
         (ErrorCode.ExecutionDoesNotExist, "Execution Does Not Exist: '{}'"),
     ),
     "mapRunArn": (("mapRun",), _RESOURCE),
@@ -37,6 +37,8 @@ _MISSING: dict[str, tuple[tuple[str, ...], tuple[ErrorCode, str]]] = {
 """Member of a request -> kinds of ARN that it takes, and the error for one that is not there."""
 _SILENT = {"DeleteActivity", "DeleteStateMachine", "DeleteStateMachineVersion"}
 """Actions that succeed for what is not there."""
+_OF_CHILDREN = {"DescribeExecution"}
+"""Actions that take Express children of Map Runs; others refuse the kind in any region."""
 _REGION, _KIND, _PARTS = 3, 5, 7
 
 
@@ -50,7 +52,8 @@ def answer_elsewhere(call: Call) -> dict[str, Any] | None:
         return None
     for member, (kinds, (code, text)) in _MISSING.items():
         arn = call.params.get(member)
-        if arn is None or not _is_elsewhere(arn, kinds, call.region):
+        taken = kinds if call.action in _OF_CHILDREN else tuple({*kinds} - {"express"})
+        if arn is None or not _is_elsewhere(arn, taken, call.region):
             continue
         if call.action in _SILENT:
             return {}

@@ -153,9 +153,9 @@ def _redrive(change: Change) -> tuple[str, str]:
         return "REDRIVE_IN_PROGRESS", "Execution is RUNNING and cannot be redriven"
     if status in ("RUNNING", "SUCCEEDED"):
         return "NOT_REDRIVABLE", f"Execution is {status} and cannot be redriven"
+    if change.child_of_map:
+        return "NOT_REDRIVABLE", f"Execution is {status} and is redriven by its Map Run"
     if change.execution_arn.split(":", 6)[5] == "express":
         reason = "Execution belongs to an Express state machine and cannot be redriven"
         return "NOT_REDRIVABLE", reason
-    if change.child_of_map:
-        return "NOT_REDRIVABLE", f"Execution is {status} and is redriven by its Map Run"
     return "REDRIVABLE", f"Execution is {status} and is redrivable"

@@ -12,6 +12,7 @@ import csv
 import gzip
 import io
 import itertools
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -185,14 +186,19 @@ def _listed(client: Any, arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
 # -- files -----------------------------------------------------------------------------------------
 
 
+_LINE_END = re.compile(r"(?<!\\)((?:\\\\)*)\\(\r?\n?)\Z")
+"""A backslash that would escape the end of a line."""
+
+
 def _csv_rows(body: Any, config: dict[str, Any]) -> Iterator[dict[str, str]]:
     r"""Every value is text; short rows are padded, surplus cells ignored [recorded].
 
-    A backslash makes the next character an ordinary one and is removed. Source: developer guide,
-    "ItemReader", escaping.
+    A backslash makes a character of the same line an ordinary one, and is removed. Source:
+    developer guide, "How Step Functions parses input CSV files".
     """
     delimiter = _DELIMITERS.get(str(config.get("CSVDelimiter", "COMMA")), ",")
-    rows = csv.reader(_lines(body), delimiter=delimiter, escapechar="\\", strict=False)
+    lines = (_LINE_END.sub(r"\1\2", line) for line in _lines(body))
+    rows = csv.reader(lines, delimiter=delimiter, escapechar="\\", strict=False)
     given = config.get("CSVHeaderLocation") == "GIVEN"
     headers = config.get("CSVHeaders", []) if given else next(rows, [])
     if len(set(headers)) != len(headers):

@@ -16,9 +16,9 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.urls import get_resolver
 
-from console.awsapi.operations import call
 from console.fast_path.gc_freeze import spare_collections
 from console.management.accepting import make_protocol_class
+from console.shutdown import SHUTTING_DOWN
 from console.store.db.writer import is_embedded
 
 if TYPE_CHECKING:
@@ -95,14 +95,14 @@ def read_in_the_event_loop() -> None:
 
 
 class _Server(uvicorn.Server):
-    """A server at whose end nobody waits for an answer any more.
+    """A server that answers long polls when it shuts down.
 
     uvicorn would let them wait until its patience is over, and then answer with 500.
     """
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Send away who waits, and then do what is usual."""
-        call.ENDING.set()
+        """Let long polls be answered, and shut down."""
+        SHUTTING_DOWN.set()
         await super().shutdown(sockets)
 
 

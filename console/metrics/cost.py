@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Count, Min, Q, Sum
 
+from console import arns
 from console.fast_path import rows
 from console.metrics.token_cost import NO_TOKENS, TokenUse, read_token_use
 from console.models import Execution, HistoryEvent, Price, TaskRow
@@ -147,7 +148,9 @@ def cost_of_execution(execution: Execution, made: int) -> Cost:
     """Estimate one execution that has entered or retried so many states."""
     machine, rates, text = execution.state_machine, read_rates(), execution.definition.text
     tokens = read_token_use([execution.pk], text)
-    if machine is not None and machine.type == "EXPRESS":
+    # A child has no machine of its own, nor has an imported execution.
+    own = execution.imported_ms is None and arns.is_express(execution.arn)
+    if own or (machine is not None and machine.type == "EXPRESS"):
         took = 0 if execution.stop_ms is None else execution.stop_ms - execution.start_ms
         size = len(text) + len(execution.input) + len(execution.output or "")
         cost = _express(1, _gb_seconds(took, BASE_MB * MB + size), rates)

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("console", "0051_last_client_tokens"),
+        ("console", "0051_redrive_tokens"),
     ]
 
     operations = [

@@ -139,8 +139,7 @@ class Execution(models.Model):
     alias_arn = models.CharField(max_length=340, default="")
     redrive_count = models.IntegerField(default=0)
     redrive_ms = models.BigIntegerField(null=True)
-    # client tokens of the last redrives, newest first, a line each: token, epoch milliseconds
-    redrive_token = models.TextField(default="")
+    redrive_token = models.CharField(max_length=64, default="")  # of the client's last redrive
     map_run = models.ForeignKey(
         MapRun, null=True, on_delete=models.CASCADE, related_name="children", db_index=False
     )
@@ -155,6 +154,8 @@ class Execution(models.Model):
     depth = models.IntegerField(null=True)
     parent = models.BigIntegerField(null=True)
     parent_task = models.IntegerField(null=True)
+    # client tokens of the last redrives, newest first, a line each: token, epoch milliseconds
+    redrive_tokens = models.TextField(null=True)  # noqa: DJ001 - see above
 
     objects = OwnExecutions()
     imports = ImportedExecutions()

@@ -29,7 +29,7 @@ MAX_SECONDS = 99_999_999
 class DefinitionNode:
     """An object of the definition: its value, its pointer, its query language.
 
-    ``place``: what stands before its fields in causes of failed JSONata expressions, "" for a
+    ``location``: what stands before its fields in causes of failed JSONata expressions, "" for a
     state: ``Choices[0]/``.
     """
 
@@ -37,7 +37,7 @@ class DefinitionNode:
     pointer: str
     language: QueryLanguage
     problems: Problems
-    place: str = ""
+    location: str = ""
 
     def at(self, name: str) -> str:
         """Return the pointer of a field."""
@@ -114,8 +114,8 @@ class DefinitionNode:
         for index, entry in enumerate(value):
             pointer = f"{self.at(name)}[{index}]"
             if isinstance(entry, dict):
-                place = f"{self.place}{name}[{index}]/"
-                found.append(DefinitionNode(entry, pointer, self.language, self.problems, place))
+                location = f"{self.location}{name}[{index}]/"
+                found.append(DefinitionNode(entry, pointer, self.language, self.problems, location))
             else:
                 self.problems.error(pointer, "Expected value of type Object")
         return found
@@ -124,8 +124,8 @@ class DefinitionNode:
         """Return an object field as a node, None if it is missing; note anything else."""
         value = self.get(name)
         if isinstance(value, dict):
-            place = f"{self.place}{name}/"
-            return DefinitionNode(value, self.at(name), self.language, self.problems, place)
+            location = f"{self.location}{name}/"
+            return DefinitionNode(value, self.at(name), self.language, self.problems, location)
         if name in self.value:
             self.error(name, "Expected value of type Object")
         return None
@@ -204,7 +204,7 @@ class DefinitionNode:
     def jsonata_template(self, name: str, *, field: str) -> Expression | None:
         """Return a field that holds any JSON with expressions; ``field``: its name in causes."""
         try:
-            return compile_jsonata_template(self.get(name), field=f"{self.place}{field}")
+            return compile_jsonata_template(self.get(name), field=f"{self.location}{field}")
         except TemplateSyntaxError as error:
             self.problems.jsonata_error(self.at(name) + error.pointer, error.reason, str(error))
             return None
@@ -225,7 +225,7 @@ class DefinitionNode:
             self.error(name, jsonata_problem(value))
             return None
         try:
-            return compile_jsonata(value, field=f"{self.place}{name}")
+            return compile_jsonata(value, field=f"{self.location}{name}")
         except PathSyntaxError as error:
             self.problems.jsonata_error(self.at(name), error, str(error))
             return None

@@ -28,7 +28,7 @@ _RETRIER = (
 _CATCHER = ("Comment", "ErrorEquals", "Next", "ResultPath", "Output", "Assign")
 _MISPLACED_ALL = f"{ALL} must appear alone and at end of list"
 _MAX_RATE = sys.float_info.max
-_MAX_DELAY = 31_622_400  # documented: less than 31,622,401
+_MAX_DELAY = 31_622_400  # measured; the developer guide: less than 31622401
 
 
 def read_recovery(

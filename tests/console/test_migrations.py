@@ -5,6 +5,7 @@ from __future__ import annotations
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pytest
 from django.core.management import call_command
 from django.db import connection, models
@@ -12,6 +13,7 @@ from django.db.migrations import operations
 from django.db.migrations.loader import MigrationLoader
 
 from console.migrations import READABLE_SINCE
+from console.store.db.columns import AddFieldInTurns
 from console.store.db.indexes import AddIndexConcurrently
 from tests.console.store.helpers import PASS, create
 
@@ -59,6 +61,34 @@ def test_it_can_fail() -> None:
     gone = [operations.DeleteModel("run")]
     assert only_adds(operations.SeparateDatabaseAndState(state_operations=gone))
     assert not only_adds(operations.SeparateDatabaseAndState(gone, gone))
+
+
+@pytest.mark.postgres_only
+@pytest.mark.django_db(transaction=True)
+def test_a_column_waits_for_no_backup(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It tries again until the table is free, and lets others read it meanwhile."""
+    state = MigrationLoader(None).project_state(("console", "0052_express_children"))
+    field = models.TextField(null=True)
+    adding = AddFieldInTurns("tag", "spare", field)
+    after = state.clone()
+    adding.state_forwards("console", after)
+    tries: list[float] = []
+    named = connection.get_connection_params()
+    address = {key: named[key] for key in ("host", "port", "dbname", "user") if named.get(key)}
+    with psycopg.connect(**address) as backup:
+        backup.execute("SELECT 1 FROM console_tag")
+
+        def pause(seconds: float) -> None:
+            tries.append(seconds)
+            backup.rollback()
+
+        monkeypatch.setattr("console.store.db.columns.time.sleep", pause)
+        with connection.schema_editor(atomic=False) as editor:
+            adding.database_forwards("console", editor, state, after)
+    assert len(tries) == 1
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT spare FROM console_tag")
+        cursor.execute("ALTER TABLE console_tag DROP COLUMN spare")
 
 
 @pytest.mark.django_db(transaction=True)

@@ -255,22 +255,46 @@ def test_what_is_looked_at_beside_a_call_leaves_no_connection_behind(
     assert [one.connection for one in seen] == [None] * 3
 
 
-def test_at_the_end_of_a_server_nobody_waits_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_shuts_down_answers_long_polls(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker hears that there is no task; other calls are made again by SDKs."""
-    threads, ending = Threads(1, "ends"), threading.Event()
-    monkeypatch.setattr("console.awsapi.operations.call.ENDING", ending)
+    threads, shutting_down = Threads(1, "ends"), threading.Event()
+    monkeypatch.setattr("console.awsapi.operations.call.SHUTTING_DOWN", shutting_down)
+    longest_s = 10 * PATIENCE_S  # for which they would wait
 
     def look() -> None:
-        ending.set()
+        shutting_down.set()
 
     async def ask() -> None:
-        worker = Later(look, (Topic.RUNNABLE,), 60, {}, one_each=True)
-        assert await worker.wait(threads) == {}
-        with pytest.raises(ProtocolError) as refused:
-            await Later(look, (Topic.RUNNABLE,), 60, {}).wait(threads)
+        worker = Later(look, (Topic.RUNNABLE,), longest_s, {"waited": True}, one_each=True)
+        async with asyncio.timeout(PATIENCE_S):
+            assert await worker.wait(threads) == {"waited": True}
+            with pytest.raises(ProtocolError) as refused:
+                await Later(look, (Topic.RUNNABLE,), longest_s, {}).wait(threads)
         assert refused.value.code == ErrorCode.ServiceUnavailable
 
     looped(ask)
+
+
+def test_an_answer_that_is_there_is_given_while_the_server_shuts_down(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else an SDK would start an execution again that has ended; but no task is handed out."""
+    threads, shutting_down = Threads(1, "there"), threading.Event()
+    monkeypatch.setattr("console.awsapi.operations.call.SHUTTING_DOWN", shutting_down)
+    shutting_down.set()
+    looks: list[str] = []
+
+    def look() -> dict[str, Any]:
+        looks.append("look")
+        return {"status": "SUCCEEDED"}
+
+    async def ask() -> None:
+        assert await Later(look, (Topic.RUNNABLE,), 60, {}).wait(threads) == look()
+        looks.clear()
+        assert await Later(look, (Topic.RUNNABLE,), 60, {}, one_each=True).wait(threads) == {}
+
+    looped(ask)
+    assert not looks
 
 
 async def _gone() -> dict[str, Any]:
@@ -395,6 +419,9 @@ def test_the_loop_does_not_wait_for_a_commit_of_a_quota(
         await call("StartExecution", {"stateMachineArn": machine.arn})
         return threading.get_ident()
 
+    settings.STEPYARD_QUOTAS = {"state_transition": {"bucket": 10, "refill": 1}}
+    quotas.forget()
+    assert asgi._is_short("StartExecution", b"{}")  # of this quota nothing is taken at a start
     settings.STEPYARD_QUOTAS = {"start_execution": {"bucket": 10, "refill": 1}}
     quotas.forget()
     try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.errors import ErrorCode, ProtocolError
 from console.fast_path.threads import run_in_loop, written
+from console.shutdown import SHUTTING_DOWN
 from console.store.db import outages, signals
 from console.store.db.writer import (
     Pending,
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     Receive = Callable[[], Awaitable[dict[str, Any]]]
 
 _LOOK_AGAIN_S = 1.0
-ENDING = threading.Event()
-"""Set when the server ends: who waits for an answer is sent away within ``_LOOK_AGAIN_S``."""
 Found = dict[str, Any] | None
 
 
@@ -107,11 +106,11 @@ class Later:
     def _without_answer(self) -> dict[str, Any]:
         """Return what is answered in the end.
 
-        At the end of the server a worker is told that there is no task, and asks the next server;
+        When the server shuts down, a worker is told that there is no task, and asks the next one;
         an SDK makes other calls again if they are answered with ServiceUnavailable.
         """
-        if ENDING.is_set() and not self.one_each:
-            raise ProtocolError(ErrorCode.ServiceUnavailable, "The server ends: call again")
+        if SHUTTING_DOWN.is_set() and not self.one_each:
+            raise ProtocolError(ErrorCode.ServiceUnavailable, "The server shuts down: call again")
         return self.otherwise
 
     def now(self) -> dict[str, Any]:
@@ -162,11 +161,13 @@ class Later:
         end = signals.subscribe(self.topic, tell, in_turn=self.one_each)
         deadline = loop.time() + self.seconds
         try:
-            while loop.time() < deadline and not gone.done() and not ENDING.is_set():
+            while not (gone.done() or (self.one_each and SHUTTING_DOWN.is_set())):
                 told.clear()
                 answer = await self._look(threads)
                 if answer is not None:
                     return answer
+                if SHUTTING_DOWN.is_set() or loop.time() >= deadline:
+                    return None
                 await _either(told, min(_LOOK_AGAIN_S, deadline - loop.time()))
             return None
         finally:

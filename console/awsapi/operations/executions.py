@@ -136,13 +136,17 @@ def _describe(call: Call) -> dict[str, Any]:
 
 def _redrive(execution: Execution) -> dict[str, Any]:
     status, reason = redriving.redrive_status(execution)
-    # AWS tells no date of Express children: its Map Run starts them anew.
-    moment = None if arns.is_express(execution.arn) else execution.redrive_ms
     return {
-        **present(redriveDate=None if moment is None else seconds(moment)),
+        **_redrive_date(execution),
         "redriveStatus": status,
         **present(redriveStatusReason=reason or None),
     }
+
+
+def _redrive_date(execution: Execution) -> dict[str, Any]:
+    """Return the date of the last redrive; AWS tells none of Express children."""
+    moment = None if arns.is_express(execution.arn) else execution.redrive_ms
+    return present(redriveDate=None if moment is None else seconds(moment))
 
 
 def redrive(call: Call) -> dict[str, Any]:
@@ -223,7 +227,7 @@ def _item(row: Execution) -> dict[str, Any]:
             stateMachineAliasArn=row.alias_arn or None,
         ),
         "redriveCount": row.redrive_count,
-        **present(redriveDate=None if row.redrive_ms is None else seconds(row.redrive_ms)),
+        **_redrive_date(row),
     }
 
 

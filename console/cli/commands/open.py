@@ -32,7 +32,7 @@ def run_command(options: Namespace) -> int:
         arn = options.name
         if not arn.startswith("arn:"):
             arn = connection.account.arn("states", f"stateMachine:{arn}")
-        if ":execution:" in arn:
+        if ":execution:" in arn or ":express:" in arn:
             connection.states.describe_execution(executionArn=arn)
         elif ":stateMachine:" in arn:
             connection.states.describe_state_machine(stateMachineArn=arn)

@@ -52,8 +52,11 @@ def redrive_refusal(execution: Execution) -> str:
     return redrive_refusals([execution])[execution.pk]
 
 
-def direct_refusal(execution: Execution) -> str:
-    """Return why an execution itself cannot be redriven, "" if it can."""
+def api_refusal(execution: Execution) -> str:
+    """Return why RedriveExecution refuses an execution, "" if it does not.
+
+    A child that its Map Run can redrive is refused, too.
+    """
     return BY_PARENT if execution.map_run_id is not None else redrive_refusal(execution)
 
 
@@ -179,8 +182,8 @@ def _reopen(row: Execution, token: str = "", not_before: int = 0) -> int:
     row.output = row.error = row.cause = None
     row.redrive_count += 1
     tokens = ({token: moment} if token else {}) | _redrives_by_token(row)
-    row.redrive_token = "\n".join(f"{one} {then}" for one, then in list(tokens.items())[:_TOKENS])
-    row.redrive_ms = moment
+    row.redrive_tokens = "\n".join(f"{one} {then}" for one, then in list(tokens.items())[:_TOKENS])
+    row.redrive_ms, row.redrive_token = moment, token
     row.save(
         update_fields=[
             "status",
@@ -191,6 +194,7 @@ def _reopen(row: Execution, token: str = "", not_before: int = 0) -> int:
             "redrive_count",
             "redrive_ms",
             "redrive_token",
+            "redrive_tokens",
             "acting_for",
         ]
     )
@@ -202,9 +206,10 @@ def _reopen(row: Execution, token: str = "", not_before: int = 0) -> int:
 def _redrives_by_token(row: Execution) -> dict[str, int]:
     """Return client token -> redrive date (epoch ms) of those that still count, newest first."""
     since = clock.now_ms() - _TOKEN_MS
-    lines = (line.partition(" ") for line in row.redrive_token.splitlines())
-    # a release before this one left a token alone, that of the last redrive
-    moments = {token: int(moment or row.redrive_ms or 0) for token, _, moment in lines}
+    # a process of the previous release leaves the token of its redrive alone
+    last = {row.redrive_token: row.redrive_ms or 0} if row.redrive_token else {}
+    lines = (line.partition(" ") for line in (row.redrive_tokens or "").splitlines())
+    moments = last | {token: int(moment) for token, _, moment in lines}
     return {token: moment for token, moment in moments.items() if moment > since}
 
 

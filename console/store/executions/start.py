@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from console.store.machines.activity_limits import Limits
 
 EXPRESS_S = 300
-"""AWS: how long an execution of an Express machine may run at most."""
+"""AWS: how long an Express execution may run at most."""
 
 
 @dataclass(frozen=True, slots=True)

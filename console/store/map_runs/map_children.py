@@ -81,7 +81,7 @@ def _new_child(run: MapRun, index: int, text: str) -> Execution:
 
 def _child_arn(run: MapRun, name: str) -> str:
     if run.express:
-        return arns.express_arn(run.state_machine_arn, name, str(uuid.uuid4()))
+        return arns.express_child_arn(run.state_machine_arn, name)
     return arns.execution_arn(run.state_machine_arn, name)
 
 

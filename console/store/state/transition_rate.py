@@ -72,7 +72,7 @@ class TransitionBudget:
 
 
 def is_limited(project: str, arn: str) -> bool:
-    """Tell whether an execution of a project has to pay; Express machines have no limit."""
+    """Tell whether an execution of a project has to pay; Express ones have no limit."""
     return (
         bool(settings.STEPYARD_QUOTAS)
         and not arns.is_express(arn)

@@ -110,16 +110,27 @@ class Scope:
         key = ("execution", with_success)
         named = read_models(key, partial(_executions_named, with_success), *asked)
         execution = next(iter(named), None)
-        if execution is None:  # an Express one, where the last of a name is shown
-            rows = _shown_executions(self.project.pk, with_success=with_success)
-            # a child is found among those of its Map Runs, which have an index
-            whose = "map_run__state_machine_arn" if "/" in machine else "state_machine_arn"
-            express = rows.filter(**{whose: self.arn("stateMachine", machine)}, name=name)
-            execution = express.order_by("-pk").first()
+        if execution is None:
+            execution = self._express(machine, name, with_success=with_success)
         if execution is None:
             raise Http404(f"“{machine}” has no execution “{name}” in {self.region}.")
         bind_contextvars(execution=execution.arn)
         return self.shown(execution)
+
+    def _express(self, machine: str, name: str, *, with_success: bool) -> Execution | None:
+        """Return an Express execution: the child of a Map Run, or the last one of a name."""
+        rows = _shown_executions(self.project.pk, with_success=with_success)
+        if "/" in machine:
+            return rows.filter(arn=self.express_child_arn(machine, name)).first()
+        express = rows.filter(state_machine_arn=self.arn("stateMachine", machine), name=name)
+        return express.order_by("-pk").first()
+
+    def express_child_arn(self, machine: str, name: str) -> str:
+        """Return the ARN that an Express child of a Map Run has, "" if none has that name."""
+        try:
+            return arns.express_child_arn(self.arn("stateMachine", machine), name)
+        except ValueError:
+            return ""
 
     def shown(self, execution: Execution) -> Execution:
         """Return an execution of this project as the reader may see it."""

@@ -419,21 +419,11 @@ def base_context(execution: Execution, machine_name: str) -> dict[str, Any]:
         "section": "executions",
         "execution": execution,
         "machine_name": machine_name,
-        "machine_above": _machine_above(execution, machine_name),
         "base": reverse("execution", args=[machine_name, execution.name]),
         "status": formatting.EXECUTION[execution.status],
         "is_express": is_express,
         "may_be_redriven": execution.status in UNSUCCESSFUL and not never_again,
     }
-
-
-def _machine_above(execution: Execution, machine_name: str) -> str:
-    """Return the name of the state machine that the Map Run of a child is of, "" without one."""
-    if execution.map_run is None:
-        return ""
-    parent = execution.map_run.parent
-    is_there = parent.state_machine_id is not None or parent.map_run_id is not None
-    return machine_name.partition("~")[0] if is_there else ""
 
 
 def facts_context(execution: Execution) -> dict[str, Any]:

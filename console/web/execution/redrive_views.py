@@ -47,7 +47,7 @@ def redrive_execution(request: HttpRequest, machine_name: str, execution_name: s
     require(scope, "RedriveExecution")
     execution = scope.own_execution(machine_name, execution_name)
     status = 200
-    refused = store.direct_refusal(execution)
+    refused = store.api_refusal(execution)
     if request.method == "POST":
         try:
             store.redrive_execution(execution, actor=actor_of(scope))

@@ -47,10 +47,11 @@ def find_map_run(scope: Scope, machine: str, execution: str, task: int) -> MapRu
 
     Its parent is only half read: no payload of it is on the page.
     """
-    arn = scope.arn("execution", machine.replace("~", "/"), execution)
+    owner = machine.replace("~", "/")
+    parents = (scope.arn("execution", owner, execution), scope.express_child_arn(owner, execution))
     rows = MapRun.objects.select_related("parent__definition", "parent__state_machine")
     rows = rows.defer(*(f"parent__{name}" for name in _UNREAD))
-    run = rows.filter(parent__project=scope.project, parent__arn=arn, task=task).first()
+    run = rows.filter(parent__project=scope.project, parent__arn__in=parents, task=task).first()
     if run is None:
         raise Http404(f"“{execution}” has no Map Run {task}.")
     run.parent.project = scope.project

@@ -31,11 +31,11 @@ def masking_page(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         require(scope, "PutMaskedPaths")
         sent = PathsForm(request.POST).values
-        typed, revision = sent["paths"], sent["revision"]
-        over = sent["over"] or revision
+        over = sent["over"] or sent["revision"]
         try:
             if "paths" not in request.POST:
                 raise ValidationException("Masked paths: got none, wanted a line for each.")
+            typed, revision = sent["paths"], sent["revision"]
             paths = store.put_paths(scope.project, typed.splitlines(), actor_of(scope), over)
         except ConflictException:
             conflict, status = conflicts.paths_conflict(scope.project), 409

@@ -21,6 +21,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from console.errors import ServiceError
 from console.models import Execution, StartLink
+from console.shutdown import SHUTTING_DOWN
 from console.statuses import ExecutionStatus, MachineType, Topic
 from console.store.db import signals
 from console.store.db.audit import Actor
@@ -87,6 +88,8 @@ def _wait_for_end(execution: Execution) -> HttpResponse:
             row = Execution.objects.get(pk=execution.pk)
             if row.status != ExecutionStatus.RUNNING:
                 return _json_response(_outcome_body(row), 200)
+            if SHUTTING_DOWN.is_set():
+                return _json_response({"message": "Service Unavailable"}, 503)
             if left <= 0:
                 return _json_response({"message": "Endpoint request timed out"}, 504)
             ended.wait(min(1.0, left))  # a hint may be lost

@@ -364,7 +364,7 @@ def bulk_verb(job: BulkJob) -> str:
 @register.filter
 def redrive_refusal(execution: Execution) -> str:
     """Say why an execution cannot be redriven, "" if it can."""
-    return redrive.direct_refusal(execution)
+    return redrive.api_refusal(execution)
 
 
 @register.filter
@@ -387,6 +387,16 @@ def machine_name(execution: Execution) -> str:
     mark that no name and no label can have.
     """
     return execution.state_machine_arn.rpartition(":")[2].replace("/", "~")
+
+
+@register.filter
+def existing_machine(execution: Execution) -> str:
+    """Return the name of the execution's machine, or of its Map Run's, "" if it is deleted."""
+    if execution.map_run_id is None:
+        return machine_name(execution) if execution.state_machine_id is not None else ""
+    arn = execution.state_machine_arn.partition("/")[0]
+    machines = StateMachine.objects.filter(arn=arn, project_id=execution.project_id)
+    return machines.values_list("name", flat=True).first() or ""
 
 
 @register.filter

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from console.awsapi.operations.call import Call
+from console.awsapi.regions import answer_elsewhere
 from console.errors import ErrorCode, ValidationException
 from console.models import Execution, MapRun
+from console.store.db.audit import NOBODY
 from console.store.machines import log_groups
 from console.store.map_runs import map_runs, map_tasks
 from tests.console.awsapi.world import FAIL, MAP, World, definition
@@ -132,6 +135,12 @@ def test_an_express_child_of_a_map_run_is_described_alone(world: World) -> None:
     ):
         with raises_code(ErrorCode.InvalidArn, match="not valid in this context: express"):
             world.ask(action, executionArn=child)
+    elsewhere = child.replace("us-east-1", "eu-west-1")
+    call = Call(
+        "DescribeExecution", {"executionArn": elsewhere}, world.principal, "us-east-1", NOBODY
+    )
+    with raises_code(ErrorCode.ExecutionDoesNotExist):
+        answer_elsewhere(call)
     alone = child.replace("/lab:", ":")
     with raises_code(ErrorCode.InvalidArn, match="not valid in this context: express"):
         world.ask("DescribeExecution", executionArn=alone)

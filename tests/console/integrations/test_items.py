@@ -58,14 +58,17 @@ def test_csv(read: Any) -> None:
 
 
 def test_a_backslash_in_csv(read: Any) -> None:
-    """It makes the next character an ordinary one, and is removed.
+    """It makes another character of the line an ordinary one, and is removed.
 
-    Source: developer guide, "ItemReader"; the first line is its example.
+    Source: developer guide, "How Step Functions parses input CSV files", whose example is the
+    first line.
     """
     escaped = rb"""C:\\Program Files\\MyApp.exe,6534512
 na\,b,2
 "x\"y",3
 q\z,4
+C:\dir\
+C:\\dir\\,6
 """
     two = {"CSVHeaderLocation": "GIVEN", "CSVHeaders": ["path", "size"]}
     assert read(escaped, InputType="CSV", **two) == [
@@ -73,6 +76,8 @@ q\z,4
         {"path": "na,b", "size": "2"},
         {"path": 'x"y', "size": "3"},
         {"path": "qz", "size": "4"},
+        {"path": "C:dir", "size": ""},
+        {"path": "C:\\dir\\", "size": "6"},
     ]
 
 

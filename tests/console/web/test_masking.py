@@ -401,7 +401,9 @@ def test_x14_a_form_without_paths_does_not_unmask_a_project(
     """A script that leaves the field out is told so; an empty field masks nothing."""
     editor = signed_in("editor")
     editor.post("/settings/", {"paths": "$.a"})
-    assert "wanted a line for each" in text(editor.post("/settings/", {}), 422)
+    refused = text(editor.post("/settings/", {}), 422)
+    assert "wanted a line for each" in refused
+    assert ">$.a</textarea>" in refused
     assert Project.objects.get(pk=project.pk).masked == "$.a"
     assert editor.post("/settings/", {"paths": ""}).status_code == 302
     assert Project.objects.get(pk=project.pk).masked == ""

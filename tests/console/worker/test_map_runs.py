@@ -10,6 +10,7 @@ import pytest
 
 import engine
 from console import arns
+from console.awsapi.operations import executions
 from console.models import (
     Execution,
     MapRun,
@@ -124,6 +125,8 @@ def test_express_children_are_redriven_by_their_map_run(project: Project, worker
     assert ended(execution).status == "FAILED"
     child.refresh_from_db()
     assert child.redrive_count == 1
+    assert "redriveDate" not in executions._item(child)
+    assert "redriveDate" in executions._item(Execution.objects.get(pk=execution.pk))
 
 
 def test_selector_and_batches(project: Project, worker: Embedded) -> None:

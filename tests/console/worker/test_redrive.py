@@ -345,7 +345,7 @@ def test_the_last_ten_client_tokens_give_their_answers(project: Project) -> None
     execution.refresh_from_db()
     since = execution.redrive_ms or 0
     Execution.objects.filter(pk=execution.pk).update(
-        redrive_token=f"t9 {since - 14 * 60_000}\nt8 {since - 16 * 60_000}"
+        redrive_token="", redrive_tokens=f"t9 {since - 14 * 60_000}\nt8 {since - 16 * 60_000}"
     )
     assert redrive.redrive_execution(execution, token="t9") == since - 14 * 60_000
     assert redrive.redrive_execution(execution, token="t8") >= since
@@ -353,8 +353,8 @@ def test_the_last_ten_client_tokens_give_their_answers(project: Project) -> None
     assert execution.redrive_count == 13
 
 
-def test_a_client_token_of_the_release_before_counts(project: Project) -> None:
-    """It stands alone, and is of the last redrive."""
+def test_a_client_token_of_the_previous_release_counts(project: Project) -> None:
+    """Its process leaves one token, that of the last redrive."""
     execution = start(create(project, one("W", Type="Wait", Seconds=600)))
     stop_execution(execution)
     first = redrive.redrive_execution(execution)
