@@ -18,7 +18,7 @@ from console.access import Principal
 from console.awsapi import services
 from console.awsapi.operations.call import Call
 from console.errors import ValidationException
-from console.models import AuditEntry, Execution, MapRun, Role, StateMachine
+from console.models import AuditEntry, Execution, MapRun, Role
 from console.store.db.audit import Actor
 from console.store.executions.stop import stop_execution
 from console.store.map_runs import map_counts
@@ -265,41 +265,6 @@ def test_e18_parent_step_and_child_lead_to_it(tolerant: MapRun, client: Client) 
     assert client.get(by_arn)["Location"] == f"{address(tolerant)}?region=us-east-1"
     assert client.get(f"{by_arn}0").status_code == 404
     assert page(tolerant.parent) in text(client.get(address(tolerant)))
-
-
-@pytest.mark.parametrize("kind", ["STANDARD", "EXPRESS"])
-def test_e18_a_child_leads_to_the_machine_above(
-    project: Project, worker: Embedded, client: Client, kind: str
-) -> None:
-    """Which is there; and who would redrive the child alone is told that its parent does it."""
-    del worker
-    ended(start(create(project, over(FAILS, kind, ToleratedFailureCount=1)), [3], "x"))
-    child = Execution.objects.get(map_run__isnull=False)
-    own = f"/machines/machine~L/executions/{child.name}/"
-    shown = text(client.get(own))
-    assert shown.count('href="/machines/machine/"') == 2  # in the breadcrumbs and the facts
-    assert "(deleted)" not in shown
-    assert f'href="{own}redrive/' not in shown
-    assert "is redriven by its parent" in shown
-    assert "is redriven by its parent" in text(client.get(f"{own}redrive/"))
-    assert client.post(f"{own}redrive/").status_code == 422
-    assert client.get(f"/arn/{child.arn}")["Location"].startswith(own)
-    StateMachine.objects.all().delete()
-    assert text(client.get(own)).count("(deleted)") == 2
-
-
-def test_e18_a_map_run_in_an_express_child_is_found(
-    project: Project, worker: Embedded, client: Client
-) -> None:
-    """Its parent is found by another ARN."""
-    del worker
-    inner = over(one("P", Type="Pass"))
-    inner["States"]["Inner"] = inner["States"].pop("Each") | {"Label": "Inner"}
-    inner["StartAt"] = "Inner"
-    ended(start(create(project, over(inner, "EXPRESS")), [[1, 2]], "x"))
-    run = MapRun.objects.get(state_machine_arn__endswith="/Inner")
-    answer = client.get(f"/arn/{run.arn}")
-    assert client.get(answer["Location"]).status_code == 200
 
 
 def test_e18_what_waits_for_it_leads_to_it(napping: MapRun, client: Client) -> None:
