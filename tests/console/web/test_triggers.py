@@ -16,7 +16,7 @@ from console.store.db.audit import Actor
 from console.store.events import rules, start_links
 from console.web.core.formatting import clock_text
 from console.web.rules import trigger_views
-from tests.console.store.helpers import PASS, REGION, WAIT, create, one
+from tests.console.store.helpers import PASS, REGION, WAIT, create, ended, one, start
 from tests.console.web.helpers import MARKUP, text
 from tests.refusals import raises_code
 
@@ -90,6 +90,19 @@ def test_the_caller_is_not_kept_waiting_for_ever(
     status, answer = post(linked(create(project, nap), "EXPRESS"))
     assert (status, answer) == (504, {"message": "Endpoint request timed out"})
     assert Execution.objects.get().status == "RUNNING"
+
+
+def test_a_caller_is_answered_when_the_server_shuts_down(
+    project: Project, worker: Any, monkeypatch: Any
+) -> None:
+    """By 503; what has ended is answered all the same."""
+    shutting_down = threading.Event()
+    shutting_down.set()
+    monkeypatch.setattr(trigger_views, "SHUTTING_DOWN", shutting_down)
+    nap = one("W", Type="Wait", Seconds=600)
+    assert post(linked(create(project, nap), "EXPRESS"))[0] == 503
+    over = ended(start(create(project, PASS, "quick")))
+    assert trigger_views._wait_for_end(over).status_code == 200
 
 
 def test_what_is_no_input_is_refused(project: Project) -> None:
