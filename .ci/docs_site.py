@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 BESIDE = {
-    "README.md": "project/stepyard.md",
+    "README.md": "project/stateyard.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "SECURITY.md": "project/security.md",
     "CHANGELOG.md": "project/changelog.md",
 }
 """Files at the top of the repository -> where the site has them."""
-_TITLES = ("Stepyard", "Contributing", "Security", "Changelog")
+_TITLES = ("Stateyard", "Contributing", "Security", "Changelog")
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!\w+:|#)([^)#\s]*)(#[^)]*)?\)")
 _ENTRY = re.compile(r"^(?:\||\*|\d+\.) *\[([^\]]+)\]\((?!\w+:)([^)#]+\.md)\)", re.MULTILINE)
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)

@@ -32,7 +32,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
         pip(sys.executable, "wheel", "--no-deps", "--wheel-dir", str(folder), str(ROOT))
-        (wheel,) = folder.glob("stepyard-*.whl")
+        (wheel,) = folder.glob("stateyard-*.whl")
         print(f"{wheel.name}: {wheel.stat().st_size / _MIB:.1f} MiB")
         try_server(wheel, folder)
         try_engine(folder)
@@ -48,7 +48,7 @@ def try_server(wheel: Path, folder: Path) -> None:
         print(f"  {size:4} MiB  {part}")
     begun = time.monotonic()
     data = folder / "data"
-    command = [str(Path(python).parent / "stepyard"), "up", "--port", "0", "--data", str(data)]
+    command = [str(Path(python).parent / "stateyard"), "up", "--port", "0", "--data", str(data)]
     server = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)  # noqa: S603
     try:
         page = wait_for_page(server, data / "address")
@@ -56,7 +56,7 @@ def try_server(wheel: Path, folder: Path) -> None:
     finally:
         server.terminate()
         server.wait()
-    if not re.search(r"/static/stepyard/\w+\.css", page):
+    if not re.search(r"/static/stateyard/\w+\.css", page):
         sys.exit(f"the login page names no style: {page[:500]}")
 
 
@@ -64,7 +64,7 @@ def try_engine(folder: Path) -> None:
     """Run a state machine where the engine's own distribution is, with what it requires."""
     python = environment(folder / "engine")
     pip(sys.executable, "wheel", "--no-deps", "--wheel-dir", str(folder), str(ROOT / "engine"))
-    (wheel,) = folder.glob("stepyard_engine-*.whl")
+    (wheel,) = folder.glob("stateyard_engine-*.whl")
     pip(python, "install", str(wheel))
     subprocess.run([python, "-c", ENGINE_WORKS], cwd=folder, check=True)  # noqa: S603
     print(f"the engine alone: {tree_size(folder / 'engine')} MiB, without Django")

@@ -236,7 +236,7 @@ def _allowed(role: str, action: str) -> bool:
 
 def secret_for(key_id: str) -> str:
     """Return the secret of an access key: derived, so that no table holds it. 40 characters."""
-    digest = hmac.new(settings.STEPYARD_KEY_SECRET, key_id.encode(), "sha256").digest()
+    digest = hmac.new(settings.STATEYARD_KEY_SECRET, key_id.encode(), "sha256").digest()
     return base64.b64encode(digest).decode().replace("+", "A").replace("/", "B")[:40]
 
 
@@ -347,7 +347,7 @@ def first_owner() -> tuple[User, Project, bool]:
     The owner has no password until one is set: a one-time link is the way in.
     """
     project, _ = Project.objects.get_or_create(
-        name="default", defaults={"account_id": settings.STEPYARD_ACCOUNT}
+        name="default", defaults={"account_id": settings.STATEYARD_ACCOUNT}
     )
     users = get_user_model().objects
     membership = Membership.objects.filter(project=project, role=Role.OWNER).first()

@@ -29,10 +29,10 @@ class ConsoleConfig(AppConfig):
         """Use the chosen limits, register checks, and let Tasks reach the API's operations."""
         from console import checks  # noqa: F401 - importing them registers them
 
-        profile = settings.STEPYARD_LIMITS
+        profile = settings.STATEYARD_LIMITS
         if profile not in engine.LIMITS:
             known = ", ".join(engine.LIMITS)
-            raise ImproperlyConfigured(f"STEPYARD_LIMITS: got {profile!r}, wanted one of {known}")
+            raise ImproperlyConfigured(f"STATEYARD_LIMITS: got {profile!r}, wanted one of {known}")
         engine.use_limits(profile)
         engine.use_platform(InstalledPlatform())
         connection_created.connect(_make_private)

@@ -23,7 +23,7 @@ _SECRET = (
     "secret",
     "credentials",
     "login-url",
-    "stepyard.sqlite3*",
+    "stateyard.sqlite3*",
     "targets.json",
     "functions.json",
 )
@@ -33,32 +33,32 @@ _SECRET = (
 @register(Tags.security, deploy=True)
 def check_https(**_: Any) -> list[Warning]:
     """Warn of passwords and keys that travel in plain text."""
-    if settings.STEPYARD_HTTPS:
+    if settings.STATEYARD_HTTPS:
         return []
-    said = "STEPYARD_HTTPS is not set: passwords, cookies and payloads travel in plain text."
-    hint = "Put a proxy that speaks HTTPS before the server and set STEPYARD_HTTPS=1."
-    return [Warning(said, hint=hint, id="stepyard.W001")]
+    said = "STATEYARD_HTTPS is not set: passwords, cookies and payloads travel in plain text."
+    hint = "Put a proxy that speaks HTTPS before the server and set STATEYARD_HTTPS=1."
+    return [Warning(said, hint=hint, id="stateyard.W001")]
 
 
 @register(Tags.security, deploy=True)
 def check_secret(**_: Any) -> list[Warning]:
     """Warn of a secret that each host makes for itself."""
-    if environment.read_text("STEPYARD_SECRET"):
+    if environment.read_text("STATEYARD_SECRET"):
         return []
     path = settings.DATA_DIR / "secret"
-    said = f"STEPYARD_SECRET is not set: the secret is {path}, which only this host has."
-    hint = "Set STEPYARD_SECRET to what that file says, for all processes, and keep a copy."
-    return [Warning(said, hint=hint, id="stepyard.W002")]
+    said = f"STATEYARD_SECRET is not set: the secret is {path}, which only this host has."
+    hint = "Set STATEYARD_SECRET to what that file says, for all processes, and keep a copy."
+    return [Warning(said, hint=hint, id="stateyard.W002")]
 
 
 @register(Tags.security, deploy=True)
 def check_address(**_: Any) -> list[Warning]:
     """Warn of workers that do not know where the server is. ``up`` knows its own address."""
-    if settings.STEPYARD_URL or not _has_workers():
+    if settings.STATEYARD_URL or not _has_workers():
         return []
-    said = "STEPYARD_URL is not set: workers do not know the address of this server."
-    hint = "Set it to where workers reach a web process, and name its host in STEPYARD_HOSTS."
-    return [Warning(said, hint=hint, id="stepyard.W003")]
+    said = "STATEYARD_URL is not set: workers do not know the address of this server."
+    hint = "Set it to where workers reach a web process, and name its host in STATEYARD_HOSTS."
+    return [Warning(said, hint=hint, id="stateyard.W003")]
 
 
 @register(Tags.security, deploy=True)
@@ -67,18 +67,18 @@ def check_database(**_: Any) -> list[Warning]:
     if _has_workers():
         return []
     said = "The database is a SQLite file: one process does everything, web and worker refuse it."
-    hint = "Set STEPYARD_DATABASE_URL to a PostgreSQL to have more than one process."
-    return [Warning(said, hint=hint, id="stepyard.W004")]
+    hint = "Set STATEYARD_DATABASE_URL to a PostgreSQL to have more than one process."
+    return [Warning(said, hint=hint, id="stateyard.W004")]
 
 
 @register(Tags.security, deploy=True)
 def check_proxies(**_: Any) -> list[Warning]:
     """Warn of a proxy whose address stands for everybody's."""
-    if settings.STEPYARD_PROXIES or not settings.STEPYARD_HTTPS:
+    if settings.STATEYARD_PROXIES or not settings.STATEYARD_HTTPS:
         return []
-    said = "STEPYARD_PROXIES is not set: everybody has the proxy's address and shares its limits."
+    said = "STATEYARD_PROXIES is not set: everybody has the proxy's address and shares its limits."
     hint = "Name the proxy's address, and let it set X-Forwarded-For itself."
-    return [Warning(said, hint=hint, id="stepyard.W006")]
+    return [Warning(said, hint=hint, id="stateyard.W006")]
 
 
 @register(Tags.security, deploy=True)
@@ -92,7 +92,7 @@ def check_files(**_: Any) -> list[Warning]:
     if not found:
         return []
     said = f"Other users of this machine may read or change: {', '.join(found)}."
-    return [Warning(said, hint="chmod 600 makes them private.", id="stepyard.W005")]
+    return [Warning(said, hint="chmod 600 makes them private.", id="stateyard.W005")]
 
 
 def _has_workers() -> bool:

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from configupdater import Section
 
-PROFILE = "stepyard"
+PROFILE = "stateyard"
 """Name of the profile, in the file and in every example."""
-SAMPLES_PROFILE = "stepyard-samples"
+SAMPLES_PROFILE = "stateyard-samples"
 """Name of the profile with a key of the project of the samples."""
 _ADDRESS = "endpoint_url"
 _SECRET = "aws_secret_access_key"

@@ -1,6 +1,6 @@
-"""The command ``stepyard``, and what ``manage.py`` shares with it.
+"""The command ``stateyard``, and what ``manage.py`` shares with it.
 
-``stepyard`` knows the commands of the table below and no others. Those of a client
+``stateyard`` knows the commands of the table below and no others. Those of a client
 (``console.cli``) talk to a server by its API: they read no settings and need no data folder. The
 others are management commands of Django. ``manage.py`` also knows what Django brings along.
 """
@@ -60,7 +60,7 @@ _WRONG_USE = 2
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run a command of ``stepyard``; end the process with its exit code if that is not 0."""
+    """Run a command of ``stateyard``; end the process with its exit code if that is not 0."""
     words = sys.argv[1:] if arguments is None else arguments
     name = words[0] if words else "help"
     if name in ("help", "-h", "--help"):
@@ -82,7 +82,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def program() -> str:
     """Return how this process was called, for messages that say what to type next."""
-    return "python manage.py" if Path(sys.argv[0]).name == "manage.py" else "stepyard"
+    return "python manage.py" if Path(sys.argv[0]).name == "manage.py" else "stateyard"
 
 
 def set_up(arguments: list[str]) -> None:
@@ -93,9 +93,9 @@ def set_up(arguments: list[str]) -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
     for index, argument in enumerate(arguments):
         if argument == "--data" and index + 1 < len(arguments):
-            os.environ["STEPYARD_DATA"] = arguments[index + 1]
+            os.environ["STATEYARD_DATA"] = arguments[index + 1]
         elif argument.startswith("--data="):
-            os.environ["STEPYARD_DATA"] = argument.partition("=")[2]
+            os.environ["STATEYARD_DATA"] = argument.partition("=")[2]
     try:
         if "up" in arguments[:2]:
             importlib.import_module("console.local_options").apply_arguments(arguments)
@@ -117,7 +117,7 @@ def client_commands() -> set[str]:
 def client_parser(name: str) -> argparse.ArgumentParser:
     """Return the parser of a client's command."""
     command = _client_module(name)
-    parser = argparse.ArgumentParser(prog=f"stepyard {name}", description=f"{command.SUMMARY}.")
+    parser = argparse.ArgumentParser(prog=f"stateyard {name}", description=f"{command.SUMMARY}.")
     command.add_arguments(parser)
     return parser
 
@@ -134,7 +134,7 @@ def _run_management_command(words: list[str]) -> None:
     django.setup()
     command = load_command_class(get_commands()[words[0]], words[0])
     command.suppressed_base_arguments = _OF_DJANGO
-    command.run_from_argv(["stepyard", *words])
+    command.run_from_argv(["stateyard", *words])
 
 
 def _names() -> set[str]:
@@ -144,22 +144,22 @@ def _names() -> set[str]:
 def server_version() -> str:
     """Return the name of the package with its version, if it is installed."""
     try:
-        return f"stepyard {version('stepyard')}"
+        return f"stateyard {version('stateyard')}"
     except PackageNotFoundError:  # a clone that was not installed
-        return "stepyard, not installed"
+        return "stateyard, not installed"
 
 
 def _unknown(name: str) -> str:
     near = difflib.get_close_matches(name, _names(), 1)
     hint = f" Did you mean {near[0]}?" if near else ""
-    return f"stepyard: there is no command {name!r}.{hint} `stepyard help` lists them all.\n"
+    return f"stateyard: there is no command {name!r}.{hint} `stateyard help` lists them all.\n"
 
 
 def _overview() -> str:
-    lines = ["Usage: stepyard COMMAND [options]", ""]
+    lines = ["Usage: stateyard COMMAND [options]", ""]
     for group, commands in COMMANDS.items():
         lines += [group, *(f"  {name:<18}{text}" for name, text in commands.items()), ""]
-    lines.append("stepyard COMMAND --help explains the options of a command.")
+    lines.append("stateyard COMMAND --help explains the options of a command.")
     return "\n".join(lines)
 
 

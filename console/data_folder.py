@@ -17,28 +17,28 @@ SHORTEST = 32
 
 
 def data_folder() -> Path:
-    """Return the data folder: ``STEPYARD_DATA``, else the user's own data folder."""
-    chosen = os.environ.get("STEPYARD_DATA")
+    """Return the data folder: ``STATEYARD_DATA``, else the user's own data folder."""
+    chosen = os.environ.get("STATEYARD_DATA")
     if chosen:
         try:
             return Path(chosen).expanduser().resolve()
         except RuntimeError:  # ~somebody who is nobody
-            raise SettingError("STEPYARD_DATA", repr(chosen), "a folder") from None
+            raise SettingError("STATEYARD_DATA", repr(chosen), "a folder") from None
     home = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
-    return Path(home) / "stepyard"
+    return Path(home) / "stateyard"
 
 
 def master_secret(folder: Path) -> bytes:
     """Return the one secret all others are derived from, made at the first start.
 
-    ``STEPYARD_SECRET`` (for many machines of a team) comes before the file ``secret`` (mode 0600).
+    ``STATEYARD_SECRET`` (for many machines of a team) comes before the file ``secret`` (mode 0600).
     Raise ``SettingError`` on one that can be guessed: all access keys follow from it.
     """
-    given = os.environ.get("STEPYARD_SECRET")
+    given = os.environ.get("STATEYARD_SECRET")
     if given:
         if len(given) < SHORTEST:
             raise SettingError(
-                "STEPYARD_SECRET",
+                "STATEYARD_SECRET",
                 f"{len(given)} characters",
                 f"{SHORTEST} or more: make one with openssl rand -hex 32",
             )
@@ -51,7 +51,7 @@ def master_secret(folder: Path) -> bytes:
         make_private(path)
         kept = path.read_bytes().strip()
     except OSError as error:
-        wanted = "a folder that can be written, by --data or STEPYARD_DATA"
+        wanted = "a folder that can be written, by --data or STATEYARD_DATA"
         raise SettingError(error.filename or folder, error.strerror, wanted) from None
     if len(kept) < SHORTEST:
         raise SettingError(path, f"{len(kept)} bytes", f"{SHORTEST} or more, as in a backup")

@@ -38,7 +38,7 @@ ENDPOINTS = {
 VARIABLES = (*ENDPOINTS, "AWS_ACCOUNT_ID", "SFN_MOCK_CONFIG", "WAIT_TIME_SCALE")
 COMMAND_LINE = {
     "AWS_ACCOUNT_ID": ("-account", "--aws-account"),
-    "STEPYARD_REGION": ("-region", "--aws-region"),
+    "STATEYARD_REGION": ("-region", "--aws-region"),
     "WAIT_TIME_SCALE": ("-waitTimeScale", "--wait-time-scale"),
     "LAMBDA_ENDPOINT": ("-lambdaEndpoint", "--lambda-endpoint"),
     "BATCH_ENDPOINT": ("-batchEndpoint", "--batch-endpoint"),

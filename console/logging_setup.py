@@ -1,6 +1,6 @@
 """Configure the server's log: which lines it has, and in which form.
 
-Each event is one line on stderr: for people, or JSON with ``STEPYARD_LOG=json``. structlog's
+Each event is one line on stderr: for people, or JSON with ``STATEYARD_LOG=json``. structlog's
 renderers write both. The processors before them keep out what belongs to users: inputs, outputs,
 causes, definitions, tokens, and the messages of their exceptions. Those are in the database, where
 rights are checked. In lines for people, characters that steer a terminal or begin a line are
@@ -66,7 +66,7 @@ def configure(style: str) -> dict[str, Any]:
     ``style``: one of ``STYLES``; raise ``SettingError`` for another one.
     """
     if style not in STYLES:
-        raise SettingError("STEPYARD_LOG", repr(style), f"one of: {', '.join(STYLES)}")
+        raise SettingError("STATEYARD_LOG", repr(style), f"one of: {', '.join(STYLES)}")
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,

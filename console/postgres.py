@@ -131,7 +131,7 @@ def new_name() -> str:
 
     Hosts may have the same name, and processes that were forked the same random part.
     """
-    return f"stepyard {socket.gethostname()[:20]} {os.getpid()} {_RANDOM}-{next(_names)}"
+    return f"stateyard {socket.gethostname()[:20]} {os.getpid()} {_RANDOM}-{next(_names)}"
 
 
 def execute_prepared(

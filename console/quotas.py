@@ -1,6 +1,6 @@
 """The quotas of a project: what it may have, and the rates that it may reach.
 
-AWS's numbers unless ``DATA/quotas.json`` or ``STEPYARD_QUOTAS`` says otherwise: an object of the
+AWS's numbers unless ``DATA/quotas.json`` or ``STATEYARD_QUOTAS`` says otherwise: an object of the
 members of ``Quotas``, and under ``projects`` by name what differs for one. No rate by default.
 """
 
@@ -48,7 +48,7 @@ _PROJECTS = "projects"
 
 def quotas_of(project: str) -> Quotas:
     """Return the quotas of a project (its name)."""
-    return _quotas(project) if settings.STEPYARD_QUOTAS else _AWS
+    return _quotas(project) if settings.STATEYARD_QUOTAS else _AWS
 
 
 _AWS = Quotas()
@@ -56,7 +56,7 @@ _AWS = Quotas()
 
 @lru_cache(maxsize=256)
 def _quotas(project: str) -> Quotas:
-    given: dict[str, Any] = settings.STEPYARD_QUOTAS
+    given: dict[str, Any] = settings.STATEYARD_QUOTAS
     own = given.get(_PROJECTS, {}).get(project, {})
     place = f"quotas: {_PROJECTS}: {project}"
     return replace(_AWS, **_checked(_of_all(given), "quotas") | _checked(own, place))
@@ -64,12 +64,12 @@ def _quotas(project: str) -> Quotas:
 
 def limit_starts() -> bool:
     """Tell whether a project has a rate of starts."""
-    return bool(settings.STEPYARD_QUOTAS) and _limit_starts()
+    return bool(settings.STATEYARD_QUOTAS) and _limit_starts()
 
 
 @lru_cache(maxsize=1)
 def _limit_starts() -> bool:
-    given: dict[str, Any] = settings.STEPYARD_QUOTAS
+    given: dict[str, Any] = settings.STATEYARD_QUOTAS
     every = [given, *given.get(_PROJECTS, {}).values()]
     return any(one.get("start_execution") is not None for one in every)
 

@@ -1,19 +1,19 @@
 """The settings of the server: environment variables, each with a safe default.
 
-``STEPYARD_DATA`` data folder; ``STEPYARD_DATABASE_URL`` postgres://user:password@host:port/name
-instead of the SQLite file in it; ``STEPYARD_SECRET`` master secret instead of the file;
-``STEPYARD_HOSTS`` further host names, by comma; ``STEPYARD_PROXIES`` addresses or networks of the
-proxies whose X-Forwarded-For is believed, by comma; ``STEPYARD_REGION`` the region pages work in;
-``STEPYARD_FUNCTIONS`` functions as a JSON object; ``STEPYARD_FUNCTION_PROCESSES`` how many
-processes they may have; ``STEPYARD_EXPRESS_EVENTS`` 1: Express
-executions are told to event rules, too; ``STEPYARD_INJECT_AWS_EVENTS`` 1: editors may put events
-of AWS services; ``STEPYARD_PERMISSIONS`` what roles may not do; ``STEPYARD_MAIL`` the mail server
-for notifications, smtp://user:password@host:port/?from=address; ``STEPYARD_METRICS_TOKEN`` what
+``STATEYARD_DATA`` data folder; ``STATEYARD_DATABASE_URL`` postgres://user:password@host:port/name
+instead of the SQLite file in it; ``STATEYARD_SECRET`` master secret instead of the file;
+``STATEYARD_HOSTS`` further host names, by comma; ``STATEYARD_PROXIES`` addresses or networks of the
+proxies whose X-Forwarded-For is believed, by comma; ``STATEYARD_REGION`` the region pages work in;
+``STATEYARD_FUNCTIONS`` functions as a JSON object; ``STATEYARD_FUNCTION_PROCESSES`` how many
+processes they may have; ``STATEYARD_EXPRESS_EVENTS`` 1: Express
+executions are told to event rules, too; ``STATEYARD_INJECT_AWS_EVENTS`` 1: editors may put events
+of AWS services; ``STATEYARD_PERMISSIONS`` what roles may not do; ``STATEYARD_MAIL`` the mail server
+for notifications, smtp://user:password@host:port/?from=address; ``STATEYARD_METRICS_TOKEN`` what
 Prometheus must show at ``/metrics``, which without it answers direct connections from this machine
-only, and nobody with ``STEPYARD_HTTPS=1``; ``STEPYARD_LEASE_S`` seconds after
-which a worker of a team that is not heard of is taken for dead; ``STEPYARD_RETENTION_DAYS`` days
-after which ended executions are removed; ``STEPYARD_DATABASE_CONNECTIONS`` of one process to
-PostgreSQL at most; ``STEPYARD_LOG`` json: the log as JSON lines. Those of Step Functions Local are
+only, and nobody with ``STATEYARD_HTTPS=1``; ``STATEYARD_LEASE_S`` seconds after
+which a worker of a team that is not heard of is taken for dead; ``STATEYARD_RETENTION_DAYS`` days
+after which ended executions are removed; ``STATEYARD_DATABASE_CONNECTIONS`` of one process to
+PostgreSQL at most; ``STATEYARD_LOG`` json: the log as JSON lines. Those of Step Functions Local are
 read by ``console.local_options``.
 
 (Above 300 lines: one place for every setting, as Django has it.)
@@ -49,15 +49,15 @@ def _shipped(name: str) -> Path:
 
 _MASTER = master_secret(DATA_DIR)
 SECRET_KEY = derive_text(_MASTER, "django")
-STEPYARD_KEY_SECRET = derive_key(_MASTER, "access-keys")
-STEPYARD_TOKEN_KEY = derive_key(_MASTER, "task-tokens")
-STEPYARD_PAGING_KEY = derive_key(_MASTER, "paging")
+STATEYARD_KEY_SECRET = derive_key(_MASTER, "access-keys")
+STATEYARD_TOKEN_KEY = derive_key(_MASTER, "task-tokens")
+STATEYARD_PAGING_KEY = derive_key(_MASTER, "paging")
 
 DEBUG = False
-STEPYARD_HTTPS = environment.read_switch("STEPYARD_HTTPS")
+STATEYARD_HTTPS = environment.read_switch("STATEYARD_HTTPS")
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", ".localhost"]
-ALLOWED_HOSTS += environment.read_hosts("STEPYARD_HOSTS")
-STEPYARD_PROXIES = environment.read_proxies("STEPYARD_PROXIES")
+ALLOWED_HOSTS += environment.read_hosts("STATEYARD_HOSTS")
+STATEYARD_PROXIES = environment.read_proxies("STATEYARD_PROXIES")
 
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -105,7 +105,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "libraries": {"stepyard": "console.web.templatetags.stepyard"},
+            "libraries": {"stateyard": "console.web.templatetags.stateyard"},
         },
     },
 ]
@@ -121,7 +121,7 @@ def _sqlite() -> dict[str, Any]:
     )
     return {
         "ENGINE": "django.db.backends.sqlite3",
-        "NAME": DATA_DIR / "stepyard.sqlite3",
+        "NAME": DATA_DIR / "stateyard.sqlite3",
         "OPTIONS": {"transaction_mode": "IMMEDIATE", "timeout": 20, "init_command": pragmas},
     }
 
@@ -129,7 +129,7 @@ def _sqlite() -> dict[str, Any]:
 # So often a statement is executed before psycopg prepares it by itself. Django's default, None,
 # forbids psycopg to prepare even those statements that ask for it.
 _NEVER = 1_000_000
-_CONNECTIONS = environment.read_whole_number("STEPYARD_DATABASE_CONNECTIONS", 12, 1, 1000)
+_CONNECTIONS = environment.read_whole_number("STATEYARD_DATABASE_CONNECTIONS", 12, 1, 1000)
 _POOL = {
     "connection_class": postgres.WatchedConnection,
     # a hundred threads may want one now and then; the server has a hundred for all processes
@@ -143,7 +143,7 @@ _POOL = {
 
 
 def _postgres(url: str) -> dict[str, Any]:
-    name, wanted = "STEPYARD_DATABASE_URL", "postgres://user:password@host:port/name"
+    name, wanted = "STATEYARD_DATABASE_URL", "postgres://user:password@host:port/name"
     parts = environment.parse_address(name, url, ("postgres", "postgresql"), wanted)
     if parts.path in ("", "/"):
         raise SettingError(name, "an address without the name of a database", wanted)
@@ -160,7 +160,7 @@ def _postgres(url: str) -> dict[str, Any]:
     }
 
 
-_URL = environment.read_text("STEPYARD_DATABASE_URL")
+_URL = environment.read_text("STATEYARD_DATABASE_URL")
 DATABASES = {"default": _postgres(_URL) if _URL else _sqlite()}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -180,25 +180,25 @@ AUTH_PASSWORD_VALIDATORS = [
     },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
-SESSION_COOKIE_NAME = "stepyard_session"
+SESSION_COOKIE_NAME = "stateyard_session"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_AGE = 14 * 24 * 3600
-CSRF_COOKIE_NAME = "stepyard_csrf"
+CSRF_COOKIE_NAME = "stateyard_csrf"
 CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "console.web.core.error_views.csrf_failure"
-# A team's host speaks HTTPS (STEPYARD_HTTPS=1); the embedded default is loopback without it.
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = STEPYARD_HTTPS
+# A team's host speaks HTTPS (STATEYARD_HTTPS=1); the embedded default is loopback without it.
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = STATEYARD_HTTPS
 SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz)$"]  # asked from beside the server, without TLS
-SECURE_HSTS_SECONDS = 365 * 24 * 3600 if STEPYARD_HTTPS else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = STEPYARD_HTTPS
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if STEPYARD_HTTPS else None
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if STATEYARD_HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = STATEYARD_HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if STATEYARD_HTTPS else None
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 X_FRAME_OPTIONS = "DENY"
-# stepyard.W001 says once, by the variable to set, what these say of four settings that follow it.
+# stateyard.W001 says once, by the variable to set, what these say of four settings that follow it.
 SILENCED_SYSTEM_CHECKS = (
-    [] if STEPYARD_HTTPS else ["security.W004", "security.W008", "security.W012", "security.W016"]
+    [] if STATEYARD_HTTPS else ["security.W004", "security.W008", "security.W012", "security.W016"]
 )
 
 CONTENT_SECURITY_POLICY = {
@@ -229,21 +229,21 @@ WHITENOISE_USE_FINDERS = True
 WHITENOISE_MAX_AGE = 3600
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 DATA_UPLOAD_MAX_MEMORY_SIZE = 3 * 1024 * 1024
-LOGGING = logging_setup.configure(environment.read_text("STEPYARD_LOG", "text"))
+LOGGING = logging_setup.configure(environment.read_text("STATEYARD_LOG", "text"))
 
-# -- Stepyard --------------------------------------------------------------------------------------
+# -- Stateyard -------------------------------------------------------------------------------------
 
-STEPYARD_REGION = environment.read_region("STEPYARD_REGION", "us-east-1")
-STEPYARD_ACCOUNT = local_options.read_account("123456789012")
-STEPYARD_LIMITS = environment.read_choice("STEPYARD_LIMITS", ("aws", "2019"), "aws")
-environment.read_choice("STEPYARD_PROCESSORS", ("one", "all"), "one")  # ``up`` itself reads it
-STEPYARD_ACCEPT_ANY_KEY = False  # only ``up --insecure-accept-any-key`` says otherwise
-STEPYARD_ALLOW_RESET = False  # only ``up --allow-reset`` says otherwise
+STATEYARD_REGION = environment.read_region("STATEYARD_REGION", "us-east-1")
+STATEYARD_ACCOUNT = local_options.read_account("123456789012")
+STATEYARD_LIMITS = environment.read_choice("STATEYARD_LIMITS", ("aws", "2019"), "aws")
+environment.read_choice("STATEYARD_PROCESSORS", ("one", "all"), "one")  # ``up`` itself reads it
+STATEYARD_ACCEPT_ANY_KEY = False  # only ``up --insecure-accept-any-key`` says otherwise
+STATEYARD_ALLOW_RESET = False  # only ``up --allow-reset`` says otherwise
 # what each process computes, for whoever finds it dead
-STEPYARD_CRASH_JOURNAL = DATA_DIR / "stepyard-computing"
-STEPYARD_LAYOUTS: Path | None = DATA_DIR / "layouts"  # of workflows that were drawn; None: nowhere
-STEPYARD_LEASE_S = environment.read_number("STEPYARD_LEASE_S", 10, 1, 3600, "seconds")
-STEPYARD_MAX_REQUEST_BYTES = 1_048_576
+STATEYARD_CRASH_JOURNAL = DATA_DIR / "stateyard-computing"
+STATEYARD_LAYOUTS: Path | None = DATA_DIR / "layouts"  # of workflows that were drawn; None: nowhere
+STATEYARD_LEASE_S = environment.read_number("STATEYARD_LEASE_S", 10, 1, 3600, "seconds")
+STATEYARD_MAX_REQUEST_BYTES = 1_048_576
 
 
 def _kept(name: str, shape: TypeAdapter[Any]) -> dict[str, Any]:
@@ -254,50 +254,50 @@ def _kept(name: str, shape: TypeAdapter[Any]) -> dict[str, Any]:
 def _functions() -> FunctionsFile:
     """Functions of ``DATA/functions.json``, read again when it changes; the environment wins."""
     shape = setting_shapes.FUNCTIONS
-    given = environment.read_json_variable("STEPYARD_FUNCTIONS", shape)
+    given = environment.read_json_variable("STATEYARD_FUNCTIONS", shape)
     return FunctionsFile(DATA_DIR / "functions.json", shape, given)
 
 
-STEPYARD_FUNCTIONS: Mapping[str, Any] = _functions()
+STATEYARD_FUNCTIONS: Mapping[str, Any] = _functions()
 # that functions may have at once, beside this one; 0: they share it unless an entry says otherwise
-STEPYARD_FUNCTION_PROCESSES = environment.read_whole_number(
-    "STEPYARD_FUNCTION_PROCESSES", 16, 0, 1000
+STATEYARD_FUNCTION_PROCESSES = environment.read_whole_number(
+    "STATEYARD_FUNCTION_PROCESSES", 16, 0, 1000
 )
-STEPYARD_SAMPLE_FUNCTIONS = SAMPLE_FUNCTIONS  # for sample machines only; ``up --empty``: none
+STATEYARD_SAMPLE_FUNCTIONS = SAMPLE_FUNCTIONS  # for sample machines only; ``up --empty``: none
 
 
 def _quotas() -> dict[str, Any]:
     """What differs from AWS's quotas: ``DATA/quotas.json`` and the environment, which wins."""
     kept = _kept("quotas.json", setting_shapes.OBJECT)
-    given = environment.read_json_variable("STEPYARD_QUOTAS", setting_shapes.OBJECT)
+    given = environment.read_json_variable("STATEYARD_QUOTAS", setting_shapes.OBJECT)
     quotas.check_quotas(kept, str(DATA_DIR / "quotas.json"))
-    quotas.check_quotas(given, "STEPYARD_QUOTAS")
+    quotas.check_quotas(given, "STATEYARD_QUOTAS")
     return kept | given
 
 
-STEPYARD_QUOTAS = _quotas()
+STATEYARD_QUOTAS = _quotas()
 
 
-STEPYARD_TARGETS_FILE = StartupFile(DATA_DIR / "targets.json", setting_shapes.TARGETS)
+STATEYARD_TARGETS_FILE = StartupFile(DATA_DIR / "targets.json", setting_shapes.TARGETS)
 
 
 def _targets() -> dict[str, dict[str, Any]]:
     """Where calls to AWS services go: ``DATA/targets.json`` and the environment, which wins."""
-    given = environment.read_json_variable("STEPYARD_TARGETS", setting_shapes.TARGETS)
-    return STEPYARD_TARGETS_FILE.entries | local_options.read_targets() | given
+    given = environment.read_json_variable("STATEYARD_TARGETS", setting_shapes.TARGETS)
+    return STATEYARD_TARGETS_FILE.entries | local_options.read_targets() | given
 
 
-STEPYARD_TARGETS = _targets()
+STATEYARD_TARGETS = _targets()
 
 
 def _permissions() -> dict[str, Any]:
     """What roles may not do: ``DATA/permissions.json`` and the environment, which wins."""
     shape = setting_shapes.PERMISSIONS
-    given = environment.read_json_variable("STEPYARD_PERMISSIONS", shape)
+    given = environment.read_json_variable("STATEYARD_PERMISSIONS", shape)
     return _kept("permissions.json", shape) | given
 
 
-STEPYARD_PERMISSIONS = _permissions()
+STATEYARD_PERMISSIONS = _permissions()
 
 
 def _mocks() -> dict[str, Any]:
@@ -308,16 +308,16 @@ def _mocks() -> dict[str, Any]:
     return environment.read_json_file(Path(named), setting_shapes.MOCKS, "SFN_MOCK_CONFIG")
 
 
-STEPYARD_MOCKS = _mocks()
-STEPYARD_WAIT_TIME_SCALE = local_options.read_wait_time_scale()
+STATEYARD_MOCKS = _mocks()
+STATEYARD_WAIT_TIME_SCALE = local_options.read_wait_time_scale()
 # whether editors may put events of AWS services, marked, on a server that is for trying things out
-STEPYARD_INJECT_AWS_EVENTS = environment.read_switch("STEPYARD_INJECT_AWS_EVENTS")
-STEPYARD_EXPRESS_EVENTS = environment.read_switch("STEPYARD_EXPRESS_EVENTS")  # AWS tells none
+STATEYARD_INJECT_AWS_EVENTS = environment.read_switch("STATEYARD_INJECT_AWS_EVENTS")
+STATEYARD_EXPRESS_EVENTS = environment.read_switch("STATEYARD_EXPRESS_EVENTS")  # AWS tells none
 
 
 def _mail(url: str) -> dict[str, Any]:
     """Read ``smtp[s]://user:password@host:port/?from=address``; smtps is TLS, else STARTTLS."""
-    name, wanted = "STEPYARD_MAIL", "smtp://user:password@host:port/?from=address"
+    name, wanted = "STATEYARD_MAIL", "smtp://user:password@host:port/?from=address"
     parts = environment.parse_address(name, url, ("smtp", "smtps"), wanted)
     if not parts.hostname:
         raise SettingError(name, "an address without a host", wanted)
@@ -327,23 +327,23 @@ def _mail(url: str) -> dict[str, Any]:
         "user": unquote(parts.username or ""),
         "password": unquote(parts.password or ""),
         "secure": parts.scheme == "smtps",
-        "sender": dict(parse_qsl(parts.query)).get("from", f"stepyard@{parts.hostname}"),
+        "sender": dict(parse_qsl(parts.query)).get("from", f"stateyard@{parts.hostname}"),
     }
 
 
-STEPYARD_MAIL = environment.read_text("STEPYARD_MAIL")
-if STEPYARD_MAIL:
-    _SMTP = _mail(STEPYARD_MAIL)
+STATEYARD_MAIL = environment.read_text("STATEYARD_MAIL")
+if STATEYARD_MAIL:
+    _SMTP = _mail(STATEYARD_MAIL)
     EMAIL_HOST, EMAIL_PORT = _SMTP["host"], _SMTP["port"]
     EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _SMTP["user"], _SMTP["password"]
     EMAIL_USE_SSL = _SMTP["secure"]
     EMAIL_USE_TLS = not EMAIL_USE_SSL and bool(EMAIL_HOST_USER)
     DEFAULT_FROM_EMAIL = _SMTP["sender"]
     EMAIL_TIMEOUT = 15
-STEPYARD_METRICS_TOKEN = environment.read_text("STEPYARD_METRICS_TOKEN")
-STEPYARD_RETENTION_DAYS: float | None = None  # after which ended executions are removed
-if environment.read_text("STEPYARD_RETENTION_DAYS"):
-    STEPYARD_RETENTION_DAYS = environment.read_number(
-        "STEPYARD_RETENTION_DAYS", 0, 0.001, 36_500, "days"
+STATEYARD_METRICS_TOKEN = environment.read_text("STATEYARD_METRICS_TOKEN")
+STATEYARD_RETENTION_DAYS: float | None = None  # after which ended executions are removed
+if environment.read_text("STATEYARD_RETENTION_DAYS"):
+    STATEYARD_RETENTION_DAYS = environment.read_number(
+        "STATEYARD_RETENTION_DAYS", 0, 0.001, 36_500, "days"
     )
-STEPYARD_URL = environment.read_web_address("STEPYARD_URL")  # of the API; ``up`` knows its own
+STATEYARD_URL = environment.read_web_address("STATEYARD_URL")  # of the API; ``up`` knows its own

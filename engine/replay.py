@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from engine.language.model import Machine, Resource
     from engine.runtime.events import Event
 
-SCENARIO = "stepyard-scenario-1"
+SCENARIO = "stateyard-scenario-1"
 _WANTED = ("Type", "Definition", "Input", "Tasks", "Expected")
 _STEPS = 100_000
 

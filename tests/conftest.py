@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _FOLDER = run_folder.begin()
 _SERVER_FOLDER = _FOLDER / "postgres"
-_URL = "STEPYARD_TEST_DATABASE_URL"
+_URL = "STATEYARD_TEST_DATABASE_URL"
 _server: Postgres | None = None
 
 
@@ -156,7 +156,7 @@ def chromium() -> str:
     """Return the path of a chromium; without one the test is skipped, in CI it fails."""
     path = shutil.which("chromium") or shutil.which("chromium-browser")
     if path is None:
-        if os.environ.get("STEPYARD_REQUIRE_BROWSER"):
+        if os.environ.get("STATEYARD_REQUIRE_BROWSER"):
             pytest.fail("no chromium on the PATH")
         pytest.skip("no chromium on the PATH")
     return path

@@ -17,7 +17,7 @@ from pathlib import Path
 from tests import run_folder
 
 _ROOT = Path(__file__).parent.parent
-_FILE = "stepyard.sqlite3"
+_FILE = "stateyard.sqlite3"
 
 
 def copy_to(data: Path) -> None:
@@ -36,7 +36,11 @@ def _migrated() -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not ready.exists():
             folder.mkdir(mode=0o700, exist_ok=True)
-            environment = {**os.environ, "STEPYARD_DATA": str(folder), "STEPYARD_DATABASE_URL": ""}
+            environment = {
+                **os.environ,
+                "STATEYARD_DATA": str(folder),
+                "STATEYARD_DATABASE_URL": "",
+            }
             command = [sys.executable, "manage.py", "migrate", "--verbosity=0"]
             subprocess.run(command, cwd=_ROOT, env=environment, check=True)
             (folder / _FILE).rename(ready)  # the last connection has emptied the log

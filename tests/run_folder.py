@@ -1,8 +1,8 @@
 """The folder of one run of the tests, and the process that clears up behind it.
 
 A run writes below one folder in the system's temporary folder: test databases, data folders of
-servers, pytest's own ``tmp_path``. The variable ``STEPYARD_TEST_FOLDER`` names it, and each process
-that a test starts inherits that variable. So two things are known of whatever a run leaves behind:
+servers, pytest's own ``tmp_path``. The variable ``STATEYARD_TEST_FOLDER`` names it, and each
+process that a test starts inherits it. So two things are known of whatever a run leaves behind:
 its files lie below the folder, and its processes have the folder in their environment.
 
 The reaper is a process of its own that waits until the run has ended, by whatever: its last test,
@@ -30,7 +30,7 @@ import tempfile
 import time
 from pathlib import Path
 
-VARIABLE = "STEPYARD_TEST_FOLDER"
+VARIABLE = "STATEYARD_TEST_FOLDER"
 _GRACE_S = 2.0
 """Seconds that processes have to end by themselves, and again after SIGTERM."""
 
@@ -42,7 +42,7 @@ def begin() -> Path:
     global _reaper  # noqa: PLW0603 - one reaper a process
     if VARIABLE in os.environ:
         return Path(os.environ[VARIABLE])
-    folder = Path(tempfile.mkdtemp(prefix="stepyard-tests-"))
+    folder = Path(tempfile.mkdtemp(prefix="stateyard-tests-"))
     folder.chmod(0o755)  # the system user of PostgreSQL has its data below
     command = [sys.executable, "-E", "-S", __file__, str(folder)]
     reading, _ = os.pipe()  # the other end is open for as long as this process lives

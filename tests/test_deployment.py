@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 COMPOSE = (ROOT / "compose.yaml").read_text(encoding="utf-8")
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE)["services"]
-OURS = [name for name, service in SERVICES.items() if service.get("image") == "stepyard"]
+OURS = [name for name, service in SERVICES.items() if service.get("image") == "stateyard"]
 
 
 def started(command: list[str]) -> None:
@@ -59,13 +59,13 @@ def test_a_command_that_is_not_there_would_be_seen() -> None:
 def test_no_secret_has_a_default() -> None:
     """Compose refuses to start without them; every other variable has a harmless default."""
     required = set(re.findall(r"\$\{(\w+):\?", COMPOSE))
-    assert required == {"STEPYARD_SECRET", "POSTGRES_PASSWORD"}
+    assert required == {"STATEYARD_SECRET", "POSTGRES_PASSWORD"}
     for name in required:
         uses = re.findall(rf"\$\{{{name}(.)", COMPOSE)
         assert uses
         assert set(uses) == {":"}
     defaults = dict(re.findall(r"\$\{(\w+):-([^}]*)\}", COMPOSE))
-    assert defaults == {"STEPYARD_HOSTS": "", "STEPYARD_HTTPS": "1", "PUBLISH": "127.0.0.1:8083"}
+    assert defaults == {"STATEYARD_HOSTS": "", "STATEYARD_HTTPS": "1", "PUBLISH": "127.0.0.1:8083"}
     assert not re.findall(r"ARG|ENV .*(SECRET|PASSWORD|KEY)", DOCKERFILE)
 
 
@@ -73,11 +73,11 @@ def test_all_processes_share_one_configuration() -> None:
     """Another secret or database in one of them would be another server."""
     assert SERVICES["web"]["environment"] == SERVICES["worker"]["environment"]
     given = SERVICES["web"]["environment"]
-    assert given["STEPYARD_DATABASE_URL"].startswith("postgres://stepyard:${POSTGRES_PASSWORD")
-    assert given["STEPYARD_DATABASE_URL"].endswith("@postgres:5432/stepyard")
+    assert given["STATEYARD_DATABASE_URL"].startswith("postgres://stateyard:${POSTGRES_PASSWORD")
+    assert given["STATEYARD_DATABASE_URL"].endswith("@postgres:5432/stateyard")
     # the workers' own calls go to a name that the server answers to
-    assert given["STEPYARD_URL"] == "http://web:8083"
-    assert given["STEPYARD_HOSTS"].split(",")[0] == "web"
+    assert given["STATEYARD_URL"] == "http://web:8083"
+    assert given["STATEYARD_HOSTS"].split(",")[0] == "web"
 
 
 def test_the_database_outlives_its_container() -> None:
@@ -123,4 +123,4 @@ def test_checks_of_a_deployment_miss_nothing_in_the_containers() -> None:
     """Compose sets every variable that ``check --deploy`` asks for."""
     given = SERVICES["web"]["environment"]
     names = ("DATABASE_URL", "HTTPS", "SECRET", "URL")
-    assert not [name for name in names if not given[f"STEPYARD_{name}"]]
+    assert not [name for name in names if not given[f"STATEYARD_{name}"]]

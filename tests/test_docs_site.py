@@ -36,17 +36,17 @@ def test_every_page_is_there(site: Path) -> None:
         path = page.relative_to(ROOT / "docs").with_suffix("")
         address = site / (path.parent if path.name == "README" else path) / "index.html"
         assert address.exists(), address
-    for name in ("stepyard", "contributing", "security", "changelog"):
+    for name in ("stateyard", "contributing", "security", "changelog"):
         assert (site / "project" / name / "index.html").exists(), name
     assert (site / "images/activity-timeouts.svg").exists()
 
 
 def test_links_between_both_are_kept(site: Path) -> None:
     """From the README into the documentation, and back; other files become plain text."""
-    readme = (site / "project/stepyard/index.html").read_text(encoding="utf-8")
+    readme = (site / "project/stateyard/index.html").read_text(encoding="utf-8")
     assert 'href="../../how-to/clients/"' in readme
     clients = (site / "how-to/clients/index.html").read_text(encoding="utf-8")
-    assert 'href="../../project/stepyard/#first-call"' in clients
+    assert 'href="../../project/stateyard/#first-call"' in clients
     contents = (site / "index.html").read_text(encoding="utf-8")
     assert 'href="project/contributing/"' in contents
 

@@ -37,9 +37,9 @@ TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 COMMANDS = sorted(name for name, app in get_commands().items() if app == "console")
 _READ = re.compile(r"environ(?:\.get\(|\[|ment\.\w+\()\s*[\"'](\w+)[\"']")
 _BLOCK = re.compile(r"manage\.py (\w+)((?: [^\n`|&;>]*)?)")
-OWN = ("STEPYARD_", "SFN_")
+OWN = ("STATEYARD_", "SFN_")
 # only tests and their commands read these
-TESTS_ONLY = {"STEPYARD_JSONATA_SUITE", "STEPYARD_REQUIRE_BROWSER", "STEPYARD_SHARED"}
+TESTS_ONLY = {"STATEYARD_JSONATA_SUITE", "STATEYARD_REQUIRE_BROWSER", "STATEYARD_SHARED"}
 
 
 def variables() -> set[str]:
@@ -51,7 +51,7 @@ def variables() -> set[str]:
 
 def test_the_variables_are_found() -> None:
     """The search below looks at what it should."""
-    assert {"STEPYARD_SECRET", "STEPYARD_RETENTION_DAYS", "SFN_MOCK_CONFIG"} <= variables()
+    assert {"STATEYARD_SECRET", "STATEYARD_RETENTION_DAYS", "SFN_MOCK_CONFIG"} <= variables()
     assert len(variables()) >= 15
 
 
@@ -77,16 +77,16 @@ def test_every_option_of_the_command_line_is_beside_its_variable(name: str) -> N
 
 def test_no_variable_is_invented() -> None:
     """Each variable that the pages name is read by the code."""
-    named = set(re.findall(r"\bSTEPYARD_[A-Z_]+\b", TEXT))
+    named = set(re.findall(r"\bSTATEYARD_[A-Z_]+\b", TEXT))
     assert named - TESTS_ONLY <= variables()
 
 
 def test_every_check_is_documented() -> None:
     """Each finding of ``check --deploy`` can be looked up by its id."""
     source = (ROOT / "console/checks.py").read_text(encoding="utf-8")
-    ids = set(re.findall(r'id="(stepyard\.\w+)"', source))
+    ids = set(re.findall(r'id="(stateyard\.\w+)"', source))
     assert len(ids) >= 5
-    assert ids == set(re.findall(r"`(stepyard\.W\d+)`", TEXT))
+    assert ids == set(re.findall(r"`(stateyard\.W\d+)`", TEXT))
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -110,10 +110,10 @@ def test_what_the_pages_call_is_there(name: str, arguments: str) -> None:
 def test_every_command_of_a_client_is_documented(name: str) -> None:
     """The page of commands has it, and pages give it no option that it has not."""
     page = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
-    assert f"`stepyard {name}" in page or f"`manage.py {name}" in page
+    assert f"`stateyard {name}" in page or f"`manage.py {name}" in page
     known = {text for action in command_line.client_parser(name)._actions
              for text in action.option_strings}  # fmt: skip
-    for arguments in re.findall(rf"stepyard {name}\b([^\n`|&;>]*)", TEXT):
+    for arguments in re.findall(rf"stateyard {name}\b([^\n`|&;>]*)", TEXT):
         assert set(re.findall(r"(?<!\S)--[\w-]+", arguments)) <= known, arguments
 
 

@@ -45,7 +45,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(
         [*command, "--no-index", "-w", str(folder), str(ENGINE)], check=True, capture_output=True
     )
-    (file,) = folder.glob("stepyard_engine-*.whl")
+    (file,) = folder.glob("stateyard_engine-*.whl")
     return file
 
 
@@ -152,6 +152,6 @@ def test_every_extra_is_documented() -> None:
     text = (ROOT / "docs/how-to/install.md").read_text(encoding="utf-8")
     extras = project(ROOT / "pyproject.toml")["optional-dependencies"]
     assert isinstance(extras, dict)
-    missing = [name for name in extras if f"| `stepyard[{name}]` |" not in text]
+    missing = [name for name in extras if f"| `stateyard[{name}]` |" not in text]
     assert missing == []
-    assert "stepyard-engine" in text
+    assert "stateyard-engine" in text

@@ -43,7 +43,7 @@ def test_each_template_is_named_by_a_view_or_a_template_and_each_name_exists() -
     sources = [*FILES, *(ROOT / "console").rglob("*.py")]
     named = set().union(*(_named(path.read_text("utf-8")) for path in sources))
     there = {path.relative_to(TEMPLATES).as_posix() for path in FILES}
-    assert {name for name in named if not name.startswith("stepyard/")} == there
+    assert {name for name in named if not name.startswith("stateyard/")} == there
 
 
 def test_the_colours_of_both_themes_stand_once() -> None:
@@ -66,8 +66,10 @@ def test_each_script_and_sheet_counts_for_the_version_in_addresses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A browser keeps them for long: a change of any of them has to change their addresses."""
-    shutil.copytree(ROOT / "static/stepyard", tmp_path, dirs_exist_ok=True)
-    monkeypatch.setattr(finders, "find", lambda name: str(tmp_path) if name == "stepyard" else None)
+    shutil.copytree(ROOT / "static/stateyard", tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr(
+        finders, "find", lambda name: str(tmp_path) if name == "stateyard" else None
+    )
     versions = {scope._static_version.__wrapped__()}
     files = sorted(tmp_path.iterdir())
     for path in files:

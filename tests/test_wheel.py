@@ -71,7 +71,11 @@ def test_every_file_of_the_pages_is_in_the_wheel(wheel: Path) -> None:
     for folder in ("engine", "console"):
         files = [file for kind in ("py", "json") for file in (ROOT / folder).rglob(f"*.{kind}")]
         assert {file.relative_to(ROOT).as_posix() for file in files} - names == set()
-    assert {name.split("/")[0].split("-")[0] for name in names} == {"engine", "console", "stepyard"}
+    assert {name.split("/")[0].split("-")[0] for name in names} == {
+        "engine",
+        "console",
+        "stateyard",
+    }
 
 
 class Browser:
@@ -108,11 +112,11 @@ class Browser:
 
 
 class Installed(Server):
-    """``stepyard up`` from the wheel, started where the clone cannot be seen."""
+    """``stateyard up`` from the wheel, started where the clone cannot be seen."""
 
     def __init__(self, installed: Path, data: Path) -> None:
         super().__init__(data)
-        self._program = installed / "bin/stepyard"
+        self._program = installed / "bin/stateyard"
 
     def start(self) -> Installed:
         """Start it in an empty folder and wait until it answers."""
@@ -141,13 +145,13 @@ def test_the_wheel_serves_every_page(installed: Path, tmp_path: Path) -> None:
         server.process.send_signal(signal.SIGINT)
         assert server.process.wait(timeout=START_S) == 0
     assert len(opened) >= 30
-    assert any(path.startswith("/static/stepyard/") for path in opened)
-    assert "stepyard login_url --data" in server.log()
+    assert any(path.startswith("/static/stateyard/") for path in opened)
+    assert "stateyard login_url --data" in server.log()
 
 
 def run(installed: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
     """Run the command of the wheel."""
-    command = [str(installed / "bin/stepyard"), *words]
+    command = [str(installed / "bin/stateyard"), *words]
     return subprocess.run(
         command, env={**os.environ, **env}, capture_output=True, text=True, check=False
     )
@@ -156,14 +160,14 @@ def run(installed: Path, *words: str, **env: str) -> subprocess.CompletedProcess
 def test_help_lists_our_commands_and_makes_nothing(installed: Path, tmp_path: Path) -> None:
     """No data folder and no secret come from asking; Django's own commands and options are out."""
     data = tmp_path / "data"
-    shown = run(installed, "--help", STEPYARD_DATA=str(data)).stdout
-    assert shown == run(installed, STEPYARD_DATA=str(data)).stdout
+    shown = run(installed, "--help", STATEYARD_DATA=str(data)).stdout
+    assert shown == run(installed, STATEYARD_DATA=str(data)).stdout
     assert not data.exists()
     listed = set(re.findall(r"^  (\w+) ", shown, re.MULTILINE))
     ours = {name for name, app in get_commands().items() if app == "console"}
     assert ours <= listed
     assert listed & (get_commands().keys() - ours) == {"check"}
-    own = run(installed, "up", "--help", STEPYARD_DATA=str(data)).stdout
+    own = run(installed, "up", "--help", STATEYARD_DATA=str(data)).stdout
     assert "--port" in own
     assert "--pythonpath" not in own
 
@@ -174,7 +178,7 @@ def test_a_command_that_is_not_there_is_named(installed: Path) -> None:
     assert done.returncode == 2
     assert "there is no command 'workers'. Did you mean worker?" in done.stderr
     assert run(installed, "runserver").returncode == 2
-    assert run(installed, "version").stdout.startswith("stepyard 0")
+    assert run(installed, "version").stdout.startswith("stateyard 0")
 
 
 def test_each_command_of_the_table_says_what_it_does() -> None:

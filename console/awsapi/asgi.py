@@ -189,8 +189,8 @@ async def read_body(receive: Callable[[], Awaitable[dict[str, Any]]], headers: H
     body = bytearray()
     while True:
         size = max(len(body), int(declared) if declared.isdecimal() else 0)
-        if size > settings.STEPYARD_MAX_REQUEST_BYTES + 65_536:
-            limit = settings.STEPYARD_MAX_REQUEST_BYTES
+        if size > settings.STATEYARD_MAX_REQUEST_BYTES + 65_536:
+            limit = settings.STATEYARD_MAX_REQUEST_BYTES
             raise ProtocolError(
                 ErrorCode.RequestEntityTooLargeException, f"Request size exceeded {limit} bytes"
             )
@@ -248,7 +248,7 @@ def _check_and_run(scope: dict[str, Any], headers: Headers, body: bytes, request
     actor = Actor(principal.user.get_username(), principal.key_id, request_id)
     call = Call(name, params, principal, region, actor, as_json=not cbor.is_cbor(headers))
     answer = settled(service.run(call))
-    if isinstance(answer, Later) and not settings.STEPYARD_ACCEPT_ANY_KEY:
+    if isinstance(answer, Later) and not settings.STATEYARD_ACCEPT_ANY_KEY:
         return answer.checked(partial(_check_still_allowed, principal, service.permission(name)))
     return answer
 
@@ -285,10 +285,10 @@ def identify_caller(
 
     ``path`` and ``query``: as they were sent.
     """
-    if settings.STEPYARD_ACCEPT_ANY_KEY:
+    if settings.STATEYARD_ACCEPT_ANY_KEY:
         return access.anonymous_principal(), sigv4.claimed_region(
             headers
-        ) or settings.STEPYARD_REGION
+        ) or settings.STATEYARD_REGION
     signed = sigv4.verify_signature(
         headers,
         body,
@@ -341,7 +341,7 @@ def _check_request(
     kind = cbor.CONTENT_TYPE if binary else service.content_type
     if not headers.get("content-type", [""])[0].startswith(kind):
         raise ProtocolError(ErrorCode.SerializationException, f"Content-Type: wanted {kind}")
-    if len(body) > settings.STEPYARD_MAX_REQUEST_BYTES + 65_536:
+    if len(body) > settings.STATEYARD_MAX_REQUEST_BYTES + 65_536:
         raise ProtocolError(
             ErrorCode.RequestEntityTooLargeException, "Request size exceeded the limit"
         )

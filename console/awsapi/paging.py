@@ -81,7 +81,7 @@ def _seal(call: Call, params: dict[str, Any], body: bytes) -> bytes:
     }
     whose = [call.action, call.project.pk, call.region]
     bound = json.dumps([*whose, query], sort_keys=True).encode() + body
-    return hmac.new(settings.STEPYARD_PAGING_KEY, bound, hashlib.sha256).digest()[:_SEAL]
+    return hmac.new(settings.STATEYARD_PAGING_KEY, bound, hashlib.sha256).digest()[:_SEAL]
 
 
 def invalid_token() -> InvalidToken:

@@ -41,7 +41,7 @@ _AUTHORIZATION = re.compile(
 _STAMP = re.compile(r"\d{8}T\d{6}Z", re.ASCII)
 UNKNOWN_KEY = (
     "The security token included in the request is invalid. (This server takes the keys of its own "
-    "credentials file; `stepyard up --insecure-accept-any-key` takes any.)"
+    "credentials file; `stateyard up --insecure-accept-any-key` takes any.)"
 )
 """AWS's own words, and what to do about it on this server."""
 MUST_SIGN = frozenset({"host", "x-amz-date", "x-amz-target"})

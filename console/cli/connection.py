@@ -1,7 +1,7 @@
 """Reach a server: by the profile of the environment, else by that of the data folder.
 
 boto3 finds address, key and region as every client of AWS does. Where nothing is set, the profile
-``stepyard`` of the data folder is taken, so that a command beside ``stepyard up`` needs no set-up.
+``stateyard`` of the data folder is taken: a command beside ``stateyard up`` needs no set-up.
 A real endpoint of AWS is refused unless ``--aws`` says that it is meant.
 """
 

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from console.cli.connection import Connection
     from console.cli.sources import MachineSource, RuleSource, ScheduleSource, SourceProject
 
-DEPLOYED = "stepyard:deployed"
+DEPLOYED = "stateyard:deployed"
 """Key of the tag with the SHA-256 of the text that was deployed, by which a page shows drift."""
-SOURCE = "stepyard:source"
+SOURCE = "stateyard:source"
 """Key of the tag with the ARN that the deployed definition was pulled from, on another server."""
-STACK = "stepyard:stack"
+STACK = "stateyard:stack"
 """Key of the tag that says which stack a state machine belongs to: only ``--prune`` reads it."""
-_ROLE = "stepyard"
+_ROLE = "stateyard"
 _TARGETS_AT_ONCE = 10
 _SCHEDULE_DEFAULTS = {
     "ActionAfterCompletion": "NONE",

@@ -192,8 +192,8 @@ class Template:
             "AWS::Region": self._account.region,
             "AWS::Partition": self._account.partition,
             "AWS::URLSuffix": "amazonaws.com",
-            "AWS::StackName": self._given.get("AWS::StackName", "stepyard"),
-            "AWS::StackId": self._account.arn("cloudformation", "stack/stepyard/0"),
+            "AWS::StackName": self._given.get("AWS::StackName", "stateyard"),
+            "AWS::StackId": self._account.arn("cloudformation", "stack/stateyard/0"),
             "AWS::NotificationARNs": [],
             "AWS::NoValue": _NO_VALUE,
         }

@@ -13,5 +13,5 @@ def write_line(text: str) -> None:
 
 def write_error(text: str) -> None:
     """Write a line about what is wrong."""
-    sys.stderr.write(f"stepyard: {text}\n")
+    sys.stderr.write(f"stateyard: {text}\n")
     sys.stderr.flush()

@@ -91,7 +91,7 @@ def event_text(
         "detail": detail,
     }
     if injected_by:
-        event["stepyard"] = {"injectedBy": injected_by}
+        event["stateyard"] = {"injectedBy": injected_by}
     return json.dumps(event, ensure_ascii=False, separators=(",", ":"))
 
 

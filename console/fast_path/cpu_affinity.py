@@ -14,10 +14,10 @@ def stay_on_one() -> None:
 
     Of the threads of one interpreter one runs at a time. The thread that commits lets the others
     run for each statement it executes; on one processor it goes on before they begin, on several
-    it has lost its turn, for up to five milliseconds. ``STEPYARD_PROCESSORS=all`` leaves it.
+    it has lost its turn, for up to five milliseconds. ``STATEYARD_PROCESSORS=all`` leaves it.
     docs/explanation/decisions/one-processor.md has the figures.
     """
-    if os.environ.get("STEPYARD_PROCESSORS") == "all" or not hasattr(os, "sched_setaffinity"):
+    if os.environ.get("STATEYARD_PROCESSORS") == "all" or not hasattr(os, "sched_setaffinity"):
         return
     global _before  # noqa: PLW0603 - one a process
     _before = os.sched_getaffinity(0)

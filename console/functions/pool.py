@@ -292,7 +292,7 @@ def _said(record: CallRecord, message: str) -> str:
 def _environment(key: FunctionKey, memory_mb: int) -> dict[str, str]:
     """Return the variables of a function: the server's, Lambda's own, those of its entry."""
     found = clean_environment(key.options)
-    region = settings.STEPYARD_REGION
+    region = settings.STATEYARD_REGION
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
         found.setdefault(name, region)
     found |= {
@@ -327,7 +327,7 @@ class _CurrentPool:
         """Return the pool."""
         with self._lock:
             if self._pool is None:
-                self._pool = ProcessPool(settings.STEPYARD_FUNCTION_PROCESSES or _DEFAULT)
+                self._pool = ProcessPool(settings.STATEYARD_FUNCTION_PROCESSES or _DEFAULT)
                 atexit.unregister(self.end_idle)
                 atexit.register(self.end_idle)
             return self._pool

@@ -37,7 +37,7 @@ _SPELLED = {
     "x-amz-executed-version": "X-Amz-Executed-Version",
 }
 _NOT_AWS = frozenset({"cache-control"})
-"""Headers that Stepyard's own API sends and that of Step Functions does not."""
+"""Headers that Stateyard's own API sends and that of Step Functions does not."""
 _PLAIN = {"events"}  # optimized, yet their result has no Sdk... members [recorded]
 _ADDED = {"glue": {"startJobRun": "JobName"}} | {
     "emr-serverless": dict.fromkeys(
@@ -83,7 +83,7 @@ def build_request(task: TaskAttempt) -> Request | Failed:
     if any(value is not None for value in added.values()):
         return Failed(
             "States.Runtime",
-            f"Stepyard does not carry out {' and '.join(added)} of '{task.resource}'.",
+            f"Stateyard does not carry out {' and '.join(added)} of '{task.resource}'.",
         )
     starting = operation.model.name == "StartExecution" and isinstance(parameters, dict)
     if starting and parameters.get("Name") is None:  # also a null, which is not sent

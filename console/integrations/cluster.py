@@ -154,7 +154,7 @@ def _token(cluster: str, said: Mapping[str, Any]) -> str:
     by = Credentials(key, secret) if key and secret else session.get_credentials()
     if by is None:
         raise NoAnswerError("Unable to load credentials to sign the cluster's token with")
-    region = said.get("region") or settings.STEPYARD_REGION
+    region = said.get("region") or settings.STATEYARD_REGION
     host = f"sts.{region}.amazonaws.com{'.cn' if region.startswith('cn-') else ''}"
     request = {
         "method": "GET",

@@ -95,7 +95,7 @@ def describe_entry(said: Mapping[str, Any], where: str) -> CallPlan:
     return CallPlan(
         what="",
         where=without_secrets(str(said.get("endpoint_url") or "AWS itself")),
-        region=str(said.get("region") or settings.STEPYARD_REGION),
+        region=str(said.get("region") or settings.STATEYARD_REGION),
         credentials=_credentials(said),
         entry=where,
     )
@@ -139,7 +139,7 @@ def _function(name: str, arn: str, machine: targets.MachineKey, *, sample: bool)
             what, _place(found), entry=found.where, problem=function.find_problem(found)
         )
     remote = targets.find_entry("lambda", machine)
-    if remote is None and name in settings.STEPYARD_SAMPLE_FUNCTIONS:
+    if remote is None and name in settings.STATEYARD_SAMPLE_FUNCTIONS:
         return CallPlan(what, problem=_SAMPLES_ONLY)
     if remote is None:
         return CallPlan(what, problem="No function of this name is registered in functions.json.")

@@ -82,7 +82,7 @@ def shares_process(options: FunctionOptions) -> bool:
     return (
         options.process == SHARED
         if options.process
-        else not options.python and not settings.STEPYARD_FUNCTION_PROCESSES
+        else not options.python and not settings.STATEYARD_FUNCTION_PROCESSES
     )
 
 
@@ -181,7 +181,7 @@ def _asked(url: str, task: TaskAttempt) -> Outcome:
     headers = {
         "Content-Type": "application/json",
         "X-Amz-Invocation-Type": "RequestResponse",
-        "Stepyard-Idempotency-Key": task.idempotency_key,
+        "Stateyard-Idempotency-Key": task.idempotency_key,
     }
     seconds = task.timeout_s + outbound.GRACE_S if task.timeout_s else _DEFAULT_TIMEOUT_S
     content = task.input.encode()

@@ -58,7 +58,7 @@ def call_by_arn(task: TaskAttempt) -> Outcome:
 
 def function_arn(name: str) -> str:
     """Return the ARN of a function of this account."""
-    region, account = settings.STEPYARD_REGION, settings.STEPYARD_ACCOUNT
+    region, account = settings.STATEYARD_REGION, settings.STATEYARD_ACCOUNT
     return f"arn:{arns.partition_of(region)}:lambda:{region}:{account}:function:{name}"
 
 

@@ -23,7 +23,7 @@ from console.integrations.outcome import (
 )
 
 ACTIONS = ("call", "runJob")
-ATTEMPT = "stepyard/attempt"
+ATTEMPT = "stateyard/attempt"
 """The annotation by which a call that is made again finds the job that it had made."""
 _ENDPOINT = re.compile(r"https?://[^/?#\s]+(/[^?#\s]*)?")
 _METHODS = ("GET", "POST", "PUT", "DELETE", "HEAD", "PATCH")
@@ -218,7 +218,7 @@ def _read_log(
 def _asked(action: str, given: Any) -> dict[str, Any]:
     """Return the parameters under their own names; raise ``ParametersError``."""
     known = given
-    if isinstance(given, dict):  # a cluster is asked by Stepyard: no service judges a null
+    if isinstance(given, dict):  # a cluster is asked by Stateyard: no service judges a null
         known = {name: one for name, one in given.items() if one is not None}
     asked = shapes.to_request(_SHAPES.get_shape_by_name(action), known, "")
     if action == "runJob":

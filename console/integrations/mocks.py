@@ -30,7 +30,7 @@ def mocked_outcome(machine: str, case: str, state: str, invocation: int) -> Outc
     response_name = _cases(machine).get(case, {}).get(state)
     if response_name is None:
         return None
-    responses = settings.STEPYARD_MOCKS.get("MockedResponses", {}).get(response_name)
+    responses = settings.STATEYARD_MOCKS.get("MockedResponses", {}).get(response_name)
     if not isinstance(responses, dict):
         cause = f"The mocked response '{response_name}' is not in the configuration."
         return Failed("States.Runtime", cause)
@@ -44,7 +44,7 @@ def mocked_outcome(machine: str, case: str, state: str, invocation: int) -> Outc
 
 def mentions_state(state: str) -> bool:
     """Tell whether a test case of any state machine has answers for a state of this name."""
-    machines = settings.STEPYARD_MOCKS.get("StateMachines", {}).values()
+    machines = settings.STATEYARD_MOCKS.get("StateMachines", {}).values()
     return any(
         state in case for machine in machines for case in machine.get("TestCases", {}).values()
     )
@@ -52,7 +52,7 @@ def mentions_state(state: str) -> bool:
 
 def _cases(machine: str) -> dict[str, dict[str, str]]:
     """Return test case -> state -> name of its response."""
-    machines = settings.STEPYARD_MOCKS.get("StateMachines", {})
+    machines = settings.STATEYARD_MOCKS.get("StateMachines", {})
     cases: dict[str, dict[str, str]] = machines.get(machine, {}).get("TestCases", {})
     return cases
 

@@ -111,12 +111,12 @@ def _facts(content: dict[str, Any], state: str) -> list[tuple[str, str]]:
 
 def _page_of(arn: str) -> str:
     """Return the address of the page of an ARN, "" if the server does not know its own."""
-    address = settings.STEPYARD_URL
+    address = settings.STATEYARD_URL
     return f"{address}/arn/{quote(arn, safe=':/')}" if address and arn else ""
 
 
 def _is_test(content: dict[str, Any]) -> bool:
-    mark = content.get("stepyard")
+    mark = content.get("stateyard")
     return isinstance(mark, dict) and "testedBy" in mark
 
 

@@ -1,7 +1,7 @@
 """Send notifications: as a web request, an e-mail, or a call to a function or an AWS service.
 
 Only where the operator has said: web addresses among ``"http": {"endpoints": [...]}`` of
-``targets.json``, AWS services by their entry there, e-mail by ``STEPYARD_MAIL``.
+``targets.json``, AWS services by their entry there, e-mail by ``STATEYARD_MAIL``.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from console.integrations.redaction import without_url_secrets
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SIGNATURE = "X-Stepyard-Signature"
-EVENT_ID = "X-Stepyard-Event-Id"
+SIGNATURE = "X-Stateyard-Signature"
+EVENT_ID = "X-Stateyard-Event-Id"
 _LIMIT_S = 15.0
 _TRANSIENT = (401, 407, 408, 409, 425, 429)  # as EventBridge retries them, and every 5xx
 _SERVER_ERROR = 500
@@ -67,7 +67,7 @@ class Notice:
 def target_secret(rule_arn: str, target_id: str) -> str:
     """Return the secret that a target's web requests are signed with: derived, stored nowhere."""
     what = f"webhook {rule_arn} {target_id}".encode()
-    return hmac.new(settings.STEPYARD_KEY_SECRET, what, hashlib.sha256).hexdigest()
+    return hmac.new(settings.STATEYARD_KEY_SECRET, what, hashlib.sha256).hexdigest()
 
 
 def sign_body(secret: str, moment_s: int, body: str) -> str:
@@ -104,7 +104,7 @@ def _post(notice: Notice, body: str) -> None:
     url = addresses.web_address(notice.address)
     headers = {
         "Content-Type": "application/json",
-        "User-Agent": "Stepyard",
+        "User-Agent": "Stateyard",
         EVENT_ID: notice.event_id,
         SIGNATURE: sign_body(notice.secret, int(time.time()), body),
     }
@@ -129,13 +129,13 @@ def _whose(notice: Notice) -> targets.MachineKey:
 
 
 def _mail(notice: Notice) -> None:
-    if not settings.STEPYARD_MAIL:
-        raise Undelivered("No mail server is configured: set STEPYARD_MAIL", final=True)
+    if not settings.STATEYARD_MAIL:
+        raise Undelivered("No mail server is configured: set STATEYARD_MAIL", final=True)
     message = EmailMessage(
         subject=notice_text.subject_of(notice.event),
         body=notice_text.mail_text(notice.event, notice.body, notice.state),
         to=[notice.address.removeprefix("mailto:")],
-        headers={"Message-ID": f"<{notice.event_id}@stepyard>", EVENT_ID: notice.event_id},
+        headers={"Message-ID": f"<{notice.event_id}@stateyard>", EVENT_ID: notice.event_id},
     )
     try:
         message.send()
@@ -219,7 +219,7 @@ def send_to_dead_letter_queue(queue: str, notice: Notice, told: dict[str, str]) 
         for name, value in told.items()
         if value
     }
-    fifo = {"MessageGroupId": "stepyard", "MessageDeduplicationId": notice.event_id}
+    fifo = {"MessageGroupId": "stateyard", "MessageDeduplicationId": notice.event_id}
 
     def act() -> None:
         client = _client("sqs", notice)
@@ -235,7 +235,7 @@ def send_to_dead_letter_queue(queue: str, notice: Notice, told: dict[str, str]) 
 
 def _group(notice: Notice) -> str:
     given = notice.settings.get("SqsParameters") or {}
-    return str(given.get("MessageGroupId") or "stepyard")
+    return str(given.get("MessageGroupId") or "stateyard")
 
 
 def _put_event(client: Any, notice: Notice) -> None:

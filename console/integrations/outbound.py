@@ -242,7 +242,7 @@ def _own_addresses() -> frozenset[tuple[str, int]]:
     """Return the addresses of this server and of its database."""
     database = settings.DATABASES["default"]
     return _places(
-        settings.STEPYARD_URL, str(database.get("HOST") or ""), int(database.get("PORT") or 5432)
+        settings.STATEYARD_URL, str(database.get("HOST") or ""), int(database.get("PORT") or 5432)
     )
 
 

@@ -1,4 +1,4 @@
-"""Read the rows of a Parquet file as JSON; needs the package ``pyarrow`` (``stepyard[parquet]``).
+"""Read the rows of a Parquet file as JSON; needs the package ``pyarrow`` (``stateyard[parquet]``).
 
 A file is kept on disk while it is read, because its index stands at its end. One batch of rows is
 in memory at a time.
@@ -32,7 +32,7 @@ def read_rows(body: Any) -> Iterator[dict[str, Any]]:
         from pyarrow import parquet
     except ImportError:
         raise ParquetError(
-            "InputType PARQUET needs the package 'pyarrow' (pip install 'stepyard[parquet]')"
+            "InputType PARQUET needs the package 'pyarrow' (pip install 'stateyard[parquet]')"
         ) from None
     with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as file:
         shutil.copyfileobj(body, file)

@@ -1,6 +1,6 @@
 """Let tasks fail for want of a right, as the operator says: roles are not judged otherwise.
 
-``DATA/permissions.json`` (or ``STEPYARD_PERMISSIONS``): ``{"deny": {<role>: [<action>, ...]}}``. A
+``DATA/permissions.json`` (or ``STATEYARD_PERMISSIONS``): ``{"deny": {<role>: [<action>, ...]}}``. A
 role is a name or an ARN, an action IAM's name of it (``sqs:SendMessage``); either may have ``*``.
 A task whose machine has such a role, and that needs such an action, fails with
 ``States.Permissions`` and calls nothing. Source of the names: the Service Authorization Reference.
@@ -40,7 +40,7 @@ _PREFIXES = {"monitoring": "cloudwatch"}
 
 def find_denial(task: TaskAttempt) -> Failed | None:
     """Return how a task fails whose role may not do what it needs, None if it may."""
-    denied = settings.STEPYARD_PERMISSIONS.get("deny")
+    denied = settings.STATEYARD_PERMISSIONS.get("deny")
     if not denied or not task.role_arn:
         return None
     action = needed_action(task.kind, task.service, task.action)
@@ -61,7 +61,7 @@ def denies(role_arn: str, action: str) -> bool:
     name = role_arn.rpartition("/")[2]
     return bool(action) and any(
         _matches(action, actions)
-        for role, actions in settings.STEPYARD_PERMISSIONS.get("deny", {}).items()
+        for role, actions in settings.STATEYARD_PERMISSIONS.get("deny", {}).items()
         if fnmatchcase(name, role) or fnmatchcase(role_arn, role)
     )
 

@@ -1,6 +1,6 @@
 """Find the target of a call to an AWS service or a function, as the operator configured it.
 
-``DATA/targets.json`` (or ``STEPYARD_TARGETS``): service -> ``{"endpoint_url", "region", "profile",
+``DATA/targets.json`` (or ``STATEYARD_TARGETS``): service -> ``{"endpoint_url", "region", "profile",
 "access_key_id", "secret_access_key"}``, ``"*"`` for all others. Without an entry nothing is called:
 a test must not reach somebody's real account by accident. Functions (``functions.json``) have a
 name, or a pattern of names or ARNs with ``*``.
@@ -147,7 +147,7 @@ def find_activity(name: str, project: str, *, sample: bool = False) -> FoundFunc
 
 def _sample_function(name: str) -> FoundFunction | None:
     """Return a function that came with the samples: our own, so it may share the process."""
-    target = settings.STEPYARD_SAMPLE_FUNCTIONS.get(name)
+    target = settings.STATEYARD_SAMPLE_FUNCTIONS.get(name)
     return None if target is None else FoundFunction(target, f"samples: {name}", SHARED_PROCESS)
 
 
@@ -182,13 +182,13 @@ def functions_of(project: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _all_functions() -> Mapping[str, Any]:
     """Return ``functions.json`` as it is now: a mapping that does not look at the file again."""
-    functions = settings.STEPYARD_FUNCTIONS
+    functions = settings.STATEYARD_FUNCTIONS
     return functions.entries() if isinstance(functions, FunctionsFile) else functions
 
 
 def list_registrations() -> Iterator[FoundFunction]:
     """Yield each function that is registered, in either file and for whomever."""
-    functions, general = _all_functions(), settings.STEPYARD_TARGETS
+    functions, general = _all_functions(), settings.STATEYARD_TARGETS
     yield from _registrations("functions: ", functions)
     for project, said in _section(functions, PROJECTS).items():
         yield from _registrations(f"functions: {PROJECTS}: {project}: ", said)
@@ -208,8 +208,8 @@ def _registrations(place: str, said: Mapping[str, Any]) -> Iterator[FoundFunctio
 
 def sections_of(project: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield what ``targets.json`` says for a project: of all state machines (""), then of each."""
-    own = _project_section(settings.STEPYARD_TARGETS, project)
-    general = settings.STEPYARD_TARGETS
+    own = _project_section(settings.STATEYARD_TARGETS, project)
+    general = settings.STATEYARD_TARGETS
     yield "", _over(own, general)
     machines = _section(general, MACHINES) if project == DEFAULT else {}
     for name in sorted({*_section(own, MACHINES), *machines}):
@@ -252,19 +252,19 @@ def _places(machine: MachineKey) -> Iterator[tuple[str, Mapping[str, Any]]]:
     yield from _of_machine(machine)
     yield (
         f"{PROJECTS}: {machine.project}: ",
-        _project_section(settings.STEPYARD_TARGETS, machine.project),
+        _project_section(settings.STATEYARD_TARGETS, machine.project),
     )
-    yield "", settings.STEPYARD_TARGETS
+    yield "", settings.STATEYARD_TARGETS
 
 
 def _of_machine(machine: MachineKey) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if not machine.name:
         return
-    own = _project_section(settings.STEPYARD_TARGETS, machine.project)
+    own = _project_section(settings.STATEYARD_TARGETS, machine.project)
     place = f"{MACHINES}: {machine.name}: "
     yield f"{PROJECTS}: {machine.project}: {place}", _section(_section(own, MACHINES), machine.name)
     if machine.project == DEFAULT:
-        yield place, _section(_section(settings.STEPYARD_TARGETS, MACHINES), machine.name)
+        yield place, _section(_section(settings.STATEYARD_TARGETS, MACHINES), machine.name)
 
 
 def _project_section(said: Mapping[str, Any], project: str) -> Mapping[str, Any]:
@@ -298,7 +298,7 @@ def service_client(
     found = find_entry(service, machine)
     target = None if found is None else dict(found.target)
     if home is not None and is_here(service, machine):
-        return home.client(region or settings.STEPYARD_REGION)
+        return home.client(region or settings.STATEYARD_REGION)
     if target is None:
         raise NoTargetError(
             f"No target is configured for the service '{service}': name its endpoint in "
@@ -314,7 +314,7 @@ def _client(service: str, target: tuple[tuple[str, str], ...], *, validating: bo
     session = botocore.session.Session(profile=given.get("profile"))
     return session.create_client(
         service,
-        region_name=given.get("region", settings.STEPYARD_REGION),
+        region_name=given.get("region", settings.STATEYARD_REGION),
         endpoint_url=given.get("endpoint_url"),
         aws_access_key_id=given.get("access_key_id"),
         aws_secret_access_key=given.get("secret_access_key"),

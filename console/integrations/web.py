@@ -146,7 +146,7 @@ def _http(parameters: dict[str, Any]) -> _OutboundRequest:
         raise BadRequestError("The value of the field 'Transform' has an invalid format")
     request.form = transform.get("RequestBodyEncoding", "NONE") == "URL_ENCODED"
     request.headers.setdefault("Range", "bytes=0-262144")
-    request.headers["User-Agent"] = f"Amazon|StepFunctions|HttpInvoke|{settings.STEPYARD_REGION}"
+    request.headers["User-Agent"] = f"Amazon|StepFunctions|HttpInvoke|{settings.STATEYARD_REGION}"
     return request
 
 

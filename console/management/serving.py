@@ -121,8 +121,8 @@ def serve(listener: socket.socket) -> None:
         server_header=False,
         date_header=True,
         # without this, uvicorn believes everybody on this machine
-        proxy_headers=bool(settings.STEPYARD_PROXIES),
-        forwarded_allow_ips=settings.STEPYARD_PROXIES,
+        proxy_headers=bool(settings.STATEYARD_PROXIES),
+        forwarded_allow_ips=settings.STATEYARD_PROXIES,
         timeout_graceful_shutdown=3,
         timeout_keep_alive=KEEP_ALIVE_S,
         backlog=BACKLOG,

@@ -29,12 +29,14 @@ def prepare() -> None:
     """Check what a team needs, and bring the tables up to date; raise CommandError otherwise."""
     if connection.vendor != "postgresql":
         raise CommandError(
-            "STEPYARD_DATABASE_URL: got none, wanted postgres://user:password@host/name: the "
+            "STATEYARD_DATABASE_URL: got none, wanted postgres://user:password@host/name: the "
             f"processes of a team share a PostgreSQL. `{program()} up` runs all in one process."
         )
     lacking = [name for name in ("pgqueuer", "asyncpg") if importlib.util.find_spec(name) is None]
     if lacking:
-        raise CommandError(f"not installed: {', '.join(lacking)}; try pip install 'stepyard[team]'")
+        raise CommandError(
+            f"not installed: {', '.join(lacking)}; try pip install 'stateyard[team]'"
+        )
     reach_database()
     from console.worker import queue_consumer
 
@@ -57,7 +59,7 @@ def reach_database() -> None:
         place += f":{where['PORT']}" if where["PORT"] else ""
         line = str(error).strip().partition("\n")[0].removeprefix("connection failed: ")
         raise CommandError(
-            f"STEPYARD_DATABASE_URL: cannot use database {where['NAME']!r} at {place}: {line}"
+            f"STATEYARD_DATABASE_URL: cannot use database {where['NAME']!r} at {place}: {line}"
         ) from None
 
 

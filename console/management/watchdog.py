@@ -73,7 +73,7 @@ class Watchdog:
                 self._on_move()
             return
         self._stood_s += _TICK_S
-        if self._stood_s >= 2 * settings.STEPYARD_LEASE_S:
+        if self._stood_s >= 2 * settings.STATEYARD_LEASE_S:
             self._end()
 
     def _end(self) -> None:
@@ -114,7 +114,7 @@ class Pulse:
             pause_s = _TICK_S
             try:
                 connection.ensure_connection()  # the pool asks the server whether it is alive
-                pause_s = max(_TICK_S, settings.STEPYARD_LEASE_S / 4)
+                pause_s = max(_TICK_S, settings.STATEYARD_LEASE_S / 4)
                 self._moved_at = time.monotonic()
                 outages.note_success()
             except Error as error:

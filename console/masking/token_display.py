@@ -14,4 +14,6 @@ def hide_tokens(text: str, execution_arn: str, task: int) -> str:
     """Return a payload of a task's ...Scheduled event without its token."""
     if len(text) < _LENGTH:  # most events of a Map: no token is computed for them
         return text
-    return text.replace(engine.task_token(settings.STEPYARD_TOKEN_KEY, execution_arn, task), HIDDEN)
+    return text.replace(
+        engine.task_token(settings.STATEYARD_TOKEN_KEY, execution_arn, task), HIDDEN
+    )

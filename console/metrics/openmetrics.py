@@ -53,8 +53,8 @@ def render_metrics(content_type: str) -> bytes:
 
 
 def prometheus_name(metric: Metric) -> str:
-    """Return a metric's name for Prometheus: ``stepyard_executions_failed``."""
-    name = f"stepyard_{_snake_case(metric.name)}"
+    """Return a metric's name for Prometheus: ``stateyard_executions_failed``."""
+    name = f"stateyard_{_snake_case(metric.name)}"
     return f"{name}_{_UNITS[metric.unit]}" if metric.unit in _UNITS else name
 
 

@@ -217,7 +217,7 @@ def read_gauges(project: Project) -> list[tuple[Series, int]]:
     machines = StateMachine.objects.filter(project=project)
     regions = sorted({*machines.order_by().values_list("region", flat=True).distinct()})
     gauges = []
-    for region in regions or [settings.STEPYARD_REGION]:
+    for region in regions or [settings.STATEYARD_REGION]:
         running = Execution.objects.filter(
             state_machine__in=machines.filter(region=region, type="STANDARD"), status="RUNNING"
         )

@@ -14,7 +14,7 @@ from typing import Any
 
 PROJECT = "samples"
 """Name of the project that has the samples of a new installation."""
-ROLE_END = ":role/stepyard-samples"
+ROLE_END = ":role/stateyard-samples"
 """How the ARN of the role ends that marks state machines as samples."""
 
 

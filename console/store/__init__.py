@@ -51,7 +51,7 @@ What a crash between any two steps does
        ends, or at the next start, ``tasks.lost_calls`` offers the task again.
     7. The worker calls the function or service.
        *Crash during or after the call:* nobody knows what it did. It is made again with the same
-       idempotency key, or fails if the machine says so (``stepyard:onWorkerLoss``).
+       idempotency key, or fails if the machine says so (``stateyard:onWorkerLoss``).
     8. The outcome closes the row and is in the inbox: one transaction.
        *Crash after the commit:* the message waits in the inbox; go on at 4.
     9. The step that ends the execution writes status, output and its event for the outbox.

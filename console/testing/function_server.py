@@ -96,7 +96,7 @@ def _handler_class(functions: FunctionServer) -> type[BaseHTTPRequestHandler]:
             if name not in functions.functions:
                 self.send_error(404)
                 return
-            key = self.headers.get("Stepyard-Idempotency-Key", "")
+            key = self.headers.get("Stateyard-Idempotency-Key", "")
             good, text = functions.invoke(name, event, key)
             self._answer(text.encode(), good=good)
 

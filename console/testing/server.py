@@ -35,11 +35,11 @@ main()
 """Finds this very package, also where it is not installed, and nothing of the current folder."""
 
 
-class StepyardServer:
-    """A server of its own with an empty data folder: ``stepyard up --empty --port 0``.
+class StateyardServer:
+    """A server of its own with an empty data folder: ``stateyard up --empty --port 0``.
 
     ``data``: its folder, which may have ``targets.json``, ``functions.json`` and others. The
-    variables ``STEPYARD_...`` of the tests' environment do not reach it.
+    variables ``STATEYARD_...`` of the tests' environment do not reach it.
     """
 
     def __init__(self, data: Path) -> None:
@@ -128,7 +128,7 @@ class StepyardServer:
         """The variables with which programs and other clients of AWS reach this server."""
         return {
             "AWS_SHARED_CREDENTIALS_FILE": str(self.data / "credentials"),
-            "AWS_PROFILE": "stepyard",
+            "AWS_PROFILE": "stateyard",
             "AWS_ENDPOINT_URL_SFN": self.url,
             "AWS_REGION": self.region,
         }
@@ -136,7 +136,7 @@ class StepyardServer:
     def _profile(self) -> Mapping[str, str]:
         parser = configparser.ConfigParser(interpolation=None)
         parser.read(self.data / "credentials", encoding="utf-8")
-        return parser["stepyard"]
+        return parser["stateyard"]
 
     @property
     def _api(self) -> Any:
@@ -246,6 +246,6 @@ def _environment() -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("STEPYARD_", "DJANGO_")) and name not in local_options.VARIABLES
+        if not name.startswith(("STATEYARD_", "DJANGO_")) and name not in local_options.VARIABLES
     }
     return kept | {"DJANGO_SETTINGS_MODULE": "console.settings"}

@@ -93,5 +93,5 @@ def _take(path: Path) -> list[tuple[int, int]]:
     return [(number, task) for number, task in _PAIR.iter_unpack(text) if number]
 
 
-JOURNAL = CrashJournal(settings.STEPYARD_CRASH_JOURNAL)
+JOURNAL = CrashJournal(settings.STATEYARD_CRASH_JOURNAL)
 """Of this process; it sees nothing before ``begin``."""

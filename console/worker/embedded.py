@@ -345,7 +345,7 @@ def runnable_executions(share: workers.Share, age_ms: int = 0) -> list[int]:
     before = clock.now_ms() - age_ms
     ready = RunRow.objects.filter(ready=True, parked="", execution__status=ExecutionStatus.RUNNING)
     messages = InboxMessage.objects.filter(created_ms__lte=before)
-    if settings.STEPYARD_QUOTAS:  # their timer comes; asking earlier is in vain
+    if settings.STATEYARD_QUOTAS:  # their timer comes; asking earlier is in vain
         held = Q(execution_id__in=transition_rate.held_back())
         messages = messages.exclude(held & ~Q(kind__in=(*transition_rate.URGENT, "Stop")))
     execution_ids: list[int] = []

@@ -109,7 +109,7 @@ class Maintenance:
         if time.monotonic() >= self._years_at:
             self._years_at = time.monotonic() + YEARS_EVERY_S
             self._once("years", self._arm_ends)
-        days = settings.STEPYARD_RETENTION_DAYS
+        days = settings.STATEYARD_RETENTION_DAYS
         if days is not None and time.monotonic() >= self._retention_at:
             self._retention_at = time.monotonic() + RETENTION_EVERY_S
             self._once("retention", partial(self._prune, days))

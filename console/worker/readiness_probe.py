@@ -27,7 +27,7 @@ def note_start() -> None:
 
 def measure() -> None:
     """Look once, and note it."""
-    reasons = health.check_health().reasons or _web_problem(settings.STEPYARD_URL)
+    reasons = health.check_health().reasons or _web_problem(settings.STATEYARD_URL)
     readiness.note_look("; ".join(reasons))
 
 

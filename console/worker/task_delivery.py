@@ -162,15 +162,15 @@ def warn_of_broken_functions() -> None:
 
 def registered_activities() -> frozenset[str]:
     """Return the names of the activities that registered callables work, for any project."""
-    sections = settings.STEPYARD_FUNCTIONS.get(targets.PROJECTS)
-    registries = [settings.STEPYARD_FUNCTIONS]
+    sections = settings.STATEYARD_FUNCTIONS.get(targets.PROJECTS)
+    registries = [settings.STATEYARD_FUNCTIONS]
     registries += sections.values() if isinstance(sections, dict) else ()
     return _activities(name for registry in registries for name in registry)
 
 
 def sample_activities() -> frozenset[str]:
     """Return the names of the activities that callables work for sample machines alone."""
-    return _activities(settings.STEPYARD_SAMPLE_FUNCTIONS)
+    return _activities(settings.STATEYARD_SAMPLE_FUNCTIONS)
 
 
 def all_activities() -> frozenset[str]:

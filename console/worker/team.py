@@ -140,7 +140,7 @@ class Team(Embedded):
 
     def _keep(self) -> bool:
         """Renew the lease; whose lease has ended goes on under another name."""
-        if time.monotonic() - self._renewed_at >= settings.STEPYARD_LEASE_S / 5:
+        if time.monotonic() - self._renewed_at >= settings.STATEYARD_LEASE_S / 5:
             if not super()._keep():
                 return False
             if self._work is not None and self._work.epoch != epoch.process_epoch():

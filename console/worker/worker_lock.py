@@ -18,7 +18,7 @@ from django.db import connection
 from console import postgres
 from console.store.db import outages
 
-_LOCK = 0x5354455059415244  # "STEPYARD"
+_LOCK = 0x5354455059415244  # "STATEYARD"
 _PATIENCE_S = 5.0  # a process that was just killed leaves its lock in a moment
 
 _HANGS_S = 1.0
@@ -96,6 +96,6 @@ def server_parameters() -> dict[str, Any]:
 def _message() -> str:
     where = connection.settings_dict
     return (
-        f"STEPYARD_DATABASE_URL: another worker is running on database {where['NAME']!r} at "
+        f"STATEYARD_DATABASE_URL: another worker is running on database {where['NAME']!r} at "
         f"{where['HOST'] or 'localhost'}; stop that process first, or use another database"
     )

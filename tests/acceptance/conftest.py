@@ -31,7 +31,7 @@ def sfn(up: Server) -> Any:
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Return the home of somebody whose server keeps its data where ``up`` does by itself."""
     folder = tmp_path_factory.mktemp("home")
-    server = Server(folder / ".local/share/stepyard")
+    server = Server(folder / ".local/share/stateyard")
     server.data.parent.mkdir(parents=True)
     server.start()
     yield folder

@@ -116,7 +116,7 @@ class Server:
         """Return the one-time login link."""
         return (self.data / "login-url").read_text(encoding="utf-8").strip()
 
-    def keys(self, profile: str = "stepyard") -> tuple[str, str]:
+    def keys(self, profile: str = "stateyard") -> tuple[str, str]:
         """Return access key id and secret of a profile of the credentials file."""
         parser = configparser.ConfigParser()
         parser.read(self.data / "credentials")
@@ -125,7 +125,7 @@ class Server:
 
     def client(self, service: str = "stepfunctions", **more: Any) -> Any:
         """Return a boto3 client with the owner's key; ``profile``: that of the samples' project."""
-        key, secret = self.keys(more.pop("profile", "stepyard"))
+        key, secret = self.keys(more.pop("profile", "stateyard"))
         return boto3.client(
             service,
             endpoint_url=self.url,

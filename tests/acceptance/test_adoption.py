@@ -38,13 +38,13 @@ def blocks(page: str, language: str = "sh") -> list[str]:
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Callable[[str, Path], str]:
-    """Return a function that types lines in a folder, where ``stepyard`` and ``python`` are known.
+    """Return a function that types lines in a folder, where ``stateyard`` and ``python`` are known.
 
     It raises AssertionError with what was printed if a line fails.
     """
     programs = tmp_path / "bin"
     programs.mkdir()
-    for name, command in (("stepyard", "-m console.command_line"), ("python", "")):
+    for name, command in (("stateyard", "-m console.command_line"), ("python", "")):
         path = programs / name
         path.write_text(
             f'#!/bin/sh\nPYTHONPATH={shlex.quote(str(ROOT))} exec {sys.executable} {command} "$@"\n'
@@ -83,11 +83,11 @@ def wait_until_ready(url: str) -> None:
 def test_the_quickstart_does_what_it_says(shell: Callable[..., str], tmp_path: Path) -> None:
     """Two executions: one is paid, one goes on in the state for errors."""
     start, write, run = blocks("tutorial/quickstart.md")
-    assert "stepyard up --data .stepyard" in start
+    assert "stateyard up --data .stateyard" in start
     shop = tmp_path / "shop"
     shop.mkdir()
     port = free_port()
-    serve = f"stepyard up --data .stepyard --port {port} > up.log 2>&1 & echo $!"
+    serve = f"stateyard up --data .stateyard --port {port} > up.log 2>&1 & echo $!"
     number = int(shell(serve, shop).strip())
     try:
         wait_until_ready(f"http://127.0.0.1:{port}")
@@ -103,7 +103,7 @@ def test_the_quickstart_does_what_it_says(shell: Callable[..., str], tmp_path: P
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server that knows the projects' functions."""
     data = tmp_path_factory.mktemp("tools") / "data"
-    running = Server(data, options=("--empty",), STEPYARD_FUNCTIONS=FUNCTIONS).start()
+    running = Server(data, options=("--empty",), STATEYARD_FUNCTIONS=FUNCTIONS).start()
     yield running
     running.stop()
 
@@ -120,12 +120,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def test_the_page_of_a_tool(
     server: Server, shell: Callable[..., str], tmp_path: Path, page: str, make: Any
 ) -> None:
-    """Its lines for Stepyard run as they are; those of the tool have made what is in the folder."""
+    """Its lines for Stateyard run as they are; those of the tool made what is in the folder."""
     folder = tmp_path / "project"
     folder.mkdir()
     make(folder)
-    lines = [line for line in blocks(f"how-to/{page}.md")[0].splitlines() if "stepyard" in line]
-    lines = [line for line in lines if not line.startswith("stepyard up")]
+    lines = [line for line in blocks(f"how-to/{page}.md")[0].splitlines() if "stateyard" in line]
+    lines = [line for line in lines if not line.startswith("stateyard up")]
     assert [line.split()[1] for line in lines] == ["deploy", "deploy", "start"]
     printed = [shell(f"{line} --data {server.data}", folder) for line in lines]
     assert "would create" in printed[0]
@@ -148,7 +148,7 @@ def test_the_recipe_for_boto3(shell: Callable[..., str], tmp_path: Path) -> None
     (recipe,) = [block for block in blocks("how-to/testing.md", "python") if "place_order" in block]
     (tmp_path / "test_orders.py").write_text(recipe, encoding="utf-8")
     words = "-m pytest -q -p no:cacheprovider test_orders.py"
-    if not entry_points(group="pytest11", name="stepyard"):  # the project is not installed here
+    if not entry_points(group="pytest11", name="stateyard"):  # the project is not installed here
         words += " -p console.testing.plugin"
     assert "1 passed" in shell(f"python {words}", tmp_path, PYTEST_ADDOPTS="")
 

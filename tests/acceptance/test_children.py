@@ -35,7 +35,7 @@ def create(sfn: Any, definition: dict[str, Any], policy: str = "") -> str:
         name=f"c-{uuid.uuid4().hex[:12]}",
         definition=json.dumps(definition),
         roleArn=ROLE,
-        tags=[{"key": "stepyard:childPolicy", "value": policy}] if policy else [],
+        tags=[{"key": "stateyard:childPolicy", "value": policy}] if policy else [],
     )
     return str(made["stateMachineArn"])
 

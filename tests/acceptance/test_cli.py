@@ -40,7 +40,7 @@ def aws(server: Server, *arguments: str, url: str = "") -> Any:
         env={
             **os.environ,
             "AWS_SHARED_CREDENTIALS_FILE": str(server.data / "credentials"),
-            "AWS_PROFILE": "stepyard",
+            "AWS_PROFILE": "stateyard",
             "AWS_PAGER": "",
         },
         capture_output=True,

@@ -39,7 +39,7 @@ def test_boto3_calls_every_action(home: Path, tmp_path: Path) -> None:
 def test_the_cli_calls_what_waits_for_an_answer(home: Path) -> None:
     """The README's own lines, then start-execution, start-sync-execution and test-state."""
     assert "HelloWorld" not in typed(home, FIRST_STEPS["sh"])
-    of_samples = EXPORT.replace("AWS_PROFILE=stepyard", "AWS_PROFILE=stepyard-samples")
+    of_samples = EXPORT.replace("AWS_PROFILE=stateyard", "AWS_PROFILE=stateyard-samples")
     listed = typed(home, f"{of_samples}\naws stepfunctions list-state-machines")
     assert SAMPLE in {one["stateMachineArn"] for one in json.loads(listed)["stateMachines"]}
 
@@ -67,7 +67,7 @@ def test_an_older_profile_is_completed_and_nothing_is_lost(tmp_path: Path) -> No
     server.stop()
     path = server.data / "credentials"
     old = (
-        "# of the team\n[other]\nregion = eu-north-1\n\n[stepyard]\n"
+        "# of the team\n[other]\nregion = eu-north-1\n\n[stateyard]\n"
         f"aws_access_key_id = {key}\naws_secret_access_key = {secret}\n"
         "# mine\noutput = table\n"
     )

@@ -249,7 +249,7 @@ def test_the_aws_cli_reads_them(up: Server, mixed: str) -> None:
     credentials = {"AWS_SHARED_CREDENTIALS_FILE": str(up.data / "credentials")}
     done = subprocess.run(
         [*command, "--period", "60"],
-        env={**os.environ, **credentials, "AWS_PROFILE": "stepyard", "AWS_PAGER": ""},
+        env={**os.environ, **credentials, "AWS_PROFILE": "stateyard", "AWS_PAGER": ""},
         capture_output=True,
         text=True,
         timeout=180,
@@ -276,9 +276,9 @@ def test_prometheus_reads_them(up: Server, mixed: str) -> None:
         ]
         return float(found)
 
-    failed = "stepyard_executions_failed"
+    failed = "stateyard_executions_failed"
     assert value(failed, f"{failed}_total", state_machine_arn=mixed) == 20
-    time = "stepyard_execution_time_seconds"
+    time = "stateyard_execution_time_seconds"
     assert value(time, f"{time}_count", state_machine_arn=mixed) == 100
     assert value(time, f"{time}_bucket", state_machine_arn=mixed, le="+Inf") == 100
     below = value(time, f"{time}_bucket", state_machine_arn=mixed, le="1.0")

@@ -275,7 +275,7 @@ def test_broken_chunks_are_a_bad_request(server: Server, head: bytes, chunks: by
 
 def test_pipelined_requests_are_answered_in_their_order(server: Server) -> None:
     """50 in one piece are answered; thousands are not kept."""
-    one = b"GET /static/stepyard/no-%d.css HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    one = b"GET /static/stateyard/no-%d.css HTTP/1.1\r\nHost: localhost\r\n\r\n"
     made = connected(server, b"".join(one % number for number in range(50)))
     made.settimeout(4)
     assert answer(made).count(b"HTTP/1.1 404") == 50
@@ -297,7 +297,7 @@ def test_a_bad_request_behind_a_good_one_takes_not_its_answer(server: Server) ->
 
 def test_who_reads_slowly_has_no_place(server: Server) -> None:
     """More of them than there are places, each with an answer it does not take."""
-    asked = GET.replace(b"/login/", b"/static/stepyard/console.css") + b"\r\n"
+    asked = GET.replace(b"/login/", b"/static/stateyard/console.css") + b"\r\n"
     with Bystander(server) as other:
         slow = []
         for _ in range(3 * admission.PAGES):

@@ -180,7 +180,7 @@ def test_who_waits_for_an_answer_is_sent_away_at_the_end(server: Server) -> None
     )
 
     def begun() -> bool:
-        with contextlib.closing(sqlite3.connect(server.data / "stepyard.sqlite3")) as database:
+        with contextlib.closing(sqlite3.connect(server.data / "stateyard.sqlite3")) as database:
             return bool(database.execute("SELECT 1 FROM console_runrow").fetchall())
 
     with ThreadPoolExecutor(1) as thread:

@@ -48,7 +48,7 @@ class Hook:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 hook.got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-                assert hook.got[-1]["id"] == self.headers["X-Stepyard-Event-Id"]
+                assert hook.got[-1]["id"] == self.headers["X-Stateyard-Event-Id"]
                 hook.answering.wait(30)
                 try:
                     self.send_response(200)
@@ -91,7 +91,7 @@ def hook() -> Iterator[Hook]:
 def server(tmp_path: Path, hook: Hook) -> Iterator[Server]:
     """A server that may call the hook."""
     targets = {"http": {"endpoints": [hook.url]}}
-    one = Server(tmp_path / "data", STEPYARD_TARGETS=json.dumps(targets)).start()
+    one = Server(tmp_path / "data", STATEYARD_TARGETS=json.dumps(targets)).start()
     yield one
     one.stop()
 
@@ -256,7 +256,7 @@ def test_a_pattern_is_tried(up: Server) -> None:
 def test_queues_and_topics_get_the_event(moto: Moto, tmp_path: Path) -> None:
     """SQS, FIFO queues, SNS with a queue behind it and a dead-letter queue get the event."""
     targets = json.dumps({"*": {"endpoint_url": moto.url, **KEYS}})
-    server = Server(tmp_path / "data", STEPYARD_TARGETS=targets).start()
+    server = Server(tmp_path / "data", STATEYARD_TARGETS=targets).start()
     sqs, sns = moto.client("sqs"), moto.client("sns")
     urls = {}
     for name in ("plain", "fan", "row.fifo", "dead"):

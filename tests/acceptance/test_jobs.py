@@ -40,7 +40,7 @@ def server(services: Wire, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     """A server whose calls go there."""
     targets = json.dumps({"*": {"endpoint_url": services.url, **KEYS}})
     data = tmp_path_factory.mktemp("jobs") / "data"
-    running = Server(data, STEPYARD_TARGETS=targets).start()
+    running = Server(data, STATEYARD_TARGETS=targets).start()
     yield running
     running.stop()
 

@@ -27,7 +27,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, 
     folder = tmp_path_factory.mktemp("kube")
     with Kube(folder) as cluster:
         targets = json.dumps({"kubernetes": {"endpoints": [cluster.url], **KEYS}})
-        server = Server(folder / "data", STEPYARD_TARGETS=targets).start()
+        server = Server(folder / "data", STATEYARD_TARGETS=targets).start()
         yield server, cluster
         server.stop()
 

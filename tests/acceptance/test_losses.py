@@ -53,7 +53,7 @@ def pay(sfn: Any, policy: str) -> str:
         name=policy,
         roleArn=ROLE,
         definition=json.dumps({"StartAt": "Pay", "States": {"Pay": state}}),
-        tags=[{"key": "stepyard:onWorkerLoss", "value": policy}],
+        tags=[{"key": "stateyard:onWorkerLoss", "value": policy}],
     )["stateMachineArn"]
     text = json.dumps({"order": policy})
     return str(sfn.start_execution(stateMachineArn=machine, input=text)["executionArn"])

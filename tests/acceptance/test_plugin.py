@@ -21,7 +21,7 @@ import pytest
 
 
 @pytest.fixture(scope="session")
-def stepyard_data(tmp_path_factory):
+def stateyard_data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("yard")
     (folder / "functions.json").write_text(json.dumps({"double": "shop_handlers:double"}))
     return folder
@@ -44,25 +44,25 @@ def machine(name, **more):
     return {"StartAt": "Ask", "States": {"Ask": task, "Done": {"Type": "Pass", "End": True}}}
 
 
-def test_a_module_beside_the_tests(stepyard):
-    run = stepyard.run_machine(machine("double"), {"n": 4})
+def test_a_module_beside_the_tests(stateyard):
+    run = stateyard.run_machine(machine("double"), {"n": 4})
     run.assert_succeeded({"n": 8, "by": "double"}).assert_path("Ask", "Done")
     assert run.invocations == ()
 
 
-def test_a_callable_of_the_test(stepyard):
+def test_a_callable_of_the_test(stateyard):
     factor = 3
     functions = {"triple": lambda event: event["n"] * factor}
-    run = stepyard.run_machine(machine("triple"), {"n": 4}, functions=functions)
+    run = stateyard.run_machine(machine("triple"), {"n": 4}, functions=functions)
     run.assert_succeeded(12)
     assert [(call.function, call.event) for call in run.invocations] == [("triple", {"n": 4})]
 
 
-def test_it_takes_the_place_of_an_earlier_one(stepyard):
+def test_it_takes_the_place_of_an_earlier_one(stateyard):
     def triple(event, context):
         return context.get_remaining_time_in_millis() > 0
 
-    stepyard.run_machine(machine("triple"), functions={"triple": triple}).assert_succeeded(True)
+    stateyard.run_machine(machine("triple"), functions={"triple": triple}).assert_succeeded(True)
 
 
 class OutOfStockError(Exception):
@@ -73,47 +73,47 @@ def sell(event):
     raise OutOfStockError("no red shoes")
 
 
-def test_an_error_of_a_callable(stepyard):
-    run = stepyard.run_machine(machine("sell"), functions={"sell": sell})
+def test_an_error_of_a_callable(stateyard):
+    run = stateyard.run_machine(machine("sell"), functions={"sell": sell})
     run.assert_failed("OutOfStockError", "no red shoes").assert_path("Ask")
 
 
-def test_one_that_fails_and_prints_the_path(stepyard):
-    stepyard.run_machine(machine("sell"), {"n": 1}, functions={"sell": sell}).assert_succeeded()
+def test_one_that_fails_and_prints_the_path(stateyard):
+    stateyard.run_machine(machine("sell"), {"n": 1}, functions={"sell": sell}).assert_succeeded()
 
 
-def test_many_calls_at_once(stepyard):
+def test_many_calls_at_once(stateyard):
     task = {"Type": "Task", "Resource": ARN + "square", "End": True}
     processor = {"StartAt": "Square", "States": {"Square": task}}
     squares = {"Type": "Map", "ItemProcessor": processor, "End": True}
     functions = {"square": lambda n: n * n}
     machine = {"StartAt": "All", "States": {"All": squares}}
-    run = stepyard.run_machine(machine, list(range(100)), functions=functions)
+    run = stateyard.run_machine(machine, list(range(100)), functions=functions)
     run.assert_succeeded([n * n for n in range(100)])
     assert sorted(call.event for call in run.invocations) == list(range(100))
 
 
-def test_an_express_machine(stepyard):
-    run = stepyard.run_machine(machine("double"), {"n": 1}, machine_type="EXPRESS")
+def test_an_express_machine(stateyard):
+    run = stateyard.run_machine(machine("double"), {"n": 1}, machine_type="EXPRESS")
     run.assert_succeeded({"n": 2, "by": "double"})
     assert run.path == ()
 
 
-def test_an_end_that_does_not_come(stepyard):
+def test_an_end_that_does_not_come(stateyard):
     waiting = {"StartAt": "Rest", "States": {"Rest": {"Type": "Wait", "Seconds": 900, "End": True}}}
     with pytest.raises(TimeoutError, match="RUNNING(.|\\n)*Rest"):
-        stepyard.run_machine(waiting, timeout_s=0.1)
+        stateyard.run_machine(waiting, timeout_s=0.1)
 
 
-def test_clients_of_ones_own(stepyard):
-    arn = stepyard.create_machine(machine("double"), name="orders")
-    client = stepyard.client()
+def test_clients_of_ones_own(stateyard):
+    arn = stateyard.create_machine(machine("double"), name="orders")
+    client = stateyard.client()
     listed = client.list_state_machines()["stateMachines"]
     assert arn in [each["stateMachineArn"] for each in listed]
     started = client.start_execution(stateMachineArn=arn, input='{"n": 2}')
-    assert stepyard.wait(started["executionArn"]).output == {"n": 4, "by": "double"}
-    assert stepyard.environment["AWS_ENDPOINT_URL_SFN"] == stepyard.url
-    print("pid", stepyard._process.pid)
+    assert stateyard.wait(started["executionArn"]).output == {"n": 4, "by": "double"}
+    assert stateyard.environment["AWS_ENDPOINT_URL_SFN"] == stateyard.url
+    print("pid", stateyard._process.pid)
 '''
 
 
@@ -134,12 +134,12 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> str:
         **os.environ,
         "PYTHONPATH": str(ROOT),
         "DJANGO_SETTINGS_MODULE": "shop.settings",
-        "STEPYARD_DATABASE_URL": "postgres://nobody@127.0.0.1:1/shop",
+        "STATEYARD_DATABASE_URL": "postgres://nobody@127.0.0.1:1/shop",
     }
     for name in ("PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_CURRENT_TEST"):
         env.pop(name, None)
     options = ["-p", "no:django", "-p", "no:cacheprovider", "-rA"]
-    if not entry_points(group="pytest11", name="stepyard"):  # the project is not installed here
+    if not entry_points(group="pytest11", name="stateyard"):  # the project is not installed here
         options += ["-p", "console.testing.plugin"]
     done = subprocess.run(
         [sys.executable, "-P", "-m", "pytest", "-n", "0", "--rootdir", ".", *options],
@@ -173,6 +173,6 @@ def test_a_failed_assertion_prints_the_path(printed: str) -> None:
 
 
 def test_the_wheel_registers_the_plugin() -> None:
-    """Pytest finds it by this entry point wherever Stepyard is installed."""
+    """Pytest finds it by this entry point wherever Stateyard is installed."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["entry-points"]["pytest11"] == {"stepyard": "console.testing.plugin"}
+    assert project["entry-points"]["pytest11"] == {"stateyard": "console.testing.plugin"}

@@ -24,7 +24,7 @@ def test_a_forwarded_address_counts_from_a_named_proxy_only(
     tmp_path: Path, proxies: str, address: str
 ) -> None:
     """A password is locked; the log says by whose requests, and what a client adds counts never."""
-    server = Server(tmp_path / "data", STEPYARD_PROXIES=proxies, STEPYARD_DATABASE_URL="").start()
+    server = Server(tmp_path / "data", STATEYARD_PROXIES=proxies, STATEYARD_DATABASE_URL="").start()
     try:
         statuses = [refused(server, f"198.51.100.{number}, 203.0.113.9") for number in range(11)]
         log = server.log()

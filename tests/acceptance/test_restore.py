@@ -61,7 +61,7 @@ class OnSqlite:
         self.yard = TeamServer(folder, None)
         self.start = self.yard.start_web
         self.end = self.yard.stop
-        self.database = folder / "data" / "stepyard.sqlite3"
+        self.database = folder / "data" / "stateyard.sqlite3"
         self.copy = folder / "yard.sqlite3"
 
     def backup(self) -> None:
@@ -88,7 +88,7 @@ PLACES = [
 @pytest.fixture(params=PLACES)
 def place(request: pytest.FixtureRequest) -> Iterator[Any]:
     """A server with state machines of every shape."""
-    folder = Path(tempfile.mkdtemp(prefix="stepyard-restore-"))
+    folder = Path(tempfile.mkdtemp(prefix="stateyard-restore-"))
     folder.chmod(0o755)
     place = request.param(folder)
     place.start()

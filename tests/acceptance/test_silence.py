@@ -38,7 +38,7 @@ STANDS_STILL = 70
 @pytest.fixture(scope="module")
 def server() -> Iterator[Postgres]:
     """A PostgreSQL."""
-    folder = Path(tempfile.mkdtemp(prefix="stepyard-silence-"))
+    folder = Path(tempfile.mkdtemp(prefix="stateyard-silence-"))
     folder.chmod(0o755)
     server = Postgres(folder / "pg")
     yield server
@@ -56,7 +56,7 @@ def proxy(server: Postgres) -> SilentProxy:
 def yard(proxy: SilentProxy, tmp_path: Path) -> Iterator[TeamServer]:
     """A place for processes behind the proxy; none runs yet."""
     yard = TeamServer(tmp_path, proxy.url)
-    yard.env["STEPYARD_SECRET"] = "0123456789abcdef" * 4  # one database for all tests
+    yard.env["STATEYARD_SECRET"] = "0123456789abcdef" * 4  # one database for all tests
     yield yard
     yard.stop()
 
@@ -192,7 +192,7 @@ def start(client: Any, begun: float) -> str:
 
 def test_a_database_that_does_not_answer_at_all(yard: TeamServer, proxy: SilentProxy) -> None:
     """Readiness and the workers' health are red meanwhile, and SIGTERM ends all within 10 s."""
-    yard.env["STEPYARD_LEASE_S"] = "3"
+    yard.env["STATEYARD_LEASE_S"] = "3"
     yard.start_web()
     worker = yard.other_worker()
     wait_until(lambda: ready(yard)[0] == 200)
@@ -220,7 +220,7 @@ def health(yard: TeamServer) -> str:
 
 def test_a_worker_that_stands_still_ends_itself(server: Postgres, yard: TeamServer) -> None:
     """A worker that cannot renew its lease ends itself, for another one to replace it."""
-    yard.env["STEPYARD_LEASE_S"] = "2"
+    yard.env["STATEYARD_LEASE_S"] = "2"
     worker = yard.other_worker()
     with psycopg.connect(server.url) as own:
         own.execute("LOCK TABLE console_worker IN ACCESS EXCLUSIVE MODE")
@@ -230,7 +230,7 @@ def test_a_worker_that_stands_still_ends_itself(server: Postgres, yard: TeamServ
 
 def test_a_web_process_that_stands_still_ends_itself(server: Postgres, yard: TeamServer) -> None:
     """Requests have taken all its connections and wait for what does not come."""
-    yard.env |= {"STEPYARD_LEASE_S": "2", "STEPYARD_DATABASE_CONNECTIONS": "2"}
+    yard.env |= {"STATEYARD_LEASE_S": "2", "STATEYARD_DATABASE_CONNECTIONS": "2"}
     yard.start_web()
     client = yard.client()
     assert yard.web is not None

@@ -159,7 +159,7 @@ def sfn(server: Server) -> Any:
     """A client that is made as the samples make it; key and region are in its environment."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(server.data / "credentials"))
-        patch.setenv("AWS_PROFILE", "stepyard")
+        patch.setenv("AWS_PROFILE", "stateyard")
         client = boto3.Session().client("stepfunctions", endpoint_url=server.url)
         made = client.create_state_machine(
             name="Feedback", definition=json.dumps(MACHINE), roleArn=ROLE

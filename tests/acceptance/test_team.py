@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.acceptance, pytest.mark.postgres_only]
 @pytest.fixture(scope="module")
 def yard() -> Iterator[TeamServer]:
     """A web process and two workers."""
-    folder = Path(tempfile.mkdtemp(prefix="stepyard-team-"))
+    folder = Path(tempfile.mkdtemp(prefix="stateyard-team-"))
     folder.chmod(0o755)
     server = Postgres(folder / "pg")
     yard = TeamServer(folder, server.url)

@@ -39,7 +39,7 @@ def test_throttled_executions_survive_kill_9_and_are_counted(tmp_path: Path) -> 
         "state_transition": {"bucket": BUCKET, "refill": REFILL},
         "start_execution": {"bucket": RUNS, "refill": 0.01},
     }
-    server = Server(tmp_path / "data", STEPYARD_QUOTAS=json.dumps(limits)).start()
+    server = Server(tmp_path / "data", STATEYARD_QUOTAS=json.dumps(limits)).start()
     try:
         client = server.client()
         states: dict[str, Any] = {

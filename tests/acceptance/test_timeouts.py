@@ -85,7 +85,7 @@ def machine(sfn: Any, definition: dict[str, Any]) -> str:
 def prepared(sfn: Any, clock: str, course: str, child: str) -> Case:
     """Create what a cell needs: an activity with its tag, and a machine with its seconds."""
     said = "NONE" if course == "NONE" else str(LIMIT)
-    tags = [{"key": f"stepyard:{clock}Timeout", "value": said}] if clock in TAGGED else []
+    tags = [{"key": f"stateyard:{clock}Timeout", "value": said}] if clock in TAGGED else []
     name = f"t-{uuid.uuid4().hex[:12]}"
     activity = sfn.create_activity(name=name, tags=tags)["activityArn"]
     state: dict[str, Any] = {"Type": "Task", "Resource": activity, "End": True}
@@ -201,7 +201,7 @@ def lateness(result: dict[str, Any]) -> float | None:
 def test_a_worker_that_comes_late_gets_nothing(up: Server) -> None:
     """A task that timed out before anybody took it is never handed out; its next attempt is."""
     sfn = up.client()
-    tags = [{"key": "stepyard:scheduleToStartTimeout", "value": "1"}]
+    tags = [{"key": "stateyard:scheduleToStartTimeout", "value": "1"}]
     name = f"t-{uuid.uuid4().hex[:12]}"
     activity = sfn.create_activity(name=name, tags=tags)["activityArn"]
     retry = [{"ErrorEquals": ["States.Timeout"], "IntervalSeconds": 1, "MaxAttempts": 1}]

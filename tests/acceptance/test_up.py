@@ -32,15 +32,15 @@ def test_first_start_makes_private_files(up: Server) -> None:
     for name in ("secret", "credentials", "login-url"):
         mode = stat.S_IMODE((up.data / name).stat().st_mode)
         assert mode == 0o600, name
-    assert (up.data / "credentials").read_text(encoding="utf-8").startswith("[stepyard]\n")
+    assert (up.data / "credentials").read_text(encoding="utf-8").startswith("[stateyard]\n")
 
 
 def test_files_are_private_in_a_folder_that_others_may_enter(tmp_path: Path) -> None:
     """Files are private, and a start mends those that an earlier version wrote for everybody."""
     data = tmp_path / "open"
     data.mkdir(mode=0o755)
-    private = {"secret", "credentials", "login-url", "address", "stepyard.sqlite3"}
-    private |= {f"stepyard.sqlite3-{more}" for more in ("wal", "shm")}
+    private = {"secret", "credentials", "login-url", "address", "stateyard.sqlite3"}
+    private |= {f"stateyard.sqlite3-{more}" for more in ("wal", "shm")}
     for _ in range(2):
         server = Server(data, migrated=False).start()
         try:
@@ -56,7 +56,7 @@ def test_samples_are_loaded_into_a_project_of_their_own(tmp_path: Path) -> None:
     """Every sample is there, by its name, and no list of the default project shows one."""
     server = Server(tmp_path / "data").start()
     try:
-        samples, own = server.client(profile="stepyard-samples"), server.client()
+        samples, own = server.client(profile="stateyard-samples"), server.client()
         names = {machine["name"] for machine in samples.list_state_machines()["stateMachines"]}
         assert names == {sample.name for sample in MACHINES}
         assert own.list_state_machines()["stateMachines"] == []
@@ -86,7 +86,7 @@ def test_empty_takes_the_functions_of_samples_away_that_are_there(tmp_path: Path
     server.stop()
     server.options = ("--empty",)
     server.start()
-    client = server.client(profile="stepyard-samples")
+    client = server.client(profile="stateyard-samples")
     arn = "arn:aws:states:us-east-1:111111111111:stateMachine:PutMessage"
     started = client.start_execution(stateMachineArn=arn)
     ended = wait_for_end(client, started["executionArn"])
@@ -162,7 +162,7 @@ def test_who_reads_the_address_may_connect_at_once(tmp_path: Path) -> None:
     )
     try:
         assert process.stdout is not None
-        line = next(line for line in process.stdout if "Stepyard is at " in line)
+        line = next(line for line in process.stdout if "Stateyard is at " in line)
         address = line.split()[-1]
         with urllib.request.urlopen(f"{address}/login/", timeout=60) as answer:
             assert answer.status == 200
@@ -233,11 +233,11 @@ def test_a_reset_empties_a_server_that_works(tmp_path: Path) -> None:
             found = client.describe_execution(executionArn=started["executionArn"])
             assert found["status"] == status
             assert post_reset(server) == 403  # a page of another site can send no such header
-            assert post_reset(server, **{"X-Stepyard-Reset": "yes"}) == 204
+            assert post_reset(server, **{"X-Stateyard-Reset": "yes"}) == 204
             assert client.list_state_machines()["stateMachines"] == []
             with pytest.raises(client.exceptions.ExecutionDoesNotExist):
                 client.describe_execution(executionArn=started["executionArn"])
-        samples = server.client(profile="stepyard-samples")
+        samples = server.client(profile="stateyard-samples")
         assert len(samples.list_state_machines()["stateMachines"]) == len(MACHINES)
         assert "Traceback" not in server.log()
     finally:
@@ -246,7 +246,7 @@ def test_a_reset_empties_a_server_that_works(tmp_path: Path) -> None:
 
 def test_nobody_resets_a_server_that_was_not_asked_to_allow_it(up: Server) -> None:
     """There is no such page."""
-    assert post_reset(up, **{"X-Stepyard-Reset": "yes"}) == 404
+    assert post_reset(up, **{"X-Stateyard-Reset": "yes"}) == 404
 
 
 def test_the_lines_that_are_printed_set_up_a_client(up: Server, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_every_module_is_imported(tmp_path: Path) -> None:
         env={
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "console.settings",
-            "STEPYARD_DATA": str(tmp_path),
+            "STATEYARD_DATA": str(tmp_path),
         },
         capture_output=True,
         text=True,

@@ -32,7 +32,7 @@ LEASE_MS = 10_000
 @pytest.fixture(scope="module")
 def server() -> Iterator[Postgres]:
     """A PostgreSQL."""
-    folder = Path(tempfile.mkdtemp(prefix="stepyard-worker-"))
+    folder = Path(tempfile.mkdtemp(prefix="stateyard-worker-"))
     folder.chmod(0o755)
     server = Postgres(folder / "pg")
     yield server
@@ -44,7 +44,7 @@ def server() -> Iterator[Postgres]:
 def yard(server: Postgres, tmp_path: Path) -> Iterator[TeamServer]:
     """A place for processes on it; none runs yet."""
     yard = TeamServer(tmp_path, server.url)
-    yard.env["STEPYARD_SECRET"] = "0123456789abcdef" * 4  # one database for all tests
+    yard.env["STATEYARD_SECRET"] = "0123456789abcdef" * 4  # one database for all tests
     yield yard
     yard.stop()
 
@@ -210,11 +210,11 @@ def test_the_queue_keeps_no_log_of_its_jobs(server: Postgres, yard: TeamServer) 
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("STEPYARD_DATABASE_URL", "postgres://x:y@127.0.0.1:1/none", "Connection refused"),
-        ("STEPYARD_DATABASE_URL", "{url}/none", 'database "none" does not exist'),
-        ("STEPYARD_DATABASE_URL", "{password}", "password authentication failed"),
-        ("STEPYARD_DATABASE_URL", "mysql://here", "wanted postgres://"),
-        ("STEPYARD_SECRET", "weak", "STEPYARD_SECRET: got 4 characters, wanted 32 or more"),
+        ("STATEYARD_DATABASE_URL", "postgres://x:y@127.0.0.1:1/none", "Connection refused"),
+        ("STATEYARD_DATABASE_URL", "{url}/none", 'database "none" does not exist'),
+        ("STATEYARD_DATABASE_URL", "{password}", "password authentication failed"),
+        ("STATEYARD_DATABASE_URL", "mysql://here", "wanted postgres://"),
+        ("STATEYARD_SECRET", "weak", "STATEYARD_SECRET: got 4 characters, wanted 32 or more"),
     ],
     ids=["nobody-there", "no-database", "wrong-password", "wrong-scheme", "weak-secret"],
 )

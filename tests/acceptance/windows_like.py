@@ -1,4 +1,4 @@
-"""Take away from Python what it lacks on Windows, then run a command of ``stepyard``.
+"""Take away from Python what it lacks on Windows, then run a command of ``stateyard``.
 
 ``python -m tests.acceptance.windows_like up --port 0`` is the server without modules, functions and
 signals that POSIX alone has. Python's own library keeps its imports: on Windows it has others. What

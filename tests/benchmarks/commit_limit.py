@@ -248,7 +248,7 @@ def measure(name: str, folder: Path, seconds: float) -> tuple[Measured, dict[int
         database: Database = (
             PostgresDatabase(postgres)
             if postgres
-            else SqliteDatabase(folder / "data" / "stepyard.sqlite3")
+            else SqliteDatabase(folder / "data" / "stateyard.sqlite3")
         )
         tables, firsts = rows_of(database, arn), numbers()
         bare = {size: bare_loop(database, tables, arn, size, seconds, firsts) for size in GROUPS}

@@ -1,8 +1,8 @@
-"""Compare Stepyard with MiniStack, an emulator that keeps everything in memory.
+"""Compare Stateyard with MiniStack, an emulator that keeps everything in memory.
 
 ``python -m tests.benchmarks.compare [--ministack PYTHON] [--rounds 3] [--only chain,history]
-[--write]`` starts Stepyard on SQLite, Stepyard on PostgreSQL with one web process and two workers,
-and MiniStack, one after another, and asks each of them the same (``sfn_scenarios``), in so many
+[--write]`` starts Stateyard on SQLite, on PostgreSQL with one web process and two workers, and
+MiniStack, one after another, and asks each of them the same (``sfn_scenarios``), in so many
 rounds. It prints the medians, and their ratios to MiniStack's: 2.0 x is twice as good in each unit.
 
 ``--ministack``: the interpreter of an environment that has it; without, one is made and the newest
@@ -27,8 +27,8 @@ from tests.benchmarks.compared_servers import (
     WORKERS,
     MiniStack,
     RunningServer,
-    stepyard_on_postgres,
-    stepyard_on_sqlite,
+    stateyard_on_postgres,
+    stateyard_on_sqlite,
 )
 from tests.benchmarks.sfn_client import CallFailed
 from tests.benchmarks.sfn_scenarios import SCENARIOS, Scenario
@@ -83,7 +83,7 @@ async def _figure(server: RunningServer, scenario: Scenario) -> float | None:
 def table(figures: Figures, scenarios: Sequence[Scenario]) -> str:
     """Return the medians and ratios as a table in Markdown."""
     lines = [
-        "| scenario | MiniStack | Stepyard, SQLite | | Stepyard, PostgreSQL | |",
+        "| scenario | MiniStack | Stateyard, SQLite | | Stateyard, PostgreSQL | |",
         "|---|---|---|---|---|---|",
     ]
     for scenario in scenarios:
@@ -160,8 +160,8 @@ def main() -> None:
             MiniStack(given.ministack) if given.ministack else MiniStack.installed(folder / "venv")
         )
         starters: dict[str, Starter] = {
-            SQLITE: stepyard_on_sqlite,
-            POSTGRES: stepyard_on_postgres,
+            SQLITE: stateyard_on_sqlite,
+            POSTGRES: stateyard_on_postgres,
             MINISTACK: rival.serving,
         }
         figures = measure(starters, scenarios, given.rounds, folder)

@@ -1,6 +1,6 @@
-"""The servers that a comparison starts: Stepyard on both databases, and MiniStack.
+"""The servers that a comparison starts: Stateyard on both databases, and MiniStack.
 
-Each is started anew for each round, with empty data, and is alone on the machine then. Stepyard
+Each is started anew for each round, with empty data, and is alone on the machine then. Stateyard
 writes every acknowledged start to the disk (``synchronous=FULL``, ``fsync=on``); MiniStack keeps
 everything in memory.
 """
@@ -74,11 +74,11 @@ def _process_times() -> dict[int, tuple[int, float]]:
     return found
 
 
-# -- Stepyard --------------------------------------------------------------------------------------
+# -- Stateyard -------------------------------------------------------------------------------------
 
 
 @contextmanager
-def stepyard_on_sqlite(folder: Path) -> Iterator[RunningServer]:
+def stateyard_on_sqlite(folder: Path) -> Iterator[RunningServer]:
     """``up`` on SQLite: one process."""
     yard = TeamServer(folder, None)
     try:
@@ -89,7 +89,7 @@ def stepyard_on_sqlite(folder: Path) -> Iterator[RunningServer]:
 
 
 @contextmanager
-def stepyard_on_postgres(folder: Path, workers: int = WORKERS) -> Iterator[RunningServer]:
+def stateyard_on_postgres(folder: Path, workers: int = WORKERS) -> Iterator[RunningServer]:
     """One web process and so many workers on PostgreSQL."""
     database = Postgres(folder / "postgres")
     try:

@@ -69,8 +69,8 @@ class Server:
         """Start it and make its two state machines."""
         self.port = free_port()
         self.data = folder / trick
-        env = {**os.environ, "STEPYARD_DATA": str(self.data)}
-        env.pop("STEPYARD_DATABASE_URL", None)
+        env = {**os.environ, "STATEYARD_DATA": str(self.data)}
+        env.pop("STATEYARD_DATABASE_URL", None)
         command = [sys.executable, "-m", "tests.benchmarks.plain_server", trick]
         self.log = folder / f"{trick}.log"
         with self.log.open("wb") as log:

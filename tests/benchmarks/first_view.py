@@ -172,14 +172,14 @@ def main() -> None:
     parser.add_argument("--postgres", action="store_true")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["STEPYARD_DATA"] = folder
+        os.environ["STATEYARD_DATA"] = folder
         os.environ["DJANGO_SETTINGS_MODULE"] = "console.settings"
         if given.postgres:
             from tests.postgres import Postgres
 
             server = Postgres(Path(folder) / "postgres")
             atexit.register(server.stop)
-            os.environ["STEPYARD_DATABASE_URL"] = server.url
+            os.environ["STATEYARD_DATABASE_URL"] = server.url
         import django
 
         django.setup()

@@ -159,14 +159,14 @@ def begin(rows: int, folder: str, *, postgres: bool) -> Connection:
 
 def serve(rows: int, folder: str, ends: Connection, *, postgres: bool) -> None:
     """Fill a database, then answer by name with the milliseconds of an answer, until told None."""
-    os.environ["STEPYARD_DATA"] = folder
+    os.environ["STATEYARD_DATA"] = folder
     os.environ["DJANGO_SETTINGS_MODULE"] = "console.settings"
     if postgres:
         from tests.postgres import Postgres
 
         server = Postgres(Path(folder) / "postgres")
         atexit.register(server.stop)
-        os.environ["STEPYARD_DATABASE_URL"] = server.url
+        os.environ["STATEYARD_DATABASE_URL"] = server.url
     import django
 
     django.setup()

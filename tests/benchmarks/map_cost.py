@@ -24,8 +24,8 @@ import psycopg
 
 from tests.benchmarks.compared_servers import (
     process_tree,
-    stepyard_on_postgres,
-    stepyard_on_sqlite,
+    stateyard_on_postgres,
+    stateyard_on_sqlite,
 )
 from tests.benchmarks.sfn_scenarios import CLIENTS, spread
 from tests.postgres import address
@@ -99,7 +99,7 @@ def _memory(pid: int, name: str) -> int:
 
 def sizes_of_sqlite(data: Path, pid: int) -> tuple[int, int]:
     """Return the size of the database with its log, and what its process has written."""
-    with contextlib.closing(sqlite3.connect(data / "stepyard.sqlite3")) as own:
+    with contextlib.closing(sqlite3.connect(data / "stateyard.sqlite3")) as own:
         (pages,) = own.execute("PRAGMA page_count").fetchone()
         (page,) = own.execute("PRAGMA page_size").fetchone()
     text = Path(f"/proc/{pid}/io").read_text(encoding="ascii")
@@ -144,12 +144,12 @@ def main() -> None:
         folder = Path(name)
         folder.chmod(0o755)
         if given.postgres:
-            with stepyard_on_postgres(folder, workers=1) as server:
+            with stateyard_on_postgres(folder, workers=1) as server:
                 url = address(folder / "postgres")
                 gauge = Gauge(server, server.pids[1:2], lambda: sizes_of_postgres(url))
                 loop.run(compare(gauge, sizes))
         else:
-            with stepyard_on_sqlite(folder) as server:
+            with stateyard_on_sqlite(folder) as server:
                 pid = server.pids[0]
                 gauge = Gauge(server, (pid,), lambda: sizes_of_sqlite(folder / "data", pid))
                 loop.run(compare(gauge, sizes))

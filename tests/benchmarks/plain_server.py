@@ -111,7 +111,7 @@ def group_commit() -> None:
 
 def one_processor() -> None:
     """Let the process run on each processor."""
-    os.environ["STEPYARD_PROCESSORS"] = "all"
+    os.environ["STATEYARD_PROCESSORS"] = "all"
 
 
 def freeze() -> None:

@@ -50,7 +50,7 @@ class Storage:
 
     def __init__(self, folder: Path, url: str | None) -> None:
         """``url``: of PostgreSQL; None: the SQLite file in the folder."""
-        self._file = folder / "data" / "stepyard.sqlite3"
+        self._file = folder / "data" / "stateyard.sqlite3"
         self._url = url
 
     def ask(self, *statements: str) -> list[Any]:
@@ -113,7 +113,7 @@ def measure(folder: Path, executions: int, database: Postgres | None) -> Cost:
     url = None if database is None else database.url
     storage = Storage(folder, url)
     yard = TeamServer(folder, url)
-    yard.env["STEPYARD_QUOTAS"] = '{"open_executions": null}'
+    yard.env["STATEYARD_QUOTAS"] = '{"open_executions": null}'
     with server_processes(yard, 1), asyncio.Runner() as loop:
         client = running_server(yard).client
         loop.run(one_waiting(client))

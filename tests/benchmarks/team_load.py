@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.benchmarks.compared_servers import stepyard_on_postgres, stepyard_on_sqlite
+from tests.benchmarks.compared_servers import stateyard_on_postgres, stateyard_on_sqlite
 from tests.benchmarks.sfn_client import CallFailed
 from tests.benchmarks.sfn_scenarios import chain
 
@@ -228,10 +228,10 @@ def servers(database: str, folder: Path) -> Iterator[tuple[str, AbstractContextM
     """Yield the names of the servers to measure, and what starts each."""
     if database in ("sqlite", "all"):
         (folder / "sqlite").mkdir()
-        yield "up on SQLite", stepyard_on_sqlite(folder / "sqlite")
+        yield "up on SQLite", stateyard_on_sqlite(folder / "sqlite")
     if database in ("postgres", "all"):
         (folder / "team").mkdir()
-        yield "1 web, 2 workers on PostgreSQL", stepyard_on_postgres(folder / "team")
+        yield "1 web, 2 workers on PostgreSQL", stateyard_on_postgres(folder / "team")
 
 
 def main() -> None:

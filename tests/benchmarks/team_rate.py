@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.benchmarks.compared_servers import stepyard_on_postgres, stepyard_on_sqlite
+from tests.benchmarks.compared_servers import stateyard_on_postgres, stateyard_on_sqlite
 from tests.benchmarks.sfn_scenarios import CLIENTS, spread
 
 if TYPE_CHECKING:
@@ -79,12 +79,12 @@ def main() -> None:
     given = parser.parse_args()
     print("| server | started a second | ended a second | processor time, ms |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
-        measure("`up`, SQLite", stepyard_on_sqlite(Path(folder)), given.executions)
+        measure("`up`, SQLite", stateyard_on_sqlite(Path(folder)), given.executions)
     for workers in map(int, given.workers.split(",")):
         name = f"web, {workers} worker{'s' * (workers > 1)}"
         with tempfile.TemporaryDirectory() as folder:
             Path(folder).chmod(0o755)
-            measure(name, stepyard_on_postgres(Path(folder), workers), given.executions)
+            measure(name, stateyard_on_postgres(Path(folder), workers), given.executions)
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def main() -> None:
     count = parser.parse_args().executions
     functions = json.dumps({"taken": "operator:is_not"})
     with tempfile.TemporaryDirectory() as folder:
-        server = Server(Path(folder) / "data", STEPYARD_FUNCTIONS=functions).start()
+        server = Server(Path(folder) / "data", STATEYARD_FUNCTIONS=functions).start()
         try:
             client = server.client()
             arn = machine(client)

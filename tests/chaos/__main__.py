@@ -78,7 +78,7 @@ def main() -> int:
         seed=given.seed,
         revision=given.revision,
     )
-    folder = Path(tempfile.mkdtemp(prefix="stepyard-chaos-"))
+    folder = Path(tempfile.mkdtemp(prefix="stateyard-chaos-"))
     folder.chmod(0o755)
     run_folder.begin()
     try:

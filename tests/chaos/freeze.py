@@ -95,7 +95,7 @@ def _editor(yard: TeamServer) -> httpx.Client:
     token = secrets.token_hex(16)
     return httpx.Client(
         base_url=f"http://127.0.0.1:{yard.port}",
-        cookies={"stepyard_session": session, "stepyard_csrf": token},
+        cookies={"stateyard_session": session, "stateyard_csrf": token},
         headers={"X-CSRFToken": token},
         timeout=120,
     )

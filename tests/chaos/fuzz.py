@@ -123,8 +123,8 @@ def _set_up(folder: Path) -> None:
 
     if not settings.configured:
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
-        os.environ["STEPYARD_DATA"] = str(folder / "own")
-        os.environ["STEPYARD_SECRET"] = secrets.token_hex(32)
+        os.environ["STATEYARD_DATA"] = str(folder / "own")
+        os.environ["STATEYARD_SECRET"] = secrets.token_hex(32)
     django.setup()
 
 
@@ -301,7 +301,7 @@ def _visitor(fuzzer: Fuzzer, web: httpx.Client) -> Callable[[int], None]:
     link = yard.manage("login_url", "--user", "chaos").split()[-1]
     path = "/login/" + link.rstrip("/").rpartition("/")[2] + "/"
     web.get(path)  # which sets the cookie of forms
-    web.post(path, headers={"X-CSRFToken": web.cookies["stepyard_csrf"]})
+    web.post(path, headers={"X-CSRFToken": web.cookies["stateyard_csrf"]})
     web.get("/machines/new/").raise_for_status()  # a redirect would lead to the login
     patterns, names = sorted(addresses()), sorted(asked_names())
 
@@ -310,7 +310,7 @@ def _visitor(fuzzer: Fuzzer, web: httpx.Client) -> Callable[[int], None]:
         path = _path(fuzzer, rng, rng.choice(patterns))
         told = {name: _text(fuzzer, rng, name) for name in rng.sample(names, rng.randrange(6))}
         sends = rng.random() < 0.3 and not _leaves(path)
-        csrf = web.cookies.get("stepyard_csrf") or ""
+        csrf = web.cookies.get("stateyard_csrf") or ""
         form = "application/x-www-form-urlencoded"
         headers = {"X-CSRFToken": csrf, "Content-Type": form} if sends else {}
         if rng.random() < 0.3:

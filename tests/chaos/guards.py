@@ -244,10 +244,10 @@ def _check(tree: Path, check: str, server: Postgres | None, database: str) -> tu
 
     A check whose tests cannot be collected, or do not end, shows nothing.
     """
-    env = {**os.environ, "PYTEST_ADDOPTS": "", "STEPYARD_DATABASE_URL": ""}
+    env = {**os.environ, "PYTEST_ADDOPTS": "", "STATEYARD_DATABASE_URL": ""}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0"]
     if database == "postgres" and server is not None:
-        env["STEPYARD_DATABASE_URL"] = server.url
+        env["STATEYARD_DATABASE_URL"] = server.url
         command.append("--db=postgres")
     try:
         done = subprocess.run(

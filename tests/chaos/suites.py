@@ -32,10 +32,10 @@ def mutate_checker(folder: Path, server: Postgres | None, size: Size) -> Report:
 
 
 def _run(check: str, server: Postgres | None, size: Size, *places: str) -> Report:
-    env = {**os.environ, "PYTEST_ADDOPTS": "", "STEPYARD_DATABASE_URL": ""}
+    env = {**os.environ, "PYTEST_ADDOPTS": "", "STATEYARD_DATABASE_URL": ""}
     command = [sys.executable, "-m", "pytest", "-q", *places]
     if server is not None:
-        env["STEPYARD_DATABASE_URL"] = server.url
+        env["STATEYARD_DATABASE_URL"] = server.url
         command.append("--db=postgres")
     done = subprocess.run(
         command, cwd=ROOT, env=env, capture_output=True, text=True, check=False, timeout=1200

@@ -40,16 +40,16 @@ class TeamServer:
         self.calls.touch()
         self.env = {
             **os.environ,
-            "STEPYARD_SECRET": secrets.token_hex(32),
-            "STEPYARD_FUNCTIONS": json.dumps(FUNCTIONS),
-            "STEPYARD_LEASE_S": str(lease_s),
+            "STATEYARD_SECRET": secrets.token_hex(32),
+            "STATEYARD_FUNCTIONS": json.dumps(FUNCTIONS),
+            "STATEYARD_LEASE_S": str(lease_s),
             "CHAOS_CALLS": str(self.calls),
-            "STEPYARD_DATA": str(folder / "data"),
+            "STATEYARD_DATA": str(folder / "data"),
         }
-        for name in ("STEPYARD_DATABASE_URL", "DJANGO_ALLOW_ASYNC_UNSAFE"):
+        for name in ("STATEYARD_DATABASE_URL", "DJANGO_ALLOW_ASYNC_UNSAFE"):
             self.env.pop(name, None)
         if url is not None:
-            self.env["STEPYARD_DATABASE_URL"] = url
+            self.env["STATEYARD_DATABASE_URL"] = url
         self.web: subprocess.Popen[bytes] | None = None
         self.workers: subprocess.Popen[bytes] | None = None
         self.others: list[subprocess.Popen[bytes]] = []

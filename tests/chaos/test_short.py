@@ -41,7 +41,7 @@ SIZES = {
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """A folder that PostgreSQL's own user may enter."""
-    path = Path(tempfile.mkdtemp(prefix="stepyard-chaos-"))
+    path = Path(tempfile.mkdtemp(prefix="stateyard-chaos-"))
     path.chmod(0o755)
     yield path
     shutil.rmtree(path, ignore_errors=True)

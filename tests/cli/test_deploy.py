@@ -37,7 +37,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A throw-away server, which knows the projects' functions."""
     data = tmp_path_factory.mktemp("deploy") / "data"
     options = ("--empty", "--allow-reset")
-    made = Server(data, options=options, STEPYARD_FUNCTIONS=FUNCTIONS).start()
+    made = Server(data, options=options, STATEYARD_FUNCTIONS=FUNCTIONS).start()
     yield made
     made.stop()
 
@@ -101,7 +101,7 @@ def test_a_project_of_sam(server: Server, empty: Any, tmp_path: Path) -> None:
     assert found["roleArn"].endswith(":role/OrdersRole")
     tags = empty.list_tags_for_resource(resourceArn=ARN.format("Orders"))["tags"]
     assert {"key": "team", "value": "shop"} in tags
-    assert {tag["key"] for tag in tags} == {"team", "stepyard:deployed"}
+    assert {tag["key"] for tag in tags} == {"team", "stateyard:deployed"}
     quick = empty.start_sync_execution(stateMachineArn=ARN.format("quick-dev"))
     assert quick["output"] == '"fast"'
     events = server.client("events")
@@ -131,7 +131,7 @@ def test_schedules_are_schedules(server: Server, empty: Any, tmp_path: Path) -> 
     assert weekly["Target"]["RetryPolicy"]["MaximumRetryAttempts"] == 3
     universal = scheduler.get_schedule(Name="OrdersUniversal")["Target"]
     assert json.loads(universal["Input"]) == {"StateMachineArn": ARN.format("Orders")}
-    assert universal["RoleArn"].endswith(":role/stepyard")  # only AWS knows it
+    assert universal["RoleArn"].endswith(":role/stateyard")  # only AWS knows it
     assert {rule["Name"] for rule in server.client("events").list_rules()["Rules"]} == {
         "Orders-Nightly",
         "Orders-Placed",
@@ -396,7 +396,7 @@ def test_a_machine_pulled_elsewhere_shows_from_where(
         found = empty.describe_state_machine(stateMachineArn=ARN.format("fast"))
         assert found["type"] == "EXPRESS"
         tags = empty.list_tags_for_resource(resourceArn=ARN.format("fast"))["tags"]
-        assert {"key": "stepyard:source", "value": made} in tags
+        assert {"key": "stateyard:source", "value": made} in tags
         assert run(server, "deploy", out) == "= state machine fast: unchanged\n"
         changed = json.dumps({**PASSES, "Comment": "a hot fix"})
         other.client().update_state_machine(stateMachineArn=made, definition=changed)
@@ -409,7 +409,7 @@ def test_a_machine_pulled_elsewhere_shows_from_where(
         assert "hot fix" in run(server, "deploy", out, "--diff")
         (out / "fast.machine.json").unlink()
         values = ("--param", "Type=EXPRESS")
-        assert "-tag stepyard:source" in run(server, "deploy", out, "--diff", *values)
+        assert "-tag stateyard:source" in run(server, "deploy", out, "--diff", *values)
     finally:
         other.stop()
 
@@ -424,7 +424,7 @@ def test_a_page_shows_what_changed_since_a_deployment(
 
     def tag() -> str:
         listed = empty.list_tags_for_resource(resourceArn=ARN.format("Passes"))["tags"]
-        return str(next(one["value"] for one in listed if one["key"] == "stepyard:deployed"))
+        return str(next(one["value"] for one in listed if one["key"] == "stateyard:deployed"))
 
     def stored() -> str:
         found = empty.describe_state_machine(stateMachineArn=ARN.format("Passes"))

@@ -95,4 +95,4 @@ def test_what_is_no_yaml_is_named(
 def test_a_missing_file_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """In one line."""
     code, _, told = lint(capsys, tmp_path / "none.asl.json")
-    assert (code, told) == (2, f"stepyard: {tmp_path}/none.asl.json: No such file or directory\n")
+    assert (code, told) == (2, f"stateyard: {tmp_path}/none.asl.json: No such file or directory\n")

@@ -1,4 +1,4 @@
-"""``stepyard logs`` and ``stepyard open`` against a real server, and the AWS CLI beside them."""
+"""``stateyard logs`` and ``stateyard open`` against a real server, and the AWS CLI beside them."""
 
 from __future__ import annotations
 

@@ -65,8 +65,8 @@ def server(aws: Moto, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serv
     made = Server(
         tmp_path_factory.mktemp("tools") / "data",
         options=("--empty", "--allow-reset"),
-        STEPYARD_TARGETS=targets,
-        STEPYARD_FUNCTIONS=FUNCTIONS,
+        STATEYARD_TARGETS=targets,
+        STATEYARD_FUNCTIONS=FUNCTIONS,
     ).start()
     yield made
     made.stop()
@@ -76,9 +76,9 @@ def server(aws: Moto, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serv
 def deploy(
     server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., str]:
-    """Empty the server; return ``stepyard deploy``, which returns what it prints."""
+    """Empty the server; return ``stateyard deploy``, which returns what it prints."""
     asked = urllib.request.Request(
-        f"{server.url}/reset", method="POST", headers={"X-Stepyard-Reset": "yes"}
+        f"{server.url}/reset", method="POST", headers={"X-Stateyard-Reset": "yes"}
     )
     urllib.request.urlopen(asked).close()
     for name in [name for name in os.environ if name.startswith("AWS_")]:

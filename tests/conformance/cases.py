@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(os.environ.get("STEPYARD_SHARED", "")) / "conformance"
+FOLDER = Path(os.environ.get("STATEYARD_SHARED", "")) / "conformance"
 RUNNER = FOLDER / "run.py"
 DEFINITIONS = FOLDER.parent / "definitions"
 # What no server can answer, and why.

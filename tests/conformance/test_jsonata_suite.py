@@ -1,6 +1,6 @@
 """An expression yields what JSONata's own suite says, alone and through TestState.
 
-The suite is JSONata's ``test/test-suite`` folder; ``STEPYARD_JSONATA_SUITE`` says where one lies.
+The suite is JSONata's ``test/test-suite`` folder; ``STATEYARD_JSONATA_SUITE`` says where one lies.
 It belongs to no package, so this is collected only where somebody has it.
 
 A state machine has no value at its top level. A case with data is therefore asked as
@@ -28,7 +28,7 @@ from tests.acceptance.server import Server
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SUITE = Path(os.environ["STEPYARD_JSONATA_SUITE"])
+SUITE = Path(os.environ["STATEYARD_JSONATA_SUITE"])
 VALUE, UNDEFINED, ERROR = jsonata_eval.VALUE, jsonata_eval.UNDEFINED, jsonata_eval.ERROR
 
 # What the service answers otherwise than the suite. A case that passes fails until it is gone here.

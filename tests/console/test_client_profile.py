@@ -41,15 +41,15 @@ def test_a_new_profile_has_nothing_to_complete(path: Path) -> None:
     ("before", "after"),
     [
         (
-            "[stepyard]\naws_secret_access_key = s\n\n# theirs\n[b]\nregion = x\n",
-            f"[stepyard]\naws_secret_access_key = s\n{ADDED}\n# theirs\n[b]\nregion = x\n",
+            "[stateyard]\naws_secret_access_key = s\n\n# theirs\n[b]\nregion = x\n",
+            f"[stateyard]\naws_secret_access_key = s\n{ADDED}\n# theirs\n[b]\nregion = x\n",
         ),
-        ("[stepyard]\nrole_arn = r\n", None),
+        ("[stateyard]\nrole_arn = r\n", None),
         (
-            f"[stepyard]\nREGION: x\ndisable_host_prefix_injection=0\nendpoint_url={BEFORE}\n",
-            f"[stepyard]\nREGION: x\ndisable_host_prefix_injection=0\nendpoint_url = {NOW}\n",
+            f"[stateyard]\nREGION: x\ndisable_host_prefix_injection=0\nendpoint_url={BEFORE}\n",
+            f"[stateyard]\nREGION: x\ndisable_host_prefix_injection=0\nendpoint_url = {NOW}\n",
         ),
-        ("[stepyard]\nendpoint_url = https://yard.example.com\n", None),
+        ("[stateyard]\nendpoint_url = https://yard.example.com\n", None),
         ("[default]\nregion = eu-west-1\n", "[default]\nregion = eu-west-1\n"),
         ("", ""),
     ],
@@ -67,7 +67,7 @@ def test_only_what_is_missing_is_added(path: Path, before: str, after: str | Non
 def test_a_link_stays_a_link(path: Path) -> None:
     """A file that is kept elsewhere is completed there, for its owner alone."""
     elsewhere = path.with_name("elsewhere")
-    elsewhere.write_text("[stepyard]\n", encoding="utf-8")
+    elsewhere.write_text("[stateyard]\n", encoding="utf-8")
     path.symlink_to(elsewhere)
     complete_profile(path, address=NOW, before="", region="us-east-1")
     assert path.is_symlink()
@@ -92,7 +92,7 @@ def test_boto3_reads_all_of_it_from_the_credentials_file(
     path.write_text(profile_text("AKIA", "s%cret=", address=NOW, region="eu-west-1"))
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(path))
     monkeypatch.setenv("AWS_CONFIG_FILE", str(path.with_name("none")))
-    client = boto3.Session(profile_name="stepyard").client("stepfunctions", config=Config())
+    client = boto3.Session(profile_name="stateyard").client("stepfunctions", config=Config())
     assert (client.meta.endpoint_url, client.meta.region_name) == (NOW, "eu-west-1")
     assert client.meta.config.inject_host_prefix is False
     assert client._get_credentials().secret_key == "s%cret="

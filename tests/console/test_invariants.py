@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def made(project: Project, settings: Any) -> dict[str, Execution]:
     """Return what a mixed run has left; the worker is gone."""
-    settings.STEPYARD_FUNCTIONS = {"work": "tests.console.mixed_run:work"}
+    settings.STATEYARD_FUNCTIONS = {"work": "tests.console.mixed_run:work"}
     mixed_run.BROKEN.clear()
     worker = Embedded()
     worker.start()
@@ -98,7 +98,7 @@ def answered(project: Project) -> tuple[Execution, str, str]:
 def test_the_clocks_of_an_activity_are_not_early(project: Project, clock: str, column: str) -> None:
     """A task that was not taken, or not ended, in its time is sound; one that was too early not."""
     activities.create_activity(project, REGION, "work")
-    tags.put_tags(ACTIVITY, {f"stepyard:{clock}Timeout": "1"})
+    tags.put_tags(ACTIVITY, {f"stateyard:{clock}Timeout": "1"})
     execution = drain(start(create(project, WORK)))
     row = TaskRow.objects.get()
     wait_until(lambda: expiry.expire_tasks([(execution.pk, row.task)]))

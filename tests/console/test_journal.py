@@ -70,7 +70,7 @@ def fail(event: Any, context: object) -> Any:
 @pytest.fixture(autouse=True)
 def functions(settings: Any) -> None:
     """Register the function above."""
-    settings.STEPYARD_FUNCTIONS = {"fail": f"{__name__}:fail"}
+    settings.STATEYARD_FUNCTIONS = {"fail": f"{__name__}:fail"}
 
 
 def headers(target: str, **more: str) -> dict[str, list[str]]:
@@ -145,7 +145,7 @@ def test_what_is_named_like_a_payload_is_hidden(lines: Callable[[], list[str]]) 
 
 def test_an_unknown_form_is_refused() -> None:
     """With the name of the variable and what it takes."""
-    with pytest.raises(ValueError, match="STEPYARD_LOG: got 'xml', wanted one of: text, json"):
+    with pytest.raises(ValueError, match="STATEYARD_LOG: got 'xml', wanted one of: text, json"):
         logging_setup.configure("xml")
 
 
@@ -154,7 +154,7 @@ def test_an_unknown_form_is_refused() -> None:
 
 def provoke_api(settings: Any, execution: Execution, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let calls fail that carry the canary, as clients and as ourselves got it wrong."""
-    settings.STEPYARD_ACCEPT_ANY_KEY = True
+    settings.STATEYARD_ACCEPT_ANY_KEY = True
     owner(execution.project)
     access.forget_principals()
     with pytest.raises(ServiceError):

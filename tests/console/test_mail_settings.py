@@ -17,7 +17,7 @@ from console.settings import _mail
             {"port": 587, "user": "yard@example.com", "password": "p/w", "secure": False},
         ),
         ("smtps://mail.example.com", {"port": 465, "user": "", "secure": True}),
-        ("smtp://localhost:1025", {"port": 1025, "sender": "stepyard@localhost"}),
+        ("smtp://localhost:1025", {"port": 1025, "sender": "stateyard@localhost"}),
     ],
 )
 def test_a_mail_server_is_an_address(url: str, wanted: dict[str, Any]) -> None:
@@ -28,5 +28,5 @@ def test_a_mail_server_is_an_address(url: str, wanted: dict[str, Any]) -> None:
 @pytest.mark.parametrize("url", ["mail.example.com", "http://mail.example.com", "smtp://"])
 def test_anything_else_is_refused(url: str) -> None:
     """At the start, not at the first mail."""
-    with pytest.raises(ValueError, match="STEPYARD_MAIL"):
+    with pytest.raises(ValueError, match="STATEYARD_MAIL"):
         _mail(url)

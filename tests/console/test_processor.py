@@ -29,8 +29,8 @@ print(seen[0] == os.sched_getaffinity(0), seen[0] <= before, len(seen[0]), len(b
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="not known on this system")
 @pytest.mark.parametrize("said", ["", "all"])
 def test_its_threads_share_one_of_those_it_may_use(said: str) -> None:
-    """A server keeps to one processor; STEPYARD_PROCESSORS=all lets it use each it may."""
-    environment = {**os.environ, "STEPYARD_PROCESSORS": said}
+    """A server keeps to one processor; STATEYARD_PROCESSORS=all lets it use each it may."""
+    environment = {**os.environ, "STATEYARD_PROCESSORS": said}
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True
     )

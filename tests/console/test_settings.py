@@ -15,7 +15,7 @@ from console import local_options
 from tests.test_documentation import variables
 
 ROOT = Path(__file__).parents[2]
-OWN = ("STEPYARD_", "DJANGO_", *local_options.VARIABLES)
+OWN = ("STATEYARD_", "DJANGO_", *local_options.VARIABLES)
 
 
 def check(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
@@ -29,7 +29,7 @@ def run(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedProces
     return subprocess.run(
         [sys.executable, "manage.py", *arguments],
         cwd=ROOT,
-        env={**kept, "STEPYARD_DATA": str(folder), **env},
+        env={**kept, "STATEYARD_DATA": str(folder), **env},
         capture_output=True,
         text=True,
         timeout=120,
@@ -38,11 +38,11 @@ def run(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedProces
 
 
 TEAM = {
-    "STEPYARD_HTTPS": "1",
-    "STEPYARD_PROXIES": "172.18.0.1",
-    "STEPYARD_SECRET": "5" * 64,
-    "STEPYARD_URL": "http://web:8083",
-    "STEPYARD_DATABASE_URL": "postgres://stepyard:password@postgres/stepyard",
+    "STATEYARD_HTTPS": "1",
+    "STATEYARD_PROXIES": "172.18.0.1",
+    "STATEYARD_SECRET": "5" * 64,
+    "STATEYARD_URL": "http://web:8083",
+    "STATEYARD_DATABASE_URL": "postgres://stateyard:password@postgres/stateyard",
 }
 
 
@@ -59,18 +59,18 @@ def test_nothing_is_to_be_said_of_a_team_s_host(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lacking", "ids"),
     [
-        ("STEPYARD_HTTPS", {"W001"}),
-        ("STEPYARD_SECRET", {"W002"}),
-        ("STEPYARD_PROXIES", {"W006"}),
-        ("STEPYARD_URL", {"W003"}),
-        ("STEPYARD_DATABASE_URL", {"W004"}),
+        ("STATEYARD_HTTPS", {"W001"}),
+        ("STATEYARD_SECRET", {"W002"}),
+        ("STATEYARD_PROXIES", {"W006"}),
+        ("STATEYARD_URL", {"W003"}),
+        ("STATEYARD_DATABASE_URL", {"W004"}),
     ],
 )
 def test_what_a_team_s_host_lacks_is_told(tmp_path: Path, lacking: str, ids: set[str]) -> None:
     """Each by an id of its own and by its name; nothing else is said."""
     done = check(tmp_path, **{name: value for name, value in TEAM.items() if name != lacking})
     assert done.returncode != 0
-    assert set(re.findall(r"\((?:stepyard|security)\.(\w+)\)", done.stderr)) == ids
+    assert set(re.findall(r"\((?:stateyard|security)\.(\w+)\)", done.stderr)) == ids
     assert lacking in done.stderr
 
 
@@ -80,17 +80,17 @@ def test_secret_files_that_others_may_read_are_told(tmp_path: Path) -> None:
         "secret": 0o640,  # mended when it is read
         "credentials": 0o640,
         "login-url": 0o600,
-        "stepyard.sqlite3-wal": 0o604,
+        "stateyard.sqlite3-wal": 0o604,
         "quotas.json": 0o644,
     }
     for name, mode in modes.items():
         path = tmp_path / name
         path.write_text("{}" if name == "quotas.json" else "x" * 64, encoding="utf-8")
         path.chmod(mode)
-    done = check(tmp_path, STEPYARD_HTTPS="1")
+    done = check(tmp_path, STATEYARD_HTTPS="1")
     told = {"W002", "W004", "W005", "W006"}
-    assert set(re.findall(r"\((?:stepyard|security)\.(\w+)\)", done.stderr)) == told
-    listed = f"{tmp_path / 'credentials'} (0640), {tmp_path / 'stepyard.sqlite3-wal'} (0604)."
+    assert set(re.findall(r"\((?:stateyard|security)\.(\w+)\)", done.stderr)) == told
+    listed = f"{tmp_path / 'credentials'} (0640), {tmp_path / 'stateyard.sqlite3-wal'} (0604)."
     assert f"may read or change: {listed}" in done.stderr
 
 
@@ -165,8 +165,8 @@ def read(cases: list[dict[str, str]]) -> list[str]:
 @pytest.mark.parametrize("command", ["up", "web", "worker", "check"])
 def test_no_command_starts_with_a_bad_variable(tmp_path: Path, command: str) -> None:
     """One line and no traceback, whatever is started."""
-    done = run(tmp_path, command, STEPYARD_LEASE_S="ten")
-    refused(done, "STEPYARD_LEASE_S", "'ten'", "a number of seconds from 1 to 3600")
+    done = run(tmp_path, command, STATEYARD_LEASE_S="ten")
+    refused(done, "STATEYARD_LEASE_S", "'ten'", "a number of seconds from 1 to 3600")
 
 
 @pytest.mark.parametrize("command", ["up", "web", "worker", "check"])
@@ -234,57 +234,67 @@ def test_good_values_are_taken(tmp_path: Path) -> None:
         "SECRET": "x" * 32,
         "DATABASE_URL": "postgres://u:p%40@127.0.0.1:5433/name?host=/tmp",
     }
-    done = run(tmp_path, "check", **{f"STEPYARD_{name}": one for name, one in variables.items()})
+    done = run(tmp_path, "check", **{f"STATEYARD_{name}": one for name, one in variables.items()})
     assert (done.returncode, done.stderr) == (0, "")
 
 
 VARIABLES = [
-    ("STEPYARD_FUNCTION_PROCESSES", "-1", "'-1'", "a whole number from 0 to 1000"),
-    ("STEPYARD_DATABASE_CONNECTIONS", "ten", "'ten'", "a whole number from 1 to 1000"),
-    ("STEPYARD_DATABASE_CONNECTIONS", "0", "'0'", "a whole number from 1 to 1000"),
-    ("STEPYARD_DATABASE_CONNECTIONS", "-1", "'-1'", "a whole number"),
-    ("STEPYARD_DATABASE_CONNECTIONS", "9" * 5000, "'999", "a whole number"),
-    ("STEPYARD_DATABASE_CONNECTIONS", "٣", "'٣'", "a whole number"),
-    ("STEPYARD_DATABASE_URL", "mysql://u:hush@x/y", "mysql://,", "postgres://user:password@"),
-    ("STEPYARD_DATABASE_URL", "host=x password=hush", "something without a", "postgres://user"),
-    ("STEPYARD_DATABASE_URL", "postgres://u:hush@x", "an address without the name", "postgres://"),
-    ("STEPYARD_DATABASE_URL", "postgres://u:hush@x:port/y", "an address whose port", "postgres://"),
-    ("STEPYARD_EXPRESS_EVENTS", "2", "'2'", "1 (on) or 0 (off)"),
-    ("STEPYARD_FUNCTIONS", "[" * 100_000, "no JSON", "a JSON object"),
-    ("STEPYARD_FUNCTIONS", "[]", "an array", "a JSON object"),
-    ("STEPYARD_HOSTS", "a.example,https://b.example", "'https://b.example'", "host names by comma"),
-    ("STEPYARD_HOSTS", "yard.example.com:8083", "'yard.example.com:8083'", "without scheme and"),
-    ("STEPYARD_HTTPS", "maybe", "'maybe'", "1 (on) or 0 (off)"),
-    ("STEPYARD_LEASE_S", "0", "'0'", "a number of seconds"),
-    ("STEPYARD_LEASE_S", "nan", "'nan'", "a number of seconds"),
-    ("STEPYARD_LEASE_S", "inf", "'inf'", "a number of seconds"),
-    ("STEPYARD_LIMITS", "2018", "'2018'", "one of: aws, 2019"),
-    ("STEPYARD_LOG", "xml", "'xml'", "one of: text, json"),
-    ("STEPYARD_MAIL", "mail.example.com", "something without a scheme", "smtp://user:password@"),
-    ("STEPYARD_MAIL", "http://mail.example.com", "http://,", "smtp://user:password@host"),
-    ("STEPYARD_MAIL", "smtp://", "an address without a host", "smtp://"),
-    ("STEPYARD_MAIL", "smtp://u:hush@x:port", "an address whose port is none", "smtp://"),
-    ("STEPYARD_PROCESSORS", "two", "'two'", "one of: one, all"),
-    ("STEPYARD_PROXIES", "127.0.0.1, proxy.example.com", "'proxy.example.com'", "IP addresses or"),
-    ("STEPYARD_QUOTAS", '{"open_executions": NaN}', "no JSON (NaN", "a JSON object"),
-    ("STEPYARD_REGION", "Frankfurt", "'Frankfurt'", "a region, as us-east-1"),
-    ("STEPYARD_RETENTION_DAYS", "soon", "'soon'", "a number of days"),
-    ("STEPYARD_RETENTION_DAYS", "0", "'0'", "a number of days"),
-    ("STEPYARD_RETENTION_DAYS", "-1", "'-1'", "a number of days"),
-    ("STEPYARD_RETENTION_DAYS", "nan", "'nan'", "a number of days"),
-    ("STEPYARD_SECRET", "guess me", "8 characters", "32 or more"),
-    ("STEPYARD_INJECT_AWS_EVENTS", "all", "'all'", "1 (on) or 0 (off)"),
-    ("STEPYARD_PERMISSIONS", "[]", "an array", "a JSON object"),
-    ("STEPYARD_TARGETS", "null", "null", "a JSON object"),
-    ("STEPYARD_URL", "web:8083", "'web:8083'", "http://host:port or https://host"),
-    ("STEPYARD_URL", "http://u:hush@web:x", "'http://...@web:x'", "http://host:port"),
-    ("STEPYARD_URL", "http://u:hu/sh@web", "'http://...@web'", "http://host:port"),
+    ("STATEYARD_FUNCTION_PROCESSES", "-1", "'-1'", "a whole number from 0 to 1000"),
+    ("STATEYARD_DATABASE_CONNECTIONS", "ten", "'ten'", "a whole number from 1 to 1000"),
+    ("STATEYARD_DATABASE_CONNECTIONS", "0", "'0'", "a whole number from 1 to 1000"),
+    ("STATEYARD_DATABASE_CONNECTIONS", "-1", "'-1'", "a whole number"),
+    ("STATEYARD_DATABASE_CONNECTIONS", "9" * 5000, "'999", "a whole number"),
+    ("STATEYARD_DATABASE_CONNECTIONS", "٣", "'٣'", "a whole number"),
+    ("STATEYARD_DATABASE_URL", "mysql://u:hush@x/y", "mysql://,", "postgres://user:password@"),
+    ("STATEYARD_DATABASE_URL", "host=x password=hush", "something without a", "postgres://user"),
+    ("STATEYARD_DATABASE_URL", "postgres://u:hush@x", "an address without the name", "postgres://"),
+    (
+        "STATEYARD_DATABASE_URL",
+        "postgres://u:hush@x:port/y",
+        "an address whose port",
+        "postgres://",
+    ),
+    ("STATEYARD_EXPRESS_EVENTS", "2", "'2'", "1 (on) or 0 (off)"),
+    ("STATEYARD_FUNCTIONS", "[" * 100_000, "no JSON", "a JSON object"),
+    ("STATEYARD_FUNCTIONS", "[]", "an array", "a JSON object"),
+    (
+        "STATEYARD_HOSTS",
+        "a.example,https://b.example",
+        "'https://b.example'",
+        "host names by comma",
+    ),
+    ("STATEYARD_HOSTS", "yard.example.com:8083", "'yard.example.com:8083'", "without scheme and"),
+    ("STATEYARD_HTTPS", "maybe", "'maybe'", "1 (on) or 0 (off)"),
+    ("STATEYARD_LEASE_S", "0", "'0'", "a number of seconds"),
+    ("STATEYARD_LEASE_S", "nan", "'nan'", "a number of seconds"),
+    ("STATEYARD_LEASE_S", "inf", "'inf'", "a number of seconds"),
+    ("STATEYARD_LIMITS", "2018", "'2018'", "one of: aws, 2019"),
+    ("STATEYARD_LOG", "xml", "'xml'", "one of: text, json"),
+    ("STATEYARD_MAIL", "mail.example.com", "something without a scheme", "smtp://user:password@"),
+    ("STATEYARD_MAIL", "http://mail.example.com", "http://,", "smtp://user:password@host"),
+    ("STATEYARD_MAIL", "smtp://", "an address without a host", "smtp://"),
+    ("STATEYARD_MAIL", "smtp://u:hush@x:port", "an address whose port is none", "smtp://"),
+    ("STATEYARD_PROCESSORS", "two", "'two'", "one of: one, all"),
+    ("STATEYARD_PROXIES", "127.0.0.1, proxy.example.com", "'proxy.example.com'", "IP addresses or"),
+    ("STATEYARD_QUOTAS", '{"open_executions": NaN}', "no JSON (NaN", "a JSON object"),
+    ("STATEYARD_REGION", "Frankfurt", "'Frankfurt'", "a region, as us-east-1"),
+    ("STATEYARD_RETENTION_DAYS", "soon", "'soon'", "a number of days"),
+    ("STATEYARD_RETENTION_DAYS", "0", "'0'", "a number of days"),
+    ("STATEYARD_RETENTION_DAYS", "-1", "'-1'", "a number of days"),
+    ("STATEYARD_RETENTION_DAYS", "nan", "'nan'", "a number of days"),
+    ("STATEYARD_SECRET", "guess me", "8 characters", "32 or more"),
+    ("STATEYARD_INJECT_AWS_EVENTS", "all", "'all'", "1 (on) or 0 (off)"),
+    ("STATEYARD_PERMISSIONS", "[]", "an array", "a JSON object"),
+    ("STATEYARD_TARGETS", "null", "null", "a JSON object"),
+    ("STATEYARD_URL", "web:8083", "'web:8083'", "http://host:port or https://host"),
+    ("STATEYARD_URL", "http://u:hush@web:x", "'http://...@web:x'", "http://host:port"),
+    ("STATEYARD_URL", "http://u:hu/sh@web", "'http://...@web'", "http://host:port"),
     ("SFN_MOCK_CONFIG", "/nowhere/mocks.json", "'/nowhere/mocks.json'", "a file that is there"),
     ("WAIT_TIME_SCALE", "fast", "'fast'", "a number of times from 0 to 1000"),
     ("WAIT_TIME_SCALE", "-1", "'-1'", "a number of times"),
     ("AWS_ACCOUNT_ID", "1234", "'1234'", "an account number of 12 digits"),
     *((name, "VALUE", "'VALUE'", "http://host:port") for name in local_options.ENDPOINTS),
-    ("STEPYARD_DATA", "~nobody-of-this-name/x", "'~nobody-of-this-name/x'", "a folder"),
+    ("STATEYARD_DATA", "~nobody-of-this-name/x", "'~nobody-of-this-name/x'", "a folder"),
 ]
 
 
@@ -292,7 +302,7 @@ VARIABLES = [
 def said_of_variables(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], str]:
     """Return what is said of each value above."""
     folder = str(tmp_path_factory.mktemp("data"))
-    messages = read([{"STEPYARD_DATA": folder, name: value} for name, value, *_ in VARIABLES])
+    messages = read([{"STATEYARD_DATA": folder, name: value} for name, value, *_ in VARIABLES])
     return {(case[0], case[1]): one for case, one in zip(VARIABLES, messages, strict=True)}
 
 
@@ -308,7 +318,7 @@ def test_a_bad_variable_is_named(
 
 def test_every_variable_has_a_bad_value_above() -> None:
     """But those in which everything is good."""
-    free = {"STEPYARD_METRICS_TOKEN"}
+    free = {"STATEYARD_METRICS_TOKEN"}
     assert (variables() - free) | set(local_options.VARIABLES) == {name for name, *_ in VARIABLES}
 
 
@@ -410,7 +420,7 @@ def said_of_files(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, 
     paths = [tmp_path_factory.mktemp("data") / name for name, *_ in FILES]
     for path, (_, text, *_) in zip(paths, FILES, strict=True):
         path.write_text(text, encoding="utf-8")
-    messages = read([{"STEPYARD_DATA": str(path.parent)} for path in paths])
+    messages = read([{"STATEYARD_DATA": str(path.parent)} for path in paths])
     return list(zip(paths, messages, strict=True))
 
 

@@ -373,7 +373,7 @@ def act_as_owner(project: Project, django_user_model: Any, monkeypatch: Any, set
 
     user = django_user_model.objects.create_user("ana")
     Membership.objects.create(project=project, user=user, role=Role.OWNER)
-    settings.STEPYARD_ACCEPT_ANY_KEY = True
+    settings.STATEYARD_ACCEPT_ANY_KEY = True
     monkeypatch.setattr(
         access, "anonymous_principal", lambda: access.Principal(user, project, Role.OWNER, "k")
     )
@@ -419,15 +419,15 @@ def test_the_loop_does_not_wait_for_a_commit_of_a_quota(
         await call("StartExecution", {"stateMachineArn": machine.arn})
         return threading.get_ident()
 
-    settings.STEPYARD_QUOTAS = {"state_transition": {"bucket": 10, "refill": 1}}
+    settings.STATEYARD_QUOTAS = {"state_transition": {"bucket": 10, "refill": 1}}
     quotas.forget()
     assert asgi._is_short("StartExecution", b"{}")  # of this quota nothing is taken at a start
-    settings.STEPYARD_QUOTAS = {"start_execution": {"bucket": 10, "refill": 1}}
+    settings.STATEYARD_QUOTAS = {"start_execution": {"bucket": 10, "refill": 1}}
     quotas.forget()
     try:
         loop_thread = looped(start_one)
     finally:
-        settings.STEPYARD_QUOTAS = {}
+        settings.STATEYARD_QUOTAS = {}
         quotas.forget()
     assert len(started_on) == 1
     assert loop_thread not in started_on

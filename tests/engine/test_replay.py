@@ -131,8 +131,8 @@ def test_what_another_has_cut_off_may_have_come_less_far() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("{}", "Scenario.Format: got null, wanted 'stepyard-scenario-1'"),
-        ('{"Scenario": {"Format": "stepyard-scenario-1"}}', "got no Type, wanted one"),
+        ("{}", "Scenario.Format: got null, wanted 'stateyard-scenario-1'"),
+        ('{"Scenario": {"Format": "stateyard-scenario-1"}}', "got no Type, wanted one"),
         ("{", "Unexpected end-of-input"),
     ],
 )

@@ -381,7 +381,7 @@ def test_every_address_has_its_cell() -> None:
 
 METHODS: dict[str, tuple[str, ...]] = dict.fromkeys(ASKING, ("GET", "POST"))
 METHODS["owner"] = ("GET", "POST", "PUT", "PATCH", "DELETE")
-SESSION_COOKIE = "stepyard_session"
+SESSION_COOKIE = "stateyard_session"
 
 
 def entered(cell: str, asking: str) -> bool:

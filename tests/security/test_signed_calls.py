@@ -254,18 +254,18 @@ def test_no_table_holds_a_secret(project: Project, key: AccessKey, tmp_path: Pat
     dump = path.read_bytes()
     assert key.key_id.encode() in dump
     secret = access.secret_for(key.key_id)
-    for form in forms(secret, key.key_id, settings.STEPYARD_KEY_SECRET):
+    for form in forms(secret, key.key_id, settings.STATEYARD_KEY_SECRET):
         assert form not in dump
 
 
 @pytest.mark.acceptance
 def test_no_file_of_the_database_holds_a_secret(tmp_path: Path) -> None:
     """S7: nor do its bytes on the disk, journal and deleted rows among them, nor the log."""
-    server = Server(tmp_path / "data", STEPYARD_DATABASE_URL="").start()
+    server = Server(tmp_path / "data", STATEYARD_DATABASE_URL="").start()
     try:
         server.client().list_state_machines()
         key_id, secret = server.keys()
-        files = [*server.data.glob("stepyard.sqlite3*")]
+        files = [*server.data.glob("stateyard.sqlite3*")]
         assert len(files) > 1  # with the journal
         kept = b"".join(one.read_bytes() for one in files)
         log = server.log()

@@ -79,8 +79,8 @@ def _run(how: hypothesis.settings, seed: int) -> tuple[dict[str, float], int]:
 
 def _database() -> None:
     """Make an empty database in memory."""
-    os.environ["STEPYARD_DATA"] = tempfile.mkdtemp(prefix="stepyard-simulation-")
-    os.environ.pop("STEPYARD_DATABASE_URL", None)
+    os.environ["STATEYARD_DATA"] = tempfile.mkdtemp(prefix="stateyard-simulation-")
+    os.environ.pop("STATEYARD_DATABASE_URL", None)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
     import django
     from django.conf import settings

@@ -58,7 +58,7 @@ class Player:
 
     def send(self, message: engine.Message, at_ms: int) -> None:
         """Take a message, and as little more as can be."""
-        moment = engine.Moment(at_ms, 0, settings.STEPYARD_TOKEN_KEY)
+        moment = engine.Moment(at_ms, 0, settings.STATEYARD_TOKEN_KEY)
         budget = 0 if isinstance(message, engine.Redrive) else 1
         self.take(engine.advance(self.machine, self.run, message, moment, budget=budget))
 

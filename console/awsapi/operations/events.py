@@ -97,7 +97,7 @@ def _is_injected(entry: dict[str, Any]) -> bool:
 
 def _may_inject(call: Call, source: str) -> bool:
     """Tell whether the caller may say so; what this server tells of executions nobody makes up."""
-    allowed = settings.STEPYARD_INJECT_AWS_EVENTS and access.is_allowed(call.principal, INJECT)
+    allowed = settings.STATEYARD_INJECT_AWS_EVENTS and access.is_allowed(call.principal, INJECT)
     return allowed and source != body.SOURCE
 
 

@@ -1,4 +1,4 @@
-"""``stepyard deploy``: brings the state machines of a project onto a server."""
+"""``stateyard deploy``: brings the state machines of a project onto a server."""
 
 from __future__ import annotations
 

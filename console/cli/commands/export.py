@@ -1,4 +1,4 @@
-"""``stepyard export``: prints a state machine of a server in the words of another tool."""
+"""``stateyard export``: prints a state machine of a server in the words of another tool."""
 
 from __future__ import annotations
 

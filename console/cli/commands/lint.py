@@ -1,4 +1,4 @@
-"""``stepyard lint``: checks definitions in files of their own, and those of projects."""
+"""``stateyard lint``: checks definitions in files of their own, and those of projects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``stepyard logs``: the events of executions as lines, and what their functions print."""
+"""``stateyard logs``: the events of executions as lines, and what their functions print."""
 
 from __future__ import annotations
 

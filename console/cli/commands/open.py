@@ -1,4 +1,4 @@
-"""``stepyard open``: the page of an execution or a state machine, in the browser."""
+"""``stateyard open``: the page of an execution or a state machine, in the browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``stepyard pull``: writes state machines of a server, AWS included, and executions to files.
+"""``stateyard pull``: writes state machines of a server, AWS included, and executions to files.
 
 ``NAME.machine.json`` says where a definition comes from. ``deploy`` brings that along, so that the
 page of the machine shows from where it was pulled, and whether it has changed since.

@@ -1,4 +1,4 @@
-"""``stepyard reset``: empties a throw-away server that allows it."""
+"""``stateyard reset``: empties a throw-away server that allows it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run_command(options: Namespace) -> int:
     """Ask for it; return 1 if the server does not do it."""
     try:
         address = connect(options).web_address
-        headers = {"X-Stepyard-Reset": "yes"}
+        headers = {"X-Stateyard-Reset": "yes"}
         answer = httpx.post(f"{address}/reset", headers=headers, timeout=_TIMEOUT_S)
     except (ConnectionRefused, httpx.HTTPError) as error:
         write_error(str(error))

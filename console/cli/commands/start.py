@@ -1,4 +1,4 @@
-"""``stepyard start``: starts an execution, and shows how it goes if asked to wait."""
+"""``stateyard start``: starts an execution, and shows how it goes if asked to wait."""
 
 from __future__ import annotations
 

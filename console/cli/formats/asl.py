@@ -50,7 +50,7 @@ def read_definition(path: Path, values: Mapping[str, str]) -> SourceProject:
 
 
 def _pulled(path: Path) -> dict[str, str]:
-    """Return what ``stepyard pull`` has written beside a definition, nothing if it is not there."""
+    """Return what ``stateyard pull`` has written beside a definition, {} if it is not there."""
     beside = path.with_name(f"{machine_name(path)}.machine.json")
     if not beside.is_file():
         return {}

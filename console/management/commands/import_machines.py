@@ -66,7 +66,7 @@ def _put_machine(project: Project, exported: dict[str, Any], number: int) -> str
     for name in _WANTED:
         if not isinstance(exported.get(name), str):
             raise CommandError(f"[{number}].{name}: got {exported.get(name)!r}, wanted a text")
-    region = exported.get("region") or settings.STEPYARD_REGION
+    region = exported.get("region") or settings.STATEYARD_REGION
     arn = arns.state_machine_arn(region, project.account_id, exported["name"])
     texts = {
         name: json.dumps(exported[f"{name}Configuration"], sort_keys=True)

@@ -21,7 +21,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take what ``stepyard lint`` takes."""
+        """Take what ``stateyard lint`` takes."""
         lint.add_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:

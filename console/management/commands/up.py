@@ -1,4 +1,4 @@
-"""``stepyard up``: everything in one process - pages, API and engine - on an embedded database."""
+"""``stateyard up``: everything in one process - pages, API and engine - on an embedded database."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--allow-reset",
             action="store_true",
-            help="throw-away use: POST /reset and `stepyard reset` remove all work; loopback only",
+            help="throw-away use: POST /reset and `stateyard reset` remove all work; loopback only",
         )
         local_options.add_arguments(parser)
 
@@ -75,20 +75,20 @@ class Command(BaseCommand):
         del args
         folder = settings.DATA_DIR
         if options["empty"]:
-            settings.STEPYARD_SAMPLE_FUNCTIONS = {}
+            settings.STATEYARD_SAMPLE_FUNCTIONS = {}
         for name in ("insecure_accept_any_key", "allow_reset"):
             if options[name]:
                 _check_loopback(name, options["host"])
-        settings.STEPYARD_ACCEPT_ANY_KEY = options["insecure_accept_any_key"]
-        settings.STEPYARD_ALLOW_RESET = options["allow_reset"]
+        settings.STATEYARD_ACCEPT_ANY_KEY = options["insecure_accept_any_key"]
+        settings.STATEYARD_ALLOW_RESET = options["allow_reset"]
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = _lock(folder)
         stay_on_one()  # before there are threads
         listener = listen(options["host"], options["port"])
         host, port = options["host"], listener.getsockname()[1]
         allow(host)
-        settings.STEPYARD_TARGETS = local_options.without_own_endpoint(
-            settings.STEPYARD_TARGETS,
+        settings.STATEYARD_TARGETS = local_options.without_own_endpoint(
+            settings.STATEYARD_TARGETS,
             port,
             lambda name: validate_host(name, settings.ALLOWED_HOSTS),
         )
@@ -96,7 +96,7 @@ class Command(BaseCommand):
         call_command("migrate", verbosity=0, interactive=False)
         identity.claim_database()  # before anything is written with a wrong secret
         address = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"  # noqa: S104
-        settings.STEPYARD_URL = settings.STEPYARD_URL or address
+        settings.STATEYARD_URL = settings.STATEYARD_URL or address
         let_in(listener)
         self._prepare(folder, address, empty=options["empty"])
         worker = Embedded()
@@ -132,7 +132,7 @@ class Command(BaseCommand):
         write_private(folder / "login-url", link + "\n")
         make_private(credentials)
         self.stdout.write(
-            f"\nStepyard is at {address}\n\n"
+            f"\nStateyard is at {address}\n\n"
             f"  Log in (once, within a day):  {link}\n"
             f"  Another link:                 {program()} login_url --data {folder}\n\n"
             "For boto3 and the AWS CLI, in their shell:\n\n"
@@ -147,7 +147,7 @@ class Command(BaseCommand):
         """Bring the profile of an earlier start up to date; what cannot be read is left alone."""
         last = credentials.with_name("address")
         before = last.read_text(encoding="utf-8").strip() if last.exists() else ""
-        region = settings.STEPYARD_REGION
+        region = settings.STATEYARD_REGION
         try:
             complete_profile(credentials, address=address, before=before, region=region)
         except UnreadableProfileError as error:
@@ -176,5 +176,5 @@ def _lock(folder: Path) -> IO[bytes]:
 
 
 def _profile(key: AccessKey, address: str, name: str = PROFILE) -> str:
-    secret, region = access.secret_for(key.key_id), settings.STEPYARD_REGION
+    secret, region = access.secret_for(key.key_id), settings.STATEYARD_REGION
     return profile_text(key.key_id, secret, address=address, region=region, name=name)

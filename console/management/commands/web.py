@@ -59,7 +59,7 @@ class Command(BaseCommand):
         Pulse().start()
         let_in(server_socket)
         port = server_socket.getsockname()[1]
-        self.stdout.write(f"Stepyard serves at http://{options['host']}:{port}")
+        self.stdout.write(f"Stateyard serves at http://{options['host']}:{port}")
         self.stdout.flush()
         try:
             serve(server_socket)

@@ -23,12 +23,12 @@ class Command(BaseCommand):
         ages = health_file.ages_s()
         if not ages:
             raise CommandError("no worker runs here, or none has taken its first lease yet")
-        late = {pid: age for pid, age in ages.items() if age > settings.STEPYARD_LEASE_S}
+        late = {pid: age for pid, age in ages.items() if age > settings.STATEYARD_LEASE_S}
         if late:
             workers = ", ".join(
                 f"process {pid} for {age:.0f} s" for pid, age in sorted(late.items())
             )
             raise CommandError(
-                f"a worker has not renewed its lease of {settings.STEPYARD_LEASE_S:g} s: {workers}"
+                f"a worker has not renewed its lease of {settings.STATEYARD_LEASE_S:g} s: {workers}"
             )
         self.stdout.write(f"{len(ages)} well")

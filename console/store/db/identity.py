@@ -41,7 +41,7 @@ def claim_database() -> None:
 
     if not hmac.compare_digest(write(store), _fingerprint()):
         raise WrongSecret(
-            f"STEPYARD_SECRET, or without it {settings.DATA_DIR / 'secret'}: this database was "
+            f"STATEYARD_SECRET, or without it {settings.DATA_DIR / 'secret'}: this database was "
             "first used with another secret, and none of its task tokens and access keys would "
             "work with this one. Start with that secret, or on another database."
         )
@@ -77,5 +77,5 @@ def _say_since() -> None:
 
 
 def _fingerprint() -> str:
-    key = settings.STEPYARD_TOKEN_KEY
+    key = settings.STATEYARD_TOKEN_KEY
     return hmac.new(key, b"stepyard/fingerprint", hashlib.sha256).hexdigest()

@@ -98,7 +98,7 @@ def _test_event(rule: EventRule, event_id: str, now_ms: int, person: str) -> str
         made = _alarm_event if alarms else _change_event
         text = made(rule, pattern, event_id, now_ms)
     return json.dumps(
-        {**json.loads(text), "stepyard": {"testedBy": person}},
+        {**json.loads(text), "stateyard": {"testedBy": person}},
         ensure_ascii=False,
         separators=(",", ":"),
     )
@@ -120,7 +120,7 @@ def _change_event(rule: EventRule, pattern: dict[str, Any], event_id: str, now_m
         stop_ms=None if status == ExecutionStatus.RUNNING else now_ms,
         input="{}",
         output="{}" if status == ExecutionStatus.SUCCEEDED else None,
-        error="Stepyard.Test" if failed else None,
+        error="Stateyard.Test" if failed else None,
         cause=f"A test of the rule {rule.name}: no execution failed" if failed else None,
     )
     return json.dumps({**json.loads(body.status_change_event(change)), "id": event_id})

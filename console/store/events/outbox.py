@@ -70,7 +70,7 @@ def put_status_change(execution: Execution) -> None:
     """Tell that the status of an execution changed (inside the transaction that changes it)."""
     if not has_rules(execution.project_id):
         return
-    if arns.is_express(execution.arn) and not settings.STEPYARD_EXPRESS_EVENTS:
+    if arns.is_express(execution.arn) and not settings.STATEYARD_EXPRESS_EVENTS:
         return
     change = body.Change(
         execution_arn=execution.arn,

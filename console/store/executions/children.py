@@ -1,7 +1,7 @@
 """Stop or keep the child executions of an execution that ends.
 
 As on AWS, a child execution that a Task waits for (``.sync``) is stopped once, on a best-effort
-basis. With ``stepyard:childPolicy`` *terminate* every child is stopped, and the stop is retried
+basis. With ``stateyard:childPolicy`` *terminate* every child is stopped, and the stop is retried
 until it succeeds; with *abandon* no child is stopped. A run is marked when it starts its first
 child, so that a restart does not forget the children.
 """

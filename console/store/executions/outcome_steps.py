@@ -48,7 +48,7 @@ def step_ahead(
     That is so if the step may take long or fails, and if others may step the execution now: it can
     go on by itself, or has several lines of control.
     """
-    if settings.STEPYARD_QUOTAS:
+    if settings.STATEYARD_QUOTAS:
         return None
     try:
         loaded = _load(execution_id, outcome)

@@ -222,7 +222,7 @@ def begin_outcomes(
     3. The commit asks for that version and for an open task 5; it finds one of them changed, and
        writes nothing. The outcome is recorded by itself then, if its task is still open.
     """
-    loaded = None if settings.STEPYARD_QUOTAS else _load_for(execution_id, outcomes)
+    loaded = None if settings.STATEYARD_QUOTAS else _load_for(execution_id, outcomes)
     if loaded is None:
         return None
     with bound_contextvars(execution=loaded.arn):
@@ -449,7 +449,7 @@ def current_moment(
         activities = limits_of(execution_arn, machine.activities)
     missing = frozenset(machine.activities).difference(activities)
     now_ms = clock.now_ms() if now_ms is None else now_ms
-    key = settings.STEPYARD_TOKEN_KEY
+    key = settings.STATEYARD_TOKEN_KEY
     return engine.Moment(now_ms, secrets.randbits(63), key, missing, parameters.parameter_problem)
 
 

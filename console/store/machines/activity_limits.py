@@ -1,7 +1,7 @@
 """The timeouts that tags of an activity set for its tasks.
 
 Tags are AWS's own means to add to a resource, so the limits survive an export and can be set with
-the AWS CLI: ``stepyard:scheduleToStartTimeout`` and so on, in seconds, or NONE.
+the AWS CLI: ``stateyard:scheduleToStartTimeout`` and so on, in seconds, or NONE.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _TAGS = {
-    f"stepyard:{clock}Timeout": clock
+    f"stateyard:{clock}Timeout": clock
     for clock in (
         TaskClock.SCHEDULE_TO_START,
         TaskClock.START_TO_CLOSE,

@@ -1,7 +1,7 @@
 """Tags with which a machine behaves differently from AWS.
 
-``stepyard:childPolicy``: what becomes of the executions it has started when one of its own ends.
-``stepyard:onWorkerLoss``: whether a call is made again whose outcome nobody knows.
+``stateyard:childPolicy``: what becomes of the executions it has started when one of its own ends.
+``stateyard:onWorkerLoss``: whether a call is made again whose outcome nobody knows.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from console.models import Execution, Tag
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-CHILD_POLICY, ON_WORKER_LOSS = "stepyard:childPolicy", "stepyard:onWorkerLoss"
+CHILD_POLICY, ON_WORKER_LOSS = "stateyard:childPolicy", "stateyard:onWorkerLoss"
 TERMINATE, REQUEST_CANCEL, ABANDON = "terminate", "requestCancel", "abandon"
 REDISPATCH, FAIL = "redispatch", "fail"
 VALUES: dict[str, Sequence[str]] = {

@@ -85,7 +85,7 @@ class Attempt:
             audit.record(member.project, _SERVER, "LockLogin", self.name, reason)
 
 
-_SERVER = audit.Actor("stepyard")
+_SERVER = audit.Actor("stateyard")
 
 
 def begin_attempt(name: str, address: str, own: str = "") -> Attempt:

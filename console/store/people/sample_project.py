@@ -35,9 +35,9 @@ def put_sample_project(owner: User) -> Project:
 
 def load_samples(project: Project) -> None:
     """Make the sample state machines and the activities they use."""
-    actor = Actor("stepyard", acting_for=(UNKNOWN,))
-    region = settings.STEPYARD_REGION
-    for name in settings.STEPYARD_SAMPLE_FUNCTIONS:
+    actor = Actor("stateyard", acting_for=(UNKNOWN,))
+    region = settings.STATEYARD_REGION
+    for name in settings.STATEYARD_SAMPLE_FUNCTIONS:
         if name.startswith("activity:"):
             activities.create_activity(project, region, name.removeprefix("activity:"), actor)
     for sample in MACHINES:

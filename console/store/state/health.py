@@ -218,7 +218,7 @@ def oldest_step_age_ms(now_ms: int) -> int:
 def _due_work() -> tuple[QuerySet[InboxMessage], QuerySet[Timer]]:
     """Return messages and timers, but for what a limit holds back: that is not late."""
     messages, timers = InboxMessage.objects.all(), Timer.objects.all()
-    if settings.STEPYARD_QUOTAS:
+    if settings.STATEYARD_QUOTAS:
         held = Q(execution_id__in=transition_rate.held_back())
         messages, timers = messages.exclude(held), timers.exclude(held)
     return messages, timers

@@ -149,7 +149,7 @@ def set_timers(execution_id: int, commands: Sequence[engine.Command]) -> None:
         for command in commands
         if isinstance(command, engine.SetTimer) and command.timer not in cancelled
     ]
-    if settings.STEPYARD_WAIT_TIME_SCALE == 1:
+    if settings.STATEYARD_WAIT_TIME_SCALE == 1:
         values = [(execution_id, command.timer, command.due_ms) for command in armed]
     else:
         values = [

@@ -74,7 +74,7 @@ class TransitionBudget:
 def is_limited(project: str, arn: str) -> bool:
     """Tell whether an execution of a project has to pay; Express ones have no limit."""
     return (
-        bool(settings.STEPYARD_QUOTAS)
+        bool(settings.STATEYARD_QUOTAS)
         and not arns.is_express(arn)
         and quotas.quotas_of(project).state_transition is not None
     )
@@ -90,7 +90,7 @@ def budget_of(execution_id: int, arn: str, tokens: Sequence[str]) -> TransitionB
 
     ``tokens``: the names of its due timers that promised tokens for now.
     """
-    if not settings.STEPYARD_QUOTAS or arns.is_express(arn):
+    if not settings.STATEYARD_QUOTAS or arns.is_express(arn):
         return None
     with rows.open_cursor() as cursor:
         cursor.execute(_WHOSE, [execution_id])

@@ -24,7 +24,7 @@ _NAME = "pauses were scaled"
 
 def scaled_due_ms(timer: engine.SetTimer) -> int:
     """Return when a timer fires, in epoch milliseconds."""
-    scale = settings.STEPYARD_WAIT_TIME_SCALE
+    scale = settings.STATEYARD_WAIT_TIME_SCALE
     if not timer.timer.startswith(_PAUSES):
         return timer.due_ms
     now_ms = clock.now_ms()
@@ -33,7 +33,7 @@ def scaled_due_ms(timer: engine.SetTimer) -> int:
 
 def note_scale() -> None:
     """Remember that pauses of this database may be shorter than their definitions say."""
-    if settings.STEPYARD_WAIT_TIME_SCALE != 1:
+    if settings.STATEYARD_WAIT_TIME_SCALE != 1:
         write(lambda: ServerFact.objects.get_or_create(name=_NAME, defaults={"value": "yes"}))
 
 

@@ -1,7 +1,7 @@
 """Decide about calls whose worker died, so that their outcome is unknown.
 
 Such a call is made again, with the same idempotency key, unless its state machine says that no call
-may be made twice (``stepyard:onWorkerLoss`` = fail). Then its attempt has failed; Retry decides.
+may be made twice (``stateyard:onWorkerLoss`` = fail). Then its attempt has failed; Retry decides.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def _answer(
             )
         if take and row.kind == TaskKind.ACTIVITY:
             claim.claim_by_hand(execution.pk, task, actor.name)
-        act(engine.task_token(settings.STEPYARD_TOKEN_KEY, execution.arn, task))
+        act(engine.task_token(settings.STATEYARD_TOKEN_KEY, execution.arn, task))
         reason = f"{row.state}, task {task}" + (f", {word}" if word else "")
         audit.record(execution.project, actor, action, execution.arn, reason)
 

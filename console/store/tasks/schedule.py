@@ -179,7 +179,7 @@ def closed_among(tasks: Iterable[Any]) -> list[tuple[int, int]]:
 
 def token_of(arn: str, task: int) -> str:
     """Return the token of a task: made anew each time, so that no row holds it."""
-    return engine.task_token(settings.STEPYARD_TOKEN_KEY, arn, task)
+    return engine.task_token(settings.STATEYARD_TOKEN_KEY, arn, task)
 
 
 def hash_of(token: str) -> str:

@@ -131,7 +131,7 @@ def remove_dead(dead: list[str]) -> int:
 
 
 def _ttl_ms() -> int:
-    return int(settings.STEPYARD_LEASE_S * 1000)
+    return int(settings.STATEYARD_LEASE_S * 1000)
 
 
 def host_name() -> str:

@@ -31,7 +31,7 @@ BUNDLES = {
     ),
 }
 """Name of a bundle -> the files that it has, in the order in which they count."""
-_PREFIX = f"{settings.STATIC_URL}stepyard/bundles/"
+_PREFIX = f"{settings.STATIC_URL}stateyard/bundles/"
 _TYPES = {".css": 'text/css; charset="utf-8"', ".js": 'text/javascript; charset="utf-8"'}
 
 
@@ -47,7 +47,7 @@ class BundleMiddleware(MiddlewareMixin):
 
 
 def _answer(request: HttpRequest, name: str) -> HttpResponse | FileResponse:
-    paths = (Path(str(finders.find(f"stepyard/{part}"))) for part in BUNDLES[name])
+    paths = (Path(str(finders.find(f"stateyard/{part}"))) for part in BUNDLES[name])
     content = b"\n".join(path.read_bytes() for path in paths)
     etag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
     response: HttpResponse | FileResponse | None = get_conditional_response(request, etag=etag)

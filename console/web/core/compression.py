@@ -103,7 +103,7 @@ def _compress_file(path: str, response: FileResponse) -> None:
 def _minify(path: str, response: FileResponse) -> bytes:
     """Return a file, without its comments if it is a script or a style sheet of the console."""
     whole = b"".join(cast("Iterator[bytes]", response.streaming_content))
-    if not path.startswith(f"{settings.STATIC_URL}stepyard/"):
+    if not path.startswith(f"{settings.STATIC_URL}stateyard/"):
         return whole
     match response.headers["Content-Type"].partition(";")[0]:
         case "text/css":

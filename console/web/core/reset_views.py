@@ -17,7 +17,7 @@ from console.store.people import reset
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-HEADER = "X-Stepyard-Reset"
+HEADER = "X-Stateyard-Reset"
 _OF_PROXIES = ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip")
 
 
@@ -30,7 +30,7 @@ def reset_server(request: HttpRequest) -> HttpResponse:
     The header keeps pages of other sites out: a browser sends it for none of them. A proxy would
     let in whoever reaches it, although the server listens on the loopback address only.
     """
-    if not settings.STEPYARD_ALLOW_RESET:
+    if not settings.STATEYARD_ALLOW_RESET:
         raise Http404("This server was not started with --allow-reset.")
     if not request.headers.get(HEADER):
         return HttpResponse(

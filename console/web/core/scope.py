@@ -64,7 +64,7 @@ class Scope:
     @property
     def elsewhere(self) -> bool:
         """Tell whether the region is not the usual one, so that links must name it."""
-        return self.region != settings.STEPYARD_REGION
+        return self.region != settings.STATEYARD_REGION
 
     def arn(self, kind: str, *names: str) -> str:
         """Return the ARN of a ``stateMachine`` or ``execution`` of this scope."""
@@ -173,7 +173,7 @@ def scope_of(request: HttpRequest) -> Scope:
     known: Scope | None = getattr(request, "page_scope", None)
     if known is None:
         asked_region = re.fullmatch(r"[a-z]{2}(-[a-z]+)+-\d", request.GET.get("region", ""))
-        region = asked_region[0] if asked_region else settings.STEPYARD_REGION
+        region = asked_region[0] if asked_region else settings.STATEYARD_REGION
         known = Scope(access.principal_of(request), region)
         if known.may("RevealPayloads"):
             known = replace(known, revealed=_revealed_until(request))
@@ -219,7 +219,7 @@ def render(
 
 def _wait_scale() -> str:
     """Return by what pauses are multiplied, "" if they are as long as they say."""
-    scale: float = settings.STEPYARD_WAIT_TIME_SCALE
+    scale: float = settings.STATEYARD_WAIT_TIME_SCALE
     return "" if scale == 1 else f"{scale:g}"
 
 
@@ -230,7 +230,7 @@ def _common_context(request: HttpRequest) -> dict[str, Any]:
         "clock": "local" if request.COOKIES.get("clock") == "local" else "utc",
         "now_ms": clock.now_ms(),
         "version": _static_version(),
-        "any_key": settings.STEPYARD_ACCEPT_ANY_KEY,
+        "any_key": settings.STATEYARD_ACCEPT_ANY_KEY,
         "wait_scale": _wait_scale(),
         "statuses": formatting.LISTED,
         "fine": formatting.StatusLabel("succeeded", "Valid"),
@@ -242,7 +242,7 @@ def _common_context(request: HttpRequest) -> dict[str, Any]:
             "account": scope.project.account_id,
             "project": scope.project.name,
             "projects": scope.principal.projects,
-            "default_region": settings.STEPYARD_REGION,
+            "default_region": settings.STATEYARD_REGION,
             "rq": f"?region={scope.region}" if scope.elsewhere else "",
             "ra": f"&region={scope.region}" if scope.elsewhere else "",
             "masks": bool(scope.project.masked),
@@ -271,7 +271,7 @@ def _common_context(request: HttpRequest) -> dict[str, Any]:
 @lru_cache
 def _static_version() -> str:
     """Return a fingerprint of our own style and scripts: browsers keep files for a while."""
-    folder = Path(str(finders.find("stepyard")))
+    folder = Path(str(finders.find("stateyard")))
     digest = hashlib.sha256()
     for path in sorted(folder.glob("*.*")):
         digest.update(path.read_bytes())

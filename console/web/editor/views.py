@@ -242,7 +242,7 @@ def _typed_fields(scope: Scope, sent: dict[str, Any]) -> dict[str, Any]:
 
 
 def _default_role(scope: Scope) -> str:
-    return f"arn:{arns.partition_of(scope.region)}:iam::{scope.project.account_id}:role/stepyard"
+    return f"arn:{arns.partition_of(scope.region)}:iam::{scope.project.account_id}:role/stateyard"
 
 
 def _render_refusal(request: HttpRequest, error: ServiceError, **typed: Any) -> HttpResponse:

@@ -34,7 +34,7 @@ _EXPRESS_S = 300
 class TimeoutExplanation:
     """``limit``: the clock that ran out. ``children``: what they are now, "" if there are none.
 
-    ``policy``: the value of ``stepyard:childPolicy`` and what it means.
+    ``policy``: the value of ``stateyard:childPolicy`` and what it means.
     """
 
     limit: str

@@ -103,7 +103,7 @@ def write_layout(key: str, layout: Layout) -> None:
 
 
 def _path(key: str) -> Path | None:
-    folder: Path | None = settings.STEPYARD_LAYOUTS
+    folder: Path | None = settings.STATEYARD_LAYOUTS
     return folder / f"{key}-{_FORMAT}" if folder is not None else None
 
 

@@ -129,7 +129,7 @@ def list_functions(project: Project) -> list[FunctionTarget]:
 
 def functions_problem() -> str:
     """Return why ``functions.json`` cannot be used as it is now, "" if it can."""
-    file = settings.STEPYARD_FUNCTIONS
+    file = settings.STATEYARD_FUNCTIONS
     if not isinstance(file, FunctionsFile):
         return ""
     file.entries()
@@ -142,7 +142,7 @@ def list_sample_functions(project: Project) -> list[FunctionTarget]:
     keys = [targets.MachineKey(project.name, name) for name in _names(machines)]
     return [
         _function("", name, FoundFunction(target, f"samples: {name}", SHARED_PROCESS))
-        for name, target in sorted(settings.STEPYARD_SAMPLE_FUNCTIONS.items())
+        for name, target in sorted(settings.STATEYARD_SAMPLE_FUNCTIONS.items())
         if any(_calls_sample(key, name, project) for key in keys)
     ]
 
@@ -156,7 +156,7 @@ def _calls_sample(machine: targets.MachineKey, name: str, project: Project) -> b
     if name.startswith("activity:"):
         activity = targets.find_activity(name.removeprefix("activity:"), project.name, sample=True)
     else:
-        region = settings.STEPYARD_REGION
+        region = settings.STATEYARD_REGION
         partition = arns.partition_of(region)
         arn = f"arn:{partition}:lambda:{region}:{project.account_id}:function:{name}"
         activity = targets.find_registered_function(name, arn, machine, sample=True)

@@ -1,4 +1,4 @@
-"""Compare a state machine with what ``stepyard deploy`` brought last."""
+"""Compare a state machine with what ``stateyard deploy`` brought last."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from console.models import MachineRevision, Tag
 if TYPE_CHECKING:
     from console.models import StateMachine
 
-DEPLOYED = "stepyard:deployed"
+DEPLOYED = "stateyard:deployed"
 """Key of the tag with the SHA-256 of the text that was deployed last."""
-_SOURCE = "stepyard:source"
+_SOURCE = "stateyard:source"
 """Key of the tag with the ARN that the deployed definition was pulled from."""
 _MOST = 20
 

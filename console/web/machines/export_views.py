@@ -32,7 +32,7 @@ def definition_json(request: HttpRequest, machine_name: str) -> HttpResponse:
 
 @require_safe
 def machine_export(request: HttpRequest, machine_name: str, tool: str) -> HttpResponse:
-    """Answer with the definition as a file of another tool: what ``stepyard export`` prints."""
+    """Answer with the definition as a file of another tool: what ``stateyard export`` prints."""
     machine = scope_of(request).machine(machine_name)
     if tool not in FORMATS:
         raise Http404(f"There is no export for “{tool}”.")

@@ -124,7 +124,7 @@ def _listed(function: calls.FunctionTarget, project: Project, users: Users) -> L
 
 def _source(function: calls.FunctionTarget, project: Project) -> str:
     if function.sample:
-        return "the samples of Stepyard"
+        return "the samples of Stateyard"
     if function.machine:
         return f"targets.json: machines: {function.machine}"
     return f"functions.json: projects: {project.name}" if function.own else "functions.json"

@@ -53,4 +53,4 @@ def start_sample(request: HttpRequest) -> HttpResponse:
 
 def first_sample() -> str:
     """Return the sample with most to see that can run: it may need the functions of the samples."""
-    return "OrderProcessing" if settings.STEPYARD_SAMPLE_FUNCTIONS else "HelloWorld"
+    return "OrderProcessing" if settings.STATEYARD_SAMPLE_FUNCTIONS else "HelloWorld"

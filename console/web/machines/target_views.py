@@ -49,7 +49,7 @@ def target_list(request: HttpRequest) -> HttpResponse:
     users = function_list.read_users(scope)
     functions = function_list.list_functions(scope, users)
     services = calls.list_services(project)
-    changed, targets_problem = settings.STEPYARD_TARGETS_FILE.find_change()
+    changed, targets_problem = settings.STATEYARD_TARGETS_FILE.find_change()
     context = {
         "section": "tasks",
         "tab": "targets",

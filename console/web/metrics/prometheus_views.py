@@ -1,8 +1,8 @@
-"""Answer Prometheus: to this machine, or to a request with ``STEPYARD_METRICS_TOKEN``.
+"""Answer Prometheus: to this machine, or to a request with ``STATEYARD_METRICS_TOKEN``.
 
 Without a token only a direct connection from this machine is answered. A proxy on this machine
 connects from this machine, too, and the visitors whose requests it forwards do not. Two things tell
-that there is a proxy: a forwarding header, whichever it sets, and ``STEPYARD_HTTPS=1``.
+that there is a proxy: a forwarding header, whichever it sets, and ``STATEYARD_HTTPS=1``.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def prometheus_metrics(request: HttpRequest) -> HttpResponse:
     if not is_allowed(request):
         return HttpResponse(
             "metrics: got no right token, wanted the header Authorization: Bearer TOKEN with the "
-            "value of STEPYARD_METRICS_TOKEN; without one set, only direct connections from this "
-            "machine are answered, and none with STEPYARD_HTTPS=1\n",
+            "value of STATEYARD_METRICS_TOKEN; without one set, only direct connections from this "
+            "machine are answered, and none with STATEYARD_HTTPS=1\n",
             status=401,
             content_type="text/plain",
             headers={"WWW-Authenticate": "Bearer", "Cache-Control": "no-store"},
@@ -61,11 +61,11 @@ def _preferred_format(request: HttpRequest) -> str:
 
 def is_allowed(request: HttpRequest) -> bool:
     """Tell whether a request may read the metrics of all projects."""
-    token: str = settings.STEPYARD_METRICS_TOKEN
+    token: str = settings.STATEYARD_METRICS_TOKEN
     if token:
         authorization = request.headers.get("Authorization", "")
         return secrets.compare_digest(authorization.encode(), f"Bearer {token}".encode())
-    return not settings.STEPYARD_HTTPS and not is_forwarded(request) and _is_local(request)
+    return not settings.STATEYARD_HTTPS and not is_forwarded(request) and _is_local(request)
 
 
 def is_forwarded(request: HttpRequest) -> bool:

@@ -63,7 +63,7 @@ def _first_calls(request: HttpRequest, scope: Scope, credentials: Path | None) -
     create = [
         "aws stepfunctions create-state-machine",
         "--name HelloWorld",
-        f"--role-arn arn:aws:iam::{scope.project.account_id}:role/stepyard",
+        f"--role-arn arn:aws:iam::{scope.project.account_id}:role/stateyard",
         f"--definition '{_HELLO}'",
     ]
     start = [
@@ -102,7 +102,7 @@ def _first_program(request: HttpRequest, scope: Scope) -> CliCommand:
         ")",
         "machine = sfn.create_state_machine(",
         '    name="HelloPython",',
-        f'    roleArn="arn:aws:iam::{scope.project.account_id}:role/stepyard",',
+        f'    roleArn="arn:aws:iam::{scope.project.account_id}:role/stateyard",',
         f"    definition='{_HELLO}',",
         ")",
         'arn = machine["stateMachineArn"]',

@@ -39,7 +39,7 @@ BY = {
 """Who acted. The names of people have no blanks; those of rules and schedules begin as below."""
 _AUTOMATIC = (
     Q(execution__gt="")
-    | Q(actor__in=("", "stepyard"))
+    | Q(actor__in=("", "stateyard"))
     | Q(actor__startswith="rule ")
     | Q(actor__startswith="schedule ")
 )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _BACKEND = "django.contrib.auth.backends.ModelBackend"
 _REFUSED = "The name or the password is not correct."
-_DEVICE = "stepyard_device"
+_DEVICE = "stateyard_device"
 _DEVICE_S = 365 * 24 * 3600
 
 
@@ -127,7 +127,7 @@ def _device(request: HttpRequest, name: str) -> str:
 def limited_address(request: HttpRequest) -> str:
     """Return where a request comes from, as attempts are counted by.
 
-    That is the peer of the connection, or what a proxy of STEPYARD_PROXIES says. Of IPv6 it is the
+    That is the peer of the connection, or what a proxy of STATEYARD_PROXIES says. Of IPv6 it is the
     network of 64 bits: everybody has that many addresses.
     """
     text = str(request.META.get("REMOTE_ADDR", ""))

@@ -137,7 +137,7 @@ def triggers_page(request: HttpRequest, machine_name: str) -> HttpResponse:
         except ServiceError as refused:
             problem = refused.message
     rows = _rows_that_start(scope, machine)
-    has_events = machine.type != MachineType.EXPRESS or settings.STEPYARD_EXPRESS_EVENTS
+    has_events = machine.type != MachineType.EXPRESS or settings.STATEYARD_EXPRESS_EVENTS
     context = machine_context(machine) | {
         "tab": "triggers",
         "links": StartLink.objects.filter(machine=machine).order_by("-pk"),

@@ -35,7 +35,7 @@ RECENT = 20
 """How many of its newest executions the success rate of a state machine looks at."""
 FAILURES: tuple[str, ...] = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
 _JUDGED = (ExecutionStatus.SUCCEEDED, *FAILURES)
-_OWN_TAGS = "stepyard:"
+_OWN_TAGS = "stateyard:"
 """What the tags begin with that say how this server treats a state machine."""
 _BARE_BUT_ERROR = ("input", "output", "cause", "definition")
 

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 _LABELS = {
-    "stepyard:scheduleToStartTimeout": "Until a worker takes it (schedule to start)",
-    "stepyard:startToCloseTimeout": "From then to its end (start to close)",
-    "stepyard:scheduleToCloseTimeout": "Altogether (schedule to close)",
-    "stepyard:heartbeatTimeout": "From one heartbeat to the next",
+    "stateyard:scheduleToStartTimeout": "Until a worker takes it (schedule to start)",
+    "stateyard:startToCloseTimeout": "From then to its end (start to close)",
+    "stateyard:scheduleToCloseTimeout": "Altogether (schedule to close)",
+    "stateyard:heartbeatTimeout": "From one heartbeat to the next",
 }
 
 

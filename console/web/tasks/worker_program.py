@@ -15,7 +15,7 @@ import json
 import boto3
 from botocore.config import Config
 
-sfn = boto3.Session(profile_name="stepyard").client(
+sfn = boto3.Session(profile_name="stateyard").client(
     "stepfunctions",
     endpoint_url="{address}",
     region_name="{region}",

@@ -95,7 +95,7 @@ def test_a_new_key_works_as_pasted(first_page: Page, empty_yard: Server, tmp_pat
     assert profile is not None
     (tmp_path / ".aws").mkdir()
     (tmp_path / ".aws" / "credentials").write_text(profile)
-    in_a_fresh_shell(tmp_path, "aws --profile stepyard stepfunctions list-state-machines")
+    in_a_fresh_shell(tmp_path, "aws --profile stateyard stepfunctions list-state-machines")
 
 
 def test_every_tab_of_a_machine_stands_in_a_group(page: Page, server: Server) -> None:

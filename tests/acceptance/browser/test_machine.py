@@ -102,7 +102,7 @@ def test_e22_a_copied_command_does_what_the_button_does(page: Page, server: Serv
         env={
             **os.environ,
             **credentials,
-            "AWS_PROFILE": "stepyard",
+            "AWS_PROFILE": "stateyard",
             "AWS_PAGER": "",
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         },

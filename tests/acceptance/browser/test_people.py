@@ -172,7 +172,7 @@ def test_a_page_whose_session_ends_keeps_what_it_shows(
     context = browser.new_context(base_url=server.url, storage_state=signed_in)
     page = context.new_page()
     page.goto("/executions/")
-    context.clear_cookies(name="stepyard_session")
+    context.clear_cookies(name="stateyard_session")
     said = page.locator("main > .signed-out")
     expect(said).to_contain_text("You are signed out")  # by the poll
     page.fill("#find", "input.n = 1")

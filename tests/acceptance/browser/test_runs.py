@@ -88,7 +88,7 @@ def later(server: Server, machine: str, milliseconds: int) -> None:
     """Let so much time go by: everything so far happened that much earlier."""
     which = "(SELECT id FROM console_execution WHERE state_machine_arn LIKE '%:' || :machine)"
     given = {"by": milliseconds, "machine": machine}
-    with closing(sqlite3.connect(server.data / "stepyard.sqlite3", timeout=10)) as database:
+    with closing(sqlite3.connect(server.data / "stateyard.sqlite3", timeout=10)) as database:
         database.execute(
             f"UPDATE console_historyevent SET at_ms = at_ms - :by WHERE execution_id IN {which}",
             given,
@@ -254,7 +254,7 @@ def expired(server: Server) -> str:
     done = subprocess.run(
         [sys.executable, "manage.py", "shell", "-v", "0", "-c", code.format("stepyard.shares")],
         cwd=ROOT,
-        env={**os.environ, "STEPYARD_DATA": str(server.data)},
+        env={**os.environ, "STATEYARD_DATA": str(server.data)},
         capture_output=True,
         text=True,
         check=True,

@@ -54,7 +54,7 @@ def server(aws: Moto, web: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
     mocks = str(data.parent / "mocks.json")
     functions = json.dumps({"AddressFinder": "console.samples.functions:find_address"})
     running = Server(
-        data, STEPYARD_TARGETS=targets, STEPYARD_FUNCTIONS=functions, SFN_MOCK_CONFIG=mocks
+        data, STATEYARD_TARGETS=targets, STATEYARD_FUNCTIONS=functions, SFN_MOCK_CONFIG=mocks
     ).start()
     yield running
     running.stop()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def world(project: Project, django_user_model: Any, settings: Any) -> Iterator[World]:
     """Return a project with something of each kind."""
-    settings.STEPYARD_QUOTAS = {}
+    settings.STATEYARD_QUOTAS = {}
     quotas.forget()
     yield World(project, django_user_model.objects.create_user("ana"))
     quotas.forget()
@@ -53,7 +53,7 @@ def web(settings: Any) -> Iterator[str]:
     threading.Thread(target=served.serve_forever, args=(0.02,), daemon=True).start()
     address = f"http://127.0.0.1:{served.server_port}"
     connections = {"shop": {"name": "X-Key", "value": "hush"}}
-    settings.STEPYARD_TARGETS = {"http": {"endpoints": [address], "connections": connections}}
+    settings.STATEYARD_TARGETS = {"http": {"endpoints": [address], "connections": connections}}
     yield address
     served.shutdown()
     served.server_close()

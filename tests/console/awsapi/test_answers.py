@@ -331,7 +331,7 @@ def filled(shape: Any, value: Any, before: str = "") -> Iterator[str]:
 def test_every_field_is_answered(world: World, worker: Embedded, settings: Any) -> None:
     """Over these calls, each member of each answer of the model has been there."""
     del worker
-    settings.STEPYARD_FUNCTIONS = {name: f"{__name__}:{name}" for name in ("good", "bad", "slow")}
+    settings.STATEYARD_FUNCTIONS = {name: f"{__name__}:{name}" for name in ("good", "bad", "slow")}
     log_groups.create_group(world.principal.project, "us-east-1", "/all")
     wanted = {
         action: set(described(MODEL.operation_model(action).output_shape))

@@ -126,7 +126,7 @@ def limited(**found: Any) -> Callable[[World], None]:
     """Return what sets quotas."""
 
     def put(_: World) -> None:
-        settings.STEPYARD_QUOTAS = found
+        settings.STATEYARD_QUOTAS = found
         quotas.forget()
 
     return put
@@ -366,7 +366,7 @@ for _action in ("SendTaskSuccess", "SendTaskFailure", "SendTaskHeartbeat"):
     _more = {"output": "1"} if _action == "SendTaskSuccess" else {}
     SPECIAL[_action, "InvalidToken"] = lambda w, a=_action, m=_more: w.ask(a, taskToken="?", **m)
     SPECIAL[_action, "TaskDoesNotExist"] = lambda w, a=_action, m=_more: w.ask(
-        a, taskToken=engine.task_token(settings.STEPYARD_TOKEN_KEY, "nobody's", 3), **m
+        a, taskToken=engine.task_token(settings.STATEYARD_TOKEN_KEY, "nobody's", 3), **m
     )
     SPECIAL[_action, "TaskTimedOut"] = lambda w, a=_action, m=_more: w.ask(
         a, taskToken=w.closed_token(), **m

@@ -285,14 +285,14 @@ def test_editors_put_events_of_aws_where_that_is_on(
     project: Project, settings: Any, role: str, taken: bool
 ) -> None:
     """They are marked in the event, and in the audit with who did it; others are as ever."""
-    settings.STEPYARD_INJECT_AWS_EVENTS = True
+    settings.STATEYARD_INJECT_AWS_EVENTS = True
     pattern = '{"source": ["aws.s3"], "detail": {"bucket": {"name": ["orders"]}}}'
     ask(project, "PutRule", Name="r", EventPattern=pattern)
     AuditEntry.objects.all().delete()
     answer = ask(project, "PutEvents", role, Entries=[UPLOAD, ENTRY])
     assert ("EventId" in answer["Entries"][0], "EventId" in answer["Entries"][1]) == (taken, True)
     texts = [json.loads(event.body) for event in OutboxEvent.objects.all()]
-    marks = {text["source"]: text.get("stepyard") for text in texts}
+    marks = {text["source"]: text.get("stateyard") for text in texts}
     assert marks == ({"aws.s3": {"injectedBy": role}} if taken else {}) | {"shop": None}
     audited = [(one.action, one.target, one.reason) for one in AuditEntry.objects.all()]
     assert audited == [("events:InjectAwsEvents", "aws.s3", "Object Created")] * taken
@@ -300,13 +300,13 @@ def test_editors_put_events_of_aws_where_that_is_on(
 
 def test_an_event_that_nobody_waits_for_is_audited_too(project: Project, settings: Any) -> None:
     """It was put in the name of AWS all the same."""
-    settings.STEPYARD_INJECT_AWS_EVENTS = True
+    settings.STATEYARD_INJECT_AWS_EVENTS = True
     assert ask(project, "PutEvents", Entries=[UPLOAD])["FailedEntryCount"] == 0
     assert AuditEntry.objects.get().target == "aws.s3"
 
 
 def test_changes_of_executions_cannot_be_made_up(project: Project, settings: Any) -> None:
     """What this server tells of its executions is true."""
-    settings.STEPYARD_INJECT_AWS_EVENTS = True
+    settings.STATEYARD_INJECT_AWS_EVENTS = True
     (answer,) = ask(project, "PutEvents", Entries=[UPLOAD | {"Source": "aws.states"}])["Entries"]
     assert answer["ErrorCode"] == "NotAuthorizedForSourceException"

@@ -38,7 +38,7 @@ def note(event: Any, context: Any) -> Any:
 @pytest.fixture
 def called(settings: Any) -> list[Any]:
     """Return what the registered function was called with."""
-    settings.STEPYARD_FUNCTIONS = {"note": f"{__name__}:note"}
+    settings.STATEYARD_FUNCTIONS = {"note": f"{__name__}:note"}
     CALLS.clear()
     return CALLS
 
@@ -164,7 +164,7 @@ def echo(settings: Any) -> Iterator[str]:
     basic = {"type": "BASIC", "username": "ana", "password": SECRET}
     bearer = {"name": "Authorization", "value": "Bearer opaque-token-4711"}
     connections = {"shop": basic, "bearer": bearer, "broken": {"name": "X", "value": "two\nlines"}}
-    settings.STEPYARD_TARGETS = {"http": {"endpoints": [address], "connections": connections}}
+    settings.STATEYARD_TARGETS = {"http": {"endpoints": [address], "connections": connections}}
     yield address
     served.shutdown()
     served.server_close()

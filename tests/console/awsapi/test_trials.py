@@ -106,7 +106,7 @@ def test_an_error_of_the_server_is_shown_too(tried: Try, web: str) -> None:
 
 def test_without_an_answer_the_request_is_shown(tried: Try, web: str, settings: Any) -> None:
     """Nothing came back, and nothing is said of it; an origin that nobody named gets nothing."""
-    settings.STEPYARD_TARGETS["http"]["endpoints"].append("http://127.0.0.1:9")
+    settings.STATEYARD_TARGETS["http"]["endpoints"].append("http://127.0.0.1:9")
     found = tried(http("http://127.0.0.1:9/x"), inspectionLevel="TRACE")
     assert found["error"] == "States.Http.Socket"
     assert found["inspectionData"]["request"]["url"] == "http://127.0.0.1:9/x?q=1"
@@ -348,7 +348,7 @@ def test_a_trial_ends_in_time(
     tried: Try, settings: Any, monkeypatch: pytest.MonkeyPatch, most: float, more: dict[str, int]
 ) -> None:
     """After five minutes, or the state's own TimeoutSeconds, whatever it calls is timed out."""
-    settings.STEPYARD_FUNCTIONS = {"nap": f"{__name__}:nap"}
+    settings.STATEYARD_FUNCTIONS = {"nap": f"{__name__}:nap"}
     monkeypatch.setattr(state, "MOST_S", most)
     found = tried(function("nap", End=True, **more))
     assert (found["status"], found["error"]) == ("FAILED", "States.Timeout")

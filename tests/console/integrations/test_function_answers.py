@@ -60,7 +60,7 @@ def f(event, context):
 def folder(settings: Settings, tmp_path: Path) -> Iterator[Path]:
     """Make a data folder; functions have one process at a time."""
     settings.DATA_DIR = tmp_path
-    settings.STEPYARD_FUNCTION_PROCESSES = 1
+    settings.STATEYARD_FUNCTION_PROCESSES = 1
     write(tmp_path, "forks", FORKS)
     write(tmp_path, "writes", WRITES)
     yield tmp_path

@@ -54,7 +54,7 @@ def nap(event, context):
 def folder(settings: Settings, tmp_path: Path) -> Iterator[Path]:
     """Make a data folder with the module ``work``; functions have processes of their own."""
     settings.DATA_DIR = tmp_path
-    settings.STEPYARD_FUNCTION_PROCESSES = 4
+    settings.STATEYARD_FUNCTION_PROCESSES = 4
     (tmp_path / "work.py").write_text(BASIC, encoding="utf-8")
     yield tmp_path
     pool.close_processes()
@@ -253,7 +253,7 @@ def test_a_process_ends_with_the_server(folder: Path, way: str) -> None:
     pids = folder / "pids"
     environment = os.environ | {
         "DJANGO_SETTINGS_MODULE": "console.settings",
-        "STEPYARD_DATA": str(folder / "data"),
+        "STATEYARD_DATA": str(folder / "data"),
     }
     server = subprocess.Popen([sys.executable, "-c", _SERVER, folder, pids], env=environment)
     try:
@@ -294,7 +294,7 @@ def f(event, context):
 
 def test_environment_folder_and_context(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The function has Lambda's variables and its own, and none of the server's secrets."""
-    monkeypatch.setenv("STEPYARD_SECRET", "s3cr3t")
+    monkeypatch.setenv("STATEYARD_SECRET", "s3cr3t")
     monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "console.settings")
     (folder / "app").mkdir()
     write(folder / "app", "around", SURROUNDINGS)
@@ -312,7 +312,7 @@ def test_environment_folder_and_context(folder: Path, monkeypatch: pytest.Monkey
     assert not shown["own"]
     assert shown["path"][0] == str(folder / "app")
     variables = shown["environment"]
-    assert not [name for name in variables if name.startswith(("STEPYARD_", "DJANGO_"))]
+    assert not [name for name in variables if name.startswith(("STATEYARD_", "DJANGO_"))]
     wanted = {
         "TABLE": "orders",
         "AWS_REGION": "eu-west-1",

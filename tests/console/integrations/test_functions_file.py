@@ -50,14 +50,14 @@ def test_options_of_the_file_and_functions_of_their_names(
 ) -> None:
     """``python`` and ``process`` count for all; a function may have either name."""
     settings.DATA_DIR = tmp_path
-    settings.STEPYARD_FUNCTIONS = {
+    settings.STATEYARD_FUNCTIONS = {
         "python": "python3.9",
         "process": "shop:process",
         "a": "m:a",
         "b": {"handler": "m:b", "process": "shared"},
         "projects": {"p": {"process": "shared", "c": "m:c", "d": {"handler": "m:d", "memory": 64}}},
     }
-    setting_shapes.FUNCTIONS.validate_python(settings.STEPYARD_FUNCTIONS, strict=True)
+    setting_shapes.FUNCTIONS.validate_python(settings.STATEYARD_FUNCTIONS, strict=True)
 
     def options(name: str, project: str = "") -> Any:
         found = targets.find_function(name, ARN + name, targets.MachineKey(project))
@@ -70,5 +70,5 @@ def test_options_of_the_file_and_functions_of_their_names(
     assert function.shares_process(options("c", "p"))
     assert not function.shares_process(options("d", "p"))
     assert targets.find_function("python", ARN + "python", targets.NOBODY) is None
-    settings.STEPYARD_FUNCTIONS, settings.STEPYARD_FUNCTION_PROCESSES = {}, 0
+    settings.STATEYARD_FUNCTIONS, settings.STATEYARD_FUNCTION_PROCESSES = {}, 0
     assert function.shares_process(targets.read_function("m:a", "", {"python": "m:python"}).options)

@@ -22,7 +22,7 @@ def echo(event: Any, _: Any) -> Any:
 
 def called(settings: Settings, **parameters: Any) -> Outcome:
     """Invoke the echo function."""
-    settings.STEPYARD_FUNCTIONS = {"echo": f"{__name__}:echo"}
+    settings.STATEYARD_FUNCTIONS = {"echo": f"{__name__}:echo"}
     text = engine.dumps({"FunctionName": "echo", **parameters})
     return invoke.call(
         TaskAttempt(

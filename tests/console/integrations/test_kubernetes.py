@@ -37,7 +37,7 @@ JOB = {
 def kube(settings: Any) -> Iterator[Kube]:
     """A cluster that may be called."""
     with Kube() as running:
-        settings.STEPYARD_TARGETS = {"kubernetes": {"endpoints": [running.url], **KEYS}}
+        settings.STATEYARD_TARGETS = {"kubernetes": {"endpoints": [running.url], **KEYS}}
         yield running
 
 
@@ -192,7 +192,7 @@ def test_the_token_is_what_eks_wants(kube: Kube) -> None:
 
 def test_a_cluster_may_have_a_token_of_its_own(kube: Kube, settings: Any) -> None:
     """One that knows nothing of AWS, as in staging."""
-    settings.STEPYARD_TARGETS = {"kubernetes": {"endpoints": [kube.url], "token": "abc"}}
+    settings.STATEYARD_TARGETS = {"kubernetes": {"endpoints": [kube.url], "token": "abc"}}
     integrations.call_task(task("call", kube, Method="GET", Path="/api"))
     assert kube.seen[0].headers["authorization"] == "Bearer abc"
 
@@ -210,7 +210,7 @@ def test_a_cluster_may_have_a_token_of_its_own(kube: Kube, settings: Any) -> Non
 def test_a_cluster_that_nobody_named(kube: Kube, settings: Any, said: Any) -> None:
     """It is not called, and the cause says where it could be named."""
     text = engine.dumps(said).replace("{url}", kube.url)
-    settings.STEPYARD_TARGETS = engine.loads(text)
+    settings.STATEYARD_TARGETS = engine.loads(text)
     outcome = integrations.call_task(task("call", kube, Method="GET", Path="/api"))
     assert isinstance(outcome, Failed)
     assert outcome.error == "States.TaskFailed"
@@ -221,7 +221,7 @@ def test_a_cluster_that_nobody_named(kube: Kube, settings: Any, said: Any) -> No
 def test_a_named_cluster_at_an_address_that_is_never_called(kube: Kube, settings: Any) -> None:
     """What outbound requests must not reach, no cluster is either."""
     for url in ("http://169.254.169.254", kube.url.replace("127.0.0.1", "127.1")):
-        settings.STEPYARD_TARGETS = {"kubernetes": {"endpoints": [url], **KEYS}}
+        settings.STATEYARD_TARGETS = {"kubernetes": {"endpoints": [url], **KEYS}}
         outcome = integrations.call_task(
             task("call", kube, Endpoint=url, Method="GET", Path="/api")
         )
@@ -236,7 +236,7 @@ def test_only_the_clusters_own_authority_is_trusted(tmp_path: Path, settings: An
     for folder in folders:
         folder.mkdir()
     with Kube(folders[0]) as cluster, Kube(folders[1]) as other:
-        settings.STEPYARD_TARGETS = {"kubernetes": {"endpoints": [cluster.url], **KEYS}}
+        settings.STATEYARD_TARGETS = {"kubernetes": {"endpoints": [cluster.url], **KEYS}}
         asked = {"Method": "GET", "Path": "/api/v1/namespaces/default/pods"}
         assert read(integrations.call_task(task("call", cluster, **asked)))["StatusCode"] == 200
         own, cluster.authority = cluster.authority, other.authority
@@ -256,7 +256,7 @@ def test_only_the_clusters_own_authority_is_trusted(tmp_path: Path, settings: An
 def test_a_token_that_is_no_header_is_not_told(kube: Kube, settings: Any) -> None:
     """What cannot be sent is not in the cause either."""
     said = {"endpoints": [kube.url], "token": "se\ncret"}
-    settings.STEPYARD_TARGETS = {"kubernetes": said}
+    settings.STATEYARD_TARGETS = {"kubernetes": said}
     outcome = integrations.call_task(task("call", kube, Method="GET", Path="/api"))
     assert isinstance(outcome, Failed)
     assert "cret" not in (outcome.cause or "")
@@ -349,7 +349,7 @@ def test_a_cluster_that_is_busy_says_nothing_of_the_job(kube: Kube) -> None:
 def test_a_cluster_that_is_named_no_more(kube: Kube, settings: Any) -> None:
     """Its job cannot be looked at again: the task says so instead of waiting on."""
     asked, kept = begun(kube)
-    settings.STEPYARD_TARGETS = {}
+    settings.STATEYARD_TARGETS = {}
     outcome = integrations.poll_job(asked, kept)
     assert isinstance(outcome, Failed)
     assert outcome.error == "States.TaskFailed"
@@ -413,7 +413,7 @@ def test_a_plan_says_which_cluster_is_called(kube: Kube, settings: Any) -> None:
         explain.plan_call(run, {}, targets.MachineKey("default", "m")).then
         == "waits for the job's end"
     )
-    settings.STEPYARD_TARGETS = {}
+    settings.STATEYARD_TARGETS = {}
     assert (
         "no cluster may be called"
         in explain.plan_call(parsed, given, targets.MachineKey("default", "m")).problem

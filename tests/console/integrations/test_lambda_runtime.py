@@ -329,13 +329,13 @@ def test_functions_json_is_read_again_when_it_changes(tmp_path: Path) -> None:
 
 def test_broken_registrations_are_listed_with_their_place(settings: Settings) -> None:
     """Of every project and state machine; addresses are left alone."""
-    settings.STEPYARD_FUNCTIONS = {
+    settings.STATEYARD_FUNCTIONS = {
         "a": "nowhere_at_all:f",
         "b": "http://127.0.0.1:1/",
         "c": f"{__name__}:answer",
         "projects": {"shop": {"d": f"{__name__}:absent"}},
     }
-    settings.STEPYARD_TARGETS = {"machines": {"M": {"functions": {"e": "nowhere_at_all:g"}}}}
+    settings.STATEYARD_TARGETS = {"machines": {"M": {"functions": {"e": "nowhere_at_all:g"}}}}
     found = {entry: problem for entry, _, problem in function.broken_registrations()}
     assert list(found) == [
         "functions: a",
@@ -347,7 +347,7 @@ def test_broken_registrations_are_listed_with_their_place(settings: Settings) ->
 
 def test_the_log_warns_of_them_at_the_start(settings: Settings) -> None:
     """One line each, which says where, what and why."""
-    settings.STEPYARD_FUNCTIONS = {"a": "nowhere_at_all:f", "b": f"{__name__}:answer"}
+    settings.STATEYARD_FUNCTIONS = {"a": "nowhere_at_all:f", "b": f"{__name__}:answer"}
     with structlog.testing.capture_logs() as lines:
         task_delivery.warn_of_broken_functions()
     (line,) = lines

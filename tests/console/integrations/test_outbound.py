@@ -142,7 +142,7 @@ def test_this_server_and_its_database_are_never_called(
     """Not even where somebody has named them."""
     database = {**settings.DATABASES["default"], "HOST": "db.internal", "PORT": "5433"}
     monkeypatch.setitem(settings.DATABASES, "default", database)
-    settings.STEPYARD_URL = "http://127.0.0.1:8083"
+    settings.STATEYARD_URL = "http://127.0.0.1:8083"
     leads_to(monkeypatch, ["10.0.0.5"])
     outbound._places.cache_clear()
     for host, address, port in [("10.0.0.5", "10.0.0.5", 5433), ("127.0.0.1", "127.0.0.1", 8083)]:
@@ -200,7 +200,7 @@ def test_other_schemes(url: str) -> None:
 
 def test_a_user_before_the_host(settings: Any) -> None:
     """Nobody has named an origin with somebody's name in it."""
-    settings.STEPYARD_TARGETS = {"http": {"endpoints": ["https://api.example.com"]}}
+    settings.STATEYARD_TARGETS = {"http": {"endpoints": ["https://api.example.com"]}}
     assert web._allowed("http", "https://api.example.com/a")
     assert not web._allowed("http", "https://someone@api.example.com/a")
     assert not web._allowed("http", "https://api.example.com@127.0.0.1/a")
@@ -223,7 +223,7 @@ def http_task(settings: Any, listener: Listener, **more: Any) -> Outcome:
     """Call the listener as an HTTP task does."""
     url = f"http://127.0.0.1:{listener.port}"
     connections = {"c": {"name": "X-Key", "value": "v"}}
-    settings.STEPYARD_TARGETS = {"http": {"endpoints": [url], "connections": connections}}
+    settings.STATEYARD_TARGETS = {"http": {"endpoints": [url], "connections": connections}}
     timeout = more.pop("timeout_s", None)
     asked = {
         "ApiEndpoint": f"{url}/",
@@ -238,7 +238,7 @@ def http_task(settings: Any, listener: Listener, **more: Any) -> Outcome:
 def cluster_task(settings: Any, listener: Listener, **more: Any) -> Outcome:
     """Ask the listener as if it were a Kubernetes cluster."""
     url = f"http://127.0.0.1:{listener.port}"
-    settings.STEPYARD_TARGETS = {"kubernetes": {"endpoints": [url], "token": "t"}}
+    settings.STATEYARD_TARGETS = {"kubernetes": {"endpoints": [url], "token": "t"}}
     asked = {"ClusterName": "c", "CertificateAuthority": "", "Endpoint": url}
     text = engine.dumps(asked | {"Method": "GET", "Path": "/api"})
     return kubernetes.call(TaskAttempt("service", "", "eks", "call", text, "k", "", "", **more))

@@ -165,7 +165,7 @@ def test_nothing_is_scheduled(project: Project, pattern: str) -> None:
 def test_a_mocked_state_is_not_judged(project: Project, settings: Any) -> None:
     """What a test case answers needs no request."""
     case = {"TestCases": {"Quick": {"T": "Sent"}}}
-    settings.STEPYARD_MOCKS = {"StateMachines": {"machine": case}}
+    settings.STATEYARD_MOCKS = {"StateMachines": {"machine": case}}
     arn = "arn:aws:states:::sqs:sendMessage"
     execution = start(create(project, one("T", Type="Task", Resource=arn, Parameters={})))
     assert types(drain(execution))[-1] == "TaskStarted"

@@ -220,7 +220,7 @@ def result(outcome: Any) -> Any:
 
 @pytest.mark.parametrize("name", ["DbInstanceIdentifier", "DBInstanceIdentifier"])
 def test_both_spellings_are_taken_and_aws_is_written(name: str) -> None:
-    """Definitions written for AWS work, and those that were written for Stepyard before."""
+    """Definitions written for AWS work, and those that were written for Stateyard before."""
     found = {"DBInstances": [{"DBInstanceStatus": "available", "MultiAZ": False}]}
     sent, outcome = made("aws-sdk:rds:describeDBInstances", {name: "orders"}, found)
     assert sent == {"DBInstanceIdentifier": "orders"}
@@ -318,7 +318,7 @@ def test_the_service_judges_a_null(
 ) -> None:
     """The request arrives without the parameter; one that has it in its URL cannot be made."""
     keys = {"access_key_id": "x", "secret_access_key": "x"}
-    settings.STEPYARD_TARGETS = {"*": {"endpoint_url": refusing_server, **keys}}
+    settings.STATEYARD_TARGETS = {"*": {"endpoint_url": refusing_server, **keys}}
     service, _, action = resource.rpartition(":")
     arn = "arn:aws:states:us-east-1:123456789012:execution:m:x"
     task = TaskAttempt(

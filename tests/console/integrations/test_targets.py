@@ -49,10 +49,10 @@ def orders(event: Any, _: Any) -> Any:
 @pytest.fixture(autouse=True)
 def said(settings: Settings) -> None:
     """Say where calls go."""
-    settings.STEPYARD_TARGETS = TARGETS
+    settings.STATEYARD_TARGETS = TARGETS
     here = f"{__name__}:everybody"
     arns = "arn:aws:lambda:*:function:old-*"
-    settings.STEPYARD_FUNCTIONS = {"add": here, "bill-*": here, arns: here, "activity:work": here}
+    settings.STATEYARD_FUNCTIONS = {"add": here, "bill-*": here, arns: here, "activity:work": here}
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_plan_says_what_is_waited_for(resource: str, then: str) -> None:
 
 def test_a_plan_says_why_nothing_is_called(settings: Settings) -> None:
     """The words a failed task would have, before it fails."""
-    settings.STEPYARD_TARGETS, settings.STEPYARD_FUNCTIONS = {}, {}
+    settings.STATEYARD_TARGETS, settings.STATEYARD_FUNCTIONS = {}, {}
     for resource, words in {
         "arn:aws:states:::sqs:sendMessage": "No target for 'sqs'",
         "arn:aws:states:::http:invoke": '"http" is not in targets.json',
@@ -221,7 +221,7 @@ FUNCTIONS: dict[str, Any] = {
 @pytest.fixture
 def of_projects(settings: Settings) -> None:
     """Say where calls of several projects go."""
-    settings.STEPYARD_TARGETS, settings.STEPYARD_FUNCTIONS = OF_PROJECTS, FUNCTIONS
+    settings.STATEYARD_TARGETS, settings.STATEYARD_FUNCTIONS = OF_PROJECTS, FUNCTIONS
 
 
 @pytest.mark.usefixtures("of_projects")
@@ -308,7 +308,7 @@ HOOK = "http://ana:p4ssw0rd@127.0.0.1:9/hook/in?token=s3cr3t%2Fvalue&v=1#frag"
         ("https://host/webhooks/123/aB-cD_3", "https://host/webhooks/123/(masked)"),
         (f"https://host/v1/{RANDOM}/send", "https://host/v1/(masked)/send"),
         ("https://host/kQzRtLmWpXvBnJsY", "https://host/(masked)"),
-        ("https://host/webhooks/stepyard-orders", "https://host/webhooks/stepyard-orders"),
+        ("https://host/webhooks/stateyard-orders", "https://host/webhooks/stateyard-orders"),
         ("https://host/CreateOrder/v2/events-2024", "https://host/CreateOrder/v2/events-2024"),
         ("https://host/2015-03-31/functions/a", "https://host/2015-03-31/functions/a"),
         ("http://[::1", "(masked)"),
@@ -345,7 +345,7 @@ def test_a_function_s_address_is_in_no_cause(
     """Neither when nobody answers, nor when the endpoint's error page repeats it."""
     host = "127.0.0.1:9" if path == "gone" else echo_server
     url = f"http://ana:p4ssw0rd@{host}/{path}?token=s3cr3t%2Fvalue"
-    settings.STEPYARD_FUNCTIONS = {"f": url}
+    settings.STATEYARD_FUNCTIONS = {"f": url}
     outcome = function.call(task_of("Orders", LAMBDA.format("f")))
     assert isinstance(outcome, Failed)
     assert outcome.cause is not None

@@ -29,7 +29,7 @@ def test_only_named_origins_are_called(
     settings: Any, service: str, url: str, allowed: bool
 ) -> None:
     """Scheme, host and port count; what stands before an @ or behind the host does not."""
-    settings.STEPYARD_TARGETS = {
+    settings.STATEYARD_TARGETS = {
         "http": {"endpoints": ["https://api.example.com"]},
         "apigateway": {"endpoint_url": "http://127.0.0.1:9000"},
     }
@@ -38,6 +38,6 @@ def test_only_named_origins_are_called(
 
 def test_nothing_is_called_without_a_target(settings: Any) -> None:
     """The default is to call nobody."""
-    settings.STEPYARD_TARGETS = {}
+    settings.STATEYARD_TARGETS = {}
     for service in ("http", "apigateway"):
         assert not web._allowed(service, "https://abc.execute-api.eu-west-1.amazonaws.com/dev")

@@ -207,7 +207,7 @@ def test_functions_are_counted_by_how_they_ended(
 ) -> None:
     """Calls that succeed and that fail, with retries: each call counts once, also of its state."""
     del worker
-    settings.STEPYARD_FUNCTIONS = {"AddressFinder": "console.samples.functions:find_address"}
+    settings.STATEYARD_FUNCTIONS = {"AddressFinder": "console.samples.functions:find_address"}
     retry = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "MaxAttempts": 1}]
     calls = {
         "StartAt": "Good",
@@ -226,11 +226,11 @@ def test_functions_are_counted_by_how_they_ended(
         (sample.labels["state"], sample.name): sample.value
         for family in openmetrics.MetricsCollector().collect()
         for sample in family.samples
-        if sample.name.startswith("stepyard_task_attempts_")
+        if sample.name.startswith("stateyard_task_attempts_")
     }
     assert attempts == {
-        ("Good", "stepyard_task_attempts_succeeded_total"): 1,
-        ("Bad", "stepyard_task_attempts_failed_total"): 2,
+        ("Good", "stateyard_task_attempts_succeeded_total"): 1,
+        ("Bad", "stateyard_task_attempts_failed_total"): 2,
     }
     listed = read.known_series(project.pk, REGION, 0, clock.now_ms() + LATE)
     assert not {series.metric for series in listed} & set(STATE_METRICS)

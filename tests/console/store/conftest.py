@@ -29,7 +29,7 @@ def limit(settings: Settings) -> Iterator[Callable[[float, float], None]]:
     """Return a function that sets the limit."""
 
     def put(bucket: float, refill: float) -> None:
-        settings.STEPYARD_QUOTAS = {"state_transition": {"bucket": bucket, "refill": refill}}
+        settings.STATEYARD_QUOTAS = {"state_transition": {"bucket": bucket, "refill": refill}}
         quotas.forget()
 
     yield put

@@ -172,7 +172,7 @@ def test_pollers_that_ask_together_get_a_task_each(project: Project) -> None:
 def test_a_claim_as_by_itself_has_the_same_rows(project: Project) -> None:
     """Clocks, dispatches and name of a task are those of a claim that is not merged."""
     activities.create_activity(
-        project, "us-east-1", "work", tags={"stepyard:startToCloseTimeout": "30"}
+        project, "us-east-1", "work", tags={"stateyard:startToCloseTimeout": "30"}
     )
     definition = one("A", Type="Task", Resource=ACTIVITY, HeartbeatSeconds=10, TimeoutSeconds=20)
     executions = [start(create(project, definition, f"m{number}")) for number in range(2)]

@@ -119,7 +119,7 @@ def test_express_executions_are_told_only_where_the_operator_says(
     type(machine).objects.filter(pk=machine.pk).update(type="EXPRESS")
     machine.refresh_from_db()
     drain(start(machine, name="silent"))
-    settings.STEPYARD_EXPRESS_EVENTS = True
+    settings.STATEYARD_EXPRESS_EVENTS = True
     drain(start(machine, name="loud"))
     assert told() == [("loud", "RUNNING"), ("loud", "SUCCEEDED")]
 

@@ -75,7 +75,7 @@ def test_a_worker_asks_the_web_process(
     project: Project, settings: Settings, web: tuple[str, list[int]], status: int, reason: str
 ) -> None:
     """Whoever answers but with an error of the server is there."""
-    settings.STEPYARD_URL, web[1][0] = web[0], status
+    settings.STATEYARD_URL, web[1][0] = web[0], status
     readiness_probe.measure()
     assert ReadinessMinute.objects.get().reason == reason
     assert project
@@ -85,7 +85,7 @@ def test_a_certificate_that_is_not_known_is_an_answer(
     project: Project, settings: Settings, web: tuple[str, list[int]]
 ) -> None:
     """A proxy with a certificate of the company's own is there."""
-    settings.STEPYARD_URL = web[0].replace("http:", "https:")
+    settings.STATEYARD_URL = web[0].replace("http:", "https:")
     readiness_probe.measure()
     assert ReadinessMinute.objects.get().reason == ""
     assert project
@@ -93,7 +93,7 @@ def test_a_certificate_that_is_not_known_is_an_answer(
 
 def test_a_web_process_that_is_gone_is_noted(project: Project, settings: Settings) -> None:
     """Workers alone serve nobody."""
-    settings.STEPYARD_URL = f"http://127.0.0.1:{free_port()}"
+    settings.STATEYARD_URL = f"http://127.0.0.1:{free_port()}"
     readiness_probe.measure()
     assert ReadinessMinute.objects.get().reason == "no web process answers: ConnectionRefusedError"
     assert project

@@ -34,7 +34,7 @@ def given(settings: Settings) -> Iterator[Callable[[dict[str, Any]], None]]:
     """Return a function that sets the quotas."""
 
     def put(found: dict[str, Any]) -> None:
-        settings.STEPYARD_QUOTAS = found
+        settings.STATEYARD_QUOTAS = found
         quotas.forget()
 
     yield put

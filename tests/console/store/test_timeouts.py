@@ -31,7 +31,7 @@ YEAR_MS = 365 * 24 * 3_600_000
 def task(project: Project, said: dict[str, str], **state: Any) -> tuple[Execution, TaskRow]:
     """Return an execution at the task of an activity with these tags, and its row."""
     activities.create_activity(project, REGION, "work")
-    tags.put_tags(ACTIVITY, {f"stepyard:{clock}Timeout": value for clock, value in said.items()})
+    tags.put_tags(ACTIVITY, {f"stateyard:{clock}Timeout": value for clock, value in said.items()})
     definition = one("A", Type="Task", Resource=ACTIVITY, **state)
     execution = start(create(project, definition))
     drain(execution)
@@ -99,7 +99,7 @@ def test_a_tag_that_says_no_time_is_refused(project: Project, value: str) -> Non
     """With the words of what is wanted; nothing is stored."""
     activities.create_activity(project, REGION, "work")
     with pytest.raises(ValidationException, match="wanted a number of seconds"):
-        tags.put_tags(ACTIVITY, {"team": "a", "stepyard:heartbeatTimeout": value})
+        tags.put_tags(ACTIVITY, {"team": "a", "stateyard:heartbeatTimeout": value})
     assert tags.get_tags(ACTIVITY) == {}
 
 
@@ -157,7 +157,7 @@ def test_an_old_task_gets_its_year_from_its_scheduling(project: Project) -> None
 def test_a_task_of_before_is_not_touched_by_a_new_tag(project: Project) -> None:
     """The clocks of a task are those of when it was scheduled."""
     _, row = task(project, {})
-    tags.put_tags(ACTIVITY, {"stepyard:startToCloseTimeout": "1"})
+    tags.put_tags(ACTIVITY, {"stateyard:startToCloseTimeout": "1"})
     assert left(taken(), row.scheduled_ms) == (YEAR_MS, "year")
 
 

@@ -133,7 +133,7 @@ def test_a_limit_that_is_lifted_lets_all_go_on(
     limit(1, 1)
     execution = start(create(project, chain(50)))
     drain(execution)
-    settings.STEPYARD_QUOTAS = {}
+    settings.STATEYARD_QUOTAS = {}
     now.later(2)
     assert drain(execution).status == "SUCCEEDED"
     assert not Timer.objects.exists()

@@ -27,7 +27,7 @@ def left_s(execution: Any, name: str) -> float:
 
 def test_a_wait_is_scaled_and_a_timeout_is_not(project: Project, settings: Settings) -> None:
     """A Wait of an hour is half an hour; the limit of the execution stays."""
-    settings.STEPYARD_WAIT_TIME_SCALE = 0.5
+    settings.STATEYARD_WAIT_TIME_SCALE = 0.5
     execution = start(create(project, {**WAIT, "TimeoutSeconds": 7200}))
     drain(execution)
     assert left_s(execution, "timer-") == pytest.approx(1800, abs=30)
@@ -36,7 +36,7 @@ def test_a_wait_is_scaled_and_a_timeout_is_not(project: Project, settings: Setti
 
 def test_pauses_of_no_length_end_at_once(project: Project, settings: Settings) -> None:
     """Two hours of waiting and retrying pass at once, and the checker bears it."""
-    settings.STEPYARD_WAIT_TIME_SCALE = 0.0
+    settings.STATEYARD_WAIT_TIME_SCALE = 0.0
     definition = {
         "StartAt": "W",
         "States": {

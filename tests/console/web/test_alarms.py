@@ -470,8 +470,8 @@ def test_a_mail_says_what_is_in_alarm(
     project: Project, settings: Any, mailoutbox: list[Any]
 ) -> None:
     """Alarm and reason in the subject; the machine's page in the text, before the event."""
-    settings.STEPYARD_MAIL = "smtp://localhost"
-    settings.STEPYARD_URL = "https://yard.example.com"
+    settings.STATEYARD_MAIL = "smtp://localhost"
+    settings.STATEYARD_URL = "https://yard.example.com"
     listening(project)
     machine = create(project, PASS)
     put(machine, AlarmKind.STUCK)

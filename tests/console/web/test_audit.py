@@ -26,7 +26,7 @@ def test_a_call_whose_key_nobody_checked_is_of_the_api(
     project: Project, client: Client, django_user_model: Any, settings: Any
 ) -> None:
     """With ``--insecure-accept-any-key`` no call has a key of the server; pages still differ."""
-    settings.STEPYARD_ACCEPT_ANY_KEY = True
+    settings.STATEYARD_ACCEPT_ANY_KEY = True
     access.forget_principals()
     owner = django_user_model.objects.create_user("first")
     Membership.objects.create(project=project, user=owner, role=Role.OWNER)
@@ -49,7 +49,7 @@ def test_a_call_whose_key_nobody_checked_is_of_the_api(
         ("link shop", "StartExecution", "Start link"),
         ("manage.py", "PutMember", "Command line"),
         ("rule nightly", "StartExecution", "Server"),
-        ("stepyard", "LockLogin", "Server"),
+        ("stateyard", "LockLogin", "Server"),
     ],
 )
 def test_who_came_by_a_link_or_a_command_is_not_the_server(

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
     from console.models import Project
 
-AT = "/static/stepyard/bundles/"
+AT = "/static/stateyard/bundles/"
 
 
 @pytest.mark.parametrize("name", BUNDLES)
 def test_a_bundle_has_its_files(client: Client, name: str) -> None:
     """Whole and in order; without a session, which each of them would have to be read for."""
     response = client.get(AT + name)
-    files = [Path(str(finders.find(f"stepyard/{part}"))).read_bytes() for part in BUNDLES[name]]
+    files = [Path(str(finders.find(f"stateyard/{part}"))).read_bytes() for part in BUNDLES[name]]
     assert response.getvalue() == b"\n".join(files)
     assert "Cookie" not in response.get("Vary", "")
     assert response["Cache-Control"] == "public, max-age=3600"
@@ -39,7 +39,7 @@ def test_scripts_of_a_bundle_do_not_meet() -> None:
     """Each is a function of its own, so no name and no strictness of one reaches the next."""
     for name in BUNDLES:
         for part in BUNDLES[name]:
-            source = Path(str(finders.find(f"stepyard/{part}"))).read_text(encoding="utf-8")
+            source = Path(str(finders.find(f"stateyard/{part}"))).read_text(encoding="utf-8")
             if part.endswith(".js"):
                 code = re.sub(r"^\s*//.*\n", "", source, flags=re.MULTILINE)
                 assert code.startswith('"use strict";\n(() => {'), part
@@ -59,6 +59,6 @@ def test_pages_ask_for_bundles(project: Project, client: Client) -> None:
     execution = drain(start(machine))
     page = text(client.get(f"/machines/Small/executions/{execution.name}/"))
     files = set(re.findall(r'(?:src|href)="/static/([^"?]+)', page))
-    assert files - {"django_htmx/htmx-2.min.js", "stepyard/favicon.svg"} == {
-        f"stepyard/bundles/{name}" for name in BUNDLES
+    assert files - {"django_htmx/htmx-2.min.js", "stateyard/favicon.svg"} == {
+        f"stateyard/bundles/{name}" for name in BUNDLES
     }

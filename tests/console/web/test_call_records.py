@@ -57,7 +57,7 @@ def test_states_and_what_they_call_are_links(
     project: Project, client: Client, settings: LazySettings
 ) -> None:
     """To the place in the definition, and to the activity if there is one."""
-    settings.STEPYARD_FUNCTIONS = {}
+    settings.STATEYARD_FUNCTIONS = {}
     machine = create(project, WORK)
     name = ACTIVITY.rpartition(":")[2]
     assert f'href="/activities/{name}/"' not in markup(client.get(ADDRESS))
@@ -74,7 +74,7 @@ def test_a_function_leads_to_its_target(
     project: Project, client: Client, settings: LazySettings
 ) -> None:
     """The list of targets has it under the name of the link."""
-    settings.STEPYARD_FUNCTIONS = {"add": "shop:add"}
+    settings.STATEYARD_FUNCTIONS = {"add": "shop:add"}
     arn = "arn:aws:lambda:us-east-1:123456789012:function:add"
     create(
         project, {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": arn, "End": True}}}
@@ -87,8 +87,8 @@ def test_a_sample_function_says_whom_it_serves(
     project: Project, client: Client, settings: LazySettings
 ) -> None:
     """A copy of a sample with another role hears why its function is not found."""
-    settings.STEPYARD_FUNCTIONS = {}
-    name = next(name for name in settings.STEPYARD_SAMPLE_FUNCTIONS if ":" not in name)
+    settings.STATEYARD_FUNCTIONS = {}
+    name = next(name for name in settings.STATEYARD_SAMPLE_FUNCTIONS if ":" not in name)
     task = {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "End": True}
     for called in (name, "nobody"):
         state = {**task, "Parameters": {"FunctionName": called}}

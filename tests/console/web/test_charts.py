@@ -362,9 +362,9 @@ def test_with_https_nobody_scrapes_without_a_token(two: Project, settings: Any) 
     from django.test import Client
 
     del two
-    settings.STEPYARD_HTTPS = True
+    settings.STATEYARD_HTTPS = True
     assert Client().get("/metrics", secure=True).status_code == 401
-    settings.STEPYARD_METRICS_TOKEN = "s3cret"
+    settings.STATEYARD_METRICS_TOKEN = "s3cret"
     headers: dict[str, Any] = {
         "HTTP_AUTHORIZATION": "Bearer s3cret",
         "HTTP_X_FORWARDED_PROTO": "https",
@@ -380,7 +380,7 @@ def test_with_a_token_only_who_knows_it_scrapes(
     from django.test import Client
 
     del two
-    settings.STEPYARD_METRICS_TOKEN = "s3cret"
+    settings.STATEYARD_METRICS_TOKEN = "s3cret"
     headers: dict[str, Any] = {} if given is None else {"HTTP_AUTHORIZATION": f"Bearer {given}"}
     assert Client().get("/metrics", **headers).status_code == status
 
@@ -403,7 +403,7 @@ def test_names_from_people_cannot_break_the_exposition(
     write(lambda: rollups._add_totals({series: tally}))
     text = render_metrics(next(iter(RENDERERS))).decode()
     families = {family.name: family for family in text_string_to_metric_families(text)}
-    (sample,) = families["stepyard_activities_failed"].samples
+    (sample,) = families["stateyard_activities_failed"].samples
     assert sample.labels["activity_arn"] == odd
 
 
@@ -448,7 +448,7 @@ def test_metrics_come_in_the_format_that_the_reader_prefers(
         for sample in family.samples
         if sample.labels.get("activity_arn") == "arn"
     }
-    name = "stepyard_activity_time_seconds"
+    name = "stateyard_activity_time_seconds"
     assert samples[f"{name}_bucket", "0.01"] == 0
     assert samples[f"{name}_bucket", "0.025"] == 1
     assert samples[f"{name}_count", None] == 1
@@ -468,5 +468,5 @@ def test_large_counters_are_exact(project: Project) -> None:
     write(lambda: rollups._add_totals({series: Tally(1_234_567, 1_234_567.0, 1, 1)}))
     text_answered = Client().get("/metrics").content.decode()
     families = {one.name: one for one in text_string_to_metric_families(text_answered)}
-    (sample,) = families["stepyard_activities_failed"].samples
+    (sample,) = families["stateyard_activities_failed"].samples
     assert sample.value == 1_234_567

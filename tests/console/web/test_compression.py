@@ -33,7 +33,7 @@ def test_pages_scripts_and_exports_are_compressed(project: Project, client: Clie
         assert "Accept-Encoding" in packed["Vary"]
         assert len(packed.content) < len(plain.content) / 2
         assert b"Small" in gzip.decompress(packed.content)
-    style = client.get("/static/stepyard/console.css", headers=GZIP)
+    style = client.get("/static/stateyard/console.css", headers=GZIP)
     assert style["Content-Encoding"] == "gzip"
     assert b"@layer base" in gzip.decompress(style.getvalue())
 
@@ -74,14 +74,14 @@ def test_the_length_of_brotli_gives_no_secret_away(client: Client) -> None:
     """A header of random length hides that of the body; files, which are public, have none."""
     pads = {len(client.get("/machines/", headers=BROTLI)["X-Padding"]) for _ in range(12)}
     assert len(pads) > 1
-    style = client.get("/static/stepyard/console.css", headers=BROTLI)
+    style = client.get("/static/stateyard/console.css", headers=BROTLI)
     assert style.getvalue()
     assert "X-Padding" not in style
 
 
 def test_only_whole_files_are_kept_packed(client: Client) -> None:
     """Anybody may ask for no body or for a part; the others got that as the file, too."""
-    address = "/static/stepyard/charts.css"
+    address = "/static/stateyard/charts.css"
     client.head(address, headers=BROTLI).close()
     part = client.get(address, headers=BROTLI | {"Range": "bytes=0-9"})
     assert part.status_code == 206
@@ -93,7 +93,7 @@ def test_only_whole_files_are_kept_packed(client: Client) -> None:
 @pytest.mark.parametrize("name", ["console.css", "live.js", "graph-editor.js"])
 def test_scripts_and_style_sheets_lose_their_comments(client: Client, name: str) -> None:
     """What is said in them stays: each text in backquotes, each custom property."""
-    address = f"/static/stepyard/{name}"
+    address = f"/static/stateyard/{name}"
     plain = client.get(address).getvalue().decode()
     short = brotli.decompress(client.get(address, headers=BROTLI).getvalue()).decode()
     assert len(short) < len(plain) * 0.95
@@ -104,7 +104,7 @@ def test_scripts_and_style_sheets_lose_their_comments(client: Client, name: str)
 
 def test_no_script_has_a_regular_expression_that_packing_changes() -> None:
     """What packs scripts takes the blanks out of one behind an arrow, as it does of a division."""
-    scripts = (Path(__file__).parents[3] / "static/stepyard").glob("*.js")
+    scripts = (Path(__file__).parents[3] / "static/stateyard").glob("*.js")
     changed = {script.name: re.findall(r"=>\s*/[^/*].*", script.read_text()) for script in scripts}
     assert len(changed) > 10
     assert {name: found for name, found in changed.items() if found} == {}
@@ -112,7 +112,7 @@ def test_no_script_has_a_regular_expression_that_packing_changes() -> None:
 
 def test_no_script_loses_a_blank_between_two_substitutions() -> None:
     """What packs scripts takes the blank in `${a} ${b}` away; they join such words instead."""
-    scripts = (Path(__file__).parents[3] / "static/stepyard").glob("*.js")
+    scripts = (Path(__file__).parents[3] / "static/stateyard").glob("*.js")
     lost = {}
     for script in scripts:
         plain = script.read_text(encoding="utf-8")
@@ -124,8 +124,8 @@ def test_no_script_loses_a_blank_between_two_substitutions() -> None:
 
 def test_a_style_sheet_keeps_the_blank_before_a_colon(client: Client) -> None:
     """With it ``:is`` is about what is inside; without, about the element itself."""
-    plain = client.get("/static/stepyard/machine.css").getvalue().decode()
-    short = client.get("/static/stepyard/machine.css", headers=BROTLI).getvalue()
+    plain = client.get("/static/stateyard/machine.css").getvalue().decode()
+    short = client.get("/static/stateyard/machine.css", headers=BROTLI).getvalue()
     inside = re.compile(r"[\w.\])] :[a-z-]+")
     assert len(inside.findall(plain)) > 2
     assert inside.findall(re.sub(r"/\*.*?\*/", "", plain)) == inside.findall(
@@ -135,11 +135,11 @@ def test_a_style_sheet_keeps_the_blank_before_a_colon(client: Client) -> None:
 
 def test_files_carry_no_policy_of_pages(client: Client) -> None:
     """The policy is 250 bytes, and a page of the console has eighteen files."""
-    style = client.get("/static/stepyard/console.css")
+    style = client.get("/static/stateyard/console.css")
     assert style.getvalue()
     assert "Content-Security-Policy" not in style
     assert style["X-Content-Type-Options"] == "nosniff"
-    packed = client.get("/static/stepyard/console.css", headers=BROTLI)
+    packed = client.get("/static/stateyard/console.css", headers=BROTLI)
     assert packed.getvalue()
     assert "Cross-Origin-Opener-Policy" not in packed
     assert "Cross-Origin-Opener-Policy" in client.get("/machines/")

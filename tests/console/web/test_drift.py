@@ -52,8 +52,8 @@ def test_drift_says_who_changed_what(project: Project, client: Client) -> None:
     machine = create(project, PASS)
     page = "/machines/machine/definition/"
     assert "deploy" not in text(client.get(page))
-    Tag.objects.create(arn=machine.arn, key="stepyard:deployed", value=machine.definition_id)
-    assert "As <code>stepyard deploy</code> brought it" in text(client.get(page))
+    Tag.objects.create(arn=machine.arn, key="stateyard:deployed", value=machine.definition_id)
+    assert "As <code>stateyard deploy</code> brought it" in text(client.get(page))
     laid_out = json.dumps(PASS, indent=4)
     machines.update_machine(machine, definition=laid_out, actor=Actor("bob"))
     assert "Changed since" not in text(client.get(page))
@@ -70,9 +70,9 @@ def test_drift_says_who_changed_what(project: Project, client: Client) -> None:
     assert "by ana" in text(client.get("/machines/machine/diff/?from=rev:1"))
     assert "was pulled from" not in shown
     source = "arn:aws:states:eu-west-1:999999999999:stateMachine:machine"
-    Tag.objects.create(arn=machine.arn, key="stepyard:source", value=source)
+    Tag.objects.create(arn=machine.arn, key="stateyard:source", value=source)
     assert f"was pulled from {source}." in re.sub(r"<[^>]+>", "", text(client.get(page)))
-    tag = Tag.objects.get(arn=machine.arn, key="stepyard:deployed")
+    tag = Tag.objects.get(arn=machine.arn, key="stateyard:deployed")
     tag.value = "0" * 64
     tag.save()
     assert "is not kept here" in text(client.get(page))

@@ -94,7 +94,7 @@ def test_what_is_no_definition_in_yaml(other: str) -> None:
 
 
 def test_yaml_is_read_as_it_is_deployed() -> None:
-    """The same reader as that of ``stepyard deploy``."""
+    """The same reader as that of ``stateyard deploy``."""
     converted = convert_text(YAML, AS_YAML, ACCOUNT)
     assert converted is not None
     assert json.loads(converted.text) == AS_JSON

@@ -101,7 +101,7 @@ def test_a_tick_carries_only_what_is_new(project: Project, client: Client) -> No
     last = text(client.get(page(execution, "_delta?after=4&seen=4&shown=4&follow=1")))
     assert "every 500ms" not in last
     assert "data-ended" in last
-    assert "<title>x: Aborted · Stepyard</title>" in last
+    assert "<title>x: Aborted · Stateyard</title>" in last
     assert "The execution has ended: Aborted." in last
     assert "ExecutionAborted" in last
 

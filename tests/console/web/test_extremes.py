@@ -112,7 +112,7 @@ def test_a_nul_is_a_bad_request_wherever_it_stands(patient: Client) -> None:
     assert refused in text(patient.post(reverse("new"), b"name=a\0b", _FORM), 400)
     assert refused in text(patient.post(reverse("new"), {"name": "a\0b"}), 400)
     assert refused in text(patient.post(reverse("new"), {"a\0b": "name"}), 400)
-    patient.cookies["stepyard_session"] = "abcdefgh\0"
+    patient.cookies["stateyard_session"] = "abcdefgh\0"
     assert refused in text(patient.get("/"), 400)
 
 

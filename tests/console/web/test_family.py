@@ -14,7 +14,7 @@ from django.urls import reverse
 from console.models import Execution, MapRun, Project, TaskRow
 from console.store.executions import replay
 from console.web.execution import family
-from console.web.templatetags.stepyard import machine_name
+from console.web.templatetags.stateyard import machine_name
 from tests.console.store.helpers import PASS, create, drain, ended, start
 from tests.console.web.helpers import page, text
 from tests.console.web.test_filters import seed

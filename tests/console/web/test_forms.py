@@ -73,6 +73,6 @@ def test_the_first_wrong_field_has_the_message() -> None:
 
 def test_options_are_those_that_were_sent() -> None:
     """A tag that is not sent keeps its value."""
-    assert OptionsForm(QueryDict("stepyard:childPolicy=ABANDON&other=1")).values == {
-        "stepyard:childPolicy": "ABANDON"
+    assert OptionsForm(QueryDict("stateyard:childPolicy=ABANDON&other=1")).values == {
+        "stateyard:childPolicy": "ABANDON"
     }

@@ -48,8 +48,8 @@ EVENT = {"card": {"number": CARD}, "order": "o-77"}
 def talk(settings: Settings, tmp_path: Path) -> Iterator[Path]:
     """Register the function."""
     settings.DATA_DIR = tmp_path
-    settings.STEPYARD_FUNCTION_PROCESSES = 2
-    settings.STEPYARD_FUNCTIONS = {"talk": "talking:talk"}
+    settings.STATEYARD_FUNCTION_PROCESSES = 2
+    settings.STATEYARD_FUNCTIONS = {"talk": "talking:talk"}
     (tmp_path / "talking.py").write_text(TALK, encoding="utf-8")
     yield tmp_path
     pool.close_processes()
@@ -167,7 +167,7 @@ def silent(event, context):
 def shared(talk: Path, settings: Settings) -> None:
     """Register functions that share the process of the server."""
     (talk / "sharing.py").write_text(SHARED, encoding="utf-8")
-    settings.STEPYARD_FUNCTIONS = {
+    settings.STATEYARD_FUNCTIONS = {
         name: {"handler": f"sharing:{name}", "process": "shared"} for name in ("talk", "silent")
     }
 

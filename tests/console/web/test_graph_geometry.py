@@ -26,13 +26,13 @@ from tests.console.web.workflows import caught, chain, choices, maps
 if TYPE_CHECKING:
     from console.web.graph.shapes import Picture, Point
 
-FOLDER = Path(os.environ.get("STEPYARD_SHARED", "")) / "definitions"
+FOLDER = Path(os.environ.get("STATEYARD_SHARED", "")) / "definitions"
 
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> None:
     """Let Graphviz take its time: a busy processor must not change what is measured."""
-    settings.STEPYARD_LAYOUTS = tmp_path
+    settings.STATEYARD_LAYOUTS = tmp_path
     monkeypatch.setattr(layout_pool, "LIMIT_S", 60.0)
     monkeypatch.setattr(layout_pool, "PROCESSOR_S", 30.0)
     svg.PICTURES.clear()
@@ -47,7 +47,7 @@ def drawn(text: str, direction: Direction) -> tuple[Picture, engine.Graph]:
 
 def published() -> list[Any]:
     """Return the text of each published definition that can be drawn."""
-    if not os.environ.get("STEPYARD_SHARED"):
+    if not os.environ.get("STATEYARD_SHARED"):
         return []
     texts: dict[str, str] = {}
     for path in sorted(FOLDER.glob("*.json")):

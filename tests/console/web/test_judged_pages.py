@@ -15,7 +15,7 @@ from console.store.db import audit
 from console.store.people import masks
 from console.web.core.formatting import DAY
 from console.web.people import audit_views
-from console.web.templatetags.stepyard import breakable_name_html
+from console.web.templatetags.stateyard import breakable_name_html
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 from tests.console.web.helpers import markup, text
 

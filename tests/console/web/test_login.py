@@ -121,7 +121,7 @@ def test_a_known_browser_has_ten_attempts_of_its_own(signed_in: SignIn) -> None:
         assert tried("viewer", "wrong", by=home) == 422
     assert tried("viewer", RIGHT, by=home) == 429
     forged = Client()
-    forged.cookies["stepyard_device"] = '["owner", "x"]:1:forged'
+    forged.cookies["stateyard_device"] = '["owner", "x"]:1:forged'
     assert tried("owner", RIGHT, by=forged) == 429
 
 

@@ -112,7 +112,7 @@ def test_deleting_is_not_beside_starting(
 def test_a_tag_leads_to_the_state_machines_that_have_it(project: Project, client: Client) -> None:
     """Exactly this one, in this project; options of the server are no tags of anybody."""
     machines = {name: create(project, PASS, name) for name in ("a", "b", "c")}
-    put_tags(machines["a"].arn, {"team": "shop", "stepyard:childPolicy": "abandon"})
+    put_tags(machines["a"].arn, {"team": "shop", "stateyard:childPolicy": "abandon"})
     put_tags(machines["b"].arn, {"team": "shopping", "cost": "1"})
     put_tags(machines["c"].arn, {"team": "shop", "a=b": "c=d"})
     rows = {row.machine.name: row for row in client.get("/machines/").context["machines"].rows}

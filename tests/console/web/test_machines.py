@@ -252,7 +252,7 @@ def test_a_test_case_is_chosen_where_there_are_any(
     """The form offers those of the mock configuration; another is refused, and the choice kept."""
     create(project, PASS)
     assert "Test case" not in text(client.get("/machines/machine/start/"))
-    settings.STEPYARD_MOCKS = {"StateMachines": {"machine": {"TestCases": {"Happy": {}}}}}
+    settings.STATEYARD_MOCKS = {"StateMachines": {"machine": {"TestCases": {"Happy": {}}}}}
     assert "<option>Happy</option>" in text(client.get("/machines/machine/start/"))
     refused = client.post("/machines/machine/start/", {"input": "{}", "case": "Sad"})
     assert "no test case" in text(refused, 422)

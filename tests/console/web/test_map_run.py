@@ -366,7 +366,7 @@ def test_e18_a_tick_tells_what_changed_until_the_end(napping: MapRun, client: Cl
     wait_until(lambda: client.get(address(napping)).context["over"])
     last = client.get(address(napping, "_delta"))
     assert "every 500ms" not in text(last)
-    assert "<title>Map Run of Each: Aborted · Stepyard</title>" in text(last)
+    assert "<title>Map Run of Each: Aborted · Stateyard</title>" in text(last)
     assert "The Map Run has ended: Aborted." in text(last)
     assert counted(last)["Aborted"][1] == 2
     assert sum(number for _, number in counted(last).values()) == 6
@@ -381,7 +381,7 @@ def test_a_page_that_showed_the_end_learns_of_a_redrive(napping: MapRun, client:
     client.post(page(napping.parent, "redrive/"))
     wait_until(lambda: not client.get(address(napping)).context["over"])
     shown = markup(client.get(address(napping, "_delta?ended=0")))
-    assert "<title>Map Run of Each: Running · Stepyard</title>" in shown
+    assert "<title>Map Run of Each: Running · Stateyard</title>" in shown
     assert "The Map Run was redriven." in shown
     assert "Edit concurrency and tolerated failures" in shown
     assert "every 500ms" in shown

@@ -17,7 +17,7 @@ from console.web.core.json_view import payload_view
 from console.web.execution.child_signs import child_signs
 from console.web.execution.parent_execution import parent_of
 from console.web.history.traces import open_trace
-from console.web.templatetags.stepyard import machine_name
+from console.web.templatetags.stateyard import machine_name
 from tests.console.store.helpers import PASS, create, drain, ended, start
 from tests.console.web.helpers import markup, page
 from tests.console.web.test_family import fails

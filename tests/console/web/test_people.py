@@ -143,7 +143,7 @@ def test_a_new_key_shows_its_secret_once(project: Project, signed_in: SignIn) ->
     assert re.search(rf"aws_secret_access_key = {re.escape(secret)}\n?<", made)
     profile = configparser.ConfigParser()
     profile.read_string("".join(re.findall(r"<pre[^>]*>(.*?)</pre>", made, re.DOTALL)))
-    assert dict(profile["stepyard"]) == {
+    assert dict(profile["stateyard"]) == {
         "aws_access_key_id": key.key_id,
         "aws_secret_access_key": secret,
         "region": "us-east-1",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def folder(tmp_path: Path, settings: Any) -> Iterator[Path]:
     """A folder where layouts are kept; nothing is known of any."""
-    settings.STEPYARD_LAYOUTS = tmp_path / "layouts"
+    settings.STATEYARD_LAYOUTS = tmp_path / "layouts"
     svg.PICTURES.clear()
     yield tmp_path / "layouts"
     svg.PICTURES.clear()
@@ -151,7 +151,7 @@ print(len(svg.definition_picture(sys.stdin.read()).boxes))
 
 def test_processes_share_what_was_laid_out(folder: Path, nobody: None) -> None:
     """What another process laid out, or could not, needs no child here."""
-    env = {**os.environ, "STEPYARD_DATA": str(folder.parent)}
+    env = {**os.environ, "STATEYARD_DATA": str(folder.parent)}
     env["DJANGO_SETTINGS_MODULE"] = "console.settings"
     for text, well in ((caught(10), True), (choices(40, 39), False)):
         done = subprocess.run(
@@ -205,7 +205,7 @@ def test_a_damaged_file_counts_as_missing(folder: Path, damage: Any) -> None:
 
 def test_a_folder_that_cannot_be_written_keeps_nothing(settings: Any) -> None:
     """The picture comes all the same."""
-    settings.STEPYARD_LAYOUTS = Path("/proc/nowhere")
+    settings.STATEYARD_LAYOUTS = Path("/proc/nowhere")
     svg.PICTURES.clear()
     assert not svg.definition_picture(chain(2)).notices
 

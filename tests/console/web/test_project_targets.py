@@ -88,7 +88,7 @@ def test_a_machine_of_the_same_name_gets_nothing_of_another_project_s(
     del worker
     own = {"http": http(address, "of default")}
     said = {"machines": {"billing": own}} if where == "machine" else {"projects": {"default": own}}
-    settings.STEPYARD_TARGETS = said
+    settings.STATEYARD_TARGETS = said
     mine = ended(start(create(project, billing(address), "billing")))
     theirs = ended(start(create(other_project(), billing(address), "billing")))
     assert mine.status == "SUCCEEDED"
@@ -102,7 +102,7 @@ def test_each_project_calls_with_its_own_connection(
 ) -> None:
     """Also where there is a general one."""
     del worker
-    settings.STEPYARD_TARGETS = {
+    settings.STATEYARD_TARGETS = {
         "http": http(address, "general"),
         "projects": {"other": {"http": http(address, "of other")}},
     }
@@ -121,7 +121,7 @@ def test_an_activity_is_worked_for_its_own_project_only(
     project: Project, worker: Embedded, settings: Any
 ) -> None:
     """A callable of one project leaves the tasks of another's activity to its own workers."""
-    settings.STEPYARD_FUNCTIONS = {
+    settings.STATEYARD_FUNCTIONS = {
         "projects": {"other": {"activity:work": f"{__name__}:say", "f": f"{__name__}:say"}}
     }
     other = other_project()
@@ -154,7 +154,7 @@ def test_the_query_of_a_webhook_is_the_editors(
 ) -> None:
     """No page, answer, error, log or audit row tells others what it asks for."""
     caplog.set_level(logging.DEBUG)
-    settings.STEPYARD_TARGETS = {"http": {"endpoints": [address, "http://127.0.0.1:9"]}}
+    settings.STATEYARD_TARGETS = {"http": {"endpoints": [address, "http://127.0.0.1:9"]}}
     hooks = [f"{address}/gone?{QUERY}", f"http://127.0.0.1:9/x?{QUERY}", f"{address}/in?{QUERY}"]
     rule_to(project, *hooks)
     happened(project)
@@ -203,7 +203,7 @@ def test_a_function_s_address_is_not_in_a_history(
 ) -> None:
     """Nor on a page, whether the endpoint answers with an error or nobody answers."""
     del worker
-    settings.STEPYARD_FUNCTIONS = {
+    settings.STATEYARD_FUNCTIONS = {
         "gone": f"{address}/gone?{QUERY}",
         "nobody": f"http://ana:s3cr3t-pw@127.0.0.1:9/x?{QUERY}",
     }
@@ -228,7 +228,7 @@ def test_the_page_of_targets_shows_nothing_of_another_project(
     project: Project, signed_in: Callable[[str], Any], settings: Any
 ) -> None:
     """A section is its project's own, also to look at."""
-    settings.STEPYARD_TARGETS = {
+    settings.STATEYARD_TARGETS = {
         "s3": {"endpoint_url": "http://general:1"},
         "machines": {"billing": {"sqs": {"endpoint_url": "http://of-default:1"}}},
         "projects": {
@@ -239,7 +239,7 @@ def test_the_page_of_targets_shows_nothing_of_another_project(
             },
         },
     }
-    settings.STEPYARD_FUNCTIONS = {"f": "m:f", "projects": {"other": {"theirs": "m:theirs"}}}
+    settings.STATEYARD_FUNCTIONS = {"f": "m:f", "projects": {"other": {"theirs": "m:theirs"}}}
     viewer = signed_in("viewer")
     shown = text(viewer.get("/targets/"))
     for words in ("http://general:1", "http://of-default:1", "http://mine:1", "m:f"):

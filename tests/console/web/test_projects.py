@@ -85,18 +85,18 @@ def test_a_reset_keeps_people_and_the_audit(
     client: Client, project: Project, owner: User, settings: Settings
 ) -> None:
     """Work is gone, the samples are back, keys work on, and the trail says who did what."""
-    settings.STEPYARD_ALLOW_RESET = True
+    settings.STATEYARD_ALLOW_RESET = True
     key = access.create_access_key(owner, project)
     start(create(project, PASS, "mine"))
     before = AuditEntry.objects.count()
     assert client.post("/reset").status_code == 403
-    proxied = {"X-Stepyard-Reset": "yes", "X-Forwarded-For": "203.0.113.7"}
+    proxied = {"X-Stateyard-Reset": "yes", "X-Forwarded-For": "203.0.113.7"}
     refused = client.post("/reset", headers=proxied)
     assert (refused.status_code, b"by a proxy" in refused.content) == (403, True)
-    foreign = {"X-Stepyard-Reset": "yes", "Host": "rebound.example"}
+    foreign = {"X-Stateyard-Reset": "yes", "Host": "rebound.example"}
     assert client.post("/reset", headers=foreign).status_code == 400
     assert Execution.objects.exists()
-    assert client.post("/reset", headers={"X-Stepyard-Reset": "yes"}).status_code == 204
+    assert client.post("/reset", headers={"X-Stateyard-Reset": "yes"}).status_code == 204
     assert not Execution.objects.exists()
     assert not StateMachine.objects.filter(project=project).exists()
     assert StateMachine.objects.filter(project__name="samples", name="HelloWorld").exists()

@@ -64,7 +64,7 @@ def test_a_page_that_showed_the_end_learns_of_a_redrive(project: Project, client
     client.post(page(execution, "redrive/"))
     drain(execution)
     shown = markup(client.get(asked))
-    assert "<title>x: Running · Stepyard</title>" in shown
+    assert "<title>x: Running · Stateyard</title>" in shown
     assert "The execution was redriven." in shown
     assert 'hx-trigger="every 500ms, poll-now"' in shown
     assert '<div id="outcome" hx-swap-oob="true"></div>' in shown

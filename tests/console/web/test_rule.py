@@ -314,7 +314,7 @@ def test_a_target_that_nothing_is_sent_to_says_so(
         pattern='{"source": ["a"]}',
     )
     for endpoints in (["https://other.test"], ["https://hooks.test"]):
-        settings.STEPYARD_TARGETS = {"http": {"endpoints": endpoints}}
+        settings.STATEYARD_TARGETS = {"http": {"endpoints": endpoints}}
         refused = endpoints == ["https://other.test"]
         shown = text(client.get("/rules/ends/"))
         assert ("its origin is not among" in shown) is refused

@@ -29,7 +29,7 @@ def test_every_function_of_a_sample_exists(sample: SampleMachine) -> None:
         if node.type != "Task":
             continue
         kind, _, name = node.detail.partition(": ")
-        place = settings.STEPYARD_SAMPLE_FUNCTIONS[
+        place = settings.STATEYARD_SAMPLE_FUNCTIONS[
             f"activity:{name}" if kind == "activity" else name
         ]
         module, _, function = place.partition(":")

@@ -130,7 +130,7 @@ def test_x11_the_file_is_a_mock_configuration(
     client: Client, shopped: Execution, settings: Any
 ) -> None:
     """Each state answers in the order in which it was called."""
-    settings.STEPYARD_MOCKS = scenario(client, shopped)
+    settings.STATEYARD_MOCKS = scenario(client, shopped)
     assert mocks.test_cases("machine") == ["x"]
     assert mocks.mocked_outcome("machine", "x", "Pay", 0) == Failed("Busy", "later")
     assert mocks.mocked_outcome("machine", "x", "Pay", 1) == Succeeded('{"id":7}')

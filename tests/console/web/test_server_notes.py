@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def test_every_page_says_that_pauses_are_scaled(client: Client, settings: Settings) -> None:
     """With the factor; by default there is nothing to say."""
     assert "Pauses are scaled" not in client.get("/").content.decode()
-    settings.STEPYARD_WAIT_TIME_SCALE = 0.01
+    settings.STATEYARD_WAIT_TIME_SCALE = 0.01
     assert "take 0.01 times as long" in " ".join(client.get("/").content.decode().split())
-    settings.STEPYARD_WAIT_TIME_SCALE = 0.0
+    settings.STATEYARD_WAIT_TIME_SCALE = 0.0
     assert "take 0 times as long" in " ".join(client.get("/tasks/").content.decode().split())

@@ -73,8 +73,8 @@ CALLS = {
 @pytest.fixture(autouse=True)
 def said(settings: Settings) -> None:
     """Say where calls go."""
-    settings.STEPYARD_TARGETS = TARGETS
-    settings.STEPYARD_FUNCTIONS = {"add": "shop:add", "activity:work": "shop:work", "b-*": "s:b"}
+    settings.STATEYARD_TARGETS = TARGETS
+    settings.STATEYARD_FUNCTIONS = {"add": "shop:add", "activity:work": "shop:work", "b-*": "s:b"}
 
 
 def test_the_page_of_targets_names_every_entry(project: Project, client: Client) -> None:
@@ -106,7 +106,7 @@ def test_a_page_without_targets_says_that_nothing_is_called(
     project: Project, client: Client, settings: Settings
 ) -> None:
     """And why that is so."""
-    settings.STEPYARD_TARGETS = {}
+    settings.STATEYARD_TARGETS = {}
     assert "no test reaches a real account by accident" in markup(client.get("/targets/"))
 
 
@@ -130,7 +130,7 @@ def test_another_machine_goes_where_everybody_goes(
     """And hears why nothing would be called."""
     create(project, CALLS, "other")
     assert "http://127.0.0.1:5000" in text(client.get("/machines/other/calls/"))
-    settings.STEPYARD_TARGETS = {}
+    settings.STATEYARD_TARGETS = {}
     assert "No target for 'sqs' in targets.json" in text(client.get("/machines/other/calls/"))
 
 
@@ -155,7 +155,7 @@ def test_the_switches_of_a_machine_are_set_by_an_editor(
     }
     row = AuditEntry.objects.get(action="TagResource")
     assert (row.actor, row.target) == ("editor", machine.arn)
-    assert "stepyard:onWorkerLoss=fail" in row.reason
+    assert "stateyard:onWorkerLoss=fail" in row.reason
     wrong = client.post("/machines/machine/calls/", {machine_options.CHILD_POLICY: "explode"})
     assert "wanted one of abandon" in text(wrong, 422)
     operator = signed_in("operator")
@@ -196,9 +196,9 @@ def test_a_function_of_the_samples_is_listed_where_it_is_called(
     listed: bool,
 ) -> None:
     """Not where a target or a pattern of the operator's comes first."""
-    settings.STEPYARD_FUNCTIONS, settings.STEPYARD_TARGETS = functions, to
+    settings.STATEYARD_FUNCTIONS, settings.STATEYARD_TARGETS = functions, to
     shown = text(client.get("/targets/"))
-    assert (settings.STEPYARD_SAMPLE_FUNCTIONS["NotifyCustomer"] in shown) == listed
+    assert (settings.STATEYARD_SAMPLE_FUNCTIONS["NotifyCustomer"] in shown) == listed
 
 
 def test_the_page_says_which_functions_of_a_machine_are_called(
@@ -207,8 +207,8 @@ def test_the_page_says_which_functions_of_a_machine_are_called(
     """The nearer section first, and then the other one: entry by entry, not one for the other."""
     general = {"add": "far:add", "sub": "far:sub", "b-one": "far:one"}
     near = {"add": "near:add", "b-*": "near:b"}
-    settings.STEPYARD_FUNCTIONS = {}
-    settings.STEPYARD_TARGETS = {
+    settings.STATEYARD_FUNCTIONS = {}
+    settings.STATEYARD_TARGETS = {
         "machines": {"machine": {"functions": general}},
         "projects": {"default": {"machines": {"machine": {"functions": near}}}},
     }
@@ -225,13 +225,13 @@ def test_what_cannot_be_called_is_shown_as_broken(
     project: Project, client: Client, settings: Settings
 ) -> None:
     """On both pages, with Lambda's name of the error; what can be called is not."""
-    settings.STEPYARD_FUNCTIONS = {"add": "nowhere_at_all:add", "activity:work": "json:loads"}
+    settings.STATEYARD_FUNCTIONS = {"add": "nowhere_at_all:add", "activity:work": "json:loads"}
     create(project, CALLS)
     shown = text(client.get("/targets/"))
     assert shown.count("Broken") == 1
     problem = "Unable to import module 'nowhere_at_all': No module named 'nowhere_at_all'"
     assert f"Runtime.ImportModuleError: {problem}" in shown
-    settings.STEPYARD_TARGETS = {}
+    settings.STATEYARD_TARGETS = {}
     called = text(client.get("/machines/machine/calls/"))
     assert called.count("Broken") == 1
     assert "this server: nowhere_at_all:add" in called
@@ -242,9 +242,9 @@ def test_a_function_that_nobody_registered_is_named(
     project: Project, client: Client, settings: Settings
 ) -> None:
     """With the machines that call it, unless a target may have it; names that are computed not."""
-    settings.STEPYARD_TARGETS = {}
+    settings.STATEYARD_TARGETS = {}
     arn = "arn:aws:lambda:*:*:function:whole"
-    settings.STEPYARD_FUNCTIONS = {"b-*": "json:loads", arn: "json:loads"}
+    settings.STATEYARD_FUNCTIONS = {"b-*": "json:loads", arn: "json:loads"}
     functions = {"one": "b-known", "other": "whole", "two": "{% $name %}", "three": "forgotten"}
     for machine, called in functions.items():
         state = {
@@ -261,7 +261,7 @@ def test_a_function_that_nobody_registered_is_named(
     shown = markup(client.get("/targets/"))
     assert "1 function not registered" in shown
     assert '<code>forgotten</code>, called by<a href="/machines/three/calls/">' in shown
-    settings.STEPYARD_TARGETS = {"lambda": {"endpoint_url": "http://127.0.0.1:9001"}}
+    settings.STATEYARD_TARGETS = {"lambda": {"endpoint_url": "http://127.0.0.1:9001"}}
     assert "not registered" not in markup(client.get("/targets/"))
 
 
@@ -271,7 +271,7 @@ def test_a_file_of_functions_that_cannot_be_used_is_told(
     """With the place in the file, without the folder; what it said before counts."""
     path = tmp_path / "functions.json"
     path.write_text('{"add": "json:loads"}', encoding="utf-8")
-    settings.STEPYARD_FUNCTIONS = FunctionsFile(path, FUNCTIONS, {})
+    settings.STATEYARD_FUNCTIONS = FunctionsFile(path, FUNCTIONS, {})
     assert "still counts" not in text(client.get("/targets/"))
     path.write_text('{"add": \n', encoding="utf-8")
     shown = text(client.get("/targets/"))
@@ -286,14 +286,14 @@ def test_a_change_of_the_targets_file_waits_for_a_start(
 ) -> None:
     """The page says so; another layout of the same is no change, and a broken file is named."""
     path = tmp_path / "targets.json"
-    settings.STEPYARD_TARGETS_FILE = StartupFile(path, TARGETS_SHAPE)
+    settings.STATEYARD_TARGETS_FILE = StartupFile(path, TARGETS_SHAPE)
     changed = "has changed since the server's start"
     assert changed not in text(client.get("/targets/"))
     path.write_text('{"sqs": {"region": "eu-west-1"}}', encoding="utf-8")
     shown = text(client.get("/targets/"))
     assert changed in shown
     assert "would not start" not in shown
-    settings.STEPYARD_TARGETS_FILE = StartupFile(path, TARGETS_SHAPE)
+    settings.STATEYARD_TARGETS_FILE = StartupFile(path, TARGETS_SHAPE)
     path.write_text('{ "sqs":\n {"region": "eu-west-1"} }', encoding="utf-8")
     assert changed not in text(client.get("/targets/"))
     path.write_text('{"sqs": \n', encoding="utf-8")
@@ -307,14 +307,14 @@ def test_broken_functions_stand_first_with_what_to_do(
     project: Project, client: Client, settings: Settings
 ) -> None:
     """And where each is registered, and which state machines name it."""
-    settings.STEPYARD_FUNCTIONS = {
+    settings.STATEYARD_FUNCTIONS = {
         "add": "json:loads",
         "b-*": "json:dumps",
         "idle": "json:loads",
         "zero": "json:no_such_name",
         "projects": {"default": {"mine": "json:loads"}},
     }
-    settings.STEPYARD_TARGETS = {}
+    settings.STATEYARD_TARGETS = {}
     for name, called in (("one", "add"), ("two", "b-two"), ("three", "zero")):
         create(project, {"StartAt": "F", "States": {"F": {**function(called), "End": True}}}, name)
     shown = text(client.get("/targets/"))

@@ -67,7 +67,7 @@ def form(execution: Execution) -> str:
 def token_of(execution: Execution) -> str:
     """Return the token of its one task."""
     task = TaskRow.objects.get(execution=execution).task
-    return engine.task_token(settings.STEPYARD_TOKEN_KEY, execution.arn, task)
+    return engine.task_token(settings.STATEYARD_TOKEN_KEY, execution.arn, task)
 
 
 # -- the list of open tasks and the activities ----------------------------------------------------
@@ -250,16 +250,16 @@ def test_an_editor_creates_and_deletes_an_activity(project: Project, client: Cli
 def test_an_editor_sets_the_timeouts_of_an_activity(project: Project, client: Client) -> None:
     """Empty is NONE; what is no time is refused and nothing stored; a viewer reads them."""
     arn = activities.create_activity(project, REGION, "work").arn
-    given = {"act": "timeouts", "stepyard:heartbeatTimeout": "30"}
+    given = {"act": "timeouts", "stateyard:heartbeatTimeout": "30"}
     client.post(PAGE, given)
-    assert tags.get_tags(arn)["stepyard:heartbeatTimeout"] == "30"
-    assert tags.get_tags(arn)["stepyard:startToCloseTimeout"] == "NONE"
+    assert tags.get_tags(arn)["stateyard:heartbeatTimeout"] == "30"
+    assert tags.get_tags(arn)["stateyard:startToCloseTimeout"] == "NONE"
     assert 'value="30"' in text(client.get(PAGE))
     assert AuditEntry.objects.get(action="TagResource").target == arn
-    wrong = client.post(PAGE, {**given, "stepyard:heartbeatTimeout": "soon"})
+    wrong = client.post(PAGE, {**given, "stateyard:heartbeatTimeout": "soon"})
     assert "wanted a number of seconds" in text(wrong, 422)
     assert 'value="soon"' in text(wrong, 422)
-    assert tags.get_tags(arn)["stepyard:heartbeatTimeout"] == "30"
+    assert tags.get_tags(arn)["stateyard:heartbeatTimeout"] == "30"
 
 
 def test_the_page_says_when_nobody_polls(project: Project, client: Client) -> None:

@@ -98,7 +98,7 @@ def test_children_are_counted(project: Project, client: Client, policy: str, sai
         start_ms=1,
     )
     if policy:
-        tags.put_tags(execution.state_machine_arn, {"stepyard:childPolicy": policy})
+        tags.put_tags(execution.state_machine_arn, {"stateyard:childPolicy": policy})
     shown = " ".join(text(client.get(page(execution))).split())
     nested = "1 running, 1 succeeded, 2 aborted (started by Tasks)"
     assert f"Its children now: {nested}; 1 running, 1 succeeded, 2 aborted (of Map Runs)." in shown
@@ -121,12 +121,12 @@ def test_the_timeouts_of_an_activity_stand_before_their_form(
     assert "Default timeouts" in shown
     assert "The activity sets none." in shown
     assert "no limit</dd>" not in shown
-    tags.put_tags(activity.arn, {"stepyard:heartbeatTimeout": "30"})
+    tags.put_tags(activity.arn, {"stateyard:heartbeatTimeout": "30"})
     shown = " ".join(text(client.get(address)).split())
     assert "<dt>From one heartbeat to the next</dt><dd>30 s</dd>" in shown
     assert "<dt>Altogether (schedule to close)</dt><dd>no limit</dd>" in shown
     assert '<details class="field" id="timeouts">' in shown
-    wrong = client.post(address, {"act": "timeouts", "stepyard:heartbeatTimeout": "soon"})
+    wrong = client.post(address, {"act": "timeouts", "stateyard:heartbeatTimeout": "soon"})
     shown = " ".join(text(wrong, 422).split())
     assert '<details class="field" id="timeouts" open>' in shown
     assert "<dd>30 s</dd>" in shown

@@ -29,7 +29,7 @@ SAID = {
 def waiting(project: Project, clock: str) -> Execution:
     """Return an execution at a task with one clock; a worker has it if the clock needs one."""
     activities.create_activity(project, REGION, "work")
-    tags.put_tags(ACTIVITY, {f"stepyard:{clock}Timeout": "600"})
+    tags.put_tags(ACTIVITY, {f"stateyard:{clock}Timeout": "600"})
     execution = start(create(project, one("A", Type="Task", Resource=ACTIVITY)))
     drain(execution)
     if clock in ("startToClose", "heartbeat"):

@@ -156,7 +156,7 @@ def double(event: Any, context: Any) -> Any:
 @pytest.fixture
 def machine(project: Project, settings: Any) -> StateMachine:
     """A machine with a state of each kind."""
-    settings.STEPYARD_FUNCTIONS = {"double": f"{__name__}:double"}
+    settings.STATEYARD_FUNCTIONS = {"double": f"{__name__}:double"}
     return create(project, DEFINITION)
 
 
@@ -264,7 +264,7 @@ def test_e20_a_mistake_stands_beside_its_field(
 @pytest.mark.usefixtures("machine")
 def test_e20_an_operator_tests_a_task_with_a_mock(signed_in: SignIn, settings: Any) -> None:
     """The form begins with one and says why; without one nothing is called."""
-    settings.STEPYARD_FUNCTIONS = {"double": "tests.no_such_module:double"}
+    settings.STATEYARD_FUNCTIONS = {"double": "tests.no_such_module:double"}
     operator, editor = signed_in("operator"), signed_in("editor")
     form: Any = operator.get(f"{ADDRESS}?state=Work")
     assert form.context["asked"].mock == "result"

@@ -33,8 +33,8 @@ ANA = Actor("ana", "", "test")
 def receiver(settings: Any) -> Iterator[Receiver]:
     """A receiver whose origin the operator has named."""
     chat = Receiver()
-    settings.STEPYARD_TARGETS = {"http": {"endpoints": [chat.url]}}
-    settings.STEPYARD_URL = "https://yard.example.com"
+    settings.STATEYARD_TARGETS = {"http": {"endpoints": [chat.url]}}
+    settings.STATEYARD_URL = "https://yard.example.com"
     yield chat
     chat.server.shutdown()
     chat.server.server_close()
@@ -90,7 +90,7 @@ def test_people_read_no_masked_value_in_a_chat_or_a_mail(
     project: Project, receiver: Receiver, mailoutbox: Any, settings: Any, told: dict[str, Any]
 ) -> None:
     """Nobody signs in to read these; a webhook is a program's, and gets the event as it is."""
-    settings.STEPYARD_MAIL = "smtp://mail.example.com"
+    settings.STATEYARD_MAIL = "smtp://mail.example.com"
     project.masked = "$.card.number"
     project.save()
     chats = (f"slack+{receiver.url}/a", f"teams+{receiver.url}/b", "mailto:ops@example.com")
@@ -126,7 +126,7 @@ def test_the_path_of_a_chat_is_no_ones_to_read() -> None:
 
 def test_an_origin_that_nobody_named_gets_nothing(project: Project, settings: Any) -> None:
     """A chat's prefix opens no door; the dead letter does not show the path."""
-    settings.STEPYARD_TARGETS = {"http": {"endpoints": ["https://hooks.example.com"]}}
+    settings.STATEYARD_TARGETS = {"http": {"endpoints": ["https://hooks.example.com"]}}
     rule_to(project, "slack+https://elsewhere.example.com/secret", pattern=FAILED)
     fail(project)
     row = Delivery.objects.get()
@@ -146,7 +146,7 @@ def test_a_test_reaches_one_target_and_says_that_it_is_one(
     manual_events.send_test(rule, "1", ANA)
     carry_all()
     ((_, body),) = receiver.got
-    assert json.loads(body)["text"].startswith("*[test] example failed: Stepyard.Test*")
+    assert json.loads(body)["text"].startswith("*[test] example failed: Stateyard.Test*")
     assert Delivery.objects.get().status == "delivered"
     assert AuditEntry.objects.get(action="events:SendTest").actor == "ana"
 
@@ -158,7 +158,7 @@ def test_a_test_of_alarms_is_an_alarm(project: Project, receiver: Receiver) -> N
     manual_events.send_test(rule, "1", ANA)
     carry_all()
     event = json.loads(receiver.got[0][1])
-    assert event["stepyard"] == {"testedBy": "ana"}
+    assert event["stateyard"] == {"testedBy": "ana"}
     assert notice_text.subject_of(receiver.got[0][1]).startswith("[test] example is in alarm: a ")
 
 

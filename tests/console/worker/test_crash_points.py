@@ -76,7 +76,7 @@ SHAPES: dict[str, tuple[dict[str, Any], Any, Any]] = {
 def functions(settings: Any) -> None:
     """Register the functions above."""
     here = "tests.console.worker.test_crash_points"
-    settings.STEPYARD_FUNCTIONS = {"echo": f"{here}:echo", "second-time": f"{here}:second_time"}
+    settings.STATEYARD_FUNCTIONS = {"echo": f"{here}:echo", "second-time": f"{here}:second_time"}
 
 
 def live(machine: StateMachine, data: Any) -> Execution:
@@ -138,7 +138,7 @@ def test_every_commit_under_a_limit(
     project: Project, settings: Any, shape: str, moment: str
 ) -> None:
     """Also where almost every transition has to wait for its token."""
-    settings.STEPYARD_QUOTAS = {"state_transition": {"bucket": 1, "refill": 0.5}}
+    settings.STATEYARD_QUOTAS = {"state_transition": {"bucket": 1, "refill": 0.5}}
     quotas.forget()
     try:
         die_everywhere(project, shape, moment)

@@ -72,12 +72,12 @@ def test_a_process_does_not_hear_its_own_notice_twice(monkeypatch: pytest.Monkey
     try:
         while not last.wait(0.05):  # until it listens
             with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_notify('stepyard', '[\"activity\", \"theirs\"]')")
+                cursor.execute("SELECT pg_notify('stateyard', '[\"activity\", \"theirs\"]')")
         last.clear()
         signals.publish((Topic.ACTIVITY, "own"))
         connection.close()  # what another session notifies is another process'
         with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_notify('stepyard', '[\"activity\", \"theirs\"]')")
+            cursor.execute("SELECT pg_notify('stateyard', '[\"activity\", \"theirs\"]')")
         assert last.wait(20)
         assert heard_of == ["own"]
     finally:

@@ -36,7 +36,7 @@ def refuse(event: object, context: object) -> None:
 def functions(settings: Any) -> None:
     """Register the functions above."""
     here = "tests.console.worker.test_embedded"
-    settings.STEPYARD_FUNCTIONS = {
+    settings.STATEYARD_FUNCTIONS = {
         "double": f"{here}:double",
         "refuse": f"{here}:refuse",
         "activity:half": f"{here}:double",
@@ -180,7 +180,7 @@ def test_function_behind_http(
 ) -> None:
     """A URL is called with the Lambda invoke protocol; a function error is an error."""
     del worker
-    settings.STEPYARD_FUNCTIONS = {"remote": endpoint}
+    settings.STATEYARD_FUNCTIONS = {"remote": endpoint}
     machine = create(project, one("T", **function("remote")))
     assert json.loads(str(ended(start(machine, 5)).output)) == {"got": 5}
     failed: Execution = ended(start(machine, {"fail": 1}))

@@ -64,7 +64,7 @@ def pick(event: Any, context: object) -> Any:
 @pytest.fixture(autouse=True)
 def functions(settings: Any) -> None:
     """Register the function above."""
-    settings.STEPYARD_FUNCTIONS = {"pick": "tests.console.worker.test_map_runs:pick"}
+    settings.STATEYARD_FUNCTIONS = {"pick": "tests.console.worker.test_map_runs:pick"}
 
 
 def test_children_are_executions(project: Project, worker: Embedded) -> None:
@@ -351,7 +351,7 @@ def test_outputs_have_a_limit_together(
 ) -> None:
     """Counted in bytes of UTF-8."""
     del worker
-    settings.STEPYARD_FUNCTIONS = {"large": "tests.console.worker.test_map_runs:large"}
+    settings.STATEYARD_FUNCTIONS = {"large": "tests.console.worker.test_map_runs:large"}
     execution = ended(
         start(create(project, distributed(one("T", **function("large")))), [1] * size)
     )

@@ -56,7 +56,7 @@ def garble(event: object, context: object) -> str:
 def functions(settings: Any) -> None:
     """Register the functions above."""
     names = ("double", "leave", "garble")
-    settings.STEPYARD_FUNCTIONS = {name: f"{HERE}:{name}" for name in names}
+    settings.STATEYARD_FUNCTIONS = {name: f"{HERE}:{name}" for name in names}
 
 
 def failing(times: int, real: Callable[..., Any]) -> Callable[..., Any]:
@@ -169,7 +169,7 @@ def test_strange_functions_harm_only_their_execution(
 
 def test_builtin_work_of_a_dead_process_is_done_again(project: Project, settings: Any) -> None:
     """An activity task that a callable was working; the history shows one start."""
-    settings.STEPYARD_FUNCTIONS = {"activity:work": f"{HERE}:double"}
+    settings.STATEYARD_FUNCTIONS = {"activity:work": f"{HERE}:double"}
     activities.create_activity(project, REGION, "work")
     execution = start(create(project, WORK), 2)
     drain(execution)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def receiver(settings: Any) -> Iterator[Receiver]:
     """A receiver whose origin the operator has named."""
     one = Receiver()
-    settings.STEPYARD_TARGETS = {"http": {"endpoints": [one.url]}}
+    settings.STATEYARD_TARGETS = {"http": {"endpoints": [one.url]}}
     yield one
     one.server.shutdown()
     one.server.server_close()
@@ -39,8 +39,8 @@ def test_a_webhook_gets_the_signed_event(project: Project, receiver: Receiver) -
     event_id = happened(project)
     carry_all()
     ((headers, body),) = receiver.got
-    assert json.loads(body)["id"] == event_id == headers["X-Stepyard-Event-Id"]
-    moment, _, given = headers["X-Stepyard-Signature"].partition(",")
+    assert json.loads(body)["id"] == event_id == headers["X-Stateyard-Event-Id"]
+    moment, _, given = headers["X-Stateyard-Signature"].partition(",")
     secret = notices.target_secret(rule.arn, "1")
     message = f"{moment.removeprefix('t=')}.{body}".encode()
     assert given == "v1=" + hmac.new(secret.encode(), message, hashlib.sha256).hexdigest()
@@ -67,7 +67,7 @@ def test_a_failed_attempt_is_made_again_with_the_same_id(
         carry_all()
     row = Delivery.objects.get()
     assert (row.status, row.attempts, row.last_error) == ("delivered", 3, "")
-    assert len({headers["X-Stepyard-Event-Id"] for headers, _ in receiver.got}) == 1
+    assert len({headers["X-Stateyard-Event-Id"] for headers, _ in receiver.got}) == 1
 
 
 def test_pauses_grow_to_five_minutes() -> None:
@@ -91,7 +91,7 @@ def test_what_is_refused_for_good_is_a_dead_letter_at_once(
     deliveries.send_again(project, row.pk)
     carry_all()
     assert Delivery.objects.get().status == "delivered"
-    assert receiver.got[1][0]["X-Stepyard-Event-Id"] == event_id
+    assert receiver.got[1][0]["X-Stateyard-Event-Id"] == event_id
 
 
 def test_a_retry_policy_ends_it(project: Project, receiver: Receiver) -> None:
@@ -132,7 +132,7 @@ def test_a_slow_receiver_does_not_keep_others_waiting(
     project: Project, receiver: Receiver, worker: Any, settings: Any
 ) -> None:
     """One that nobody listens at is retried, the other has its notice meanwhile."""
-    settings.STEPYARD_TARGETS = {"http": {"endpoints": [receiver.url, "http://127.0.0.1:9"]}}
+    settings.STATEYARD_TARGETS = {"http": {"endpoints": [receiver.url, "http://127.0.0.1:9"]}}
     rule_to(project, "http://127.0.0.1:9/closed", f"{receiver.url}/hook")
     ended(start(create(project, PASS), name="x"))
     wait_until(lambda: receiver.got)

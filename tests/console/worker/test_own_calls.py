@@ -50,7 +50,7 @@ def test_no_address_is_called(
 ) -> None:
     """Nobody listens at the server's own address, and nobody has an access key."""
     del worker
-    settings.STEPYARD_URL = "http://127.0.0.1:9"
+    settings.STATEYARD_URL = "http://127.0.0.1:9"
     child = create(project, PASS, "child")
     machine = create(project, starting(child, suffix, Input={"a": 1}), "parent")
     parent = ended(start_execution(machine, input="{}"))
@@ -155,7 +155,7 @@ def test_a_machine_that_starts_itself_ends(
 ) -> None:
     """At the depth that the quota allows, by an error that a Catch can name."""
     del worker
-    settings.STEPYARD_QUOTAS = {"nesting_depth": 3}
+    settings.STATEYARD_QUOTAS = {"nesting_depth": 3}
     quotas.forget()
     arn = "arn:aws:states:us-east-1:123456789012:stateMachine:again"
     catch = [{"ErrorEquals": ["StepFunctions.ExecutionLimitExceededException"], "Next": "Deep"}]
@@ -224,7 +224,7 @@ def test_terminate_finds_children_by_their_parent(project: Project) -> None:
 def test_a_remote_target_is_called_there(parent: Execution, settings: Any) -> None:
     """targets.json may say that Step Functions are elsewhere; they are called by HTTP then."""
     remote = {"endpoint_url": "http://127.0.0.1:9", "access_key_id": "a", "secret_access_key": "b"}
-    settings.STEPYARD_TARGETS = {"stepfunctions": remote}
+    settings.STATEYARD_TARGETS = {"stepfunctions": remote}
     found = worked(parent)
     assert (found.status, found.error) == ("FAILED", "StepFunctions.SdkClientException")
     assert children() == []

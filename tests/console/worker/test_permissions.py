@@ -33,8 +33,8 @@ def note(event: Any, _context: Any) -> Any:
 def denying(settings: Settings) -> None:
     """The role of the tests may not do these."""
     CALLED.clear()
-    settings.STEPYARD_FUNCTIONS = {"note": f"{__name__}:note"}
-    settings.STEPYARD_PERMISSIONS = {
+    settings.STATEYARD_FUNCTIONS = {"note": f"{__name__}:note"}
+    settings.STATEYARD_PERMISSIONS = {
         "deny": {
             "test": ["lambda:invokefunction", "sqs:*", "states:StartExecution"],
             "other": ["*"],
@@ -94,7 +94,7 @@ def test_what_is_not_denied_is_called(project: Project, settings: Settings) -> N
     """Other actions, other roles, and a server without the setting."""
     others: list[dict[str, Any]] = [{}, {"deny": {}}, {"deny": {"test": ["sqs:*"], "tes": ["*"]}}]
     for denied in others:
-        settings.STEPYARD_PERMISSIONS = denied
+        settings.STATEYARD_PERMISSIONS = denied
         machine = create(project, one("T", **function("note")), f"m{len(CALLED)}")
         assert worked(drain(start(machine, {"n": 1}))).status == "SUCCEEDED"
     assert len(CALLED) == 3
@@ -103,7 +103,7 @@ def test_what_is_not_denied_is_called(project: Project, settings: Settings) -> N
 @pytest.mark.parametrize("role", ["test", "te*", ROLE, "arn:aws:iam::*:role/test", "*"])
 def test_a_role_is_named_or_matched(settings: Settings, role: str) -> None:
     """By its name, its ARN, or a pattern of either."""
-    settings.STEPYARD_PERMISSIONS = {"deny": {role: ["s3:Get*"]}}
+    settings.STATEYARD_PERMISSIONS = {"deny": {role: ["s3:Get*"]}}
     assert permissions.denies(ROLE, "s3:GetObject")
     assert not permissions.denies(ROLE, "s3:PutObject")
     assert not permissions.denies(ROLE, "")  # an activity needs none

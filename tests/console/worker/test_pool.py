@@ -42,7 +42,7 @@ def double(event: int, context: object) -> int:
 def functions(settings: Any) -> Iterator[None]:
     """Register the functions above; nothing hangs after the test."""
     here = "tests.console.worker.test_pool"
-    settings.STEPYARD_FUNCTIONS = {name: f"{here}:{name}" for name in ("hang", "double")}
+    settings.STATEYARD_FUNCTIONS = {name: f"{here}:{name}" for name in ("hang", "double")}
     let_go.clear()
     yield
     let_go.set()

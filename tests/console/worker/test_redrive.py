@@ -58,7 +58,7 @@ def work(event: Any, context: Any) -> Any:
 @pytest.fixture(autouse=True)
 def functions(settings: Any) -> None:
     """Register the function; nothing is broken, nothing was called."""
-    settings.STEPYARD_FUNCTIONS = {"work": f"{__name__}:work"}
+    settings.STATEYARD_FUNCTIONS = {"work": f"{__name__}:work"}
     CALLS.clear()
     BROKEN.clear()
     GATE.set()

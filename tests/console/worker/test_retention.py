@@ -130,7 +130,7 @@ def test_what_ended_before_goes_and_the_rest_stays(project: Project) -> None:
 
 def test_all_rows_of_an_execution_go(project: Project, worker: Embedded, settings: Any) -> None:
     """No table keeps a row of it: history, snapshot, tasks, Map Runs, children, inputs."""
-    settings.STEPYARD_FUNCTIONS = {"pick": "tests.console.worker.test_map_runs:pick"}
+    settings.STATEYARD_FUNCTIONS = {"pick": "tests.console.worker.test_map_runs:pick"}
     inner = one("T", **function("pick"))
     nested = distributed(distributed(inner, "Inner", Label="Inner"), Label="Outer")
     parent = ended(start(create(project, nested), [[1, 2], [4]]))
@@ -375,7 +375,7 @@ def test_what_is_removed_stays_in_the_metrics(project: Project) -> None:
 
 
 def test_the_worker_prunes_if_told_so(project: Project, settings: Any) -> None:
-    """Hourly, by STEPYARD_RETENTION_DAYS; without it everything is kept."""
+    """Hourly, by STATEYARD_RETENTION_DAYS; without it everything is kept."""
     machine = create(project, PASS)
     old, young = done(machine, 8), done(machine, 6)
     rollups.sum_up()
@@ -385,7 +385,7 @@ def test_the_worker_prunes_if_told_so(project: Project, settings: Any) -> None:
     time.sleep(0.3)
     worker.stop()
     assert names_left() == {old.pk, young.pk}
-    settings.STEPYARD_RETENTION_DAYS = 7.0
+    settings.STATEYARD_RETENTION_DAYS = 7.0
     worker = Embedded()
     worker.start()
     wait_until(lambda: old.pk not in names_left())

@@ -28,14 +28,14 @@ def note(event: Any, context: Any) -> None:
 
 def test_an_e_mail_names_what_happened(project: Project, settings: Any) -> None:
     """In its subject; its id is the event's."""
-    settings.STEPYARD_MAIL = "smtp://mail.example.com"
+    settings.STATEYARD_MAIL = "smtp://mail.example.com"
     rule_to(project, "mailto:ops@example.com")
     event_id = happened(project)
     carry_all()
     (message,) = mail.outbox
     assert message.to == ["ops@example.com"]
     assert message.subject == "machine succeeded: x"
-    assert message.extra_headers["Message-ID"] == f"<{event_id}@stepyard>"
+    assert message.extra_headers["Message-ID"] == f"<{event_id}@stateyard>"
     assert '"status": "SUCCEEDED"' in message.body
 
 
@@ -43,8 +43,8 @@ def test_an_e_mail_of_a_failure_says_what_one_needs_to_know(
     project: Project, settings: Any
 ) -> None:
     """Machine and error in its subject; failed state, cause and the page's address in its text."""
-    settings.STEPYARD_MAIL = "smtp://mail.example.com"
-    settings.STEPYARD_URL = "http://yard.example.com:8083"
+    settings.STATEYARD_MAIL = "smtp://mail.example.com"
+    settings.STATEYARD_URL = "http://yard.example.com:8083"
     rule_to(project, "mailto:ops@example.com", pattern='{"source": ["aws.states"]}')
     rejects = {"Type": "Fail", "Error": "OrderRejected", "Cause": "The card is too old"}
     first = {"Type": "Pass", "Next": "Check the order"}
@@ -69,7 +69,7 @@ def test_an_e_mail_of_a_failure_says_what_one_needs_to_know(
 
 def test_an_e_mail_with_a_text_of_its_own_has_nothing_else(project: Project, settings: Any) -> None:
     """What ``InputPath`` chose is all that is sent."""
-    settings.STEPYARD_MAIL = "smtp://mail.example.com"
+    settings.STATEYARD_MAIL = "smtp://mail.example.com"
     rule_to(project, "mailto:ops@example.com", InputPath="$.detail.status")
     happened(project)
     carry_all()
@@ -81,7 +81,7 @@ def test_without_a_mail_server_an_e_mail_is_a_dead_letter(project: Project) -> N
     rule_to(project, "mailto:ops@example.com")
     happened(project)
     carry_all()
-    assert "STEPYARD_MAIL" in Delivery.objects.get().last_error
+    assert "STATEYARD_MAIL" in Delivery.objects.get().last_error
     assert mail.outbox == []
 
 
@@ -107,7 +107,7 @@ def test_a_machine_is_started_once_however_often_it_is_tried(project: Project, k
 
 def test_a_function_is_called_with_the_event(project: Project, settings: Any) -> None:
     """A registered one; one that nobody registered is a dead letter."""
-    settings.STEPYARD_FUNCTIONS = {"note": "tests.console.worker.test_rule_targets:note"}
+    settings.STATEYARD_FUNCTIONS = {"note": "tests.console.worker.test_rule_targets:note"}
     place = "arn:aws:lambda:us-east-1:123456789012:function"
     rule_to(project, f"{place}:note", f"{place}:nobody", InputPath="$.detail.name")
     event_id = happened(project)
@@ -140,10 +140,10 @@ def test_a_machine_that_is_full_is_tried_again(project: Project, settings: Any) 
     second = create(project, PASS, "second")
     rule_to(project, second.arn)
     happened(project)
-    settings.STEPYARD_QUOTAS = {"open_executions": 0}
+    settings.STATEYARD_QUOTAS = {"open_executions": 0}
     carry_all()
     assert Delivery.objects.get().status == "waiting"
-    settings.STEPYARD_QUOTAS = {}
+    settings.STATEYARD_QUOTAS = {}
     Delivery.objects.update(next_ms=0)
     carry_all()
     assert Execution.objects.filter(state_machine=second).count() == 1

@@ -40,7 +40,7 @@ def own(event: Any, _: Any) -> Any:
 @pytest.fixture(autouse=True)
 def nothing_said(settings: Settings) -> None:
     """Nobody has registered anything."""
-    settings.STEPYARD_FUNCTIONS, settings.STEPYARD_TARGETS = {}, {}
+    settings.STATEYARD_FUNCTIONS, settings.STATEYARD_TARGETS = {}, {}
 
 
 def sample(project: Project, name: str) -> StateMachine:
@@ -74,7 +74,7 @@ def test_an_own_function_comes_first_everywhere(
     project: Project, settings: Settings, request: pytest.FixtureRequest
 ) -> None:
     """Also in sample machines: who registers a name means it."""
-    settings.STEPYARD_FUNCTIONS = OWN
+    settings.STATEYARD_FUNCTIONS = OWN
     request.getfixturevalue("worker")
     machine = sample(project, "FunWithMath")
     assert json.loads(str(ended(start(machine, [3, 2])).output)) == [["own", [3, 2]], 1]
@@ -120,7 +120,7 @@ def test_what_comes_before_what(
     settings: Settings, named: Any, functions: Any, of_sample: bool, wanted: str
 ) -> None:
     """Own functions, then a target that names Lambda, then the function of the sample."""
-    settings.STEPYARD_TARGETS, settings.STEPYARD_FUNCTIONS = named, functions
+    settings.STATEYARD_TARGETS, settings.STATEYARD_FUNCTIONS = named, functions
     arn = LAMBDA.format("NotifyCustomer")
     found = targets.find_registered_function("NotifyCustomer", arn, M, sample=of_sample)
     assert (found or ("", ""))[1].startswith(wanted)
@@ -152,7 +152,7 @@ def test_pages_tell_sample_functions_apart(project: Project, settings: Settings)
     assert calls.list_sample_functions(project) == []
     load_samples(project)
     assert len(calls.list_sample_functions(project)) == len(FUNCTIONS)
-    settings.STEPYARD_FUNCTIONS = OWN
+    settings.STATEYARD_FUNCTIONS = OWN
     shown = {found.name for found in calls.list_sample_functions(project)}
     assert "NotifyCustomer" not in shown
     assert all(found.sample for found in calls.list_sample_functions(project))
@@ -164,6 +164,6 @@ def test_samples_are_known_by_their_role(project: Project) -> None:
     roles = set(StateMachine.objects.values_list("role_arn", flat=True))
     assert roles == {sample_role(project.account_id)}
     assert StateMachine.objects.count() == len(MACHINES)
-    assert is_sample("arn:aws:iam::123456789012:role/stepyard-samples")
+    assert is_sample("arn:aws:iam::123456789012:role/stateyard-samples")
     assert not is_sample(ROLE)
-    assert not is_sample("arn:aws:iam::123456789012:role/x/stepyard-samples")
+    assert not is_sample("arn:aws:iam::123456789012:role/x/stateyard-samples")

@@ -71,7 +71,7 @@ def double(event: int, context: object) -> int:
 @pytest.fixture(autouse=True)
 def functions(settings: Any) -> None:
     """Register the function above."""
-    settings.STEPYARD_FUNCTIONS = {"double": "tests.console.worker.test_waits:double"}
+    settings.STATEYARD_FUNCTIONS = {"double": "tests.console.worker.test_waits:double"}
 
 
 @pytest.fixture

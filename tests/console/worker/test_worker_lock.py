@@ -25,8 +25,8 @@ def test_another_secret_is_refused(project: Project, settings: Any) -> None:
     del project
     identity.claim_database()
     identity.claim_database()
-    settings.STEPYARD_TOKEN_KEY = b"another"
-    with pytest.raises(identity.WrongSecret, match=r"STEPYARD_SECRET.*another secret.*Start with"):
+    settings.STATEYARD_TOKEN_KEY = b"another"
+    with pytest.raises(identity.WrongSecret, match=r"STATEYARD_SECRET.*another secret.*Start with"):
         Embedded().start()
 
 

@@ -4,22 +4,22 @@ terraform {
   }
 }
 
-variable "stepyard" { default = "http://127.0.0.1:8083" }
+variable "stateyard" { default = "http://127.0.0.1:8083" }
 variable "services" { default = "http://127.0.0.1:5000" }
 
 provider "aws" {
   region                      = "us-east-1"
-  profile                     = "stepyard"
+  profile                     = "stateyard"
   skip_requesting_account_id  = true
   skip_metadata_api_check     = true
   skip_region_validation      = true
   skip_credentials_validation = true
 
   endpoints {
-    sfn       = var.stepyard
-    events    = var.stepyard
-    scheduler = var.stepyard
-    sts       = var.stepyard
+    sfn       = var.stateyard
+    events    = var.stateyard
+    scheduler = var.stateyard
+    sts       = var.stateyard
     dynamodb  = var.services
     iam       = var.services
     lambda    = var.services

@@ -8,7 +8,7 @@
   const boxes = () => [...document.querySelectorAll('#executions tbody input[type="checkbox"]')];
 
   // By address, since htmx overwrites the state of an entry in the browser's history.
-  const place = () => `stepyard-selected ${location.pathname}${location.search}`;
+  const place = () => `stateyard-selected ${location.pathname}${location.search}`;
   let isLeaving = false;
 
   function keepSelection() {

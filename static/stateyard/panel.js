@@ -1,7 +1,7 @@
 // The room of graph and panel, and the edge between them: dragged, or moved with the arrow keys. Its place is kept in this browser.
 "use strict";
 (() => {
-  const KEPT = "stepyard-panel";
+  const KEPT = "stateyard-panel";
   const STEP = 24;
   const LINE = 26; // pixels
   const LEAST_ROOM = 380; // pixels: four states above each other

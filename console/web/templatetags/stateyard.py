@@ -46,7 +46,7 @@ register = template.Library()
 def page_address(context: Context, view: str, *names: str, **query: Any) -> str:
     """Return the address of a view; the region stays in it where it is not the usual one."""
     region = context.get("region")
-    if region and region != settings.STEPYARD_REGION:
+    if region and region != settings.STATEYARD_REGION:
         query["region"] = region
     parameters = {key: value for key, value in query.items() if value not in (None, "", 0)}
     path = _path_below(get_script_prefix(), view, names)

@@ -3,7 +3,7 @@
 "use strict";
 (() => {
   const root = document.documentElement;
-  const SWITCH = "stepyard-keys";
+  const SWITCH = "stateyard-keys";
   let prefix = "";
 
   // -- dialogs ----------------------------------------------------------------------------------
