@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db.backends.signals import connection_created
 
 import engine
-from console import own_api
+from console import former_name, own_api
 from console.data_folder import database_files, make_private
 from console.installed_platform import InstalledPlatform
 
@@ -37,6 +37,7 @@ class ConsoleConfig(AppConfig):
         engine.use_platform(InstalledPlatform())
         connection_created.connect(_make_private)
         own_api.connect(_answer)
+        former_name.report_uses()
 
 
 def _make_private(connection: BaseDatabaseWrapper, **_: object) -> None:

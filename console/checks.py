@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.core.checks import Tags, Warning, register  # noqa: A004 - Django's own word
 
-from console import environment
+from console import environment, former_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +24,7 @@ _SECRET = (
     "credentials",
     "login-url",
     "stateyard.sqlite3*",
+    former_name.DATABASE_FILE + "*",
     "targets.json",
     "functions.json",
 )

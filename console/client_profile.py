@@ -10,11 +10,13 @@ beside it.
 
 from __future__ import annotations
 
-from configparser import Error
+import contextlib
+from configparser import ConfigParser, Error
 from typing import TYPE_CHECKING
 
 from configupdater import ConfigUpdater
 
+from console import former_name
 from console.data_folder import write_private
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ PROFILE = "stateyard"
 """Name of the profile, in the file and in every example."""
 SAMPLES_PROFILE = "stateyard-samples"
 """Name of the profile with a key of the project of the samples."""
+_FORMER = {PROFILE: former_name.FORMER, SAMPLES_PROFILE: f"{former_name.FORMER}-samples"}
 _ADDRESS = "endpoint_url"
 _SECRET = "aws_secret_access_key"
 
@@ -60,11 +63,36 @@ def complete_profile(path: Path, *, address: str, before: str, region: str) -> N
         file.read_string(text)
     except (Error, OSError, UnicodeDecodeError) as error:
         raise UnreadableProfileError(" ".join(str(error).split())) from None
-    for profile in (PROFILE, SAMPLES_PROFILE):
-        if file.has_section(profile):
-            _complete_section(file[profile], before, _client_options(address, region))
+    for profile, former in _FORMER.items():
+        if file.has_section(former) and not file.has_section(profile):
+            _copy_section(file, former, profile)
+        for name in (profile, former):
+            if file.has_section(name):
+                _complete_section(file[name], before, _client_options(address, region))
     if str(file) != text:
         write_private(path.resolve(), str(file))
+
+
+def profile_in(path: Path) -> str:
+    """Return the name of the profile in a credentials file: the former one, if only that is there.
+
+    A file that cannot be read is left to the reader of the profile.
+    """
+    file = ConfigParser(strict=False, interpolation=None)
+    with contextlib.suppress(Error, OSError, UnicodeDecodeError):
+        file.read_string(path.read_text(encoding="utf-8"))
+    former = _FORMER[PROFILE]
+    return former if file.has_section(former) and not file.has_section(PROFILE) else PROFILE
+
+
+def _copy_section(file: ConfigUpdater, former: str, profile: str) -> None:
+    """Add a profile before the one of the former name, which stays, with the same options."""
+    options = {name: str(option.value) for name, option in file[former].items()}
+    section = "".join(f"{name} = {value}\n" for name, value in options.items())
+    addition = ConfigUpdater()
+    addition.read_string(f"[{profile}]\n{section}\n")
+    file[former].add_before.section(addition[profile].detach())
+    former_name.report(f"the profile [{former}]: it was copied to [{profile}]")
 
 
 def _complete_section(section: Section, before: str, options: dict[str, str]) -> None:

@@ -9,6 +9,7 @@ import os
 import secrets
 from pathlib import Path
 
+from console import environment, former_name
 from console.environment import SettingError
 
 PRIVATE = 0o600
@@ -18,14 +19,14 @@ SHORTEST = 32
 
 def data_folder() -> Path:
     """Return the data folder: ``STATEYARD_DATA``, else the user's own data folder."""
-    chosen = os.environ.get("STATEYARD_DATA")
+    chosen = environment.read_text("STATEYARD_DATA")
     if chosen:
         try:
             return Path(chosen).expanduser().resolve()
         except RuntimeError:  # ~somebody who is nobody
             raise SettingError("STATEYARD_DATA", repr(chosen), "a folder") from None
     home = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
-    return Path(home) / "stateyard"
+    return former_name.data_folder(Path(home) / "stateyard")
 
 
 def master_secret(folder: Path) -> bytes:
@@ -34,7 +35,7 @@ def master_secret(folder: Path) -> bytes:
     ``STATEYARD_SECRET`` (for many machines of a team) comes before the file ``secret`` (mode 0600).
     Raise ``SettingError`` on one that can be guessed: all access keys follow from it.
     """
-    given = os.environ.get("STATEYARD_SECRET")
+    given = environment.read_text("STATEYARD_SECRET")
     if given:
         if len(given) < SHORTEST:
             raise SettingError(
@@ -84,7 +85,10 @@ def database_files(path: Path) -> tuple[Path, ...]:
 
 
 def derive_key(master: bytes, purpose: str) -> bytes:
-    """Return the key for one purpose; keys of different purposes say nothing of each other."""
+    """Return the key for one purpose; keys of different purposes say nothing of each other.
+
+    The label keeps the product's former name: another label would void every key in use.
+    """
     return hmac.new(master, f"stepyard/{purpose}".encode(), hashlib.sha256).digest()
 
 

@@ -8,6 +8,7 @@ a secret: of what may hold one only the kind is told.
 
 from __future__ import annotations
 
+import difflib
 import ipaddress
 import json
 import math
@@ -27,6 +28,12 @@ _ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 _HOST = re.compile(r"\*|\.?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\]")
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
 _SHOWN = 80
+_PREFIX = "STATEYARD_"
+_FOREIGN = re.compile(
+    r"STATEYARD_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_\w+)?)"  # of Kubernetes
+    r"|STATEYARD_(TEST_\w+|SHARED|JSONATA_SUITE|REQUIRE_BROWSER)"  # of the tests
+)
+_known: set[str] = set()
 _KINDS = {
     dict: "an object",
     list: "an array",
@@ -61,7 +68,22 @@ class SettingError(ImproperlyConfigured, ValueError):
 
 def read_text(name: str, default: str = "") -> str:
     """Return a variable as it is."""
+    _known.add(name)
     return os.environ.get(name) or default
+
+
+def refuse_unknown_variables() -> None:
+    """Raise ``SettingError`` for a variable ``STATEYARD_…`` that no setting reads.
+
+    Call it when all settings were read. Kubernetes sets variables of its own for a service named
+    ``stateyard``; they are ignored, as are those of this project's tests.
+    """
+    for name in sorted(os.environ):
+        if not name.startswith(_PREFIX) or name in _known or _FOREIGN.fullmatch(name):
+            continue
+        near = difflib.get_close_matches(name, _known, 1, cutoff=0.8)
+        wanted = f"{near[0]}, or one" if near else "one"
+        raise SettingError(name, "an unknown variable", f"{wanted} of docs/reference/settings.md")
 
 
 def read_choice(name: str, known: Iterable[str], default: str) -> str:

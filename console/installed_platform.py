@@ -30,5 +30,5 @@ class InstalledPlatform:
             return ""
         return (
             "PARQUET cannot be read here: the package 'pyarrow' is not installed "
-            "(pip install 'stateyard[parquet]')"
+            "(pip install pyarrow)"
         )

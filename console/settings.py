@@ -25,7 +25,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
-from console import environment, local_options, logging_setup, postgres, quotas, setting_shapes
+from console import (
+    environment,
+    former_name,
+    local_options,
+    logging_setup,
+    postgres,
+    quotas,
+    setting_shapes,
+)
 from console.data_folder import data_folder, derive_key, derive_text, master_secret
 from console.environment import SettingError
 from console.functions_file import FunctionsFile
@@ -37,6 +45,7 @@ if TYPE_CHECKING:
 
     from pydantic import TypeAdapter
 
+former_name.adopt_variables()
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = data_folder()
 
@@ -82,6 +91,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",  # above the policy, which is of pages alone
     "console.web.core.bundles.BundleMiddleware",
     "csp.middleware.CSPMiddleware",
+    "console.web.core.sign_in.former_session_middleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -121,7 +131,7 @@ def _sqlite() -> dict[str, Any]:
     )
     return {
         "ENGINE": "django.db.backends.sqlite3",
-        "NAME": DATA_DIR / "stateyard.sqlite3",
+        "NAME": former_name.database_file(DATA_DIR / "stateyard.sqlite3"),
         "OPTIONS": {"transaction_mode": "IMMEDIATE", "timeout": 20, "init_command": pragmas},
     }
 
@@ -347,3 +357,5 @@ if environment.read_text("STATEYARD_RETENTION_DAYS"):
         "STATEYARD_RETENTION_DAYS", 0, 0.001, 36_500, "days"
     )
 STATEYARD_URL = environment.read_web_address("STATEYARD_URL")  # of the API; ``up`` knows its own
+
+environment.refuse_unknown_variables()

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from engine.runtime.events import Event
 
 SCENARIO = "stateyard-scenario-1"
+_FORMER_SCENARIO = "stepyard-scenario-1"  # written before 0.3.0
 _WANTED = ("Type", "Definition", "Input", "Tasks", "Expected")
 _STEPS = 100_000
 
@@ -70,7 +71,7 @@ def _read_scenario(text: str) -> dict[str, Any]:
     whole = jsontext.loads(text)
     scenario = whole.get("Scenario") if isinstance(whole, dict) else None
     got = scenario.get("Format") if isinstance(scenario, dict) else None
-    if not isinstance(scenario, dict) or got != SCENARIO:
+    if not isinstance(scenario, dict) or got not in (SCENARIO, _FORMER_SCENARIO):
         raise ValueError(f"Scenario.Format: got {jsontext.dumps(got)}, wanted {SCENARIO!r}")
     missing = [
         name

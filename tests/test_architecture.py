@@ -249,6 +249,7 @@ def test_commands_of_a_client_need_no_server_code(path: Path) -> None:
         "console.cli",
         "console.client_profile",
         "console.data_folder",
+        "console.former_name",
         "console.yaml_loader",
     )
     assert not {name for name in others if not name.startswith(allowed)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -284,3 +285,55 @@ def test_every_guarantee_says_what_proves_it() -> None:
     page = (ROOT / "docs/reference/guarantees.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| G(\d+) \| .* \| (.+) \|$", page, re.MULTILINE)
     assert [number for number, _ in rows] == [str(number) for number in range(1, 18)]
+
+
+_INSTALL = re.compile(r"\b(?:pip3?|pipx|uv|uvx|poetry)\b([^\n`]*)")
+_OWN_REQUIREMENT = re.compile(r"(stateyard|stepyard)([_-]engine)?(\[[\w,]*\])?([=<>~!@].*)?")
+_SUBCOMMANDS = ("pip", "install", "add", "inject", "run", "tool")
+
+
+def installed_by_name(text: str) -> list[str]:
+    """Return the commands of a text that install this project by its name from an index."""
+    commands = []
+    for match in _INSTALL.finditer(text):
+        words = match[1].replace("'", " ").replace('"', " ").split()
+        if not {"--from", "--spec", "uninstall"}.isdisjoint(words):
+            continue
+        is_install = match[0].startswith("uvx") or (words and words[0] in _SUBCOMMANDS)
+        if is_install and any(_OWN_REQUIREMENT.fullmatch(word) for word in words):
+            commands.append(match[0])
+    return commands
+
+
+def test_no_page_and_no_message_installs_this_project_by_name() -> None:
+    """It is on no package index; a package of that name there is somebody else's program."""
+    tracked = subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).splitlines()
+    files = [ROOT / name for name in tracked if not name.endswith((".png", ".lock"))]
+    told = {
+        str(path.relative_to(ROOT)): commands
+        for path in files
+        if path.is_file()
+        and path != Path(__file__).resolve()
+        and (commands := installed_by_name(path.read_text(encoding="utf-8")))
+    }
+    assert told == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "by_name"),
+    [
+        ("pip install stateyard", True),
+        ("pip install 'stateyard[team]'", True),
+        ("uv pip install -q stateyard==0.3.0 pytest", True),
+        ("pipx run stateyard up", True),
+        ("uvx stateyard up", True),
+        ("pip install stepyard-engine", True),
+        ("pip install stateyard-0.2.0-py3-none-any.whl pytest", False),
+        ("pip install git+https://example.com/stateyard", False),
+        ("pipx run --spec stateyard-0.2.0-py3-none-any.whl stateyard up", False),
+        ("`pip install` it, then `stateyard up`", False),
+    ],
+)
+def test_a_command_that_installs_by_name_is_recognised(text: str, by_name: bool) -> None:
+    """Each installer, with extras and versions; files and addresses are fine."""
+    assert bool(installed_by_name(text)) is by_name

@@ -19,8 +19,9 @@ import botocore.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError
 
+from console import former_name
 from console.cli.sources import Account
-from console.client_profile import PROFILE
+from console.client_profile import profile_in
 from console.data_folder import data_folder
 
 if TYPE_CHECKING:
@@ -92,11 +93,12 @@ class Connection:
 
 def connect(options: Namespace) -> Connection:
     """Return the server that the options of a command name."""
+    former_name.adopt_variables()
     core = botocore.session.Session(profile=options.profile)
     region = options.region
     credentials = _data_profile(options)
     if credentials is not None:
-        core = botocore.session.Session(profile=PROFILE)
+        core = botocore.session.Session(profile=profile_in(credentials))
         core.set_config_variable("credentials_file", str(credentials))
     try:
         session = boto3.Session(botocore_session=core, region_name=region)
@@ -104,6 +106,7 @@ def connect(options: Namespace) -> Connection:
             session = boto3.Session(botocore_session=core, region_name="us-east-1")
     except BotoCoreError as error:
         raise ConnectionRefused(str(error)) from None
+    former_name.print_uses()
     return Connection(session, options.endpoint_url, options.aws)
 
 

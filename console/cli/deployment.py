@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 from botocore.utils import parse_timestamp
 
+from console import former_name
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -190,7 +192,8 @@ def _plan_pruning(connection: Connection, stack: str, kept: set[str]) -> Iterato
         arn = machine["stateMachineArn"]
         if arn in kept:
             continue
-        if _tags_of(states, arn).get(STACK) == stack:
+        tags = _tags_of(states, arn)
+        if tags.get(STACK, tags.get(former_name.former_tag(STACK))) == stack:
             yield PlannedChange(
                 DeploymentChange.DELETE,
                 "state machine",

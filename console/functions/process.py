@@ -30,7 +30,7 @@ _READ_BYTES = 65536
 _LOOK_S = 0.2
 """Source files are looked at no more often than this."""
 _RUNNER = str(Path(runner.__file__).resolve())
-_NOT_PASSED = ("STATEYARD_", "DJANGO_")
+_NOT_PASSED = ("STATEYARD_", "STEPYARD_", "DJANGO_")
 """How variables begin that are the server's: no function gets its secrets."""
 _MOST_HEADER = 16 * 1024 * 1024
 _MOST_MEMORY_MB = 2**31 - 1

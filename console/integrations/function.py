@@ -19,7 +19,7 @@ import httpx
 from django.conf import settings
 
 import engine
-from console import clock, lambda_runtime
+from console import clock, former_name, lambda_runtime
 from console.functions import checks, handlers, pool
 from console.functions.options import SHARED, FunctionOptions
 from console.functions.output import CapturedOutput
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from console.functions.options import FoundFunction
 
+_IDEMPOTENCY = "Stateyard-Idempotency-Key"
 _NO_OPTIONS = FunctionOptions()
 NAME_AT = 6  # arn:aws:lambda:region:account:function:NAME[:qualifier]
 _MAX_ANSWER = 6 * 1024 * 1024  # AWS: the largest answer of a synchronous invocation
@@ -181,7 +182,8 @@ def _asked(url: str, task: TaskAttempt) -> Outcome:
     headers = {
         "Content-Type": "application/json",
         "X-Amz-Invocation-Type": "RequestResponse",
-        "Stateyard-Idempotency-Key": task.idempotency_key,
+        _IDEMPOTENCY: task.idempotency_key,
+        former_name.HEADERS[_IDEMPOTENCY]: task.idempotency_key,
     }
     seconds = task.timeout_s + outbound.GRACE_S if task.timeout_s else _DEFAULT_TIMEOUT_S
     content = task.input.encode()

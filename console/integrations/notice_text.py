@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from django.conf import settings
 
+from console import former_name
 from console.events.body import ALARM_DETAIL_TYPE, ALARM_SOURCE, DETAIL_TYPE, SOURCE
 
 _SUBJECT = 150
@@ -116,7 +117,7 @@ def _page_of(arn: str) -> str:
 
 
 def _is_test(content: dict[str, Any]) -> bool:
-    mark = content.get("stateyard")
+    mark = content.get("stateyard") or content.get(former_name.FORMER)
     return isinstance(mark, dict) and "testedBy" in mark
 
 

@@ -19,6 +19,7 @@ from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 from django.conf import settings
 from django.core.mail import EmailMessage
 
+from console import former_name
 from console.events import addresses
 from console.integrations import invoke, notice_text, targets, web
 from console.integrations.outcome import Failed, TaskAttempt
@@ -108,6 +109,7 @@ def _post(notice: Notice, body: str) -> None:
         EVENT_ID: notice.event_id,
         SIGNATURE: sign_body(notice.secret, int(time.time()), body),
     }
+    headers |= {former_name.HEADERS[name]: headers[name] for name in (SIGNATURE, EVENT_ID)}
     try:
         status = web.post_request(url, body.encode(), headers, _LIMIT_S, _whose(notice))
     except web.BadRequestError as error:

@@ -32,7 +32,7 @@ def read_rows(body: Any) -> Iterator[dict[str, Any]]:
         from pyarrow import parquet
     except ImportError:
         raise ParquetError(
-            "InputType PARQUET needs the package 'pyarrow' (pip install 'stateyard[parquet]')"
+            "InputType PARQUET needs the package 'pyarrow' (pip install pyarrow)"
         ) from None
     with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as file:
         shutil.copyfileobj(body, file)

@@ -34,9 +34,7 @@ def prepare() -> None:
         )
     lacking = [name for name in ("pgqueuer", "asyncpg") if importlib.util.find_spec(name) is None]
     if lacking:
-        raise CommandError(
-            f"not installed: {', '.join(lacking)}; try pip install 'stateyard[team]'"
-        )
+        raise CommandError(f"not installed: {', '.join(lacking)}; pip install {' '.join(lacking)}")
     reach_database()
     from console.worker import queue_consumer
 

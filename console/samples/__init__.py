@@ -12,10 +12,15 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
+from django.db.models import Q
+
+from console import former_name
+
 PROJECT = "samples"
 """Name of the project that has the samples of a new installation."""
 ROLE_END = ":role/stateyard-samples"
 """How the ARN of the role ends that marks state machines as samples."""
+_FORMER_ROLE_END = f":role/{former_name.FORMER}-samples"  # of samples made before 0.3.0
 
 
 def sample_role(account: str) -> str:
@@ -29,7 +34,12 @@ def is_sample(role_arn: str) -> bool:
     It is from the start until somebody gives the machine another role; a changed definition does
     not matter.
     """
-    return role_arn.endswith(ROLE_END)
+    return role_arn.endswith((ROLE_END, _FORMER_ROLE_END))
+
+
+def samples_condition(field: str) -> Q:
+    """Return the condition that a field with the ARN of a role has that of the samples."""
+    return Q(**{f"{field}__endswith": ROLE_END}) | Q(**{f"{field}__endswith": _FORMER_ROLE_END})
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from django.db.models import Q
 from console import clock
 from console.fast_path.rows import keep_connection
 from console.models import Activity, InboxMessage, RunRow, TaskRow, Timer
-from console.samples import ROLE_END
+from console.samples import samples_condition
 from console.statuses import DueKind, ExecutionStatus, TaskKind, TaskStatus, Topic
 from console.store.db import epoch, identity, signals
 from console.store.executions.waiting_starts import WAITING_STARTS
@@ -327,7 +327,8 @@ class Embedded:
         """Return which tasks of activities are worked here for sample machines alone."""
         named = Activity.objects.filter(name__in=task_delivery.sample_activities())
         arns = list(named.values_list("arn", flat=True))
-        return Q(kind=TaskKind.ACTIVITY, resource__in=arns, execution__role_arn__endswith=ROLE_END)
+        tasks = Q(kind=TaskKind.ACTIVITY, resource__in=arns)
+        return tasks & samples_condition("execution__role_arn")
 
     def _replace_hung(self) -> None:
         """Replace the threads of calls that go on though their tasks ended a while ago.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from console import former_name
 from console.cli.connection import ConnectionRefused, add_connection_arguments, connect
 from console.cli.deployment import DEPLOYED, SOURCE, definition_diff
 from console.cli.output import write_error, write_line
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
 SUMMARY = "write state machines and their last executions to files"
+_OWN_TAGS = former_name.tag_keys((DEPLOYED, SOURCE))
 _LISTED = ("name", "type", "roleArn", "stateMachineArn", "description")
 
 
@@ -103,7 +105,7 @@ def _pull_machine(states: Any, machine: dict[str, Any], folder: Path) -> None:
     about = {key: machine[key] for key in _LISTED if key in machine}
     about["endpoint"] = states.meta.endpoint_url
     tags = states.list_tags_for_resource(resourceArn=arn)["tags"]
-    about["tags"] = [tag for tag in tags if tag["key"] not in (DEPLOYED, SOURCE)]  # our own
+    about["tags"] = [tag for tag in tags if tag["key"] not in _OWN_TAGS]
     about["versions"] = [version["stateMachineVersionArn"] for version in versions]
     about["aliases"] = [
         _plain(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from console import former_name
 from console.arns import account_of
 from console.errors import ValidationException
 from console.fast_path import rows
@@ -32,7 +33,7 @@ _TAGS = {
 _TAGGED = (
     "SELECT a.arn, t.key, t.value FROM console_activity a LEFT JOIN console_tag t"
     " ON t.arn = a.arn AND t.key IN ({}) WHERE a.arn IN"
-).format(", ".join(f"'{key}'" for key in _TAGS))
+).format(", ".join(f"'{key}'" for key in former_name.tag_keys(_TAGS)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +51,14 @@ NO_LIMITS = Limits()
 
 def limit_tags(arn: str) -> dict[str, str]:
     """Return tag -> seconds or NONE, for each clock of an activity."""
-    known = dict(Tag.objects.filter(arn=arn, key__in=_TAGS).values_list("key", "value"))
+    stored = Tag.objects.filter(arn=arn, key__in=former_name.tag_keys(_TAGS))
+    known = former_name.current_tags(stored.values_list("key", "value"))
     return {key: known.get(key, "NONE") for key in _TAGS}
 
 
 def check_tag(key: str, value: str) -> None:
     """Raise ValidationException for a tag of a clock whose value is neither seconds nor NONE."""
-    if key in _TAGS and value != "NONE" and not _seconds(value):
+    if former_name.current_tag(key) in _TAGS and value != "NONE" and not _seconds(value):
         raise ValidationException(
             f"{key}: got {value!r}, wanted a number of seconds from 1 to 99999999, or NONE"
         )
@@ -74,7 +76,7 @@ def limits_of(execution_arn: str, activity_arns: Iterable[str]) -> dict[str, Lim
     An activity of another account does not: its workers would get tasks of a project that they have
     nothing to do with, and the project could keep them from their own.
     """
-    by_arn: dict[str, dict[str, str]] = {}
+    by_arn: dict[str, list[tuple[str, str]]] = {}
     account = account_of(execution_arn)
     distinct = [arn for arn in dict.fromkeys(activity_arns) if account_of(arn) == account]
     if not distinct:
@@ -83,17 +85,19 @@ def limits_of(execution_arn: str, activity_arns: Iterable[str]) -> dict[str, Lim
     with rows.open_cursor() as cursor:
         cursor.execute(f"{_TAGGED} ({marks})", distinct)
         for arn, key, value in cursor.fetchall():
-            tags = by_arn.setdefault(arn, {})
+            tags = by_arn.setdefault(arn, [])
             if key is not None:
-                tags[_TAGS[key]] = value
-    return {
-        arn: NO_LIMITS
-        if not tags
-        else Limits(
-            _seconds(tags.get(TaskClock.SCHEDULE_TO_START, "")),
-            _seconds(tags.get(TaskClock.START_TO_CLOSE, "")),
-            _seconds(tags.get(TaskClock.SCHEDULE_TO_CLOSE, "")),
-            _seconds(tags.get(TaskClock.HEARTBEAT, "")),
-        )
-        for arn, tags in by_arn.items()
-    }
+                tags.append((key, value))
+    return {arn: _limits(tags) for arn, tags in by_arn.items()}
+
+
+def _limits(stored: list[tuple[str, str]]) -> Limits:
+    if not stored:
+        return NO_LIMITS
+    tags = {_TAGS[key]: value for key, value in former_name.current_tags(stored).items()}
+    return Limits(
+        _seconds(tags.get(TaskClock.SCHEDULE_TO_START, "")),
+        _seconds(tags.get(TaskClock.START_TO_CLOSE, "")),
+        _seconds(tags.get(TaskClock.SCHEDULE_TO_CLOSE, "")),
+        _seconds(tags.get(TaskClock.HEARTBEAT, "")),
+    )

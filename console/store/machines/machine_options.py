@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from console import former_name
 from console.errors import ValidationException
 from console.models import Execution, Tag
 
@@ -25,6 +26,7 @@ VALUES: dict[str, Sequence[str]] = {
 
 def check_tag(key: str, value: str) -> None:
     """Raise ValidationException for an option with a value it does not have."""
+    key = former_name.current_tag(key)
     if key in VALUES and value not in VALUES[key]:
         allowed = ", ".join(sorted(VALUES[key]))
         raise ValidationException(f"{key}: got {value!r}, wanted one of {allowed}")
@@ -45,13 +47,17 @@ def base_arn(arn: str) -> str:
 def machines_with(key: str, value: str, arns: Iterable[str]) -> set[str]:
     """Return the ARNs of those machines whose option has this value."""
     machine_arns = {base_arn(arn) for arn in arns}
-    tags = Tag.objects.filter(arn__in=machine_arns, key=key, value=value)
-    return set(tags.values_list("arn", flat=True))
+    tags = Tag.objects.filter(arn__in=machine_arns, key__in=former_name.tag_keys([key]))
+    by_arn: dict[str, list[tuple[str, str]]] = {}
+    for arn, spelling, known in tags.values_list("arn", "key", "value"):
+        by_arn.setdefault(arn, []).append((spelling, known))
+    return {arn for arn, tags in by_arn.items() if former_name.current_tags(tags)[key] == value}
 
 
 def of_machine(arn: str) -> dict[str, str]:
     """Return option -> value, for a machine."""
-    tags = dict(Tag.objects.filter(arn=arn, key__in=VALUES).values_list("key", "value"))
+    stored = Tag.objects.filter(arn=arn, key__in=former_name.tag_keys(VALUES))
+    tags = former_name.current_tags(stored.values_list("key", "value"))
     return {
         key: tags[key] if tags.get(key) in values else values[0] for key, values in VALUES.items()
     }

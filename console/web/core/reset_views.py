@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
 HEADER = "X-Stateyard-Reset"
+_FORMER_HEADER = "X-Stepyard-Reset"
 _OF_PROXIES = ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip")
 
 
@@ -32,7 +33,7 @@ def reset_server(request: HttpRequest) -> HttpResponse:
     """
     if not settings.STATEYARD_ALLOW_RESET:
         raise Http404("This server was not started with --allow-reset.")
-    if not request.headers.get(HEADER):
+    if not (request.headers.get(HEADER) or request.headers.get(_FORMER_HEADER)):
         return HttpResponse(
             f"{HEADER}: got none, wanted yes\n", status=403, content_type="text/plain"
         )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.http import HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import resolve_url
 
+from console import former_name
 from console.web.core.addresses import page_before
 
 if TYPE_CHECKING:
@@ -17,6 +19,21 @@ if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
 
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+_FORMER_SESSION = f"{former_name.FORMER}_session"
+
+
+def former_session_middleware(
+    get_response: Callable[[HttpRequest], HttpResponseBase],
+) -> Callable[[HttpRequest], HttpResponseBase]:
+    """Accept the session cookie of the former name, so that an upgrade signs nobody out."""
+
+    def answer(request: HttpRequest) -> HttpResponseBase:
+        if _FORMER_SESSION in request.COOKIES:
+            former = request.COOKIES[_FORMER_SESSION]
+            request.COOKIES.setdefault(settings.SESSION_COOKIE_NAME, former)
+        return get_response(request)
+
+    return answer
 
 
 class SignInMiddleware(LoginRequiredMiddleware):

@@ -20,7 +20,7 @@ from console.functions_file import FunctionsFile
 from console.integrations import explain, function, permissions, targets
 from console.integrations.redaction import without_secrets
 from console.models import Activity, StateMachine
-from console.samples import ROLE_END, is_sample
+from console.samples import is_sample, samples_condition
 from console.web.core import json_view
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def functions_problem() -> str:
 
 def list_sample_functions(project: Project) -> list[FunctionTarget]:
     """Return the functions of the samples that a sample machine of a project calls."""
-    machines = StateMachine.objects.filter(project=project, role_arn__endswith=ROLE_END)
+    machines = StateMachine.objects.filter(samples_condition("role_arn"), project=project)
     keys = [targets.MachineKey(project.name, name) for name in _names(machines)]
     return [
         _function("", name, FoundFunction(target, f"samples: {name}", SHARED_PROCESS))

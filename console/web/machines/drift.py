@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from console import former_name
 from console.models import MachineRevision, Tag
 
 if TYPE_CHECKING:
@@ -34,8 +35,9 @@ class Drift:
 
 def drift_of(machine: StateMachine) -> Drift | None:
     """Return how a machine differs from what was deployed, None if nothing ever was."""
-    tags = Tag.objects.filter(arn=machine.arn, key__in=(DEPLOYED, _SOURCE))
-    known = dict(tags.values_list("key", "value"))
+    keys = former_name.tag_keys((DEPLOYED, _SOURCE))
+    tags = Tag.objects.filter(arn=machine.arn, key__in=keys)
+    known = former_name.current_tags(tags.values_list("key", "value"))
     if DEPLOYED not in known:
         return None
     text_hash, source = known[DEPLOYED], known.get(_SOURCE, "")

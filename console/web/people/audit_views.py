@@ -11,6 +11,7 @@ from django.http import HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from console import former_name
 from console.models import AuditEntry
 from console.web.core.formatting import SECOND, iso_text
 from console.web.core.numbers import whole_number
@@ -39,7 +40,7 @@ BY = {
 """Who acted. The names of people have no blanks; those of rules and schedules begin as below."""
 _AUTOMATIC = (
     Q(execution__gt="")
-    | Q(actor__in=("", "stateyard"))
+    | Q(actor__in=("", "stateyard", former_name.FORMER))
     | Q(actor__startswith="rule ")
     | Q(actor__startswith="schedule ")
 )

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import Case, Count, F, OuterRef, Q, Subquery, Value, When, Window
 
-from console import clock
+from console import clock, former_name
 from console.masking import masked_execution
 from console.models import Execution, StateMachine, Tag
-from console.samples import ROLE_END
+from console.samples import samples_condition
 from console.statuses import ExecutionStatus, MachineStatus
 from console.store.db.prepared import read_models, read_rows
 from console.web.core.formatting import DAY, EXECUTION
@@ -35,8 +35,8 @@ RECENT = 20
 """How many of its newest executions the success rate of a state machine looks at."""
 FAILURES: tuple[str, ...] = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
 _JUDGED = (ExecutionStatus.SUCCEEDED, *FAILURES)
-_OWN_TAGS = "stateyard:"
-"""What the tags begin with that say how this server treats a state machine."""
+_OWN_TAGS = ("stateyard:", f"{former_name.FORMER}:")
+"""Prefixes of the tags that are options of this server."""
 _BARE_BUT_ERROR = ("input", "output", "cause", "definition")
 
 
@@ -98,7 +98,7 @@ class MachinePage:
     after: str
 
 
-_OWN_SAMPLES = Q(role_arn__endswith=ROLE_END)
+_OWN_SAMPLES = samples_condition("role_arn")
 SORTS: dict[str, tuple[Any, ...]] = {
     "name": ("name",),
     "-name": ("-name",),

@@ -148,11 +148,11 @@ def test_parquet(read: Any) -> None:
 def test_parquet_needs_its_package(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cause says what to install; so does the check of a new definition."""
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(items.ReaderError, match=r"pip install 'stateyard\[parquet\]'"):
+    with pytest.raises(items.ReaderError, match=r"pip install pyarrow"):
         read(b"", InputType="PARQUET")
     with pytest.raises(items.ReaderError, match="pyarrow"):
         items.parse_items("x", {"InputType": "PARQUET"})
-    assert "stateyard[parquet]" in InstalledPlatform().missing_reader("PARQUET")
+    assert "pip install pyarrow" in InstalledPlatform().missing_reader("PARQUET")
     assert not InstalledPlatform().missing_reader("CSV")
 
 
