@@ -10,10 +10,10 @@ from console import command_line
 
 def main() -> None:
     """Run a management command, of ours or of Django's."""
-    command_line.set_up(sys.argv)
+    arguments = command_line.set_up(sys.argv)
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(sys.argv)
+    execute_from_command_line(arguments)
 
 
 if __name__ == "__main__":

@@ -55,6 +55,8 @@ _OF_DJANGO = {
     *("--no-color", "--force-color", "--skip-checks"),
 }
 """Options that every command of Django has: they work, and no help shows them."""
+_OF_DATABASE = {"login_url", "member", *COMMANDS["Data"]}
+"""Commands that work on a database which a server has made."""
 _OF_CLIENT = {"lint", *COMMANDS["Talk to a server"]}
 _WRONG_USE = 2
 
@@ -85,23 +87,51 @@ def program() -> str:
     return "python manage.py" if Path(sys.argv[0]).name == "manage.py" else "stateyard"
 
 
-def set_up(arguments: list[str]) -> None:
-    """Import the settings; options that are settings, as ``--data DIR``, must be known before.
+def set_up(arguments: list[str]) -> list[str]:
+    """Import the settings; return the words of a command without ``--data DIR``.
 
-    End with one line if they fail.
+    That option is a setting, so it is read here, for every command, those of Django included. End
+    with one line if the settings fail, or if a command needs a database that is not there.
     """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
-    for index, argument in enumerate(arguments):
-        if argument == "--data" and index + 1 < len(arguments):
-            os.environ["STATEYARD_DATA"] = arguments[index + 1]
-        elif argument.startswith("--data="):
-            os.environ["STATEYARD_DATA"] = argument.partition("=")[2]
+    words = _take_data_folder(arguments)
     try:
+        _check_database_exists(words)
         if "up" in arguments[:2]:
             importlib.import_module("console.local_options").apply_arguments(arguments)
         importlib.import_module(os.environ["DJANGO_SETTINGS_MODULE"])
     except (ValueError, OSError) as error:  # a variable or a file with a value that cannot be
         sys.exit(str(error))
+    return words
+
+
+def _take_data_folder(arguments: list[str]) -> list[str]:
+    """Put the value of ``--data`` into its variable; return the other words."""
+    words, rest = [], iter(arguments)
+    for word in rest:
+        name, equals, value = word.partition("=")
+        if name != "--data":
+            words.append(word)
+            continue
+        folder = value if equals else next(rest, "")
+        if not folder:
+            sys.exit("--data: got no value, wanted a folder")
+        os.environ["STATEYARD_DATA"] = folder
+    return words
+
+
+def _check_database_exists(words: list[str]) -> None:
+    """Raise ``SettingError`` for a command that would begin an empty database and a secret."""
+    if _OF_DATABASE.isdisjoint(words[:2]):
+        return
+    from console import data_folder, environment, former_name
+
+    former_name.adopt_variables()
+    folder = data_folder.data_folder()
+    path = former_name.database_file(folder / data_folder.DATABASE_FILE)
+    if not environment.read_text("STATEYARD_DATABASE_URL") and not path.exists():
+        wanted = "the data folder of a server, by --data or STATEYARD_DATA"
+        raise environment.SettingError(folder, "no database there", wanted)
 
 
 def _run_client_command(words: list[str]) -> int:
@@ -127,7 +157,7 @@ def _client_module(name: str) -> Any:
 
 
 def _run_management_command(words: list[str]) -> None:
-    set_up(words)
+    words = set_up(words)
     import django
     from django.core.management import get_commands, load_command_class
 

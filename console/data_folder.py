@@ -12,6 +12,7 @@ from pathlib import Path
 from console import environment, former_name
 from console.environment import SettingError
 
+DATABASE_FILE = "stateyard.sqlite3"
 PRIVATE = 0o600
 SHORTEST = 32
 """Characters of a secret that somebody chose."""

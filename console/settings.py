@@ -34,7 +34,7 @@ from console import (
     quotas,
     setting_shapes,
 )
-from console.data_folder import data_folder, derive_key, derive_text, master_secret
+from console.data_folder import DATABASE_FILE, data_folder, derive_key, derive_text, master_secret
 from console.environment import SettingError
 from console.functions_file import FunctionsFile
 from console.samples.functions import FUNCTIONS as SAMPLE_FUNCTIONS
@@ -131,7 +131,7 @@ def _sqlite() -> dict[str, Any]:
     )
     return {
         "ENGINE": "django.db.backends.sqlite3",
-        "NAME": former_name.database_file(DATA_DIR / "stateyard.sqlite3"),
+        "NAME": former_name.database_file(DATA_DIR / DATABASE_FILE),
         "OPTIONS": {"transaction_mode": "IMMEDIATE", "timeout": 20, "init_command": pragmas},
     }
 

@@ -49,7 +49,10 @@ def test_a_variable_of_today_wins_over_a_former_one(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("STATEYARD_REGIONS", "STATEYARD_REGIONS: got an unknown variable, wanted STATEYARD_REGION"),
+        (
+            "STATEYARD_REGIONS",
+            "STATEYARD_REGIONS: got an unknown variable, wanted STATEYARD_R",
+        ),
         ("STEPYARD_HTPS", "STATEYARD_HTPS: got an unknown variable, wanted STATEYARD_HTTPS"),
         ("STATEYARD_SOMETHING", "got an unknown variable, wanted one of docs/reference/settings"),
     ],

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
+from console.management.base import DataFolderCommand
 from console.store.db import epoch
 
 
-class Command(BaseCommand):
+class Command(DataFolderCommand):
     """Begins a new epoch; workers of older ones write nothing more and end."""
 
     help = "Run once after a restore, before workers start: older processes can write no steps."

@@ -10,11 +10,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from console.invariants import Checked, Violation, check
 from console.invariants.clients import Log
 from console.invariants.watch import Watch
+from console.management.base import DataFolderCommand
 from console.models import Execution
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _TOLD = 100  # violations that a report in JSON carries; their number is that of all
 
 
-class Command(BaseCommand):
+class Command(DataFolderCommand):
     """Prints every violation; exits with 1 if there is one."""
 
     help = "Check what the database must hold of all executions; it is only read."

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from django.core.management.base import BaseCommand
-
+from console.management.base import DataFolderCommand
 from console.models import StateMachine, Tag
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
 
-class Command(BaseCommand):
+class Command(DataFolderCommand):
     """Prints a JSON array of what CreateStateMachine takes."""
 
     help = "Print the state machines of a project as JSON."
@@ -23,7 +22,6 @@ class Command(BaseCommand):
         parser.add_argument("names", nargs="*", help="which ones (default: all)")
         parser.add_argument("--project", default="default")
         parser.add_argument("--region", default="", help="only those of this region")
-        parser.add_argument("--data", metavar="DIR", help="the data folder")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the machines as JSON."""

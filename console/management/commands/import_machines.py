@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from console import arns
 from console.errors import ServiceError
 from console.execution_rights import UNKNOWN
+from console.management.base import DataFolderCommand
 from console.models import Project, StateMachine
 from console.store.db.audit import Actor
 from console.store.machines import machines, tags
@@ -24,7 +25,7 @@ _ACTOR = Actor("manage.py", acting_for=(UNKNOWN,))
 _WANTED = ("name", "roleArn", "definition")
 
 
-class Command(BaseCommand):
+class Command(DataFolderCommand):
     """Reads a file or stdin; says of each machine what was done."""
 
     help = "Create or update state machines from what export_machines printed."
@@ -33,7 +34,6 @@ class Command(BaseCommand):
         """Take the file and the project."""
         parser.add_argument("file", nargs="?", default="-", help="a JSON file (default: stdin)")
         parser.add_argument("--project", default="default")
-        parser.add_argument("--data", metavar="DIR", help="the data folder")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Import all machines; name those that were refused at the end."""

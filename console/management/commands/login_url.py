@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from console import access
 from console.data_folder import write_private
+from console.management.base import DataFolderCommand
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
 
-class Command(BaseCommand):
+class Command(DataFolderCommand):
     """Prints the link and keeps it in DATA/login-url."""
 
     help = "Make a one-time login link, valid for a day."
@@ -24,7 +25,6 @@ class Command(BaseCommand):
         """Take the person and the address of the server."""
         parser.add_argument("--user", default="owner", help="who logs in (default: owner)")
         parser.add_argument("--address", default="", help="the server's address")
-        parser.add_argument("--data", metavar="DIR", help="the data folder")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Make the link."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from console.errors import ServiceError
+from console.management.base import DataFolderCommand
 from console.models import Project, Role
 from console.store.db.audit import Actor
 from console.store.people import people
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _ACTOR = Actor("manage.py")
 
 
-class Command(BaseCommand):
+class Command(DataFolderCommand):
     """Adds, changes or removes a member; prints a new key once."""
 
     help = "Give a person or service account a role in a project."
@@ -29,7 +30,6 @@ class Command(BaseCommand):
         parser.add_argument("--project", default="default")
         parser.add_argument("--key", action="store_true", help="make an access key and print it")
         parser.add_argument("--remove", action="store_true", help="end the membership")
-        parser.add_argument("--data", metavar="DIR", help="the data folder")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do it, or say what is wrong."""

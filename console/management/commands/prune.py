@@ -7,9 +7,10 @@ import re
 import signal
 from typing import TYPE_CHECKING, Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from console import clock
+from console.management.base import DataFolderCommand
 from console.metrics import rollups
 from console.models import Project
 from console.store.db.audit import Actor
@@ -23,7 +24,7 @@ _UNITS_S = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _INTERRUPTED = 130  # what a shell reports of a command that Ctrl-C ended
 
 
-class Command(BaseCommand):
+class Command(DataFolderCommand):
     """Shows how far it is, and stops at the end of a transaction when Ctrl-C is pressed."""
 
     help = "Remove executions that ended long ago, with their history."
@@ -37,7 +38,6 @@ class Command(BaseCommand):
             "--batch", type=int, default=retention.BATCH, help="executions in one transaction"
         )
         parser.add_argument("--dry-run", action="store_true", help="only count them")
-        parser.add_argument("--data", metavar="DIR", help="the data folder")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Remove them and say how many there were."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.core.files import locks
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.http.request import validate_host
 
 from console import access, local_options
@@ -23,6 +23,7 @@ from console.client_profile import (
 from console.command_line import program
 from console.data_folder import PRIVATE, make_private, write_private
 from console.fast_path.cpu_affinity import stay_on_one
+from console.management.base import DataFolderCommand
 from console.management.serving import allow, let_in, listen, serve
 from console.management.team import reach_database
 from console.store.db import identity
@@ -41,7 +42,7 @@ _DESCRIPTION = "made at the first start, in the credentials file of the data fol
 """Of the keys that a new server gives its owner."""
 
 
-class Command(BaseCommand):
+class Command(DataFolderCommand):
     """Migrates, loads the samples once, prints the way in, and serves until Ctrl-C."""
 
     help = "Start pages, API and engine in one process on an embedded database."
@@ -52,7 +53,6 @@ class Command(BaseCommand):
         """Take address and data folder."""
         parser.add_argument("--port", type=int, default=8083, help="0 picks a free one")
         parser.add_argument("--host", default="127.0.0.1", help="loopback unless said otherwise")
-        parser.add_argument("--data", metavar="DIR", help="where everything is kept")
         parser.add_argument(
             "--empty",
             action="store_true",

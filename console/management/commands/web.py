@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from django.core.management.base import BaseCommand
-
 from console import access, postgres
 from console.fast_path.cpu_affinity import stay_on_one
+from console.management.base import DataFolderCommand
 from console.management.serving import allow, let_in, listen, serve
 from console.management.team import one_at_a_time, prepare
 from console.management.watchdog import Pulse
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
 
 
-class Command(BaseCommand):
+class Command(DataFolderCommand):
     """Migrates the database, and serves until SIGTERM or Ctrl-C. Any number of them may run."""
 
     help = "Serve pages and API beside any number of workers, on PostgreSQL."

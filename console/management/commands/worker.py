@@ -11,11 +11,12 @@ import time
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import structlog
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import Error, connection, connections
 
 from console import postgres
 from console.fast_path.gc_freeze import spare_collections
+from console.management.base import DataFolderCommand
 from console.management.team import prepare
 from console.management.watchdog import Watchdog
 from console.worker import health_file
@@ -32,7 +33,7 @@ _LOOK_S = 0.2
 _GRACE_S = 5.0
 
 
-class Command(BaseCommand):
+class Command(DataFolderCommand):
     """Works until SIGTERM or Ctrl-C, then hands over within a second."""
 
     help = "Work on the executions of a team, on PostgreSQL."

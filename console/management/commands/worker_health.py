@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from console.management.base import DataFolderCommand
 from console.worker import health_file
 
 
-class Command(BaseCommand):
+class Command(DataFolderCommand):
     """Exits with 0 if every worker process here has renewed its lease within the lease's time."""
 
     help = "Exit with 0 if the workers of this machine or container are well, else with 1."

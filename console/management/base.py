@@ -1,0 +1,33 @@
+"""The base of the commands that work on a data folder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError, ProgrammingError
+
+if TYPE_CHECKING:
+    from django.core.management.base import CommandParser
+
+
+class DataFolderCommand(BaseCommand):
+    """A command with ``--data DIR``, which ``command_line.set_up`` reads before the settings."""
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        """Return Django's parser, with the option for its help."""
+        parser = super().create_parser(prog_name, subcommand, **kwargs)
+        parser.add_argument(
+            "--data",
+            metavar="DIR",
+            help="the data folder; default: STATEYARD_DATA, else ~/.local/share/stateyard",
+        )
+        return parser
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        """Run; a database that is lost or has no tables ends the command with one line."""
+        try:
+            return super().execute(*args, **options)
+        except (OperationalError, ProgrammingError) as error:
+            line = " ".join(str(error).split())
+            raise CommandError(f"the database refused: {line}") from error
