@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -9,6 +10,9 @@ from django.db import OperationalError, ProgrammingError
 
 if TYPE_CHECKING:
     from django.core.management.base import CommandParser
+
+
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 class DataFolderCommand(BaseCommand):
@@ -31,3 +35,7 @@ class DataFolderCommand(BaseCommand):
         except (OperationalError, ProgrammingError) as error:
             line = " ".join(str(error).split())
             raise CommandError(f"the database refused: {line}") from error
+        except OSError as error:
+            if error.errno not in _DISK:
+                raise
+            raise CommandError(f"the disk refused: {error}") from error

@@ -28,6 +28,7 @@ class Worker(models.Model):
     lease_until_ms = models.BigIntegerField()
     steps = models.BigIntegerField(default=0)
     fenced = models.BigIntegerField(default=0)  # steps that came too late and wrote nothing
+    problem = models.CharField(max_length=200, default="", db_default="")  # what it lacks
 
     class Meta:
         indexes: ClassVar = [models.Index(fields=["lease_until_ms"], name="worker_by_lease")]

@@ -3,6 +3,10 @@
 Each thread writes the execution that the engine computes, or the task whose Python callable runs,
 into its own place of a mapped file; that costs nothing and survives kill -9. The file of a dead
 process names exactly the executions and tasks that may have killed it, and none that only waited.
+
+The blocks of the file are allocated before it is mapped: a write to a hole on a full disk would
+end the process by SIGBUS. Without room for the file the process works without a journal, says why
+(``problem``) and tries again once a minute. Until then it blames no execution for its death.
 """
 
 from __future__ import annotations
@@ -13,8 +17,10 @@ import mmap
 import os
 import struct
 import threading
+import time
 from typing import TYPE_CHECKING
 
+import structlog
 from django.conf import settings
 
 from console.store.tasks.workers import host_name, is_running
@@ -25,6 +31,9 @@ if TYPE_CHECKING:
 
 _PLACES = 128
 _PAIR = struct.Struct("<qq")
+_RETRY_S = 60.0
+
+log = structlog.get_logger(__name__)
 
 
 class CrashJournal:
@@ -37,18 +46,37 @@ class CrashJournal:
         self._local = threading.local()
         self._places = itertools.count()
         self._map: mmap.mmap | None = None
+        self._tried = 0.0
+        self.problem = ""
+        """Why this process has no journal; "" if it has one, or needs none."""
 
     def begin(self) -> None:
-        """Make this process' file."""
-        self._folder.mkdir(parents=True, exist_ok=True)
+        """Make the file of this process; note the problem and go on without one if that fails."""
+        self._tried = time.monotonic()
         path = self._folder / f"{self._prefix}{os.getpid()}"
-        with path.open("w+b") as file:
-            file.truncate(_PLACES * _PAIR.size)
-            self._map = mmap.mmap(file.fileno(), _PLACES * _PAIR.size)
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._map = _map_file(path)
+        except OSError as error:
+            problem = f"no crash journal in {self._folder}: {error.strerror}"
+            if problem != self.problem:
+                log.warning("works without a crash journal", why=problem)
+            self.problem = problem
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+            return
+        if self.problem:
+            log.info("the crash journal works again")
+        self.problem = ""
+
+    def retry(self) -> None:
+        """Try again to make the file, once a minute, where ``begin`` could not."""
+        if self.problem and time.monotonic() - self._tried > _RETRY_S:
+            self.begin()
 
     def end(self) -> None:
         """Remove it: nothing is under way any more."""
-        with contextlib.suppress(PermissionError):  # Windows removes no file that is mapped
+        with contextlib.suppress(OSError):  # Windows removes no file that is mapped
             (self._folder / f"{self._prefix}{os.getpid()}").unlink(missing_ok=True)
 
     @contextlib.contextmanager
@@ -81,6 +109,19 @@ class CrashJournal:
             _PAIR.pack_into(self._map, place * _PAIR.size, execution_id, task)
 
 
+def _map_file(path: Path) -> mmap.mmap:
+    """Return a new file of zeros, mapped; raise OSError if the disk has no room for it."""
+    size = _PLACES * _PAIR.size
+    with path.open("w+b") as file:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, size)
+        else:
+            file.write(bytes(size))
+            file.flush()
+            os.fsync(file.fileno())
+        return mmap.mmap(file.fileno(), size)
+
+
 def _take(path: Path) -> list[tuple[int, int]]:
     """Read a file and remove it; whoever removes it has it."""
     mine = path.with_name(f"taken-{os.getpid()}-{path.name}")
@@ -89,6 +130,9 @@ def _take(path: Path) -> list[tuple[int, int]]:
         text = mine.read_bytes()
         mine.unlink()
     except FileNotFoundError:
+        return []
+    except OSError as error:
+        log.warning("a crash journal cannot be read", file=path.name, why=error.strerror)
         return []
     return [(number, task) for number, task in _PAIR.iter_unpack(text) if number]
 

@@ -22,7 +22,7 @@ from console.samples import samples_condition
 from console.statuses import DueKind, ExecutionStatus, TaskKind, TaskStatus, Topic
 from console.store.db import epoch, identity, signals
 from console.store.executions.waiting_starts import WAITING_STARTS
-from console.store.state import crash_watch, inbox, transition_rate, wait_scale
+from console.store.state import crash_watch, health, inbox, transition_rate, wait_scale
 from console.store.state.open_work import OpenWork, find_open_work
 from console.store.tasks import claim, lost_calls, schedule, workers
 from console.worker import task_delivery
@@ -275,6 +275,8 @@ class Embedded:
                 log.error("another worker has taken this database over; this one ends")
                 threading.Thread(target=self.stop, name="end", daemon=True).start()
                 return
+            JOURNAL.retry()
+            health.note_worker_problem(JOURNAL.problem)
             log_errors("a sweep failed", self.sweep, None)
             if self._ended.wait(SWEEP_EVERY_S):
                 return

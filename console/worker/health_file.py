@@ -10,9 +10,12 @@ import os
 import time
 from pathlib import Path
 
+import structlog
 from django.conf import settings
 
 from console.store.tasks.workers import host_name, is_running
+
+log = structlog.get_logger(__name__)
 
 
 def _folder() -> Path:
@@ -24,9 +27,12 @@ def _prefix() -> str:
 
 
 def touch_file() -> None:
-    """Say that the worker in this process is well."""
-    _folder().mkdir(parents=True, exist_ok=True, mode=0o700)
-    (_folder() / f"{_prefix()}{os.getpid()}").touch()
+    """Say that the worker in this process is well; log it if the folder takes no file."""
+    try:
+        _folder().mkdir(parents=True, exist_ok=True, mode=0o700)
+        (_folder() / f"{_prefix()}{os.getpid()}").touch()
+    except OSError as error:
+        log.warning("the health file cannot be touched", folder=str(_folder()), why=error.strerror)
 
 
 def remove_file() -> None:

@@ -148,7 +148,7 @@ class Team(Embedded):
                 return True
             done = (self._steps.steps, self._steps.fenced)
             news = (done[0] - self._reported[0], done[1] - self._reported[1])
-            if workers.renew_lease(self._name, *news):
+            if workers.renew_lease(self._name, *news, problem=JOURNAL.problem):
                 self._reported = done
                 if self._part.leads:
                     self._take_over_from([])

@@ -35,6 +35,7 @@ _SIZES = {  # executions, faults, starts a second: the sizes of a full run
     "upgrade": (600, 0, 8.0),
     "restore": (200, 3, 10.0),
     "disk-full": (300, 3, 6.0),
+    "data-disk-full": (300, 0, 10.0),
     "clock-skew": (500, 20, 8.0),
     "timers": (10_000, 0, 0.0),
     "poison": (200, 3, 20.0),
@@ -95,7 +96,9 @@ def main() -> int:
 
 
 def _disk(folder: Path, check: str, db: str) -> AbstractContextManager[None]:
-    """A small disk for the database, if it is to become full."""
+    """A small disk for the database or the data folder, if it is to become full."""
+    if check == "data-disk-full":
+        return small_disk(folder / "data", 8)
     if check != "disk-full":
         return nullcontext()
     return small_disk(folder / "pg", 320) if db == "postgres" else small_disk(folder / "data", 24)

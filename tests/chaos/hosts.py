@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import random
 import subprocess
 import time
@@ -37,6 +38,28 @@ def small_disk(place: Path, megabytes: int) -> Iterator[None]:
         yield
     finally:
         subprocess.run(["umount", "--lazy", str(place)], check=False)
+
+
+def data_disk_full(folder: Path, server: Postgres | None, size: Size) -> Report:
+    """Fill the disk of the data folder before the first step; PostgreSQL has a disk of its own.
+
+    Workers go on without a crash journal, and ``/readyz`` says so. With room again they make one.
+    """
+    report = Report("data-disk-full", size.seed)
+    ballast = folder / "data" / "ballast"
+    _fill(ballast)
+    yard = begin(folder, server, size)
+    load = Load(yard)
+    load.work()
+    starter = load.begin(size.n, size.per_s)
+    starter.join()
+    with urllib.request.urlopen(f"http://127.0.0.1:{yard.port}/readyz", timeout=30) as answer:
+        warnings = json.loads(answer.read())["warnings"]
+    if not any("no crash journal" in warning for warning in warnings):
+        report.violations.append(f"it did not say that a journal is missing: {warnings}")
+    ballast.unlink()
+    report.facts |= {"warnings": len(warnings)}
+    return close(yard, load, report)
 
 
 def disk_full(folder: Path, server: Postgres | None, size: Size) -> Report:

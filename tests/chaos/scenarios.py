@@ -19,7 +19,7 @@ from tests.chaos.database import Proxy, wait_until
 from tests.chaos.freeze import freeze
 from tests.chaos.fuzz import fuzz
 from tests.chaos.guards import guards
-from tests.chaos.hosts import clock_skew, disk_full
+from tests.chaos.hosts import clock_skew, data_disk_full, disk_full
 from tests.chaos.life import restore, sigterm, upgrade
 from tests.chaos.load import Load, Report
 from tests.chaos.races import callbacks, stops
@@ -278,6 +278,7 @@ SCENARIOS: dict[str, Callable[[Path, Postgres | None, Size], Report]] = {
     "upgrade": upgrade,
     "restore": restore,
     "disk-full": disk_full,
+    "data-disk-full": data_disk_full,
     "clock-skew": clock_skew,
     "timers": timers,
     "poison": poison,

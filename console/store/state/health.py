@@ -26,6 +26,7 @@ LATE_MS = 30_000
 """Whatever can go on for so long without having done so is held up."""
 MIN_DISK = 100 * 1024 * 1024
 _JUMP_MS = 60_000
+_worker_problem = ""
 PROCESS_STARTED_MS = time.time_ns() // 1_000_000
 """When this process began, by its own clock."""
 
@@ -37,10 +38,12 @@ class Health:
     ``oldest_runnable_ms``: for how long the oldest message or timer has waited for a step.
     ``expired_leases``: of workers that are gone and whose work nobody has taken over yet.
     ``workers``: alive, None where one process does all. ``clock_offset_ms``: of the database's
-    clock to this machine's. ``disk_free_bytes``: where the data folder is.
+    clock to this machine's. ``disk_free_bytes``: where the data folder is. ``warnings``: what a
+    worker lacks although it works.
     """
 
     reasons: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
     oldest_runnable_ms: int = 0
     expired_leases: int = 0
     workers: int | None = None
@@ -128,6 +131,12 @@ def check_health() -> Health:
     return Health((reason,), disk_free_bytes=_free_bytes())
 
 
+def note_worker_problem(problem: str) -> None:
+    """Note what the worker in this process lacks, "" if nothing. Workers of a team have a row."""
+    global _worker_problem  # noqa: PLW0603 - of the one worker that shares this process
+    _worker_problem = problem
+
+
 def _look() -> Health:
     free = _free_bytes()
     try:
@@ -179,16 +188,21 @@ _LOOKS = _Looks()
 def _with_database(free: int) -> Health:
     now_ms = clock.now_ms()
     team = signals.get_transport() is not None
-    leases = list(Worker.objects.values_list("lease_until_ms", flat=True)) if team else []
-    alive = sum(until > now_ms for until in leases)
+    leases = list(Worker.objects.values_list("lease_until_ms", "host", "problem")) if team else []
+    living = [lease for lease in leases if lease[0] > now_ms]
+    problems = {f"a worker on {host}: {problem}" for _, host, problem in living if problem}
+    if _worker_problem:
+        problems.add(_worker_problem)
+    if team and free < MIN_DISK:  # a team's executions are in PostgreSQL, not on this disk
+        problems.add(_disk_full(free))
     facts: dict[str, Any] = {
         "oldest_runnable_ms": oldest_step_age_ms(now_ms),
-        "expired_leases": len(leases) - alive,
-        "workers": alive if team else None,
+        "expired_leases": len(leases) - len(living),
+        "workers": len(living) if team else None,
         "clock_offset_ms": _clock_offset(),
         "disk_free_bytes": free,
     }
-    return Health(tuple(_reasons(facts)), **facts)
+    return Health(tuple(_reasons(facts)), tuple(sorted(problems)), **facts)
 
 
 def _reasons(facts: dict[str, Any]) -> list[str]:
@@ -199,11 +213,15 @@ def _reasons(facts: dict[str, Any]) -> list[str]:
         reasons.append("no worker is alive: executions are accepted and wait")
     if facts["oldest_runnable_ms"] > LATE_MS:
         reasons.append(f"work has been waiting for {facts['oldest_runnable_ms']} ms")
-    if facts["disk_free_bytes"] < MIN_DISK:
-        reasons.append(f"only {facts['disk_free_bytes']} bytes are free on the disk")
+    if facts["workers"] is None and facts["disk_free_bytes"] < MIN_DISK:
+        reasons.append(_disk_full(facts["disk_free_bytes"]))
     if abs(facts["clock_offset_ms"]) > _JUMP_MS:
         reasons.append(f"this machine's clock is {facts['clock_offset_ms']} ms off the database's")
     return reasons
+
+
+def _disk_full(free: int) -> str:
+    return f"only {free} bytes are free on the disk of the data folder"
 
 
 def oldest_step_age_ms(now_ms: int) -> int:

@@ -67,11 +67,18 @@ def register() -> str:
     return row.name
 
 
-def renew_lease(name: str, steps: int = 0, fenced: int = 0) -> bool:
-    """Renew a lease that has not ended, and note the work done since; return whether it stands."""
+def renew_lease(name: str, steps: int = 0, fenced: int = 0, problem: str = "") -> bool:
+    """Renew a lease that has not ended; return whether it stands.
+
+    Note the steps since the last renewal, and the problem that the worker has now.
+    """
     now_ms = clock.now_ms()
     leases = Worker.objects.filter(name=name, lease_until_ms__gt=now_ms)
-    changes = {"steps": F("steps") + steps, "fenced": F("fenced") + fenced}
+    changes = {
+        "steps": F("steps") + steps,
+        "fenced": F("fenced") + fenced,
+        "problem": problem[:200],
+    }
     # by itself: one statement is a transaction, and only workers on PostgreSQL have leases
     return leases.update(lease_until_ms=now_ms + _ttl_ms(), **changes) == 1
 
