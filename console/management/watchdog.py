@@ -35,7 +35,9 @@ class Watchdog:
     """Looks once a second, on a thread of its own: ``start``, ``stop``.
 
     The time is counted in looks: that in which the process was stopped or the machine slept is no
-    fault of the process.
+    fault of the process. After half a lease without a move each look asks the database, and only
+    looks that it answers count. An outage begins the count anew: threads that waited for the
+    database need a moment after its return, too.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Watchdog:
         self._what = what
         self._on_move = on_move
         self._seen = moved_at()
+        self._unmoved_s = 0.0
         self._stood_s = 0.0
         self._ended = threading.Event()
 
@@ -65,28 +68,27 @@ class Watchdog:
             self._look()
 
     def _look(self) -> None:
-        """End the process if it has not moved for twice its lease."""
+        """End the process if it has not moved for twice its lease while the database answers."""
+        lease_s = settings.STATEYARD_LEASE_S
         seen = self._moved_at()
         if seen != self._seen:
-            self._seen, self._stood_s = seen, 0.0
+            self._seen, self._unmoved_s, self._stood_s = seen, 0.0, 0.0
             if self._on_move is not None:
                 self._on_move()
             return
-        self._stood_s += _TICK_S
-        if self._stood_s >= 2 * settings.STATEYARD_LEASE_S:
-            self._end()
-
-    def _end(self) -> None:
-        stood_s, self._stood_s = self._stood_s, 0.0
+        self._unmoved_s += _TICK_S
+        if self._unmoved_s <= lease_s / 2:
+            return
         try:
             postgres.answer(server_parameters(), "SELECT 1")
         except psycopg.Error as error:
             outages.note_outage(self._what, error)
+            self._stood_s = 0.0
             return
-        if self._ended.is_set():
-            return
-        log.error("this process stands still and ends", what=self._what, for_s=stood_s)
-        os._exit(EXIT_CODE)
+        self._stood_s += _TICK_S
+        if self._stood_s >= 1.5 * lease_s and not self._ended.is_set():
+            log.error("this process stands still and ends", what=self._what, for_s=self._unmoved_s)
+            os._exit(EXIT_CODE)
 
 
 class Pulse:
