@@ -6,6 +6,7 @@ monotonic clock is measured every half minute: a jump of the local time of day c
 
 from __future__ import annotations
 
+import asyncio
 import time
 from functools import cache
 
@@ -30,9 +31,19 @@ def _shares_clock() -> bool:
 def offset_s() -> float:
     """Return how far the database's clock is ahead of the monotonic one, in seconds."""
     global _offset  # noqa: PLW0603 - one measurement a process
-    if _offset is None or time.monotonic() - _offset[1] > _MEASURE_EVERY_S:
+    if _offset is None or (
+        time.monotonic() - _offset[1] > _MEASURE_EVERY_S and not _on_event_loop()
+    ):
         _offset = (_measure_offset(), time.monotonic())
     return _offset[0]
+
+
+def _on_event_loop() -> bool:
+    """Whether the caller runs on an event loop, which must not wait for the database.
+
+    The queue of a worker asks for the time there. Other threads measure at their next turn.
+    """
+    return asyncio._get_running_loop() is not None  # noqa: SLF001 - the public one raises
 
 
 def _measure_offset() -> float:

@@ -204,11 +204,17 @@ class Embedded:
             self._offered.discard(key)
 
     def _activity_offered(self, execution_id: int, task: int, arn: str) -> None:
+        """Hear that an activity has a task, maybe on an event loop: what reads rows is a job."""
         name = task_delivery.activity_name(arn)
-        if name in task_delivery.registered_activities() and task_delivery.works_activity(arn):
-            self._offer(execution_id, task)
+        if name in task_delivery.registered_activities():
+            job = partial(self._offer_if_worked_here, execution_id, task, arn)
+            self._calls.submit(partial(log_errors, "offering a task failed", job, None))
         elif name in task_delivery.sample_activities():
             self._offer(execution_id, task, task_delivery.deliver_sample_activity)
+
+    def _offer_if_worked_here(self, execution_id: int, task: int, arn: str) -> None:
+        if task_delivery.works_activity(arn):
+            self._offer(execution_id, task)
 
     # -- jobs that go on elsewhere -----------------------------------------------------------------
 
@@ -316,7 +322,8 @@ class Embedded:
                 held = (execution_id, task) in self._offered
             if not held:
                 again = lost_calls.recover_call(execution_id, task)
-                log.warning("a task was lost", execution_id=execution_id, called_again=again)
+                if again is not None:  # else it ended after the rows were read
+                    log.warning("a task was lost", execution_id=execution_id, called_again=again)
         named = Activity.objects.filter(name__in=task_delivery.registered_activities())
         arns = list(filter(task_delivery.works_activity, named.values_list("arn", flat=True)))
         worked = Q(kind__in=schedule.CALLED) | Q(kind=TaskKind.ACTIVITY, resource__in=arns)

@@ -40,11 +40,14 @@ def recover_from(alive: Sequence[str]) -> int:
     return _fail(claim.claimed_by_servers(alive)) + claim.release_calls_except(alive)
 
 
-def recover_call(execution_id: int, task: int) -> bool:
-    """Take up a call that this process started and lost; return whether it is made again."""
+def recover_call(execution_id: int, task: int) -> bool | None:
+    """Take up a call that this process started and lost.
+
+    Return True if it is made again, False if its task failed, None if the task was over already.
+    """
     if _fail(claim.claimed_by_this_process().filter(execution_id=execution_id, task=task)):
         return False
-    return claim.release_call(execution_id, task)
+    return claim.release_call(execution_id, task) or None
 
 
 def _fail(held: QuerySet[TaskRow]) -> int:

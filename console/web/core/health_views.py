@@ -29,4 +29,8 @@ def liveness(_request: HttpRequest) -> HttpResponse:
 def readiness(_request: HttpRequest) -> HttpResponse:
     """Answer ``/readyz``: the facts as JSON, with 503 if there is a reason to send nobody here."""
     state = health.check_health()
-    return JsonResponse(state.facts(), status=200 if state.ready else 503)
+    answer = JsonResponse(state.facts(), status=200 if state.ready else 503)
+    # Django would log each 503 as an error: a probe asks every few seconds, and the log has said
+    # why by then.
+    answer._has_been_logged = True  # type: ignore[attr-defined]  # noqa: SLF001 - no public way
+    return answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -30,3 +31,22 @@ def test_a_jump_of_the_local_clock_changes_nothing(
     if connection.vendor == "postgresql":
         monkeypatch.setattr(clock, "_offset", None)
         assert abs(clock.now_ms() - before) < 1000
+
+
+def test_an_event_loop_gets_the_last_measured_offset(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query there is SynchronousOnlyOperation; the next thread that asks measures."""
+    measured: list[float] = []
+
+    def measure() -> float:
+        measured.append(5.0)
+        return 5.0
+
+    async def ask() -> float:
+        return clock.offset_s()
+
+    monkeypatch.setattr(clock, "_measure_offset", measure)
+    monkeypatch.setattr(clock, "_offset", (3.0, float("-inf")))
+    assert asyncio.run(ask()) == 3.0
+    assert measured == []
+    assert clock.offset_s() == 5.0
+    assert measured == [5.0]

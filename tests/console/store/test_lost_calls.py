@@ -115,7 +115,8 @@ def test_a_task_lost_within_the_process_is_treated_alike(project: Project) -> No
     again, never = called(project, "redispatch"), called(project, "fail")
     numbers = dict(TaskRow.objects.values_list("execution_id", "task"))
     assert lost_calls.recover_call(again.pk, numbers[again.pk])
-    assert not lost_calls.recover_call(never.pk, numbers[never.pk])
+    assert lost_calls.recover_call(never.pk, numbers[never.pk]) is False
+    assert lost_calls.recover_call(never.pk, numbers[never.pk]) is None  # it is over: not lost
     assert drain(never).status == "FAILED"
     assert drain(again).status == "RUNNING"
 
