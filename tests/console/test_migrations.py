@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +18,11 @@ from console.migrations import READABLE_SINCE
 from console.store.db.columns import AddFieldInTurns
 from console.store.db.indexes import AddIndexConcurrently
 from tests.console.store.helpers import PASS, create
+from tests.console.test_settings import run
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from console.models import Project
 
 _COPIED_UNTIL = "0033_invitations"
@@ -144,3 +149,23 @@ def test_rows_of_steps_refer_to_nothing_that_postgresql_checks() -> None:
             [[f"console_{table}" for table in (*hot, "auditentry")]],
         )
         assert cursor.fetchall() == [("console_execution", "console_maprun")]
+
+
+@pytest.mark.sqlite_only
+def test_a_database_of_a_version_between_two_releases_is_upgraded(tmp_path: Path) -> None:
+    """Its index exists already, and columns are NOT NULL that this version leaves NULL."""
+    assert run(tmp_path, "migrate", "console", "0035", "-v", "0").returncode == 0
+    with contextlib.closing(sqlite3.connect(tmp_path / "stateyard.sqlite3")) as database:
+        database.execute(
+            "CREATE INDEX execution_by_parent ON console_execution (parent) WHERE parent NOT NULL"
+        )
+        database.execute("ALTER TABLE console_auditentry DROP COLUMN execution")
+        database.execute(
+            "ALTER TABLE console_auditentry ADD COLUMN execution varchar(512) NOT NULL DEFAULT ''"
+        )
+        database.commit()
+    done = run(tmp_path, "migrate", "-v", "0")
+    assert done.returncode == 0, done.stderr
+    with contextlib.closing(sqlite3.connect(tmp_path / "stateyard.sqlite3")) as database:
+        columns = database.execute("PRAGMA table_info(console_auditentry)").fetchall()
+    assert [column[3] for column in columns if column[1] == "execution"] == [0]

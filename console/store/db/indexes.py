@@ -18,12 +18,19 @@ class AddIndexConcurrently(migrations.AddIndex):
     def database_forwards(
         self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any
     ) -> None:
-        """Make the index."""
-        if schema_editor.connection.vendor != "postgresql":
-            super().database_forwards(app_label, schema_editor, from_state, to_state)
-            return
+        """Make the index; on SQLite keep an index of this name that an earlier version made."""
         model = to_state.apps.get_model(app_label, self.model_name)
+        if schema_editor.connection.vendor != "postgresql":
+            table = model._meta.db_table  # noqa: SLF001 - Django's documented API
+            if self.index.name not in _index_names(schema_editor.connection, table):
+                super().database_forwards(app_label, schema_editor, from_state, to_state)
+            return
         if self.allow_migrate_model(schema_editor.connection.alias, model):
             name = schema_editor.quote_name(self.index.name)
             schema_editor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}", None)
             schema_editor.add_index(model, self.index, concurrently=True)
+
+
+def _index_names(connection: Any, table: str) -> set[str]:
+    with connection.cursor() as cursor:
+        return set(connection.introspection.get_constraints(cursor, table))
