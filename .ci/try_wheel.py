@@ -56,7 +56,7 @@ def try_server(wheel: Path, folder: Path) -> None:
     finally:
         server.terminate()
         server.wait()
-    if not re.search(r"/static/stateyard/\w+\.css", page):
+    if not re.search(r"/static/stateyard/[\w/-]+\.css", page):
         sys.exit(f"the login page names no style: {page[:500]}")
 
 
