@@ -193,11 +193,13 @@ _LINE_END = re.compile(r"(?<!\\)((?:\\\\)*)\\(\r?\n?)\Z")
 def _csv_rows(body: Any, config: dict[str, Any]) -> Iterator[dict[str, str]]:
     r"""Every value is text; short rows are padded, surplus cells ignored [recorded].
 
-    A backslash makes a character of the same line an ordinary one, and is removed. Source:
-    developer guide, "How Step Functions parses input CSV files".
+    A backslash makes a character of the same line an ordinary one, and is removed; a doubled quote
+    is one quote, also in a field without quotes around it. Source: developer guide, "How Step
+    Functions parses input CSV files".
     """
     delimiter = _DELIMITERS.get(str(config.get("CSVDelimiter", "COMMA")), ",")
-    lines = (_LINE_END.sub(r"\1\2", line) for line in _lines(body))
+    unescaped = (_LINE_END.sub(r"\1\2", line) for line in _lines(body))
+    lines = _escape_doubled_quotes(unescaped, delimiter)
     rows = csv.reader(lines, delimiter=delimiter, escapechar="\\", strict=False)
     given = config.get("CSVHeaderLocation") == "GIVEN"
     headers = config.get("CSVHeaders", []) if given else next(rows, [])
@@ -205,6 +207,34 @@ def _csv_rows(body: Any, config: dict[str, Any]) -> Iterator[dict[str, str]]:
         raise ReaderError("CSV headers cannot contain duplicates.")
     for row in rows:
         yield {name: row[at] if at < len(row) else "" for at, name in enumerate(headers)}
+
+
+def _escape_doubled_quotes(lines: Iterable[str], delimiter: str) -> Iterator[str]:
+    r"""Write a doubled quote of a field without quotes around it as ``\"``.
+
+    The csv module knows doubled quotes in quoted fields only. A field that begins with a doubled
+    quote and goes on behind it, as ``""a""``, is not quoted.
+    """
+    mark = re.escape(delimiter)
+    inside = r'(?:[^"\\]|\\.|"")*(?:"|(?P<open>\Z))'
+    quoted_field = rf'(?:\A|{mark})"(?!"[^"{mark}\r\n]){inside}'
+    token = re.compile(rf'{quoted_field}|\\.|(?P<doubled>"")', re.DOTALL)
+    remainder = re.compile(inside, re.DOTALL)
+    quoted = False
+    for line in lines:
+        if '"' not in line:
+            yield line
+            continue
+        start = 0
+        if quoted and (head := remainder.match(line)):
+            start, quoted = head.end(), head["open"] is not None
+        pieces = [line[:start]]
+        for match in token.finditer(line[start:]):
+            quoted = match["open"] is not None
+        pieces.append(
+            token.sub(lambda found: '\\"' if found["doubled"] else found[0], line[start:])
+        )
+        yield "".join(pieces)
 
 
 def _json(body: Any, config: dict[str, Any]) -> Iterable[Any]:

@@ -81,6 +81,49 @@ C:\\dir\\,6
     ]
 
 
+def test_doubled_quotes_in_csv(read: Any) -> None:
+    """Two quotes are one in every field, not only in a field with quotes around it.
+
+    The last line is the example of the developer guide, "How Step Functions parses input CSV
+    files".
+    """
+    data = rb'''x,{""k"":""v""}
+x,5"" pipe
+5"" pipe,6""
+""a"",""b""
+"",""
+"""",\"""
+"a ""b"" c",d""
+a\,"" b,c
+one"quote,"a"b
+"two
+""lines"" of","""quoted"""
+"This string contains commas, a double quotation marks (""), and a newline (
+)",{""MyKey"":""MyValue""}
+'''
+    two = {"CSVHeaderLocation": "GIVEN", "CSVHeaders": ["a", "b"]}
+    rows = [list(row.values()) for row in read(data, InputType="CSV", **two)]
+    assert rows == [
+        ["x", '{"k":"v"}'],
+        ["x", '5" pipe'],
+        ['5" pipe', '6"'],
+        ['"a"', '"b"'],
+        ["", ""],
+        ['"', '""'],
+        ['a "b" c', 'd"'],
+        ['a," b', "c"],
+        ['one"quote', "ab"],
+        ['two\n"lines" of', '"quoted"'],
+        [
+            'This string contains commas, a double quotation marks ("), and a newline (\n)',
+            '{"MyKey":"MyValue"}',
+        ],
+    ]
+    piped = data.replace(b",", b"|")
+    given = read(piped, InputType="CSV", CSVDelimiter="PIPE", **two)
+    assert [list(row.values()) for row in given][:6] == rows[:6]
+
+
 def test_json_and_json_lines(read: Any) -> None:
     """Arrays, members of objects, a pointer into the file, one value a line."""
     assert read(b"[1, 2, 3]", InputType="JSON", MaxItems=2) == [1, 2]
