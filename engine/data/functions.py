@@ -102,8 +102,8 @@ def _json_equal(left: Json, right: Json) -> bool:
 
 # -- texts -----------------------------------------------------------------------------------------
 
-_BRACES = re.compile(r"\\([{}])|(\{\})")
-_WRITTEN = re.compile(r"\\(['\\{}])|(\{\})")
+_BRACES = re.compile(r"\\([{}])|(\{\})|([{}])")
+_WRITTEN = re.compile(r"\\(['\\{}])|(\{\})|([{}])")
 _ESCAPE = re.compile(r"\\(['\\{}])")
 
 
@@ -127,7 +127,13 @@ def format_text(values: list[Json], scope: EvaluationScope) -> str:
     template, arguments = _require_text(values[0]), values[1:]
     # In a template of the input a backslash escapes braces alone.
     marked = _WRITTEN if isinstance(template, WrittenText) else _BRACES
-    marks = sum(match[2] is not None for match in marked.finditer(template))
+    matches = list(marked.finditer(template))
+    if alone := next((match[3] for match in matches if match[3]), ""):
+        other = "}" if alone == "{" else "{"
+        raise ValueError(
+            f"Invalid template in States.Format: matching '{other}' not found for '{alone}'."
+        )
+    marks = sum(match[2] is not None for match in matches)
     if marks != len(arguments):
         raise ValueError(f"got {len(arguments)} arguments for {marks} occurrences of {{}}")
     rest = iter(arguments)

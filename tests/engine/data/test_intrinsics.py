@@ -35,7 +35,7 @@ def test_a_backslash_stands_before_few_characters(mark: str) -> None:
         ("States.Format('it\\'s \\{{}\\}', null)", "it's {null}"),
         ("States.Format('{}', $.o)", "{k=1}"),
         (r"States.Format('C:\\{}', 'x')", r"C:\x"),
-        (r"States.Format('\\\{}\\')", "\\{}\\"),
+        (r"States.Format('\\\{\}\\')", "\\{}\\"),
         (r"States.Format('a\\b')", r"a\b"),
         (r"States.Format('{}', 'C:\\\{')", r"C:\{"),
         (r"States.Array('\\{\'')", [r"\{'"]),
@@ -119,6 +119,31 @@ def test_bad_calls_are_refused_when_the_machine_is_made(text: str) -> None:
     """Unknown names, wrong counts, bad syntax, too much nesting."""
     with pytest.raises(PathSyntaxError):
         compile_intrinsic(text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "brace", "missing"),
+    [
+        ("'{} {x}', $.s", "{", "}"),
+        ("'{}: {\"k\":1}', $.s", "{", "}"),
+        (r"'Hi {}, e.g. \\{ n \\}', $.s", "{", "}"),
+        ("'{', $.s", "{", "}"),
+        ("'{{}}', $.s", "{", "}"),
+        ("'a} {}', $.s", "}", "{"),
+        ("$.template, $.s", "{", "}"),
+        ("States.Format('{}', $.template), $.s", "{", "}"),
+    ],
+)
+def test_a_brace_of_a_template_is_escaped(arguments: str, brace: str, missing: str) -> None:
+    """A brace that is no part of {} stands behind one backslash, or the function fails."""
+    scope = EvaluationScope({"s": "S", "template": "{x}"}, dict, {}, lambda: random.Random(7))
+    with pytest.raises(InterpreterError) as caught:
+        compile_intrinsic(f"States.Format({arguments})").evaluate(scope)
+    assert caught.value.name == "States.IntrinsicFailure"
+    assert caught.value.cause == (
+        f"The function 'States.Format({arguments})' had the following error: Invalid template in "
+        f"States.Format: matching '{missing}' not found for '{brace}'."
+    )
 
 
 def test_uuid_and_random_come_from_the_step() -> None:
