@@ -17,14 +17,14 @@ import re2
 from engine import jsontext
 from engine.data.expression import ABSENT, Json
 from engine.data.path_syntax import PathSyntaxError, unquote
-from engine.data.selectors import apply_function, select_all, select_definite, split_definite
+from engine.data.selectors import select_all, select_definite, split_definite
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from engine.data.selectors import Budget, FilterTest, Selector
 
-    PathReader = Callable[[str], tuple[tuple[Selector, ...], str]]
+    PathReader = Callable[[str], tuple[Selector, ...]]
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -57,7 +57,6 @@ class _Operand:
     definite: tuple[Selector, ...] = ()
     rest: tuple[Selector, ...] = ()
     from_root: bool = False
-    function: str = ""
 
     def value(self, node: Json, root: Json, budget: Budget) -> Json:
         if self.literal is not ABSENT:
@@ -65,7 +64,7 @@ class _Operand:
         found = select_definite(self.definite, root if self.from_root else node)
         if self.rest:
             found = [] if found is ABSENT else select_all(self.rest, found, root, budget)
-        return apply_function(self.function, found) if self.function else found
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,9 +270,8 @@ class _FilterReader:
             raise self.error("a value")
         kind, text = token
         if kind == "path":
-            selectors, function = self.read_path(text[1:])
-            definite, rest = split_definite(selectors)
-            return _Operand(ABSENT, definite, rest, text[0] == "$", function)
+            definite, rest = split_definite(self.read_path(text[1:]))
+            return _Operand(ABSENT, definite, rest, text[0] == "$")
         return _Operand(literal=self.literal(kind, text))
 
     def array(self) -> list[Json]:

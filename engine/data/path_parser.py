@@ -2,7 +2,7 @@
 
 jsonpath-ng parses. Its grammar lacks names that are no identifiers, filters, and an index counted
 by ``@.length``. The reader replaces those by plain names first, and puts them back into the
-selectors afterwards.
+selectors afterwards. ``length()`` is a name like any other: Jayway 2.0.0 knows no functions.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from engine.data.path_syntax import QUOTED, PathSyntaxError, unquote
 from engine.data.selectors import (
     DescendantSelector,
     FilterSelector,
+    FromEndSelector,
     IndexesSelector,
     IndexSelector,
     NameSelector,
@@ -34,28 +35,19 @@ if TYPE_CHECKING:
     from engine.data.selectors import FilterTest
 
 MAX_SELECTORS = 500
-FUNCTIONS = "length|min|max|avg|sum|stddev|keys|size|first|last"
 
-
-_NAME = re.compile(r"\.\.?([^\s.\[\]'\"()*?,]+)")
+_NAME = re.compile(r"\.\.?([^\s.\[\]'\"()*?,]+(?:\(\))?)")
 _SCRIPT = re.compile(r"\[\s*\(\s*@\.length\s*-\s*(\d+)\s*\)\s*\]")
 _PATTERN = re.compile(r"=~\s*/(?:[^/\\]|\\.)*/", re.DOTALL)
-_FUNCTION = re.compile(rf"\.({FUNCTIONS})\(\)$")
 _FILTER = re.compile(r"\[\s*\?")
-_PLACE = re.compile(r"x__(n|f)(\d+)__x")
+_PLACE = re.compile(r"x__(n|f|e)(\d+)__x")
 
 
 @lru_cache(maxsize=4096)
-def read_selectors(rest: str) -> tuple[tuple[Selector, ...], str]:
-    """Return the selectors behind a path's head, and its closing function's name or ``""``.
-
-    Raise ``PathSyntaxError``.
-    """
-    function = ""
-    if match := _FUNCTION.search(rest):
-        function, rest = match[1], rest[: match.start()]
+def read_selectors(rest: str) -> tuple[Selector, ...]:
+    """Return the selectors behind a path's head; raise ``PathSyntaxError``."""
     if not rest:
-        return (), function
+        return ()
     reader = _PathReader(rest)
     try:
         tree = ng_parse("$" + reader.prepared())
@@ -66,7 +58,7 @@ def read_selectors(rest: str) -> tuple[tuple[Selector, ...], str]:
         raise PathSyntaxError(
             f"got a path of {len(selectors)} steps, wanted at most {MAX_SELECTORS}"
         )
-    return selectors, function
+    return selectors
 
 
 class _PathReader:
@@ -87,12 +79,11 @@ class _PathReader:
 
     def _piece(self, at: int) -> tuple[str, int]:
         text = self.text
-        if _FILTER.match(text, at):
-            end = find_filter_end(text, at)
+        if (end := find_filter_end(text, at)) > at:
             self.filters.append(text[text.index("?", at) + 1 : end - 1])
             return f"['x__f{len(self.filters) - 1}__x']", end
         if script := _SCRIPT.match(text, at):
-            return f"[-{script[1]}]", script.end()
+            return f"['x__e{script[1]}__x']", script.end()
         if quoted := QUOTED.match(text, at):
             return f"'{self._name(unquote(quoted[0]))}'", quoted.end()
         if dotted := _NAME.match(text, at):
@@ -152,6 +143,8 @@ class _PathReader:
                 raise PathSyntaxError(f"'${self.text}': got {field!r}, wanted a quoted name")
             if place[1] == "f":
                 return FilterSelector(self._filter(int(place[2])))
+            if place[1] == "e":
+                return FromEndSelector(int(place[2]))
             names.append(self.names[int(place[2])])
         return NameSelector(names[0]) if len(names) == 1 else NamesSelector(tuple(names))
 
@@ -162,7 +155,12 @@ class _PathReader:
 
 
 def find_filter_end(text: str, start: int) -> int:
-    """Return where the filter that begins at ``start`` ends; raise ``PathSyntaxError``."""
+    """Return where the filter that begins at ``start`` ends; raise ``PathSyntaxError``.
+
+    ``start`` if no filter begins there.
+    """
+    if not _FILTER.match(text, start):
+        return start
     depth, at = 0, start
     while at < len(text):
         if skipped := QUOTED.match(text, at) or _PATTERN.match(text, at):

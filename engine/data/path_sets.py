@@ -75,8 +75,8 @@ def compile_path_set(paths: Iterable[str]) -> PathSet:
 def _read_path(path: str) -> tuple[Selector, ...]:
     if not path.startswith("$") or path[1:2] not in ("", ".", "["):
         raise PathSyntaxError(f"{path!r}: wanted a path that begins with '$.', '$..' or '$['")
-    selectors, function = read_selectors(path[1:])
-    if function or not all(_is_static(selector) for selector in selectors):
+    selectors = read_selectors(path[1:])
+    if not all(_is_static(selector) for selector in selectors):
         raise PathSyntaxError(f"{path!r}: wanted names, indexes from 0, '*' and '..' only")
     return selectors
 
@@ -89,7 +89,9 @@ def _is_static(selector: Selector) -> bool:
             return index >= 0
         case IndexesSelector(indexes):
             return min(indexes) >= 0
-    return isinstance(selector, NameSelector | NamesSelector | WildcardSelector)
+        case NameSelector(name):
+            return not name.endswith("()")
+    return isinstance(selector, NamesSelector | WildcardSelector)
 
 
 @lru_cache(maxsize=8192)

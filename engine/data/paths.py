@@ -1,4 +1,4 @@
-"""JSONPath in the dialect of Jayway's library, which the service uses.
+"""JSONPath in the dialect of Jayway's library, version 2.0.0, which the service uses.
 
 A path is compiled once. A *definite* path (members and single indexes) yields the value itself or
 is missing; an *indefinite* one always yields an array, perhaps empty (the service has recorded
@@ -19,9 +19,10 @@ from engine.data.selectors import (
     Budget,
     BudgetExceededError,
     IndexSelector,
+    InnerNamesError,
     NameSelector,
+    NamesSelector,
     Selector,
-    apply_function,
     select_all,
     select_definite,
     split_definite,
@@ -51,7 +52,7 @@ class Path:
     ``head``: ``""`` for ``$``, ``"$$"`` for the context, else a variable's name. ``field``: the
     field it stands in, ``""`` for InputPath and OutputPath, whose errors read differently.
     ``definite``: the leading selectors that select one value; ``rest``: those that follow the first
-    that does not. ``function``: what is applied at the end, or ``""``.
+    that does not.
     """
 
     text: str
@@ -59,7 +60,6 @@ class Path:
     head: str
     definite: tuple[Selector, ...]
     rest: tuple[Selector, ...] = ()
-    function: str = ""
 
     def found(self, scope: EvaluationScope) -> Json:
         """Return the value, or ``ABSENT`` when the path leads nowhere."""
@@ -67,9 +67,14 @@ class Path:
         if root is ABSENT:
             return ABSENT
         value = select_definite(self.definite, root)
-        if self.rest:
-            value = self._indefinite(value, root)
-        return apply_function(self.function, value) if self.function else value
+        if not self.rest:
+            return value
+        if value is ABSENT and isinstance(self.rest[0], NamesSelector):
+            return ABSENT
+        try:
+            return self._indefinite(value, root)
+        except InnerNamesError:
+            return ABSENT
 
     def present(self, scope: EvaluationScope) -> bool:
         """Tell whether the path leads to a value, for IsPresent.
@@ -82,7 +87,10 @@ class Path:
         value = select_definite(self.definite, root, ABSENT)
         if value is ABSENT or not self.rest:
             return value is not ABSENT
-        return bool(self._indefinite(value, root))
+        try:
+            return bool(self._indefinite(value, root))
+        except InnerNamesError:
+            return False
 
     def evaluate(self, scope: EvaluationScope) -> Json:
         """Return the value; raise ``InterpreterError`` when the path leads nowhere."""
@@ -124,19 +132,24 @@ class Path:
 
     def _where(self, value: Json) -> str:
         """Return which selector led nowhere, in Jayway's words."""
-        shown = "$"
-        for number, selector in enumerate(self.definite, 1):
-            shown += str(selector)
+        place = "$"
+        for number, selector in enumerate(self.definite):
             following = select_definite((selector,), value)
             if following is not ABSENT:
-                value = following
-            elif isinstance(selector, NameSelector):
-                leaf = number == len(self.definite) and isinstance(value, dict)
-                return f"{'No results for path:' if leaf else 'Missing property in path'} {shown}"
-            else:
-                break
-        shown = jsontext.dumps(value)
-        return f"Filter: {selector} can only be applied to arrays. Current context is: {shown}"
+                value, place = following, place + str(selector)
+                continue
+            if not isinstance(selector, NameSelector | NamesSelector):
+                rest = "".join(map(str, self.definite[number:]))
+                shown = jsontext.dumps(value)
+                return f"Filter: {rest} can only be applied to arrays. Current context is: {shown}"
+            if not isinstance(value, dict):
+                return f"Property {selector} not found in path {place}"
+            leaf = number == len(self.definite) - 1 and not self.rest
+            words = "No results for path:" if leaf else "Missing property in path"
+            return f"{words} {place}{selector}"
+        inner = [getattr(selector, "target", selector) for selector in self.rest]
+        names = next((part for part in inner if isinstance(part, NamesSelector)), "")
+        return f"Multi properties can only be used as path leafs: {place}{names}"
 
 
 def compile_path(text: str, *, field: str = "") -> Expression:
@@ -145,10 +158,10 @@ def compile_path(text: str, *, field: str = "") -> Expression:
     if head is None:
         raise PathSyntaxError(f"{text!r}: got no '$' at the beginning")
     name = "$$" if head[0] == "$$" else head["name"] or ""
-    selectors, function = read_selectors(text[head.end() :])
-    if not selectors and not name and not function:
+    selectors = read_selectors(text[head.end() :])
+    if not selectors and not name:
         return ROOT
-    return Path(text, field, name, *split_definite(selectors), function)
+    return Path(text, field, name, *split_definite(selectors))
 
 
 _REFERENCE = re.compile(
@@ -197,7 +210,7 @@ class ResultPath:
         if (
             isinstance(selector, IndexSelector)
             and isinstance(parent, list)
-            and -len(parent) <= selector.index < len(parent)
+            and 0 <= selector.index < len(parent)
         ):
             copy = list(parent)
             copy[selector.index] = value
@@ -215,5 +228,5 @@ def compile_result_path(text: str) -> ResultPath:
     head = _HEAD.match(text)
     if head is None or head[0] != "$" or not is_reference_path(text):
         raise PathSyntaxError(f"{text!r}: wanted a Reference Path that begins with '$'")
-    selectors, _ = read_selectors(text[1:])
+    selectors = read_selectors(text[1:])
     return ResultPath(text, selectors) if selectors else REPLACE

@@ -1,6 +1,7 @@
 """The selectors of a JSONPath, with the results of Jayway's library over Jackson's tree.
 
-The words are those of RFC 9535. Where Jayway differs from it, Jayway wins: the service uses it.
+The words are those of RFC 9535. Where Jayway 2.0.0 differs from it, Jayway wins: the service uses
+it, as docs/explanation/fidelity.md says.
 
 A walk is bounded: every node it touches is taken from a budget, so that ``$..*..*..*`` costs its
 own execution an error and disturbs no other.
@@ -8,12 +9,10 @@ own execution an error and disturbs no other.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from engine.data.expression import ABSENT, Json
-from engine.errors import InterpreterError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,6 +23,10 @@ MAX_TOUCHED = 1_000_000
 
 class BudgetExceededError(Exception):
     """A path touches more than ``MAX_TOUCHED`` nodes."""
+
+
+class InnerNamesError(Exception):
+    """Several names stand before another selector."""
 
 
 class Budget:
@@ -62,7 +65,7 @@ class NameSelector:
 
 @dataclass(frozen=True, slots=True)
 class IndexSelector:
-    """``[0]`` or ``[-1]``."""
+    """``[0]`` or ``[-1]``; a negative index lies beyond the array."""
 
     index: int
 
@@ -71,13 +74,23 @@ class IndexSelector:
 
 
 @dataclass(frozen=True, slots=True)
+class FromEndSelector:
+    """``[(@.length-1)]``: an index counted from the end."""
+
+    distance: int
+
+    def __str__(self) -> str:
+        return f"[(@.length-{self.distance})]"
+
+
+@dataclass(frozen=True, slots=True)
 class NamesSelector:
-    """``['a','b']``: an object with just these members; before other selectors, each of them."""
+    """``['a','b']``: an object with just these members. Only the last selector may be one."""
 
     names: tuple[str, ...]
 
     def __str__(self) -> str:
-        return "[" + ",".join(f"'{name}'" for name in self.names) + "]"
+        return "[" + ", ".join(f"'{name}'" for name in self.names) + "]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +131,7 @@ class DescendantSelector:
 Selector = (
     NameSelector
     | IndexSelector
+    | FromEndSelector
     | NamesSelector
     | IndexesSelector
     | SliceSelector
@@ -130,13 +144,10 @@ Selector = (
 def split_definite(
     selectors: tuple[Selector, ...],
 ) -> tuple[tuple[Selector, ...], tuple[Selector, ...]]:
-    """Return the definite beginning of a path and the rest.
-
-    Jayway: several names make one object at the end of a path, and several values before it.
-    """
+    """Return the definite beginning of a path and the rest."""
     for number, selector in enumerate(selectors):
         merged = isinstance(selector, NamesSelector) and number == len(selectors) - 1
-        if not merged and not isinstance(selector, NameSelector | IndexSelector):
+        if not merged and not isinstance(selector, NameSelector | IndexSelector | FromEndSelector):
             return selectors[:number], selectors[number:]
     return selectors, ()
 
@@ -144,18 +155,19 @@ def split_definite(
 def select_definite(selectors: Sequence[Selector], value: Json, beyond: Json = None) -> Json:
     """Return the value a definite path leads to.
 
-    ``ABSENT`` if a member is missing. An index beyond the array gives ``beyond``: Jackson's tree
-    has a null there, and so the service yields null.
+    ``ABSENT`` if a member is missing. An index beyond the array, on either side, gives ``beyond``:
+    Jackson's tree has a null there, and so the service yields null.
     """
     for selector in selectors:
         if isinstance(selector, NameSelector):
             if not isinstance(value, dict) or selector.name not in value:
                 return ABSENT
             value = value[selector.name]
-        elif isinstance(selector, IndexSelector):
+        elif isinstance(selector, IndexSelector | FromEndSelector):
             if not isinstance(value, list):
                 return ABSENT
-            value = value[selector.index] if -len(value) <= selector.index < len(value) else beyond
+            index = _index(selector, value)
+            value = value[index] if 0 <= index < len(value) else beyond
         elif isinstance(selector, NamesSelector):
             if not isinstance(value, dict):
                 return ABSENT
@@ -163,12 +175,18 @@ def select_definite(selectors: Sequence[Selector], value: Json, beyond: Json = N
     return value
 
 
+def _index(selector: IndexSelector | FromEndSelector, value: list[Json]) -> int:
+    if isinstance(selector, FromEndSelector):
+        return len(value) - selector.distance
+    return selector.index
+
+
 def select_all(
     selectors: Sequence[Selector], start: Json, root: Json, budget: Budget
 ) -> list[Json]:
     """Return everything the selectors of an indefinite path select, in document order.
 
-    ``root``: what ``$`` means in filters. Raise ``BudgetExceededError``.
+    ``root``: what ``$`` means in filters. Raise ``BudgetExceededError`` or ``InnerNamesError``.
     """
     nodes = [start]
     for number, selector in enumerate(selectors, 1):
@@ -189,9 +207,13 @@ def _select(
         case NameSelector(name):
             return [node[name]] if isinstance(node, dict) and name in node else []
         case NamesSelector(names):
-            return _select_names(node, names, last=last)
-        case IndexSelector(index):
-            return _select_indexes(node, (index,))
+            if not last:
+                raise InnerNamesError
+            return _select_names(node, names)
+        case IndexSelector() | FromEndSelector():
+            return (
+                _select_indexes(node, (_index(selector, node),)) if isinstance(node, list) else []
+            )
         case IndexesSelector(indexes):
             return _select_indexes(node, indexes)
         case SliceSelector():
@@ -204,26 +226,24 @@ def _select(
             return _select_filtered(test, node, root, budget)
 
 
-def _select_names(node: Json, names: Sequence[str], *, last: bool) -> list[Json]:
+def _select_names(node: Json, names: Sequence[str]) -> list[Json]:
     if not isinstance(node, dict):
         return []
-    found = {name: node[name] for name in names if name in node}
-    return [found] if last else list(found.values())
+    return [{name: node[name] for name in names if name in node}]
 
 
 def _select_indexes(node: Json, indexes: Sequence[int]) -> list[Json]:
     """Return the elements; beyond an array, on either side, Jackson's tree has null."""
     if not isinstance(node, list):
         return []
-    return [node[index] if -len(node) <= index < len(node) else None for index in indexes]
+    return [node[index] if 0 <= index < len(node) else None for index in indexes]
 
 
 def _select_slice(selector: SliceSelector, node: list[Json]) -> list[Json]:
     """Return a slice of an array, as Jayway cuts it.
 
     Jayway counts from the end only where one bound stands alone: ``[-2:]`` are the last two. With
-    both bounds it counts up from the one to the other: ``[-1:2]`` is the last element, then the
-    first two.
+    both bounds it counts up from the one to the other: ``[-1:2]`` is a null, then the first two.
     """
     if selector.step is not None or selector.start is None or selector.end is None:
         return node[selector.start : selector.end : selector.step]
@@ -257,57 +277,12 @@ def _select_descendants(
         if isinstance(target, FilterSelector):
             if target.test.holds(value, root, budget):
                 found += _select_filtered(target.test, value, root, budget)
-        elif isinstance(target, IndexSelector | IndexesSelector | SliceSelector) and not last:
+        elif (
+            isinstance(target, IndexSelector | FromEndSelector | IndexesSelector | SliceSelector)
+            and not last
+        ):
             found += value if isinstance(value, list) else ()  # Jayway goes on with every element
         else:
             found += _select(target, value, root, budget, last=last)
         stack.extend(reversed(_children(value)))
     return found
-
-
-# -- functions at the end of a path ----------------------------------------------------------------
-
-
-def apply_function(function: str, value: Json) -> Json:
-    """Apply a closing function of Jayway's to what the path found; null where it makes no sense."""
-    if value is ABSENT:
-        return ABSENT
-    if function in ("length", "size"):
-        return len(value) if isinstance(value, list | dict | str) else None
-    if function == "keys":
-        return list(value) if isinstance(value, dict) else None
-    if not isinstance(value, list) or not value:
-        return None
-    if function in ("first", "last"):
-        return value[0 if function == "first" else -1]
-    numbers = [n for n in value if isinstance(n, int | float) and not isinstance(n, bool)]
-    return _compute_finite(function, numbers) if numbers else None
-
-
-def _compute_finite(function: str, numbers: list[float]) -> float:
-    """Apply a function to numbers; raise ``InterpreterError`` for a result beyond a double."""
-    try:
-        found: float = _NUMERIC[function](numbers)
-        if function in ("min", "max") or abs(found) <= sys.float_info.max:
-            return found
-    except OverflowError:
-        pass
-    raise InterpreterError(f"The function '{function}()' of the path leads beyond all numbers.")
-
-
-def _mean(numbers: list[float]) -> float:
-    return sum(numbers) / len(numbers)
-
-
-def _deviation(numbers: list[float]) -> float:
-    mean = _mean(numbers)
-    return float(_mean([(n - mean) ** 2 for n in numbers]) ** 0.5)
-
-
-_NUMERIC: Final[dict[str, Any]] = {
-    "min": min,
-    "max": max,
-    "sum": sum,
-    "avg": _mean,
-    "stddev": _deviation,
-}

@@ -27,6 +27,7 @@ DATA = {
     "title": "T",
     "sum": 7,
     "null": None,
+    "calls": {"length()": 6},
     "$metadata": {"a$b": 8},
     "sessions": [{"id": 1, "x": None}, {"id": 2, "x": {}}, {"id": 3}, {"id": 4, "x": False}],
     "list": [{"s": "failed", "n": 1, "t": ["x"]}, {"s": "ok", "n": 5, "t": []}],
@@ -43,7 +44,8 @@ def scope(value: Any = DATA) -> EvaluationScope:
     ("path", "value"),
     [
         ("$.a[0]", 1),
-        ("$.a[-1].b", 5),
+        ("$.a[(@.length-1)].b", 5),
+        ("$.a[(@.length - 4)]", 1),
         ("$['a'][1]", 2),
         ("$.日本.k", 1),
         ("$['it\\'s']", 4),
@@ -53,9 +55,15 @@ def scope(value: Any = DATA) -> EvaluationScope:
         ("$['title','sum']", {"title": "T", "sum": 7}),
         ("$.null", None),
         ("$.a[9]", None),
+        ("$.a[-1]", None),
+        ("$.a[-9]", None),
+        ("$.a[(@.length-9)]", None),
+        ("$.s['x','no']", {"x": "v"}),
+        ("$.s['no','nothing']", {}),
         ("$$.Execution.Id", "arn"),
         ("$v.a[1]", 2),
-        ("$.a.length()", 4),
+        ("$.calls.length()", 6),
+        ("$.calls['length()']", 6),
         ("$.$metadata.a$b", 8),
     ],
 )
@@ -91,14 +99,27 @@ def test_definite_paths_yield_the_value(path: str, value: Any) -> None:
         ("$.a[?(@ > 1)]", [2, 3]),
         ("$.list[?(@.n > $.s.y)].n", [5]),
         ("$.list[?(@.t[*])].n", [1]),
-        ("$.a[(@.length-1)].b", 5),
-        ("$.a[-3:-1]", [2, 3]),
-        ("$.a[-2:2]", [3, {"b": 5}, 1, 2]),
+        ("$.a[-1:]", [{"b": 5}]),
+        ("$.a[:-2]", [1, 2]),
+        ("$.a[-3:-1]", [None, None]),
+        ("$.a[-2:2]", [None, None, 1, 2]),
+        ("$.a[0,-1]", [1, None]),
+        ("$.list[*].t[-1]", [None, None]),
+        ("$.list[*].t[(@.length-1)]", ["x", None]),
+        ("$..t[-1]", [None, None]),
+        ("$.list[*].length()", []),
+        ("$..length()", [6]),
         ("$.a[1:-1]", []),
         ("$.a[0,9]", [1, None]),
         ("$.list['s','n']", ABSENT),
         ("$.list[*]['s','n']", [{"s": "failed", "n": 1}, {"s": "ok", "n": 5}]),
-        ("$.s['x','y'].z", []),
+        ("$.s['x','y'].z", ABSENT),
+        ("$['s','a'][*]", ABSENT),
+        ("$['s','a']..x", ABSENT),
+        ("$.list[*]['s','n'].z", ABSENT),
+        ("$..['s','n'].z", ABSENT),
+        ("$.list[?(@['s','n'].z)]", ABSENT),
+        ("$.no['s','n'].z", ABSENT),
         ("$..[?(@.b)]", [{"b": 5}]),
         ("$.list..n", [1, 5]),
     ],
@@ -115,6 +136,42 @@ def test_indefinite_paths_yield_an_array(path: str, value: Any) -> None:
         ("$.no", "x.$", "The JSONPath '$.no' specified for the field 'x.$' could not be found in"),
         ("$.no", "", "Invalid path '$.no' : No results for path: $['no']"),
         ("$.no.such", "", "Invalid path '$.no.such' : Missing property in path $['no']"),
+        ("$.n.sum()", "r.$", "The JSONPath '$.n.sum()' specified for the field 'r.$' could not be"),
+        ("$.n.max()", "r.$", "The JSONPath '$.n.max()' specified for the field 'r.$' could not be"),
+        (
+            "$.a.length()",
+            "",
+            "Invalid path '$.a.length()' : Property ['length()'] not found in path $['a']",
+        ),
+        ("$.s.keys()", "", "Invalid path '$.s.keys()' : No results for path: $['s']['keys()']"),
+        ("$.a[-1].b", "r.$", "The JSONPath '$.a[-1].b' specified for the field 'r.$' could not be"),
+        ("$.a[-1].b", "", "Invalid path '$.a[-1].b' : Property ['b'] not found in path $['a'][-1]"),
+        (
+            "$['s','a'].v",
+            "",
+            (
+                "Invalid path '$['s','a'].v' : Multi properties can only be used as path leafs: "
+                "$['s', 'a']"
+            ),
+        ),
+        (
+            "$.s['x','y'][0]",
+            "",
+            (
+                "Invalid path '$.s['x','y'][0]' : Multi properties can only be used as path leafs: "
+                "$['s']['x', 'y']"
+            ),
+        ),
+        (
+            "$..['x','y'].z",
+            "",
+            (
+                "Invalid path '$..['x','y'].z' : Multi properties can only be used as path leafs: "
+                "$['x', 'y']"
+            ),
+        ),
+        ("$.a['x','y']", "", "Invalid path '$.a['x','y']' : Property ['x', 'y'] not found in path"),
+        ("$.s[0].b", "", "Filter: [0]['b'] can only be applied to arrays. Current context is: {"),
         ("$w", "x.$", "Variable '$w' referenced in '$w' is not defined"),
     ],
 )
@@ -130,8 +187,12 @@ def test_presence_is_stricter_than_a_value() -> None:
     null: Any = compile_path("$.null")
     outside: Any = compile_path("$.a[9]")
     missing: Any = compile_path("$.no")
+    from_end: Any = compile_path("$.a[-1]")
+    inner_names: Any = compile_path("$.list[*]['s','n'].z")
     assert null.present(scope())
     assert not outside.present(scope())
+    assert not from_end.present(scope())
+    assert not inner_names.present(scope())
     assert missing.found(scope()) is ABSENT
 
 
