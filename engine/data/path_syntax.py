@@ -14,5 +14,9 @@ class PathSyntaxError(EngineError):
 
 
 def unquote(text: str) -> str:
-    """Return the text between quotes, its escapes undone."""
-    return re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.DOTALL)
+    r"""Return the text between quotes, its escapes undone.
+
+    A backslash escapes the quote around the text and a backslash; before any other character it is
+    itself: ``['a\""']`` is the name ``a\""``.
+    """
+    return re.sub(rf"\\([\\{text[0]}])", r"\1", text[1:-1])

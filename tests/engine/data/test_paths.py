@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 from typing import Any
 
 import pytest
 
 from engine.data.expression import ABSENT, ROOT, EvaluationScope
+from engine.data.intrinsics import compile_intrinsic
 from engine.data.paths import (
     REPLACE,
     PathSyntaxError,
@@ -51,6 +53,7 @@ def scope(value: Any = DATA) -> EvaluationScope:
         ("$['it\\'s']", 4),
         (r"""$['Test\\""Name"']""", 9),
         (r"""$["Test\\\"\"Name\""]""", 9),
+        (r"""$['Test\""Name"']""", 9),
         ("$['a b']", 2),
         ("$['title','sum']", {"title": "T", "sum": 7}),
         ("$.null", None),
@@ -194,6 +197,27 @@ def test_presence_is_stricter_than_a_value() -> None:
     assert not from_end.present(scope())
     assert not inner_names.present(scope())
     assert missing.found(scope()) is ABSENT
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_names_of_backslashes_and_quotes(quote: str) -> None:
+    """Each name has a path in brackets, wherever a path may stand.
+
+    A backslash escapes a backslash and the quote around the name, and is itself elsewhere.
+    """
+    names = ("".join(marks) for n in range(1, 5) for marks in product("\\'\"]", repeat=n))
+    for name in names:
+        step = (
+            f"[{quote}{name.replace(chr(92), chr(92) * 2).replace(quote, chr(92) + quote)}{quote}]"
+        )
+        value = scope({name: {"v": 7}, "list": [{name: 7}, {}]})
+        assert compile_path(f"${step}.v").evaluate(value) == 7
+        assert compile_path(f"$.list[*]{step}").evaluate(value) == [7]
+        assert compile_path(f"$.list[?(@{step} == 7)]").evaluate(value) == [{name: 7}]
+        assert compile_intrinsic(f"States.Array(${step}.v, 1)").evaluate(value) == [7, 1]
+        assert is_reference_path(f"${step}")
+        assert compile_result_path(f"${step}").put({}, 1) == {name: 1}
+    assert compile_path(r"""$["it\'s"]""").evaluate(scope({r"it\'s": 1})) == 1
 
 
 def test_no_path_runs_away() -> None:
