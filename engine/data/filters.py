@@ -2,8 +2,10 @@
 
 A small recursive-descent reader of Jayway's filter language, which is wider than jsonpath-ng's:
 ``==`` ``!=`` ``<`` ``<=`` ``>`` ``>=`` ``=~`` ``in`` ``nin`` ``subsetof`` ``anyof`` ``noneof``
-``size`` ``empty``, ``&&``, ``||``, ``!`` and parentheses. Values of different types are unequal and
-unordered. Patterns are RE2: they cannot run away.
+``size`` ``empty``, ``&&``, ``||``, ``!`` and parentheses. The right side of a comparison may be a
+text without quotes, as in ``[?(@.name==x y)]``. A text is compared with a number or a boolean by
+what it says; other values of different types are unequal and unordered. Patterns are RE2: they
+cannot run away.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from engine import jsontext
 from engine.data.expression import ABSENT, Json
 from engine.data.path_syntax import PathSyntaxError, unquote
 from engine.data.selectors import select_all, select_definite, split_definite
+from engine.errors import JsonTextError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +32,6 @@ if TYPE_CHECKING:
 _TOKEN = re.compile(
     r"""\s*(?:
       (?P<string>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
-    | (?P<regex>/(?:[^/\\]|\\.)+/[imsx]*)
     | (?P<path>[@$](?:
           \.\.?[^\s.\[\]'"@,:?*()=!<>&|~$]+(?:\(\))?
         | \[(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\]'"])*\]
@@ -41,6 +43,10 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
+_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+# A slash ends a pattern if the comparison ends behind it; else it belongs to the pattern.
+_PATTERN_END = re.compile(r"\\.|/([imsx]*)\s*(?=&&|\|\||\)|\Z)", re.DOTALL)
+_SCALAR = re.compile(r"(?:-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)\s*(?=&&|\|\||\)|\Z)")
 _LIST_TESTS = {"in", "nin", "subsetof", "anyof", "noneof", "size", "empty"}
 _WORDS = {"true": True, "false": False, "null": None}
 _MAX_DEPTH = 50
@@ -51,12 +57,16 @@ _QUIET.log_errors = False
 
 @dataclass(frozen=True, slots=True)
 class _Operand:
-    """A literal, or a path from the node (``@``) or the root (``$``)."""
+    """A literal, or a path from the node (``@``) or the root (``$``).
+
+    ``text``: how a literal is written.
+    """
 
     literal: Json = ABSENT
     definite: tuple[Selector, ...] = ()
     rest: tuple[Selector, ...] = ()
     from_root: bool = False
+    text: str = ""
 
     def value(self, node: Json, root: Json, budget: Budget) -> Json:
         if self.literal is not ABSENT:
@@ -110,7 +120,13 @@ class _Compare:
 
     def holds(self, node: Json, root: Json, budget: Budget) -> bool:
         left = self.left.value(node, root, budget)
-        return _compare(self.operator, left, self.right.value(node, root, budget))
+        right = self.right.value(node, root, budget)
+        if self.operator in _COMPARISONS:
+            if left is ABSENT or right is ABSENT:
+                return False
+            if type(left) is not type(right):
+                right = _as_type_of(left, right, self.right.text)
+        return _compare(self.operator, left, right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +139,33 @@ class _Matches:
         return isinstance(value, str) and self.pattern.fullmatch(value) is not None
 
 
+def _as_type_of(value: Json, other: Json, written: str) -> Json:
+    """Return a literal or text as what it says to a value of another type, if it says anything.
+
+    Jayway 2.0.0 takes each literal for a text, which becomes a number or a boolean where the value
+    is one.
+    """
+    if isinstance(value, str):
+        return written or other
+    if not isinstance(other, str):
+        return other
+    if isinstance(value, bool):
+        return other.lower() == "true"
+    if isinstance(value, int | float):
+        try:
+            number = jsontext.loads(other)
+        except JsonTextError:
+            return other
+        return number if isinstance(number, int | float) else other
+    return other
+
+
 def _compare(operator: str, left: Json, right: Json) -> bool:
     match operator:
         case "==":
             return _json_equal(left, right)
         case "!=":
-            return not _json_equal(left, right)
+            return not _json_equal(left, right) and not _is_container_beside_scalar(left, right)
         case "in":
             return isinstance(right, list) and any(_json_equal(left, element) for element in right)
         case "nin":
@@ -155,6 +192,15 @@ def _json_equal(left: Json, right: Json) -> bool:
     if left is ABSENT or right is ABSENT:
         return left is right
     return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
+
+
+def _is_container_beside_scalar(left: Json, right: Json) -> bool:
+    """Tell whether Jayway cannot compare the values: then they are not unequal either."""
+    return (
+        left is not None
+        and right is not None
+        and (isinstance(left, list | dict) != isinstance(right, list | dict))
+    )
 
 
 def _compare_order(operator: str, left: Json, right: Json) -> bool:
@@ -244,23 +290,61 @@ class _FilterReader:
             return _Exists(left)
         kind, operator = self.token
         if operator == "=~":
-            self.next()
             return _Matches(left, self.pattern())
-        comparing = kind == "op" and operator in ("==", "!=", "<", "<=", ">", ">=")
-        if not comparing and operator.lower() not in _LIST_TESTS:
+        if kind == "op" and operator in _COMPARISONS:
+            bare = self.bare_text()
+            return _Compare(left, operator, bare or self.right_side())
+        if operator.lower() not in _LIST_TESTS:
             raise self.error("an operator")
+        return _Compare(left, operator.lower(), self.right_side())
+
+    def right_side(self) -> _Operand:
         self.next()
-        return _Compare(left, operator.lower(), self.operand())
+        return self.operand()
+
+    def bare_text(self) -> _Operand | None:
+        """Read a text without quotes: to the end of the comparison, blanks around it cut off."""
+        start = self.skip_blanks()
+        if self.text[start : start + 1] in tuple("'\"@$[") or _SCALAR.match(self.text, start):
+            return None
+        depth, at = 0, start
+        while at < len(self.text) and not self.text.startswith(("&&", "||"), at):
+            depth += {"(": 1, ")": -1}.get(self.text[at], 0)
+            if depth < 0:
+                break
+            at += 1
+        written = self.text[start:at].strip()
+        if not written:
+            return None
+        self.at = at
+        self.next()
+        return _Operand(literal=written)
 
     def pattern(self) -> Any:
-        if self.token is None or self.token[0] != "regex":
+        """Read a pattern; the first slash that can end it and leaves a good pattern ends it."""
+        start = self.skip_blanks()
+        if not self.text.startswith("/", start):
+            self.next()
             raise self.error("a pattern between slashes")
-        body, _, flags = self.token[1][1:].rpartition("/")
-        self.next()
-        try:
-            return re2.compile((f"(?{flags})" if flags else "") + body, _QUIET)
-        except re2.error as error:
-            raise PathSyntaxError(f"filter '{self.text}': {error}") from None
+        problem = "got an open pattern, wanted '/'"
+        for match in _PATTERN_END.finditer(self.text, start + 1):
+            flags = match[1]
+            if flags is None:
+                continue
+            body = self.text[start + 1 : match.start()]
+            try:
+                pattern = re2.compile((f"(?{flags})" if flags else "") + body, _QUIET)
+            except re2.error as error:
+                problem = str(error)
+                continue
+            self.at = match.end()
+            self.next()
+            return pattern
+        raise PathSyntaxError(f"filter '{self.text}': {problem}")
+
+    def skip_blanks(self) -> int:
+        """Return where the text behind the current token begins."""
+        return self.at + len(self.text[self.at :]) - len(self.text[self.at :].lstrip())
 
     def operand(self) -> _Operand:
         if self.takes("["):
@@ -272,7 +356,8 @@ class _FilterReader:
         if kind == "path":
             definite, rest = split_definite(self.read_path(text[1:]))
             return _Operand(ABSENT, definite, rest, text[0] == "$")
-        return _Operand(literal=self.literal(kind, text))
+        written = "" if kind == "string" else text
+        return _Operand(literal=self.literal(kind, text), text=written)
 
     def array(self) -> list[Json]:
         values = []

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from engine import jsontext
 from engine.data.expression import ABSENT, EvaluationScope, Json, Literal
 from engine.data.functions import FUNCTIONS, WrittenText
+from engine.data.path_parser import find_filter_end
 from engine.data.paths import Path, PathSyntaxError, compile_path
 from engine.data.stored_rules import reads_stored
 from engine.errors import INTRINSIC_FAILURE, InterpreterError, JsonTextError
@@ -161,6 +162,9 @@ class _CallReader:
         """Read a path up to the comma or parenthesis that ends the argument."""
         start, depth = self.at, 0
         while self.at < len(self.text):
+            if (end := find_filter_end(self.text, self.at)) > self.at:
+                self.at = end
+                continue
             mark = self.text[self.at]
             if mark in "'\"":
                 quoted = re.compile(rf"{mark}(?:[^{mark}\\]|\\.)*{mark}").match(self.text, self.at)

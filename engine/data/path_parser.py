@@ -38,7 +38,7 @@ MAX_SELECTORS = 500
 
 _NAME = re.compile(r"\.\.?([^\s.\[\]'\"()*?,]+(?:\(\))?)")
 _SCRIPT = re.compile(r"\[\s*\(\s*@\.length\s*-\s*(\d+)\s*\)\s*\]")
-_PATTERN = re.compile(r"=~\s*/(?:[^/\\]|\\.)*/", re.DOTALL)
+_PATTERN = re.compile(r"=~\s*/(?:[^\\]|\\.)*?/[imsx]*(?=\s*(?:&&|\|\||\)))", re.DOTALL)
 _FILTER = re.compile(r"\[\s*\?")
 _PLACE = re.compile(r"x__(n|f|e)(\d+)__x")
 

@@ -12,7 +12,6 @@ from tests.conformance.cases import DEFINITIONS
 
 # What others call right or wrong and the service, by its documentation or a recording, does not.
 DISAGREE = {
-    "valid-current-value-predicate": "a filter compares with a bare word, which Jayway refuses",
     "invalid-jsonata-surround-syntax-no-spaces": "published machines of AWS leave the blanks out",
     "invalid-json-surround-syntax-extra-spaces": "blanks inside the marks are JSONata's own",
     "task-with-credentials": "recorded: RoleArn is required",

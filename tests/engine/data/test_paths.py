@@ -98,7 +98,7 @@ def test_definite_paths_yield_the_value(path: str, value: Any) -> None:
         ("$.list[?(!@.zz)].n", [1, 5]),
         ("$.list[?(@.t empty true)].n", [5]),
         ("$.list[?(@.t size 1)].n", [1]),
-        ("$.list[?(@.n == '1')].n", []),
+        ("$.list[?(@.n == '1')].n", [1]),
         ("$.a[?(@ > 1)]", [2, 3]),
         ("$.list[?(@.n > $.s.y)].n", [5]),
         ("$.list[?(@.t[*])].n", [1]),
