@@ -169,10 +169,10 @@ def _note_map(turn: Turn, frame: Frame, state: Map, mock: Mock) -> None:
             "Map iteration failure count must be less than or equal to the number of Map iterations"
         )
     _note_inputs(turn, frame, state, value, items or [])
+    turn.note("maxConcurrency", limit)
     if extra is None:
         return
     count, percentage = distributed.tolerated_failures(turn, frame, state, extra, value)
-    turn.note("maxConcurrency", limit)
     turn.note("toleratedFailureCount", count)
     turn.note("toleratedFailurePercentage", percentage)
     if mock.result is not None and _exceeds_tolerance(

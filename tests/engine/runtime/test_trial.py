@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import engine
+from tests.engine.runtime.harness import machine
 
 ABOUT = {
     "execution_arn": "arn:aws:states:us-east-1:123456789012:execution:m:e",
@@ -148,6 +149,35 @@ def test_what_a_map_would_run_over() -> None:
     assert [len(one["Items"]) for one in json.loads(stages["afterItemBatcher"])] == [2, 1]
     assert stages["maxConcurrency"] == 2
     assert "result" not in stages
+
+
+@pytest.mark.parametrize(
+    ("more", "limit"),
+    [
+        ({}, 0),
+        ({"MaxConcurrency": 2}, 2),
+        ({"MaxConcurrency": "{% $x := 1 %}"}, 1),
+        ({"QueryLanguage": "JSONPath", "MaxConcurrencyPath": "$[0]"}, 1),
+    ],
+)
+@pytest.mark.parametrize("failing", [False, True])
+def test_the_concurrency_of_an_inline_map(
+    more: dict[str, Any], limit: int, *, failing: bool
+) -> None:
+    """It is told as that of a distributed one; an inline Map tolerates no failures."""
+    state: dict[str, Any] = {
+        "Type": "Map",
+        "QueryLanguage": "JSONata",
+        "ItemProcessor": machine("P", P={"Type": "Pass"}),
+        "End": True,
+        **more,
+    }
+    if state["QueryLanguage"] == "JSONata":
+        state["Items"] = "{% $states.input %}"
+    mock = engine.Mock(error="E", cause="c") if failing else engine.Mock(result="[0]")
+    stages = tried(state, "[1, 2, 3]", mock=mock).stages
+    assert stages["maxConcurrency"] == limit
+    assert "toleratedFailureCount" not in stages
 
 
 def test_the_items_of_a_reader_may_be_given() -> None:
