@@ -44,6 +44,7 @@ class Builder:
     activities: set[str] = field(default_factory=set)
     depth: int = 0
     outer: frozenset[str] = frozenset()
+    express_child: bool = False
 
     # -- the machine -------------------------------------------------------------------------------
 
@@ -131,12 +132,13 @@ class Builder:
         self._unknown(node, known)
         # The limit keeps a hostile definition from exhausting Python's stack: reading recurses.
         self.depth += 1
-        around = self.outer
+        around = self.outer, self.express_child
         config = node.get("ProcessorConfig")
         if isinstance(config, dict) and config.get("Mode") == "DISTRIBUTED":
             self.outer = frozenset()
+            self.express_child |= config.get("ExecutionType") == "EXPRESS"
         block = self.block(node)
-        self.outer = around
+        self.outer, self.express_child = around
         self.depth -= 1
         return block
 

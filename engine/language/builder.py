@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 class MachineBuilder(Protocol):
     """The builder of the whole machine, as a reader of one state sees it.
 
-    ``express``: the machine is of type EXPRESS. ``activities``: the ARNs of the activities used so
-    far; a reader adds to them.
+    ``express``: the machine is of type EXPRESS. ``express_child``: the state that is read is of an
+    Express child execution of a Map Run. ``activities``: the ARNs of the activities used so far; a
+    reader adds to them.
     """
 
     express: bool
+    express_child: bool
     activities: set[str]
 
     def nested(self, node: DefinitionNode, known: tuple[str, ...]) -> Block:

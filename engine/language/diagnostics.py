@@ -35,6 +35,7 @@ class DiagnosticCode(StrEnum):
     NO_DOLLAR = "NO_DOLLAR"  # a value looks like a path, but its key does not end in ".$"
     STATIC_RESULT = "PASS_RESULT_IS_STATIC"  # a Pass has ".$" keys in Result, which is literal
     INLINE_IGNORED = "IGNORED_IN_INLINE_MAP"  # a field that only a distributed Map obeys
+    INLINE_FAILS = "UNSUPPORTED_IN_INLINE_MAP"  # a field with which an inline Map fails
     CATCH_UNUSED = "UNREACHABLE_CATCH"  # an entry after the one that takes every error
 
 

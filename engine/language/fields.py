@@ -120,10 +120,9 @@ EXCLUSIVE: dict[str, tuple[tuple[str, ...], ...]] = {
     "Fail": (("Error", "ErrorPath"), ("Cause", "CausePath")),
     "Wait": (("SecondsPath", "Seconds", "TimestampPath", "Timestamp"),),
 }
+DISTRIBUTED_PARTS = ("ItemReader", "ItemBatcher", "ResultWriter")
 DISTRIBUTED_ONLY = (
-    "ItemReader",
-    "ItemBatcher",
-    "ResultWriter",
+    *DISTRIBUTED_PARTS,
     "Label",
     "ToleratedFailureCount",
     "ToleratedFailureCountPath",

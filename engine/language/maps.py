@@ -14,7 +14,14 @@ from engine.language.map_parts import (
     read_number,
     read_result_writer,
 )
-from engine.language.model import Block, DataFlow, Distributed, MachineType, Map
+from engine.language.model import (
+    INLINE_FAULT,
+    Block,
+    DataFlow,
+    Distributed,
+    MachineType,
+    Map,
+)
 from engine.language.recovery import read_recovery
 from engine.language.wording import one_missing
 
@@ -51,6 +58,7 @@ def read_map(
         max_concurrency=read_number(node, "MaxConcurrency"),
         max_concurrency_path=concurrency if isinstance(concurrency, str) else None,
         distributed=distributed,
+        unusable=distributed is None and any(map(node.has, fields.DISTRIBUTED_PARTS)),
         recovery=read_recovery(node, data_flow),
     )
 
@@ -59,14 +67,21 @@ def _check_inline(node: DefinitionNode) -> None:
     """Note the fields that only a distributed Map has.
 
     A Tolerated... field changes nothing in an inline Map and is accepted with a warning, as other
-    linters do. The others ask for something that an inline Map cannot do, and are refused.
+    linters do. The service takes the definition with an ItemReader, ItemBatcher or ResultWriter,
+    and fails the execution.
     """
     for name in fields.DISTRIBUTED_ONLY:
         message = f"Field '{name}' is only supported in Distributed Map"
         if node.has(name) and name.startswith("Tolerated"):
             node.problems.warning(node.at(name), message, DiagnosticCode.INLINE_IGNORED)
+        elif node.has(name) and name in fields.DISTRIBUTED_PARTS:
+            fails = f"{INLINE_FAULT}: the execution fails"
+            node.problems.warning(node.at(name), fails, DiagnosticCode.INLINE_FAILS)
         elif node.has(name):
             node.error("", message)
+    read_item_reader(node)
+    read_item_batcher(node)
+    read_result_writer(node)
     read_number(node, "ToleratedFailureCount")
     _read_percentage(node)
 
@@ -119,8 +134,11 @@ def _read_distributed(
         if mode == "INLINE" and config.has("ExecutionType"):
             config.newer_error("", "Field 'ExecutionType' is not supported")
         return None
+    no_maps = "Express state machine does not support Distributed Map"
     if builder.express:
-        config.error("Mode", "Express state machine does not support Distributed Map")
+        config.error("Mode", no_maps)
+    elif builder.express_child:
+        config.newer_error("Mode", no_maps)
     if not config.has("ExecutionType"):
         config.error("", "These fields are required: [ExecutionType]")
     return Distributed(

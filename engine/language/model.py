@@ -240,12 +240,18 @@ class Distributed:
     tolerated_failure_percentage: Expression | None = None
 
 
+INLINE_FAULT = (
+    "The ItemReader, ItemBatcher and ResultWriter fields are not supported for INLINE maps"
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Map(_StateFields):
     """``items``: ItemsPath or Items. ``selector``: ItemSelector or, in old texts, Parameters.
 
     ``max_concurrency_path``: the text of MaxConcurrencyPath when given (it is named in errors).
-    ``distributed``: None for an inline Map.
+    ``distributed``: None for an inline Map. ``unusable``: an inline Map has fields with which it
+    fails.
     """
 
     items: Expression
@@ -255,6 +261,7 @@ class Map(_StateFields):
     max_concurrency: Expression | None = None
     max_concurrency_path: str | None = None
     distributed: Distributed | None = None
+    unusable: bool = False
     recovery: Recovery = NO_RECOVERY
     next: str | None = None
 

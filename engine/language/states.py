@@ -240,8 +240,11 @@ def _read_resource(builder: MachineBuilder, node: DefinitionNode) -> model.Resou
         return model.Resource(arn, model.TaskKind.SERVICE)
     if resource.kind is model.TaskKind.ACTIVITY:
         builder.activities.add(arn)
-    if builder.express:
-        _check_express(node, resource)
+    if problem := _express_problem(resource):
+        if builder.express:
+            node.error("Resource", problem)
+        elif builder.express_child:
+            node.newer_error("Resource", problem)
     return resource
 
 
@@ -269,24 +272,25 @@ def _refuse_resource(node: DefinitionNode, arn: str) -> None:
         node.newer_error("Resource", message)
 
 
-def _check_express(node: DefinitionNode, resource: model.Resource) -> None:
+def _express_problem(resource: model.Resource) -> str:
+    """Return why an Express execution cannot call the resource, "" if it can."""
     if resource.kind is model.TaskKind.ACTIVITY:
-        node.error("Resource", "Express state machine does not support Activity ARN")
-    elif resource.pattern is model.IntegrationPattern.WAIT_FOR_TASK_TOKEN:
+        return "Express state machine does not support Activity ARN"
+    if resource.pattern is model.IntegrationPattern.WAIT_FOR_TASK_TOKEN:
         # The service's own message ends with a blank.
-        message = "Express state machine does not support '.waitForTaskToken' service integration "
-        node.error("Resource", message)
-    elif resource.pattern:
-        message = "Express state machine does not support '.sync' service integration"
-        node.error("Resource", message)
+        return "Express state machine does not support '.waitForTaskToken' service integration "
+    if resource.pattern:
+        return "Express state machine does not support '.sync' service integration"
+    return ""
 
 
 def _read_seconds(node: DefinitionNode, name: str) -> Expression | None:
     seconds = node.scalar(name, 1) if node.has(name) else node.path(f"{name}Path")
     timeout = node.get("TimeoutSeconds")
     both = name == "HeartbeatSeconds" and isinstance(timeout, int)
-    # ASL: HeartbeatSeconds must be smaller than TimeoutSeconds. Only literals can be compared now.
-    if both and isinstance(seconds, Literal) and seconds.value >= timeout:
+    # ASL: HeartbeatSeconds must be smaller than TimeoutSeconds; the service takes an equal one, too
+    # (docs/explanation/fidelity.md). Only literals can be compared now.
+    if both and isinstance(seconds, Literal) and seconds.value > timeout:
         node.error(name, f"The value for the field '{name}' must be smaller than 'TimeoutSeconds'")
     return seconds
 

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 from engine import jsontext
 from engine.errors import EXCEED_TOLERATED_FAILURE, RUNTIME, InterpreterError, StatesError
 from engine.execution_status import ExecutionStatus
-from engine.language.model import NO_RECOVERY, Fail, Map, Parallel, QueryLanguage, Task
+from engine.language.model import (
+    INLINE_FAULT,
+    NO_RECOVERY,
+    Fail,
+    Map,
+    Parallel,
+    QueryLanguage,
+    Task,
+)
 from engine.runtime import commands, flow, recovery
 from engine.runtime.messages import Message, TaskFailed, TaskSucceeded, TaskTimedOut
 from engine.runtime.payload import Payload
@@ -155,6 +163,8 @@ def _run_state(turn: Turn, frame: Frame, state: Any, mock: Mock | None, call: An
 
 def _note_map(turn: Turn, frame: Frame, state: Map, mock: Mock) -> None:
     """Note the items and inputs of a Map; raise if more of it failed than it tolerates."""
+    if state.unusable:
+        raise InterpreterError(INLINE_FAULT)
     value = flow.apply_input_path(turn, frame, state.data).value
     limit = map_items.evaluate_concurrency(turn, frame, state, value)
     extra = state.distributed

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.data.expression import EvaluationScope
+from engine.errors import InterpreterError
+from engine.language.model import INLINE_FAULT
 from engine.runtime import flow, groups
 from engine.runtime.context import context_object
 from engine.runtime.payload import Payload, ensure_within_limit
@@ -21,6 +23,8 @@ def enter(turn: Turn, frame: Frame, state: Map) -> None:
     if state.distributed is not None:
         distributed.enter(turn, frame, state, state.distributed)
         return
+    if state.unusable:
+        raise InterpreterError(INLINE_FAULT)
     payload = flow.apply_input_path(turn, frame, state.data)
     limit = map_items.evaluate_concurrency(turn, frame, state, payload.value)
     items = map_items.evaluate_items(turn, frame, state, payload.value)

@@ -29,6 +29,10 @@ def state(**fields: Any) -> dict[str, Any]:
 
 
 PROCESSOR = {"ItemProcessor": {"StartAt": "Y", "States": {"Y": PASS}}}
+READER = {
+    "Resource": "arn:aws:states:::s3:getObject",
+    "Parameters": {"Bucket": "b", "Key": "k"},
+}
 SCHEMA = "SCHEMA_VALIDATION_FAILED: "
 ARN = "arn:aws:lambda:us-east-1:123456789012:function:f"
 
@@ -109,7 +113,7 @@ def test_recorded_words(definition: Any, told: str) -> None:
         {"Type": "Pass", "End": True, "Output": "x"},
         {"Type": "Task", "End": True},
         {"Type": "Task", "Resource": ARN, "End": True, "TimeoutSeconds": 0},
-        {"Type": "Task", "Resource": ARN, "End": True, "TimeoutSeconds": 5, "HeartbeatSeconds": 5},
+        {"Type": "Task", "Resource": ARN, "End": True, "TimeoutSeconds": 5, "HeartbeatSeconds": 6},
         {"Type": "Task", "Resource": ARN, "End": True, "Retry": [{"ErrorEquals": []}]},
         {
             "Type": "Task",
@@ -196,6 +200,16 @@ def test_what_must_be_refused_is_refused_with_its_place(fields: dict[str, Any]) 
     ("fields", "code"),
     [
         ({"Type": "Map", "ToleratedFailureCount": 1, **PROCESSOR}, "IGNORED_IN_INLINE_MAP"),
+        ({"Type": "Map", "ItemReader": READER, **PROCESSOR}, "UNSUPPORTED_IN_INLINE_MAP"),
+        (
+            {"Type": "Map", "ItemBatcher": {"MaxItemsPerBatch": 2}, **PROCESSOR},
+            "UNSUPPORTED_IN_INLINE_MAP",
+        ),
+        (
+            {"Type": "Map", "ResultWriter": {"WriterConfig": {"OutputType": "JSON"}}, **PROCESSOR},
+            "UNSUPPORTED_IN_INLINE_MAP",
+        ),
+        ({"Type": "Task", "Resource": ARN, "TimeoutSeconds": 5, "HeartbeatSeconds": 5}, None),
         (
             {
                 "Type": "Task",
@@ -247,6 +261,45 @@ def test_express_supports_less(resource: str, words: str) -> None:
         f"Express state machine does not support {words}" in one
         for one in errors(definition, "EXPRESS")
     )
+
+
+@pytest.mark.parametrize("inner", [True, False])
+@pytest.mark.parametrize(
+    ("resource", "words"),
+    [
+        ("arn:aws:states:us-east-1:123456789012:activity:a", "Activity ARN"),
+        ("arn:aws:states:::sqs:sendMessage.waitForTaskToken", "'.waitForTaskToken'"),
+        ("arn:aws:states:::states:startExecution.sync:2", "'.sync'"),
+    ],
+)
+def test_express_children_support_less(resource: str, words: str, *, inner: bool) -> None:
+    """They are Express executions; a stored definition keeps running, and so do its neighbours."""
+    task = {"Type": "Task", "Resource": resource, "End": True}
+    block = {"StartAt": "T", "States": {"T": task}}
+    if inner:
+        parallel = {"Type": "Parallel", "Branches": [block], "End": True}
+        block = {"StartAt": "P", "States": {"P": parallel}}
+
+    def children(kind: str) -> dict[str, Any]:
+        config = {"Mode": "DISTRIBUTED", "ExecutionType": kind}
+        return state(Type="Map", ItemProcessor={**block, "ProcessorConfig": config}, End=True)
+
+    assert not errors(children("STANDARD"))
+    found = errors(children("EXPRESS"))
+    assert len(found) == 1
+    assert f"Express state machine does not support {words}" in found[0]
+    assert engine.parse_stored(json.dumps(children("EXPRESS")))
+
+
+def test_express_children_have_no_distributed_map() -> None:
+    """An Express execution starts no Map Run."""
+    task = {"StartAt": "T", "States": {"T": {"Type": "Pass", "End": True}}}
+    config = {"Mode": "DISTRIBUTED", "ExecutionType": "EXPRESS"}
+    deep = {"Type": "Map", "ItemProcessor": {**task, "ProcessorConfig": config}, "End": True}
+    block = {"StartAt": "M", "States": {"M": deep}, "ProcessorConfig": config}
+    found = errors(state(Type="Map", ItemProcessor=block, End=True))
+    assert len(found) == 1
+    assert "Express state machine does not support Distributed Map" in found[0]
 
 
 def test_not_json_is_told_as_the_service_parser_does() -> None:

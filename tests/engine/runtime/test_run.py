@@ -159,6 +159,36 @@ def test_map_at_its_concurrency() -> None:
     assert sim.output == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.parametrize(
+    "field",
+    [
+        {
+            "ItemReader": {
+                "Resource": "arn:aws:states:::s3:getObject",
+                "Parameters": {"Bucket": "b", "Key": "k"},
+            }
+        },
+        {"ItemBatcher": {"MaxItemsPerBatch": 2}},
+        {"ResultWriter": {"WriterConfig": {"OutputType": "JSON"}}},
+    ],
+)
+def test_an_inline_map_fails_with_a_field_of_a_distributed_one(field: dict[str, Any]) -> None:
+    """As on the service: the definition is accepted, and no Catch takes the error."""
+    catch = [{"ErrorEquals": ["States.ALL"], "Next": "After"}]
+    inner = machine("P", P={"Type": "Pass"})
+    states = {
+        "M": {"Type": "Map", "ItemProcessor": inner, "Catch": catch, **field},
+        "After": {"Type": "Pass"},
+    }
+    sim = Sim(machine("M", **states), [1])
+    assert sim.types == ["ExecutionStarted", "MapStateEntered", "ExecutionFailed"]
+    assert sim.finish is not None
+    assert sim.finish.error == "States.Runtime"
+    assert str(sim.finish.cause).endswith(
+        "The ItemReader, ItemBatcher and ResultWriter fields are not supported for INLINE maps"
+    )
+
+
 def test_iterations_cost_the_same_in_a_large_map() -> None:
     """What is written for one iteration does not grow with the number of items."""
 

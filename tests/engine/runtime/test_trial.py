@@ -151,6 +151,19 @@ def test_what_a_map_would_run_over() -> None:
     assert "result" not in stages
 
 
+def test_an_inline_map_with_a_field_of_a_distributed_one() -> None:
+    """It fails as in an execution, whatever the mock says."""
+    state = {
+        "Type": "Map",
+        "ItemBatcher": {"MaxItemsPerBatch": 2},
+        "ItemProcessor": machine("P", P={"Type": "Pass"}),
+        "End": True,
+    }
+    trial = tried(state, "[1]", mock=engine.Mock(result="[0]"))
+    assert (trial.status, trial.error) == ("FAILED", "States.Runtime")
+    assert "are not supported for INLINE maps" in str(trial.cause)
+
+
 @pytest.mark.parametrize(
     ("more", "limit"),
     [
