@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from jsonata.jexception import JException
 from jsonata.jsonata import Jsonata
 
 from engine.data.jsonata_library import FUNCTIONS
-from engine.data.jsonata_service import SERVICE
+from engine.data.jsonata_service import SERVICE, FunctionError
 from engine.data.jsonata_syntax import CheckedSignature, checked_signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_BARE_ERRORS: Final = (
+    *(ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError),
+    *(RuntimeError, re.error),
+)
+"""The errors of Python that the library lets through for arguments it is not made for."""
 _EXACT: Final = 2**53  # beyond it a double stands for more integers than one
 
 
@@ -38,8 +45,17 @@ class BuiltIn(Jsonata.JFunction):  # type: ignore[misc]
         return self.signature.validate(args, context)
 
     def call(self, input: Any, args: Any) -> Any:  # noqa: A002 - as inherited
-        """Check the arguments and call the function."""
-        result = self._implementation(*self.validate(args, input))
+        """Check the arguments and call the function.
+
+        Raise ``FunctionError`` for an error of Python's, which would tell an author nothing.
+        """
+        try:
+            result = self._implementation(*self.validate(args, input))
+        except (JException, RecursionError):
+            raise
+        except _BARE_ERRORS:
+            words = f"The function '${self.function_name}' cannot use its arguments"
+            raise FunctionError(words) from None
         return number(result) if isinstance(result, float) else result
 
     def get_number_of_args(self) -> int:

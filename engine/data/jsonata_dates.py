@@ -31,6 +31,7 @@ _PICTURE_ERRORS: Final = {
     Constants.ERR_MSG_MISSING_FORMAT: "D3136",
 }
 _SUBJECTS: Final = {"D3133": re.compile(r"\[(\w)[Nn]"), "D3130": re.compile(r"(.*)")}
+_EXACT: Final = 2**53  # beyond it a double stands for more integers than one
 _SPECIFIERS: Final = "YMDdFWwXxHhPmsfZzCE"
 
 
@@ -141,6 +142,10 @@ def parse_integer(text: Any, picture: Any) -> Any:
     if text is None:
         return None
     try:
-        return _pictured(Functions.parse_integer, picture, text, picture)
+        whole = _pictured(Functions.parse_integer, picture, text, picture)
     except (ValueError, KeyError, IndexError, AttributeError):
         return math.nan
+    try:
+        return float(whole) if isinstance(whole, int) and abs(whole) >= _EXACT else whole
+    except OverflowError:
+        return math.inf

@@ -252,12 +252,12 @@ class Evaluator(Jsonata):  # type: ignore[misc]
             raise JException("T2004", -1, rhs)
         if lhs is None or rhs is None or lhs > rhs:
             return None
-        numbers = range(int(lhs), int(rhs) + 1)
-        if len(numbers) > _MAX_RANGE:
-            raise JException("D2014", -1, len(numbers))
-        if len(numbers) > _MAX_NUMBERS:
+        count = int(rhs) - int(lhs) + 1  # len() takes no range beyond 64 bits
+        if count > _MAX_RANGE:
+            raise JException("D2014", -1, count)
+        if count > _MAX_NUMBERS:
             raise MemoryLimitError
-        return Utils.create_sequence_from_iter(numbers)
+        return Utils.create_sequence_from_iter(range(int(lhs), int(rhs) + 1))
 
     def evaluate_sort_expression(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
         """Order a sequence by its terms."""
@@ -304,6 +304,7 @@ class Evaluator(Jsonata):  # type: ignore[misc]
     def evaluate_lambda(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
         """Make a closure; its signature is checked as those of built-in functions are."""
         procedure = super().evaluate_lambda(expr, input, environment)
+        procedure.id = procedure.value = ""  # else the library cannot show it in an error
         if procedure.signature is not None:
             procedure.signature = checked_signature(procedure.signature)
         return procedure
@@ -346,7 +347,9 @@ class Evaluator(Jsonata):  # type: ignore[misc]
             name = str(procedure.steps[0].value)
             if environment.lookup(name) is not None:
                 raise JException("T1007", expr.position, name)
-        return super().evaluate_partial_application(expr, input, environment)
+        applied = super().evaluate_partial_application(expr, input, environment)
+        applied.id = applied.value = ""  # as that of a lambda
+        return applied
 
     def evaluate_function(
         self,

@@ -83,7 +83,11 @@ def rounded(value: Any, precision: Any = None) -> Any:
     """``$round``: half to even, to a number of decimal places that may be negative."""
     if value is None:
         return None
-    return Functions.round(value, int(precision or 0))
+    places = int(precision or 0)
+    try:
+        return Functions.round(value, places)
+    except ArithmeticError:  # more digits than the library counts with
+        return value if places >= 0 or not math.isfinite(value) else 0
 
 
 def format_base(value: Any, radix: Any = None) -> Any:

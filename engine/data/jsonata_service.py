@@ -30,7 +30,7 @@ class MemoryLimitError(Exception):
 
 
 class FunctionError(Exception):
-    """A function of Step Functions refuses its arguments; the text is our own."""
+    """A function refuses its arguments; the text is our own."""
 
 
 def partition(items: Any, size: Any = None) -> Any:

@@ -34,7 +34,10 @@ def number_text(value: float) -> str:
     if isinstance(value, int):
         if abs(value) < 10**_PLAIN_BELOW:
             return str(value)
-        value = float(value)
+        try:
+            value = float(value)
+        except OverflowError:
+            value = math.inf if value > 0 else -math.inf
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
