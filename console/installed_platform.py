@@ -24,6 +24,12 @@ class InstalledPlatform:
 
         return parameters.unsupported_fields(resource, template)
 
+    def wrong_values(self, resource: Resource, template: Any) -> list[str]:
+        """Return what is wrong with the literal values in a Task's Parameters or Arguments."""
+        from console.integrations import parameters
+
+        return parameters.wrong_values(resource, template)
+
     def missing_reader(self, input_type: str) -> str:
         """Return why an ItemReader's InputType cannot be read; "" if it can."""
         if input_type != "PARQUET" or find_spec("pyarrow") is not None:

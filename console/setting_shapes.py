@@ -21,7 +21,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from console import environment
+from console import environment, web_headers
 from console.functions.options import OWN, SHARED, is_callable_target, is_function
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -97,25 +97,83 @@ class ServiceShape(_Exact):
     secret_access_key: str | None = None
 
 
-class ConnectionShape(_Exact):
-    """How HTTP Tasks that name a connection authenticate."""
+class HttpParameter(_Exact):
+    """A header, a query parameter or a member of a body, as EventBridge has them."""
 
-    type: Literal["API_KEY", "BASIC"] = "API_KEY"
+    Key: _FilledText
+    Value: str
+    IsValueSecret: bool = False
+
+
+class HttpHeader(HttpParameter):
+    """A header, which can be sent and leaves the message's length alone."""
+
+    @model_validator(mode="after")
+    def _sendable(self) -> HttpHeader:
+        if not web_headers.is_header(self.Key, self.Value):
+            raise ValueError("a header whose name and value can be sent")
+        if web_headers.is_framing(self.Key):
+            raise ValueError("a header that the client does not set itself")
+        return self
+
+
+class HttpParameters(_Exact):
+    """What a connection adds to requests."""
+
+    HeaderParameters: list[HttpHeader] = []
+    QueryStringParameters: list[HttpParameter] = []
+    BodyParameters: list[HttpParameter] = []
+
+
+class OAuthClient(_Exact):
+    """Who asks an authorization server for a token."""
+
+    ClientID: _FilledText
+    ClientSecret: _FilledText
+
+
+class OAuthShape(_Exact):
+    """Where a connection gets its token, as EventBridge has it."""
+
+    AuthorizationEndpoint: WebAddress
+    HttpMethod: Literal["GET", "POST", "PUT"]
+    ClientParameters: OAuthClient
+    OAuthHttpParameters: HttpParameters | None = None
+
+
+_CONNECTION_MEMBERS: dict[Any, tuple[str, ...]] = {
+    "API_KEY": ("name", "value"),
+    "BASIC": ("username", "password"),
+    "OAUTH_CLIENT_CREDENTIALS": ("OAuthParameters",),
+}
+"""Type of a connection -> the members that say how it authorizes."""
+
+
+class ConnectionShape(_Exact):
+    """How HTTP Tasks that name a connection authenticate, and what it adds to their requests."""
+
+    type: Literal["API_KEY", "BASIC", "OAUTH_CLIENT_CREDENTIALS"] = "API_KEY"
     name: str | None = None
     value: str | None = None
     username: str | None = None
     password: str | None = None
+    OAuthParameters: OAuthShape | None = None
+    InvocationHttpParameters: HttpParameters | None = None
 
     @model_validator(mode="after")
     def _complete(self) -> ConnectionShape:
-        lacking = (
-            self.username is None or self.password is None
-            if self.type == "BASIC"
-            else self.value is None
-        )
-        if lacking:
-            names = "username and password" if self.type == "BASIC" else "a value"
+        members = _CONNECTION_MEMBERS[self.type]
+        if any(getattr(self, name) is None for name in members if name != "name"):
+            names = " and ".join(members) if self.type != "API_KEY" else "a value"
             raise ValueError(f"{names} for a connection of type {self.type}")
+        read = ("type", *members, "InvocationHttpParameters")
+        for name in self.model_fields_set - set(read):
+            known = {"name": name, "known": ", ".join(read)}
+            raise PydanticCustomError(environment.UNKNOWN, "one of: {known}", known)
+        if self.type == "API_KEY" and not web_headers.is_header(
+            self.name or "Authorization", self.value or ""
+        ):
+            raise ValueError("a name and a value that can be sent as a header")
         return self
 
 

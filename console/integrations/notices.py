@@ -21,7 +21,7 @@ from django.core.mail import EmailMessage
 
 from console import former_name
 from console.events import addresses
-from console.integrations import invoke, notice_text, targets, web
+from console.integrations import invoke, notice_text, targets, web, web_parameters
 from console.integrations.outcome import Failed, TaskAttempt
 from console.integrations.redaction import without_url_secrets
 
@@ -112,7 +112,7 @@ def _post(notice: Notice, body: str) -> None:
     headers |= {former_name.HEADERS[name]: headers[name] for name in (SIGNATURE, EVENT_ID)}
     try:
         status = web.post_request(url, body.encode(), headers, _LIMIT_S, _whose(notice))
-    except web.BadRequestError as error:
+    except web_parameters.BadRequestError as error:
         raise Undelivered(without_url_secrets(str(error), notice.address), final=True) from None
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         said = without_url_secrets(f"{type(error).__name__}: {error}", notice.address)

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from console.integrations import emr, kubernetes, mocks, names, shapes, web
+from console.integrations import emr, kubernetes, mocks, names, shapes, web, web_parameters
 
 if TYPE_CHECKING:
     from engine import Resource
 
-_OWN_FIELDS = ("http", "apigateway", "eks", "elasticmapreduce", "bedrockagentcore")
+_OWN_FIELDS = ("eks", "elasticmapreduce", "bedrockagentcore")
 """Services whose Tasks have fields that are not those of one action's request."""
+_WEB = ("http", "apigateway")
 
 
 def parameter_problem(resource: Resource, state: str, given: Any) -> str:
     """Return why a service would take these parameters for no request, "" if it would not."""
     if mocks.mentions_state(state):
         return ""
-    if resource.service in ("http", "apigateway"):
+    if resource.service in _WEB:
         return web.find_problem(resource.service, given)
     if resource.service == "eks" and resource.action in kubernetes.ACTIONS:
         return kubernetes.find_problem(resource.action, given)
@@ -45,6 +46,8 @@ def unsupported_fields(resource: Resource, template: Any) -> list[str]:
     """
     if resource.service in _OWN_FIELDS:
         return []
+    if resource.service in _WEB:
+        return web_parameters.unknown_names(resource.service, template)
     operation = names.find_operation(resource.service, resource.action)
     if operation is None or operation.model.input_shape is None:
         return []
@@ -59,6 +62,13 @@ def unsupported_fields(resource: Resource, template: Any) -> list[str]:
     ]
     shape = operation.model.input_shape
     return [*unknown, *shapes.unknown_names(shape, template, operation.field_name)]
+
+
+def wrong_values(resource: Resource, template: Any) -> list[str]:
+    """Return what is wrong with the literal values in a Task's Parameters or Arguments."""
+    if resource.service in _WEB:
+        return web_parameters.find_wrong_values(resource.service, template)
+    return []
 
 
 def _added_problems(resource: Resource, added: dict[str, Any]) -> list[str]:

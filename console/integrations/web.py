@@ -1,22 +1,27 @@
 """``http:invoke`` and ``apigateway:invoke``: a request to a web address, its answer as the result.
 
 Only origins that the operator named are called (``targets.json``): ``"http": {"endpoints":
-["https://api.example.com"], "connections": {ARN or name: {"type": "API_KEY" | "BASIC", ...}}}`` and
+["https://api.example.com"], "connections": {ARN or name: {"type": "API_KEY", ...}}}`` and
 ``"apigateway": {"endpoint_url": ...}``, or ``{}`` there for AWS's own gateways.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import urlsplit
 
+import botocore.session
 import httpx
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
 from django.conf import settings
 
 import engine
-from console.integrations import outbound, targets
+from console.integrations import connections, outbound, targets, web_parameters
 from console.integrations.outcome import (
     Failed,
     Outcome,
@@ -25,6 +30,7 @@ from console.integrations.outcome import (
     unusable_parameters,
 )
 from console.integrations.redaction import redact, without_secrets, without_url_secrets
+from console.integrations.web_parameters import BadRequestError, WebRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,54 +38,59 @@ if TYPE_CHECKING:
     from console.integrations.wire import Exchange
 
 _LIMIT_S = 60.0
-_METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD")
-_FORBIDDEN = re.compile(
-    r"a-im|accept-(charset|datetime|encoding)|authorization|cache-control|connection"
-    r"|content-(encoding|md5)|date|expect|forwarded|from|host|http2-settings|if-.*|max-forwards"
-    r"|origin|pragma|proxy-.*|referer|server|te|trailer|transfer-encoding|upgrade|via|warning"
-    r"|www-authenticate|x-(forwarded|amz|amzn)-.*",
-    re.IGNORECASE,
-)
-
-
 _GATEWAY = re.compile(r"[a-z0-9-]+\.execute-api\.[a-z0-9-]+\.amazonaws\.com(\.cn)?")
+_MEDIA = re.compile(r"application/octet-stream|(?:image|video|audio)/.*", re.IGNORECASE)
+"""Types of answers that an HTTP Task does not take. Source: "Unsupported HTTP Task responses"."""
 
 
-class BadRequestError(Exception):
-    """The parameters are no request that can be sent."""
+class _UnreadableAnswerError(Exception):
+    """An answer that is no text."""
 
 
-@dataclass(frozen=True)
-class _Secret:
-    """What a connection adds to a request. ``values``: what nobody is to see of it."""
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    reason: str
+    headers: dict[str, list[str]]
+    body: str
 
-    headers: dict[str, str] = field(default_factory=dict)
-    values: tuple[str, ...] = ()
 
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A request of a task with its ``connection``, None of API Gateway.
 
-@dataclass
-class _OutboundRequest:
-    method: str
-    url: str
-    headers: dict[str, str]
-    query: list[tuple[str, str]]
-    body: Any = None
-    form: bool = False
-    secret: _Secret = field(default_factory=_Secret)
+    ``added``: the headers of the connection; ``deadline``: on the monotonic clock.
+    """
+
+    task: TaskAttempt
+    request: WebRequest
+    connection: connections.Connection | None
+    added: Mapping[str, str]
+    exchange: Exchange | None
+    deadline: float
 
 
 def call(task: TaskAttempt, exchange: Exchange | None = None) -> Outcome:
     """Send what the state says and return the answer; ``exchange`` gets what was sent and came."""
     try:
-        request = _made(task)
-    except BadRequestError as error:
+        parameters = engine.loads(task.input)
+        request = _read(task.service, parameters, task.machine)
+        connection, added = None, {}
+        if task.service == "http":
+            arn = web_parameters.connection_arn(parameters)
+            connection = connections.find_connection(arn, _entry("http", task.machine))
+            added = connection.add_to(request)
+        content = request.content()
+    except (BadRequestError, UnicodeEncodeError) as error:
         return unusable_parameters(task, str(error))
+    except connections.UnusableConnectionError as error:
+        return Failed(error.error, str(error))
     if not _allowed(task.service, request.url, task.machine):
         cause = f"'{_place(request.url)}' is not among the endpoints of targets.json"
         return Failed("States.TaskFailed", cause)
-    if exchange is not None:
-        exchange.secrets = request.secret.values
-    return _sent(task, request, exchange)
+    limit_s = min(task.timeout_s + outbound.GRACE_S, _LIMIT_S) if task.timeout_s else _LIMIT_S
+    deadline = time.monotonic() + limit_s
+    return _outcome(_Call(task, request, connection, added, exchange, deadline), content)
 
 
 def post_request(
@@ -105,116 +116,29 @@ def is_named_origin(url: str, machine: targets.MachineKey) -> bool:
 # -- what is sent ----------------------------------------------------------------------------------
 
 
-def find_problem(service: str, given: Any) -> str:
+def find_problem(service: str, parameters: Any) -> str:
     """Return why parameters are no request, "" if they are one."""
     try:
-        _plain(service, given, targets.NOBODY)
-    except BadRequestError as error:
+        _read(service, parameters, targets.NOBODY).content()
+    except (BadRequestError, UnicodeEncodeError) as error:
         return str(error)
     return ""
 
 
-def _made(task: TaskAttempt) -> _OutboundRequest:
-    given = engine.loads(task.input)
-    request = _plain(task.service, given, task.machine)
-    if task.service == "http":
-        request.secret = _secret(str(_connection(given)), task.machine)
-    return request
+def _read(service: str, parameters: Any, machine: targets.MachineKey) -> WebRequest:
+    endpoint = _entry("apigateway", machine).get("endpoint_url") or ""
+    return web_parameters.read_request(service, parameters, endpoint)
 
 
-def _plain(service: str, given: Any, machine: targets.MachineKey) -> _OutboundRequest:
-    """Return the request as the state has it, without what a connection adds."""
-    if not isinstance(given, dict):
-        raise BadRequestError("The Parameters must be an object")
-    return _http(given) if service == "http" else _gateway(given, machine)
-
-
-def _connection(parameters: dict[str, Any]) -> Any:
-    given = parameters.get("InvocationConfig", parameters.get("Authentication"))
-    if not isinstance(given, dict) or "ConnectionArn" not in given:
-        raise BadRequestError("The field 'ConnectionArn' is required but was missing")
-    return given["ConnectionArn"]
-
-
-def _http(parameters: dict[str, Any]) -> _OutboundRequest:
-    """Source: "Call HTTPS APIs" of the documentation."""
-    url = _wanted(parameters, "ApiEndpoint")
-    _connection(parameters)
-    request = _request(parameters, url)
-    transform = parameters.get("Transform", {})
-    if not isinstance(transform, dict):
-        raise BadRequestError("The value of the field 'Transform' has an invalid format")
-    request.form = transform.get("RequestBodyEncoding", "NONE") == "URL_ENCODED"
-    request.headers.setdefault("Range", "bytes=0-262144")
-    request.headers["User-Agent"] = f"Amazon|StepFunctions|HttpInvoke|{settings.STATEYARD_REGION}"
-    return request
-
-
-def _gateway(parameters: dict[str, Any], machine: targets.MachineKey) -> _OutboundRequest:
-    host = _wanted(parameters, "ApiEndpoint")
-    base = _connection_entry("apigateway", machine).get("endpoint_url") or f"https://{host}"
-    parts = [str(parameters.get(name, "")).strip("/") for name in ("Stage", "Path")]
-    path = "/".join(quote(part, safe="/%") for part in parts if part)
-    return _request(parameters, f"{base.rstrip('/')}/{path}")
-
-
-def _request(parameters: dict[str, Any], url: str) -> _OutboundRequest:
-    method = _wanted(parameters, "Method")
-    if method not in _METHODS:
-        raise BadRequestError("The value of the field 'Method' has an invalid format")
-    query = _pairs(parameters, "QueryParameters")
-    headers = _pairs(parameters, "Headers")
-    for name, _ in headers:
-        if _FORBIDDEN.fullmatch(name):
-            raise BadRequestError(f"The header '{name}' cannot be set")
-    joined: dict[str, str] = {}
-    for name, value in headers:
-        joined[name] = f"{joined[name]}, {value}" if name in joined else value
-    return _OutboundRequest(method, url, joined, query, parameters.get("RequestBody"))
-
-
-def _pairs(parameters: dict[str, Any], name: str) -> list[tuple[str, str]]:
-    """Return a map of texts, or of lists of texts, as pairs."""
-    given = parameters.get(name, {})
-    found = []
-    for key, value in given.items() if isinstance(given, dict) else [("", given)]:
-        values = value if isinstance(value, list) else [value]
-        if not key or not all(isinstance(one, str | int | float) for one in values):
-            raise BadRequestError(f"The value of the field '{name}' has an invalid format")
-        found += [(key, one if isinstance(one, str) else engine.dumps(one)) for one in values]
-    return found
-
-
-def _wanted(parameters: dict[str, Any], name: str) -> str:
-    value = parameters.get(name)
-    if not isinstance(value, str) or not value:
-        raise BadRequestError(f"The field '{name}' is required but was missing")
-    return value
-
-
-def _connection_entry(service: str, machine: targets.MachineKey) -> Mapping[str, Any]:
+def _entry(service: str, machine: targets.MachineKey) -> Mapping[str, Any]:
     """Return what the operator has said for a kind of request; nothing is empty."""
-    found = targets.find_exact_entry(service, machine)
-    return {} if found is None else found.target
-
-
-def _secret(connection: str, machine: targets.MachineKey) -> _Secret:
-    """Return what a connection adds, by its ARN or its name in it."""
-    known = _connection_entry("http", machine).get("connections", {})
-    name = connection.split("/")[1] if connection.count("/") else connection
-    found = known.get(connection, known.get(name))
-    if found is None:
-        raise BadRequestError(f"The connection '{connection}' is not in targets.json")
-    if found.get("type") == "BASIC":
-        name, password = found["username"], found["password"]
-        header = httpx.BasicAuth(name, password)._auth_header  # noqa: SLF001 - what it would send
-        return _Secret({"Authorization": header}, (header, f"{name}:{password}", password))
-    return _Secret({found.get("name", "Authorization"): found["value"]}, (found["value"],))
+    entry = targets.find_exact_entry(service, machine)
+    return {} if entry is None else entry.target
 
 
 def _allowed(service: str, url: str, machine: targets.MachineKey = targets.NOBODY) -> bool:
     """Tell whether the operator named the origin of an address."""
-    target = _connection_entry(service, machine)
+    target = _entry(service, machine)
     if service == "apigateway":
         scheme, host = origin_of(url)
         own = bool(target.get("endpoint_url")) and (scheme, host) == origin_of(
@@ -243,75 +167,135 @@ def _place(url: str) -> str:
 # -- what comes back -------------------------------------------------------------------------------
 
 
-def _sent(task: TaskAttempt, request: _OutboundRequest, exchange: Exchange | None) -> Outcome:
-    content = {} if request.body is None else _content(request)
-    headers = {**content.pop("headers", {}), **request.headers, **request.secret.headers}
-    limit = min(task.timeout_s + outbound.GRACE_S, _LIMIT_S) if task.timeout_s else _LIMIT_S
-    url = request.url
-    if request.query:
-        url += ("&" if "?" in url else "?") + urlencode(request.query)
-
-    def told(made: httpx.Request) -> None:
-        if exchange is not None:
-            exchange.sent(made, request.headers, request.secret.headers)
-
+def _outcome(call: _Call, content: bytes | None) -> Outcome:
+    """Return what a request came to; a token that has been refused is renewed once."""
+    service = call.task.service
+    secrets = call.connection.secrets if call.connection else ()
     try:
-        with outbound.stream_answer(
-            request.method, url, limit, told=told, headers=headers, **content
-        ) as answer:
-            found = outbound.read_body(answer, engine.MAX_BYTES)
-            body = _text(found, answer.encoding)
-        if exchange is not None:
-            exchange.got(answer, body)
+        authorization = call.connection.authorize() if call.connection else None
+        if authorization is not None:
+            secrets += authorization.secrets
+        answer = _send(call, content, authorization, secrets)
+        if (
+            call.connection is not None
+            and authorization is not None
+            and authorization.token is not None
+            and answer.status in connections.UNAUTHORIZED
+        ):
+            call.connection.forget(authorization.token)
+            if authorization.cached:
+                authorization = call.connection.authorize()
+                secrets += authorization.secrets
+                answer = _send(call, content, authorization, secrets)
+    except connections.UnusableConnectionError as error:
+        return Failed(error.error, str(error))
+    except _UnreadableAnswerError as error:
+        return Failed("States.Runtime", str(error))
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        name = "States.Http.Socket" if task.service == "http" else "ApiGateway.SdkClientException"
+        name = "States.Http.Socket" if service == "http" else "ApiGateway.SdkClientException"
         # a header that cannot be sent is named with its value
-        said = without_url_secrets(redact(str(error), request.secret.values))
-        what = said or type(error).__name__
-        return Failed(name, f"Unable to execute HTTP request: {what}")
-    return _outcome(task, answer, body)
+        problem = without_url_secrets(redact(str(error), secrets))
+        return Failed(name, f"Unable to execute HTTP request: {problem or type(error).__name__}")
+    if not httpx.codes.is_success(answer.status):
+        prefix = "States.Http.StatusCode" if service == "http" else "ApiGateway"
+        return Failed(f"{prefix}.{answer.status}", answer.body)
+    result = {
+        "Headers": answer.headers,
+        "ResponseBody": _parsed(answer.body),
+        "StatusCode": answer.status,
+        "StatusText": answer.reason,
+    }
+    return Succeeded(engine.dumps(result))
 
 
-def _text(body: bytes, encoding: str | None) -> str:
-    """Return a body as text, as UTF-8 where its charset is none.
+def _send(
+    call: _Call,
+    content: bytes | None,
+    authorization: connections.Authorization | None,
+    secrets: tuple[str, ...],
+) -> _Answer:
+    request, exchange = call.request, call.exchange
+    by = dict(authorization.headers) if authorization else {}
+    own = {
+        name: value
+        for name, value in request.headers.items()
+        if name.lower() not in {header.lower() for header in by}
+    }
+    url = request.target
+    headers = request.default_headers | own | by
+    if request.signed:
+        headers |= _signature(call, url, headers, content)
+    if exchange is not None:
+        exchange.secrets = secrets
+
+    def told(sent: httpx.Request) -> None:
+        if exchange is not None:
+            state_headers = {name: v for name, v in own.items() if name not in call.added}
+            exchange.sent(sent, state_headers, {**call.added, **by})
+
+    limit_s = max(call.deadline - time.monotonic(), 0.001)
+    with outbound.stream_answer(
+        request.method, url, limit_s, told=told, headers=headers, content=content
+    ) as answer:
+        data = outbound.read_body(answer, engine.MAX_BYTES)
+    body = _text(call.task.service, answer, data)
+    if exchange is not None:
+        exchange.got(answer, body)
+    answer_headers: dict[str, list[str]] = {}
+    for name, value in answer.headers.multi_items():
+        answer_headers.setdefault(name, []).append(value)
+    return _Answer(answer.status_code, answer.reason_phrase, answer_headers, body)
+
+
+def _signature(
+    call: _Call, url: str, headers: Mapping[str, str], content: bytes | None
+) -> dict[str, str]:
+    """Return the headers that sign a request for API Gateway; none without credentials.
+
+    An emulator often asks for no signature, and is named without a key.
+    """
+    entry = _entry("apigateway", call.task.machine)
+    key, secret = entry.get("access_key_id"), entry.get("secret_access_key")
+    if entry.get("endpoint_url") and not key and not entry.get("profile"):
+        return {}
+    session = botocore.session.Session(profile=entry.get("profile"))
+    credentials = Credentials(key, secret) if key and secret else session.get_credentials()
+    if credentials is None:
+        return {}
+    region = entry.get("region") or call.task.region or settings.STATEYARD_REGION
+    request = AWSRequest(call.request.method, url, dict(headers), content or b"")
+    before = set(request.headers)
+    SigV4Auth(credentials, "execute-api", region).add_auth(request)
+    return {name: value for name, value in request.headers.items() if name not in before}
+
+
+def _text(service: str, answer: httpx.Response, data: bytes) -> str:
+    """Return a body as text, by its charset or as UTF-8; raise ``_UnreadableAnswerError``.
 
     Python calls ``rot13`` and ``zip`` encodings, too, and ``unicode_escape`` makes half characters.
     """
+    kind = answer.headers.get("content-type", "").partition(";")[0].strip()
+    if service == "http" and _MEDIA.fullmatch(kind):
+        raise _UnreadableAnswerError(
+            f"The answer has the content type '{kind}', which an HTTP Task does not support"
+        )
     try:
-        text = body.decode(encoding or "utf-8", "replace")
+        text = data.decode(answer.encoding or "utf-8")
+        if not engine.has_surrogate(text):
+            return text
     except (LookupError, UnicodeError):
-        text = ""
-    return text if text and not engine.has_surrogate(text) else body.decode("utf-8", "replace")
-
-
-def _content(request: _OutboundRequest) -> dict[str, Any]:
-    """Return the body as httpx wants it: an object as JSON or form, a text as it is."""
-    if request.form and isinstance(request.body, dict):
-        return {"data": {name: _form(value) for name, value in request.body.items()}}
-    text = request.body if isinstance(request.body, str) else engine.dumps(request.body)
-    kind = {"Content-Type": "application/json"}
-    return {"content": text.encode(), "headers": kind}
-
-
-def _form(value: Any) -> Any:
-    return value if isinstance(value, str) else engine.dumps(value)
-
-
-def _outcome(task: TaskAttempt, answer: httpx.Response, body: str) -> Outcome:
-    if not answer.is_success:
-        prefix = "States.Http.StatusCode" if task.service == "http" else "ApiGateway"
-        return Failed(f"{prefix}.{answer.status_code}", body)
-    headers: dict[str, list[str]] = {}
-    for name, value in answer.headers.multi_items():
-        headers.setdefault(name, []).append(value)
+        pass
     try:
-        value = engine.loads(body)
+        return data.decode()
+    except UnicodeDecodeError:
+        raise _UnreadableAnswerError(
+            f"The answer cannot be read as text, by its content type '{kind}' or as UTF-8"
+        ) from None
+
+
+def _parsed(body: str) -> Any:
+    """Return the value of a body in JSON, or the body."""
+    try:
+        return engine.loads(body)
     except engine.JsonTextError:
-        value = body
-    result = {
-        "Headers": headers,
-        "ResponseBody": value,
-        "StatusCode": answer.status_code,
-        "StatusText": answer.reason_phrase,
-    }
-    return Succeeded(engine.dumps(result))
+        return body

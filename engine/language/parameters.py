@@ -47,8 +47,12 @@ def find_unsupported_fields(definition: Json, problems: Problems) -> None:
             continue
         services.add(resource.service)
         for field in ("Parameters", "Arguments"):
-            for name in current_platform().unsupported_fields(resource, state.get(field)):
-                message = f'The field "{name}" is not supported by Step Functions'
+            template = state.get(field)
+            messages = [
+                f'The field "{name}" is not supported by Step Functions'
+                for name in current_platform().unsupported_fields(resource, template)
+            ]
+            for message in (*messages, *current_platform().wrong_values(resource, template)):
                 problems.newer_error(f"{pointer}/{field}", message)
 
 

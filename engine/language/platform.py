@@ -25,6 +25,9 @@ class Platform(Protocol):
     def unsupported_fields(self, resource: Resource, template: Json) -> Sequence[str]:
         """Return the names in a Task's Parameters or Arguments that its action has no field for."""
 
+    def wrong_values(self, resource: Resource, template: Json) -> Sequence[str]:
+        """Return what is wrong with the literal values in a Task's Parameters or Arguments."""
+
     def missing_reader(self, input_type: str) -> str:
         """Return why an ItemReader's InputType cannot be read; "" if it can."""
 
@@ -38,6 +41,11 @@ class AnyPlatform:
 
     def unsupported_fields(self, resource: Resource, template: Json) -> Sequence[str]:
         """Take every name for one of a field."""
+        del resource, template
+        return ()
+
+    def wrong_values(self, resource: Resource, template: Json) -> Sequence[str]:
+        """Take every value for one that the service takes."""
         del resource, template
         return ()
 

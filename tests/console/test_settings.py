@@ -194,6 +194,24 @@ def test_good_values_are_taken(tmp_path: Path) -> None:
                 "connections": {
                     "shop": {"name": "X-Key", "value": "v"},
                     "old": {"type": "BASIC", "username": "u", "password": "p"},
+                    "crm": {
+                        "type": "OAUTH_CLIENT_CREDENTIALS",
+                        "OAuthParameters": {
+                            "AuthorizationEndpoint": "https://login.example.com/token",
+                            "HttpMethod": "POST",
+                            "ClientParameters": {"ClientID": "yard", "ClientSecret": "s"},
+                            "OAuthHttpParameters": {
+                                "BodyParameters": [{"Key": "scope", "Value": "read"}]
+                            },
+                        },
+                        "InvocationHttpParameters": {
+                            "HeaderParameters": [
+                                {"Key": "X-Team", "Value": "t", "IsValueSecret": True}
+                            ],
+                            "QueryStringParameters": [{"Key": "v", "Value": "2"}],
+                            "BodyParameters": [],
+                        },
+                    },
                 },
             },
             "kubernetes": {"endpoints": ["https://kube:6443"], "token": "t"},
@@ -322,6 +340,9 @@ def test_every_variable_has_a_bad_value_above() -> None:
     assert (variables() - free) | set(local_options.VARIABLES) == {name for name, *_ in VARIABLES}
 
 
+LENGTH = {
+    "InvocationHttpParameters": {"HeaderParameters": [{"Key": "Content-Length", "Value": "1"}]}
+}
 FILES = [
     (
         "targets.json",
@@ -359,6 +380,34 @@ FILES = [
         ": http: connections: a",
         "an object",
         "username and password",
+    ),
+    (
+        "targets.json",
+        '{"http": {"connections": {"a": {"value": "hush", "password": "hush"}}}}',
+        ": http: connections: a: password",
+        "an unknown name",
+        "one of: type, name, value, InvocationHttpParameters",
+    ),
+    (
+        "targets.json",
+        '{"http": {"connections": {"a": {"value": "hush\\n"}}}}',
+        ": http: connections: a",
+        "an object",
+        "a name and a value that can be sent",
+    ),
+    (
+        "targets.json",
+        json.dumps({"http": {"connections": {"a": {"value": "x", **LENGTH}}}}),
+        ": http: connections: a: InvocationHttpParameters: HeaderParameters: 0",
+        "an object",
+        "a header that the client does not set itself",
+    ),
+    (
+        "targets.json",
+        '{"http": {"connections": {"a": {"type": "OAUTH_CLIENT_CREDENTIALS"}}}}',
+        ": http: connections: a",
+        "an object",
+        "OAuthParameters for a connection",
     ),
     (
         "targets.json",

@@ -115,6 +115,17 @@ def test_without_an_answer_the_request_is_shown(tried: Try, web: str, settings: 
     assert not {"request", "response"} & set(other["inspectionData"])
 
 
+def test_a_connection_that_is_not_there_can_be_caught(tried: Try, web: str) -> None:
+    """Its error has the name that EventBridge gives it."""
+    error = "Events.ConnectionResource.ResourceNotFound"
+    state = http(f"{web}/ok", Catch=[{"ErrorEquals": [error], "Next": "Mend"}])
+    none = "arn:aws:events:us-east-1:123456789012:connection/none/00000000"
+    state["Parameters"]["InvocationConfig"]["ConnectionArn"] = none
+    found = tried(state)
+    assert (found["status"], found["error"], found["nextState"]) == ("CAUGHT_ERROR", error, "Mend")
+    assert none in found["cause"]
+
+
 def test_parameters_that_are_no_request(tried: Try) -> None:
     """They fail the state as in an execution; a mocked result needs no request."""
     resource = "arn:aws:states:::sqs:sendMessage"

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import engine
-from console.integrations import explain, function, invoke, redaction, targets, web
+from console.integrations import (
+    connections,
+    explain,
+    function,
+    invoke,
+    redaction,
+    targets,
+    web,
+    web_parameters,
+)
 from console.integrations.outcome import Failed, Succeeded, TaskAttempt
 
 if TYPE_CHECKING:
@@ -265,7 +274,9 @@ def test_each_project_has_its_own(
 )
 def test_a_connection_is_its_project_s_own(project: str, machine: str, value: str) -> None:
     """Project B's machine `billing` does not get the connection of A's, nor that of the default."""
-    assert web._secret("shop", key(machine, project)).values == (value,)
+    entry = targets.find_exact_entry("http", key(machine, project))
+    assert entry is not None
+    assert connections.find_connection("shop", entry.target).authorize().secrets == (value,)
 
 
 @pytest.mark.usefixtures("of_projects")
@@ -274,7 +285,7 @@ def test_addresses_of_one_project_are_not_called_for_another() -> None:
     for project, ports in {"a": {7}, "b": {3}, "default": {3}, "all": {3}}.items():
         may = {n for n in range(1, 9) if web._allowed("http", AT.format(n), key("", project))}
         assert may == ports, project
-    with pytest.raises(web.BadRequestError):
+    with pytest.raises(web_parameters.BadRequestError):
         web.post_request(AT.format(7), b"", {}, 1, key("", "b"))
 
 

@@ -93,7 +93,8 @@ def test_a_machine_of_the_same_name_gets_nothing_of_another_project_s(
     theirs = ended(start(create(other_project(), billing(address), "billing")))
     assert mine.status == "SUCCEEDED"
     assert SEEN == [("/pay", "of default")]
-    assert (theirs.status, theirs.error) == ("FAILED", "States.Runtime")
+    missing = "Events.ConnectionResource.ResourceNotFound"
+    assert (theirs.status, theirs.error) == ("FAILED", missing)
     assert "connection" in str(theirs.cause)
 
 
