@@ -82,7 +82,9 @@ def _integrations() -> Iterator[str]:
     yield "## Integrations"
     yield ""
     services = len(names.client_names()) // 100 * 100  # their number grows with botocore
-    yield f"Beside these, `aws-sdk` reaches more than {services} services with all actions."
+    offered = "[AWS offers](integrations.md#names-of-aws-sdk-integrations)"
+    reach = f"more than {services} services with all actions that {offered}"
+    yield f"Beside these, `aws-sdk` reaches {reach}."
     yield ""
     patterns = {"": "request", ".sync": "`.sync`", ".sync:2": "`.sync:2`"}
     patterns[".waitForTaskToken"] = "`.waitForTaskToken`"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from botocore.client import BaseClient
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
@@ -49,6 +50,10 @@ _ADDED = {"glue": {"startJobRun": "JobName"}} | {
 
 class NullParameterError(Exception):
     """A null stands where the request cannot do without a value."""
+
+
+class UnreadableAnswerError(Exception):
+    """The answer of a service has a shape that its model does not know."""
 
 
 class TaskTimeoutError(Exception):
@@ -121,7 +126,7 @@ def request_outcome(
     operation = asked.operation
     try:
         answer = send()
-    except NullParameterError as error:
+    except (NullParameterError, UnreadableAnswerError) as error:
         return Failed(f"{operation.prefix}.SdkClientException", str(error))
     except ParamValidationError as error:
         return unusable_parameters(task, _reported(error))
@@ -133,7 +138,10 @@ def request_outcome(
         return Failed(f"{operation.prefix}.SdkClientException", _trouble(error))
     except TaskTimeoutError as error:
         return Failed("States.Timeout", str(error))
-    return to_outcome(task, operation, answer)
+    try:
+        return to_outcome(task, operation, answer)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        return Failed(f"{operation.prefix}.SdkClientException", _unreadable(error))
 
 
 def send_request(task: TaskAttempt, asked: Request) -> dict[str, Any]:
@@ -160,7 +168,16 @@ def _request(task: TaskAttempt, asked: Request, *, validating: bool) -> dict[str
     client = targets.service_client(
         operation.client, task.home, task.region, task.machine, validating=validating
     )
-    answer: dict[str, Any] = client._make_api_call(operation.model.name, asked.sent)  # noqa: SLF001
+    try:
+        answer: dict[str, Any] = client._make_api_call(  # noqa: SLF001
+            operation.model.name, asked.sent
+        )
+    except Exception as error:
+        known = isinstance(error, BotoCoreError | ClientError)
+        if known or not validating or not isinstance(client, BaseClient):
+            raise  # without validation it may mean the request, and this server's API says more
+        # botocore's parsers raise what they like for an answer that no model describes.
+        raise UnreadableAnswerError(_unreadable(error)) from error
     return answer
 
 
@@ -168,6 +185,11 @@ def _has_null(value: Any) -> bool:
     if isinstance(value, dict):
         return any(_has_null(one) for one in value.values())
     return value is None or (isinstance(value, list) and any(_has_null(one) for one in value))
+
+
+def _unreadable(error: Exception) -> str:
+    """Return what the SDK says of an answer that it cannot read, in one line."""
+    return without_url_secrets(f"Unable to unmarshall response ({error})".replace("\n", " "))
 
 
 def _reported(error: ParamValidationError) -> str:

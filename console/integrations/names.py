@@ -31,6 +31,44 @@ _HEAD = 6_000  # characters; a service's metadata stand at the beginning of its 
 _OPERATION = re.compile(rb'"(\w+)"\s*:\s*\{\s*"name"\s*:\s*"\1"')
 _DATA = Path(botocore.__file__).parent / "data"
 _ID = re.compile(rb'"serviceId"\s*:\s*"([^"]+)"')
+_EVENT_STREAM = re.compile(rb'"eventstream"\s*:\s*true')
+_NOT_OFFERED_SERVICES = frozenset(
+    {
+        *("importexport", "simpledb", "simpledbv2"),  # not in the SDK for Java 2.x
+        # Each of their resources has an endpoint of its own, which a state cannot name.
+        *("apigatewaymanagementapi", "cloudsearchdomain", "iotdataplane", "mediastoredata"),
+        "neptunedata",
+    }
+)
+"""Services of botocore's that no ``aws-sdk`` integration reaches."""
+_NOT_OFFERED = {
+    "applicationdiscovery": {"DescribeExportConfigurations", "ExportConfigurations"},
+    "codedeploy": {
+        *("BatchGetDeploymentInstances", "GetDeploymentInstance", "ListDeploymentInstances"),
+        "SkipWaitTimeForInstanceTermination",
+    },
+    "comprehendmedical": {"DetectEntities"},
+    "dataexchange": {"SendApiAsset"},
+    "directconnect": {
+        *("AllocateConnectionOnInterconnect", "DescribeConnectionLoa"),
+        *("DescribeConnectionsOnInterconnect", "DescribeInterconnectLoa"),
+    },
+    "efs": {"CreateTags"},
+    "emr": {"DescribeJobFlows"},
+    "iot": {
+        *("AttachPrincipalPolicy", "DetachPrincipalPolicy"),
+        *("ListPolicyPrincipals", "ListPrincipalPolicies"),
+    },
+    "mediapackage": {"RotateChannelCredentials"},
+    "rdsdata": {"ExecuteSql"},
+    "shield": {"DeleteSubscription"},
+    "sts": {"AssumeRole", "AssumeRoleWithSAML", "AssumeRoleWithWebIdentity"},
+}
+"""Operations that the documentation calls unsupported, beside those with event streams.
+
+``lambda:InvokeAsync`` is among them, too, and is offered here all the same.
+Source: "Learning to use AWS service SDK integrations in Step Functions".
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +156,12 @@ class Operation:
 def find_operation(service: str, action: str) -> Operation | None:
     """Return the operation a Resource names, None if there is none."""
     old = OPTIMIZED.get(service)
+    name = _OTHER_NAME.get((service, action), action[:1].upper() + action[1:])
+    client = client_names().get(service.removeprefix(SDK), "")
     if old is not None:
         client = _OTHER_CLIENT.get((service, action), old.client)
-    else:
-        client = client_names().get(service.removeprefix(SDK), "")
-    name = _OTHER_NAME.get((service, action), action[:1].upper() + action[1:])
+    if service.startswith(SDK) and not has_operation(service.removeprefix(SDK), action):
+        return None
     if not client or name not in service_model(client).operation_names:
         return None
     return Operation(client, service_model(client).operation_model(name), old)
@@ -140,20 +179,38 @@ def split_added_fields(service: str, action: str, given: Any) -> tuple[dict[str,
 def has_operation(service: str, action: str) -> bool:
     """Tell whether a service of ``aws-sdk`` (``s3``) has an action (``getObject``)."""
     client = client_names().get(service, "")
-    return bool(client) and action[:1].upper() + action[1:] in _operation_names(client)
+    name = action[:1].upper() + action[1:]
+    return bool(client) and name in _offered_names(service, client)
 
 
 @lru_cache(maxsize=512)
-def _operation_names(client: str) -> frozenset[str]:
+def _offered_names(service: str, client: str) -> frozenset[str]:
+    """Return the names of the operations that Step Functions can call."""
+    if service in _NOT_OFFERED_SERVICES:
+        return frozenset()
+    with _open_model(_DATA / client) as file:
+        text = file.read()
+    offered = _operation_names(client, text) - _NOT_OFFERED.get(service, set())
+    if not _EVENT_STREAM.search(text):
+        return offered
+    model = service_model(client)
+    streaming = set()
+    for name in model.operation_names:
+        operation = model.operation_model(name)
+        if operation.has_event_stream_input or operation.has_event_stream_output:
+            streaming.add(name)
+    return offered - streaming
+
+
+def _operation_names(client: str, text: bytes) -> frozenset[str]:
     """Return the names alone, without reading the model as JSON.
 
     A definition may name every service: all models together take 16 seconds to parse, and their
     names 2 seconds to find.
     """
-    with _open_model(_DATA / client) as file:
-        found = _OPERATION.findall(file.read())
-    if found:
-        return frozenset(name.decode() for name in found)
+    names = _OPERATION.findall(text)
+    if names:
+        return frozenset(name.decode() for name in names)
     # A few models write their operations in another way.
     return frozenset(Loader().load_service_model(client, "service-2")["operations"])
 

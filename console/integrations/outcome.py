@@ -80,6 +80,15 @@ def unusable_parameters(task: TaskAttempt, problem: str) -> Failed:
     return Failed("States.Runtime", what)
 
 
+def internal_failure(task: TaskAttempt) -> Failed:
+    """Return the failure of a task whose call raised an error of our own, which the log has.
+
+    Retry and Catch see no name of Python's.
+    """
+    cause = f"The call of '{task.resource}' ended with an internal error; the server's log has it."
+    return Failed("States.TaskFailed", cause, refused=bool(task.pattern))
+
+
 @dataclass(frozen=True, slots=True)
 class Submitted:
     """The first answer of what goes on elsewhere.

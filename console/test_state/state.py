@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any, assert_never
 
+import structlog
 from django.db import connections
 
 import engine
@@ -22,12 +23,14 @@ from console.integrations import (
     TaskAttempt,
     parameters,
 )
+from console.integrations.outcome import internal_failure
 from console.samples import is_sample
 from console.test_state import mocks
 
 if TYPE_CHECKING:
     from console.access import Principal
 
+log = structlog.get_logger(__name__)
 MOST_S = 300
 """AWS: a test of a state takes five minutes at most."""
 _MOCKABLE = ("Task", "Map", "Parallel")
@@ -229,7 +232,8 @@ def _work(future: Future[Outcome], task: TaskAttempt, exchange: Exchange) -> Non
     """Call on a thread of its own, for a function of this process cannot be interrupted."""
     try:
         future.set_result(integrations.call_for_test(task, exchange))
-    except BaseException as error:  # noqa: BLE001 - it goes to the one who waits
-        future.set_exception(error)
+    except BaseException:
+        log.exception("a call raised")
+        future.set_result(internal_failure(task))
     finally:
         connections.close_all()

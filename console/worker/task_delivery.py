@@ -12,7 +12,7 @@ from structlog.contextvars import bound_contextvars
 
 from console import integrations
 from console.integrations import function, mocks, permissions, targets
-from console.integrations.outcome import Failed, Submitted, TaskAttempt
+from console.integrations.outcome import Failed, Submitted, TaskAttempt, internal_failure
 from console.models import Execution
 from console.samples import is_sample
 from console.statuses import TaskKind
@@ -197,8 +197,9 @@ def activity_name(arn: str) -> str:
 
 def _outcome(work: claim.ClaimedTask) -> integrations.Outcome:
     """Do the work; whatever an integration raises is the task's failure, even a wish to exit."""
+    task = _task(work)
     try:
-        task, mocked = _task(work), _mocked(work)
+        mocked = _mocked(work)
         release_connection()  # the call may take its time
         if work.kind == TaskKind.ACTIVITY:
             return _worked(work, task)
@@ -207,9 +208,9 @@ def _outcome(work: claim.ClaimedTask) -> integrations.Outcome:
         in_process = function.runs_here(task)
         with JOURNAL.of(work.execution_id, work.task) if in_process else nullcontext():
             return integrations.call_task(task)
-    except BaseException as error:
+    except BaseException:
         log.exception("a call raised")
-        return Failed(type(error).__name__, str(error))
+        return internal_failure(task)
 
 
 def _worked(work: claim.ClaimedTask, task: TaskAttempt) -> integrations.Outcome:
