@@ -26,7 +26,7 @@ from django.conf import settings
 import engine
 from console.integrations import outbound, shapes, targets, web
 from console.integrations.outcome import Failed, Succeeded
-from console.integrations.redaction import without_url_secrets
+from console.integrations.redaction import redact, without_url_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -100,7 +100,7 @@ def send_request(
     try:
         with outbound.stream_answer(method, url, limit, **more) as answer:
             text = outbound.read_body(answer, most).decode("utf-8", "replace")
-            return Answer(answer.status_code, answer.reason_phrase, text)
+            return Answer(answer.status_code, answer.reason_phrase, redact(text, (token,)))
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         told = without_url_secrets(str(error)) or type(error).__name__
         what = f"Unable to execute HTTP request: {told}"

@@ -27,7 +27,7 @@ from console.functions.process import FunctionKey
 from console.functions.runner import DEFAULT_MEMORY_MB, InvocationError, print_error
 from console.integrations import outbound, targets
 from console.integrations.outcome import Failed, Outcome, Succeeded, TaskAttempt
-from console.integrations.redaction import without_url_secrets
+from console.integrations.redaction import redact_json, url_secrets, without_url_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -175,6 +175,10 @@ def _call_url(url: str, task: TaskAttempt) -> Outcome:
     outcome = _asked(url, task)
     if isinstance(outcome, Failed) and outcome.cause:
         return replace(outcome, cause=without_url_secrets(outcome.cause, url))
+    secrets = url_secrets(url)
+    if isinstance(outcome, Succeeded) and secrets:
+        value = redact_json(engine.loads(outcome.output), secrets)
+        return replace(outcome, output=engine.dumps(value))
     return outcome
 
 

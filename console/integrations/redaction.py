@@ -1,7 +1,8 @@
 """Take secret values out of a text, in each form in which a server may send them back.
 
 A value is found as it is, with any of its characters percent-encoded or escaped as in JSON or HTML,
-and in Base64. What is computed from it in another way, such as its hash, is not.
+in Base64 (also within a longer text in Base64), and in hexadecimal digits. What is computed from it
+in another way, such as its hash, is not.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 MASK = "(masked)"
 SHORTEST = 4
 """Shorter values are left: they stand in every text."""
+_SHORTEST_PART = 8
+"""Of a value within a longer text in Base64, for the same reason."""
 _SCHEMES = re.compile(r"(?:basic|bearer|token|apikey|digest)\s+(\S.*)", re.IGNORECASE | re.DOTALL)
 _URL = re.compile(r"(?:(?:slack|teams)\+)?https?://[^\s\"'<>\\]+", re.IGNORECASE)
 _HOOKS = re.compile(r"(?:in(?:coming)?-?|web)?hooks?(?:b\d+)?", re.IGNORECASE)
@@ -40,6 +43,26 @@ def redact(value: Any, secrets: Iterable[str]) -> Any:
     """Return a text, or an object of texts, without secret values."""
     pattern = _pattern(frozenset(secrets))
     return value if pattern is None else _within(value, pattern)
+
+
+def redact_json(value: Any, secrets: Iterable[str]) -> Any:
+    """Return a JSON value without secret values: in texts, names of members and numbers."""
+    pattern = _pattern(frozenset(secrets))
+    return value if pattern is None else _redact_json(value, pattern)
+
+
+def _redact_json(value: Any, pattern: re.Pattern[str]) -> Any:
+    if isinstance(value, dict):
+        return {
+            _within(name, pattern): _redact_json(member, pattern) for name, member in value.items()
+        }
+    if isinstance(value, list):
+        return [_redact_json(item, pattern) for item in value]
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, str):
+        return _within(value, pattern)
+    return MASK if pattern.search(engine.dumps(value)) else value
 
 
 def without_secrets(url: str) -> str:
@@ -92,11 +115,12 @@ def without_url_secrets(text: str, url: str = "") -> str:
     """
     if url:
         called = addresses.web_address(url)
-        text = redact(text.replace(called, without_secrets(url)), _url_secrets(url))
+        text = redact(text.replace(called, without_secrets(url)), url_secrets(url))
     return _URL.sub(lambda found: without_secrets(found[0]), text) if "://" in text else text
 
 
-def _url_secrets(url: str) -> tuple[str, ...]:
+def url_secrets(url: str) -> tuple[str, ...]:
+    """Return what nobody is to see of an address: what ``without_secrets`` leaves out."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -145,6 +169,15 @@ def _forms(value: str) -> Iterable[str]:
     data = value.encode("utf-8", "surrogatepass")
     for encoded in (base64.b64encode(data), base64.urlsafe_b64encode(data)):
         yield encoded.decode().rstrip("=")  # with what padding there is, or without
+    yield from (data.hex(), data.hex().upper())
+    for before in range(3):  # bytes of a longer text that stand before it in a group of three
+        whole = b"\0" * before + data
+        first = -(-before * 4 // 3)
+        last = len(whole) * 4 // 3
+        for encode in (base64.b64encode, base64.urlsafe_b64encode):
+            part = encode(whole).decode()[first:last]
+            if len(part) >= _SHORTEST_PART:
+                yield part
 
 
 @lru_cache(maxsize=4096)

@@ -29,7 +29,12 @@ from console.integrations.outcome import (
     TaskAttempt,
     unusable_parameters,
 )
-from console.integrations.redaction import redact, without_secrets, without_url_secrets
+from console.integrations.redaction import (
+    redact,
+    redact_json,
+    without_secrets,
+    without_url_secrets,
+)
 from console.integrations.web_parameters import BadRequestError, WebRequest
 
 if TYPE_CHECKING:
@@ -168,7 +173,10 @@ def _place(url: str) -> str:
 
 
 def _outcome(call: _Call, content: bytes | None) -> Outcome:
-    """Return what a request came to; a token that has been refused is renewed once."""
+    """Return what a request came to; a token that has been refused is renewed once.
+
+    An endpoint may send back what it got, so that no secret of the connection is in what is kept.
+    """
     service = call.task.service
     secrets = call.connection.secrets if call.connection else ()
     try:
@@ -196,16 +204,18 @@ def _outcome(call: _Call, content: bytes | None) -> Outcome:
         # a header that cannot be sent is named with its value
         problem = without_url_secrets(redact(str(error), secrets))
         return Failed(name, f"Unable to execute HTTP request: {problem or type(error).__name__}")
+    if call.exchange is not None and call.exchange.reveal:
+        secrets = ()
     if not httpx.codes.is_success(answer.status):
         prefix = "States.Http.StatusCode" if service == "http" else "ApiGateway"
-        return Failed(f"{prefix}.{answer.status}", answer.body)
+        return Failed(f"{prefix}.{answer.status}", redact(answer.body, secrets))
     result = {
         "Headers": answer.headers,
         "ResponseBody": _parsed(answer.body),
         "StatusCode": answer.status,
         "StatusText": answer.reason,
     }
-    return Succeeded(engine.dumps(result))
+    return Succeeded(engine.dumps(redact_json(result, secrets)))
 
 
 def _send(

@@ -5,12 +5,14 @@ Source: "Call HTTPS APIs in Step Functions workflows" of the documentation.
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl, quote, quote_plus, unquote
 
 import pytest
 
@@ -476,6 +478,100 @@ def test_what_an_authorization_server_is_asked(
     assert request.method == method
     assert request.headers["X-Tenant"] == "t"
     assert "q=1%202" in query
+
+
+# -- secrets ---------------------------------------------------------------------------------------
+
+SECRET = "pa ss/wörd+1&9"
+
+
+def spellings(secret: str) -> dict[str, str]:
+    """Return a secret in the forms in which an endpoint may send it back."""
+    data = secret.encode()
+    return {
+        "plain": secret,
+        "quoted": quote(secret, safe=""),
+        "plus": quote_plus(secret),
+        "json": json.dumps(json.dumps({"a": secret})),
+        "base64": base64.b64encode(data).decode(),
+        "urlsafe": base64.urlsafe_b64encode(data).decode().rstrip("="),
+        "hex": data.hex(),
+        "HEX": data.hex().upper(),
+        **{
+            f"within-{n}": base64.b64encode(b"x" * n + b"Authorization: " + data + b"!").decode()
+            for n in range(3)
+        },
+    }
+
+
+def sees(text: str, secret: str) -> list[str]:
+    """Return the forms in which a text has a secret, as far as a reader could undo them."""
+    seen = [name for name, form in spellings(secret).items() if form in text]
+    for word in re.findall(r"[A-Za-z0-9+/_-]{8,}", text):
+        for cut in range(4):
+            part = word[cut:].replace("-", "+").replace("_", "/")
+            decoded = base64.b64decode(part[: len(part) // 4 * 4])
+            if secret.encode()[:9] in decoded:
+                seen.append(word)
+    return seen
+
+
+@pytest.mark.parametrize("status", [200, 500])
+@pytest.mark.parametrize(
+    "connection",
+    [
+        {"type": "BASIC", "username": "yard", "password": SECRET},
+        {"name": "X-Key", "value": "secret-secret-12345"},
+        {
+            "value": "Bearer other-secret",
+            "InvocationHttpParameters": {
+                "BodyParameters": [{"Key": "k", "Value": SECRET, "IsValueSecret": True}]
+            },
+        },
+    ],
+    ids=["basic", "key", "parameter"],
+)
+def test_a_secret_that_an_endpoint_sends_back_is_not_kept(
+    site: Site, settings: Any, connection: dict[str, Any], status: int
+) -> None:
+    """In no form, neither as the result nor as the cause of an error."""
+    connect(settings, site, connection)
+    secret = SECRET if SECRET in str(connection) else connection["value"]
+    forms = spellings(secret)
+    basic = base64.b64encode(f"yard:{SECRET}".encode()).decode()
+    echo = {"forms": forms, "list": [forms["plain"]], f"name {secret}": 1, "basic": basic}
+    site.answers = [(status, "application/json", json.dumps(echo).encode())]
+    found = call(site, RequestBody={"a": 1})
+    text = found.output if isinstance(found, Succeeded) else str(found.cause)
+    assert sees(text, secret) == []
+    assert "(masked)" in text
+    if connection.get("type") == "BASIC":
+        assert basic not in text
+    site.answers = [(status, "text/plain", json.dumps(echo).encode() + b"no JSON")]
+    found = call(site)
+    text = found.output if isinstance(found, Succeeded) else str(found.cause)
+    assert sees(text, secret) == []
+
+
+def test_a_number_that_is_a_secret_is_not_kept(site: Site, settings: Any) -> None:
+    """What is left is JSON."""
+    connect(settings, site, {"value": "12345678"})
+    site.answers = [(200, "application/json", b'{"pin": 12345678, "other": [1.5, true, null]}')]
+    found = call(site)
+    assert isinstance(found, Succeeded)
+    body = engine.loads(found.output)["ResponseBody"]
+    assert body == {"pin": "(masked)", "other": [1.5, True, None]}
+
+
+@pytest.mark.usefixtures("oauth")
+def test_a_token_that_an_endpoint_sends_back_is_not_kept(site: Site) -> None:
+    """Nor the one that it refused, nor the secret of the client."""
+    call(site)
+    site.refused = {"token-0-abcdef"}
+    site.answers = [(200, "text/plain", b"token-0-abcdef token-1-abcdef client-hush")]
+    found = call(site)
+    assert isinstance(found, Succeeded)
+    assert engine.loads(found.output)["ResponseBody"] == "(masked) (masked) (masked)"
 
 
 # -- API Gateway -----------------------------------------------------------------------------------

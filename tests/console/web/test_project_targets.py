@@ -32,7 +32,7 @@ SEEN: list[tuple[str, str]] = []
 
 
 class _Web(BaseHTTPRequestHandler):
-    """Remembers the key of each request; 410 for /gone, with the address in it."""
+    """Remembers the key of each request; 410 for /gone, with the address in it, /echo tells it."""
 
     def do_POST(self) -> None:
         """Answer {}."""
@@ -40,6 +40,8 @@ class _Web(BaseHTTPRequestHandler):
         SEEN.append((self.path, str(self.headers.get("X-Key"))))
         gone = self.path.startswith("/gone")
         data = f"gone: {self.path}".encode() if gone else b"{}"
+        if self.path == "/echo":
+            data = json.dumps({"headers": dict(self.headers)}).encode()
         self.send_response(410 if gone else 200)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
@@ -65,11 +67,11 @@ def other_project() -> Project:
     return Project.objects.create(name="other", account_id="999999999999")
 
 
-def billing(address: str) -> dict[str, Any]:
+def billing(address: str, path: str = "/pay") -> dict[str, Any]:
     """Return a machine that calls with the connection ``shop``."""
     given = {
         "Method": "POST",
-        "ApiEndpoint": f"{address}/pay",
+        "ApiEndpoint": f"{address}{path}",
         "InvocationConfig": {"ConnectionArn": CONNECTION},
     }
     return one("Pay", Type="Task", Resource="arn:aws:states:::http:invoke", Parameters=given)
@@ -110,6 +112,19 @@ def test_each_project_calls_with_its_own_connection(
     for where in (project, other_project()):
         assert ended(start(create(where, billing(address), "billing"))).status == "SUCCEEDED"
     assert [key for _, key in SEEN] == ["general", "of other"]
+
+
+def test_a_key_that_an_endpoint_tells_again_is_stored_nowhere(
+    project: Project, worker: Embedded, address: str, settings: Any
+) -> None:
+    """Viewers read results, histories and logs, and may export them."""
+    del worker
+    settings.STATEYARD_TARGETS = {"http": http(address, "hush-hush-key")}
+    execution = ended(start(create(project, billing(address, "/echo"), "billing")))
+    assert SEEN == [("/echo", "hush-hush-key")]
+    assert "(masked)" in str(execution.output)
+    kept = [*HistoryEvent.objects.values_list("details", flat=True), execution.output]
+    assert not [text for text in kept if "hush" in str(text)]
 
 
 def say(event: Any, context: Any) -> str:
