@@ -44,6 +44,8 @@ def call_task(task: TaskAttempt) -> Outcome:
         return denial
     if task.kind == "lambda":
         return invoke.call_by_arn(task)
+    if task.service == invoke.SDK_SERVICE and task.action in invoke.SDK_ACTIONS:
+        return apply_pattern(task, invoke.call_sdk(task))
     if task.service.startswith(names.SDK):
         return apply_pattern(task, aws.call(task))
     integration = REGISTRY.get(task.service)
@@ -62,7 +64,8 @@ def call_for_test(task: TaskAttempt, exchange: Exchange) -> Outcome:
 def apply_pattern(task: TaskAttempt, outcome: Outcome) -> Outcome:
     """Return what a first answer means for the pattern of the task."""
     if task.pattern and isinstance(outcome, Succeeded):
-        outcome = replace(_begun(task, outcome.output), record=outcome.record)
+        begun = replace(_begun(task, outcome.output), record=outcome.record)
+        outcome = begun if isinstance(begun, Failed) else replace(begun, event=outcome.event)
     if task.pattern and isinstance(outcome, Failed):
         return replace(outcome, refused=True)
     return outcome

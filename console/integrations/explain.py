@@ -64,7 +64,7 @@ def plan_call(
         name = function.function_name(resource.arn)
         return _function(name, resource.arn, machine, sample=sample)
     then = _then(resource)
-    if resource.service == "lambda" and resource.action == "invoke":
+    if _invokes(resource):
         return _with(_invoke(given, machine, sample=sample), then)
     if resource.service in ("http", "apigateway"):
         return _with(_web_plan(resource.service, given, machine), then)
@@ -78,6 +78,13 @@ def plan_call(
         if registered is not None:
             return registered
     return _with(_service(resource, machine), then)
+
+
+def _invokes(resource: Resource) -> bool:
+    """Tell whether a Task invokes a function that its parameters name."""
+    if resource.service == invoke.SDK_SERVICE:
+        return resource.action in invoke.SDK_ACTIONS
+    return (resource.service, resource.action) == ("lambda", "invoke")
 
 
 def _harness(given: Any, machine: targets.MachineKey) -> CallPlan | None:
@@ -162,7 +169,7 @@ def _invoke(given: Any, machine: targets.MachineKey, *, sample: bool) -> CallPla
         return CallPlan(
             "the function that FunctionName names at run time", "as functions.json says"
         )
-    name = named.split(":")[function.NAME_AT] if named.startswith("arn:") else named.split(":")[0]
+    name = invoke.named_function(named)
     return _function(name, invoke.function_arn(name), machine, sample=sample)
 
 

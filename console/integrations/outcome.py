@@ -54,10 +54,14 @@ class TaskAttempt:
 
 @dataclass(frozen=True, slots=True)
 class Succeeded:
-    """The result, as JSON text. ``record``: of the call of a function, if there is one."""
+    """The result, as JSON text. ``record``: of the call of a function, if there is one.
+
+    ``event``: a function's invocation that the service has accepted, and that is still to be made.
+    """
 
     output: str
     record: CallRecord | None = field(default=None, compare=False)
+    event: TaskAttempt | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +98,14 @@ class Submitted:
     """The first answer of what goes on elsewhere.
 
     ``job``: what to look at (JSON text), first after ``look_s`` seconds; "" if somebody will send
-    the outcome with the task's token.
+    the outcome with the task's token. ``event``: as of ``Succeeded``.
     """
 
     output: str
     job: str = ""
     look_s: float = 0.0
     record: CallRecord | None = field(default=None, compare=False)
+    event: TaskAttempt | None = field(default=None, compare=False)
 
 
 Outcome = Succeeded | Failed | Submitted

@@ -14,6 +14,7 @@ from django.db import connections
 import engine
 from console import access, arns, clock, integrations
 from console.errors import ErrorCode, InvalidDefinition, ServiceError, ValidationException
+from console.functions import asynchronous
 from console.integrations import (
     Exchange,
     Failed,
@@ -223,9 +224,21 @@ def _call(
         case Failed():
             return engine.TaskFailed(command.task, outcome.error, outcome.cause)
         case Succeeded() | Submitted():
+            if outcome.event is not None:
+                _invoke_later(project, outcome.event)
             return engine.TaskSucceeded(command.task, outcome.output)
         case _:
             assert_never(outcome)
+
+
+def _invoke_later(project: str, event: TaskAttempt) -> None:
+    """Make an asynchronous invocation, of whose end a trial tells nothing."""
+
+    def call(_: int) -> str:
+        outcome = integrations.call_task(event)
+        return (outcome.error or "Lambda.Unknown") if isinstance(outcome, Failed) else ""
+
+    asynchronous.submit_invocation(project, event.resource, call)
 
 
 def _work(future: Future[Outcome], task: TaskAttempt, exchange: Exchange) -> None:

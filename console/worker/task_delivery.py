@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,7 +11,9 @@ import structlog
 from django.conf import settings
 from structlog.contextvars import bound_contextvars
 
-from console import integrations
+from console import clock, integrations
+from console.functions import asynchronous
+from console.functions.pool import CallRecord
 from console.integrations import function, mocks, permissions, targets
 from console.integrations.outcome import Failed, Submitted, TaskAttempt, internal_failure
 from console.models import Execution
@@ -79,6 +82,8 @@ def call_task(execution_id: int, number: int) -> own_calls.Waiting | UnrecordedO
         outcome = _outcome(work)
         if outcome.record is not None:
             LOGS.add(work.execution_id, work.task, outcome.record.function, outcome.record)
+        if not isinstance(outcome, Failed) and outcome.event is not None:
+            _invoke_later(work, outcome.event)
         waits_for_call = work.kind in schedule.CALLED and not work.pattern
         if waits_for_call and not isinstance(outcome, Submitted):
             return UnrecordedOutcome(work, outcome, own_calls.outcome_message(work, outcome))
@@ -211,6 +216,33 @@ def _outcome(work: claim.ClaimedTask) -> integrations.Outcome:
     except BaseException:
         log.exception("a call raised")
         return internal_failure(task)
+
+
+def _invoke_later(work: claim.ClaimedTask, event: TaskAttempt) -> None:
+    """Make an asynchronous invocation; its failures are in the logs of the function alone."""
+    name = function.function_name(event.resource)
+
+    def call(attempt: int) -> str:
+        with _known(work):
+            started_ms = clock.now_ms()
+            outcome = integrations.call_task(event)
+            error = (outcome.error or "Lambda.Unknown") if isinstance(outcome, Failed) else ""
+            record = outcome.record
+            if record is None and isinstance(outcome, Failed):
+                record = CallRecord(
+                    function=name,
+                    request=str(uuid.uuid4()),
+                    started_ms=started_ms,
+                    duration_ms=clock.now_ms() - started_ms,
+                    output=f"[ERROR] {error}: {outcome.cause or ''}\n",
+                    error=error,
+                )
+            if record is not None:
+                LOGS.add(work.execution_id, work.task, name, record)
+            log.debug("an asynchronous invocation was made", attempt=attempt, error=error)
+            return error
+
+    asynchronous.submit_invocation(event.project, name, call)
 
 
 def _worked(work: claim.ClaimedTask, task: TaskAttempt) -> integrations.Outcome:
