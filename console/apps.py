@@ -36,7 +36,7 @@ class ConsoleConfig(AppConfig):
         engine.use_limits(profile)
         engine.use_platform(InstalledPlatform())
         connection_created.connect(_make_private)
-        own_api.connect(_answer)
+        own_api.connect(_answer, _serves)
         former_name.report_uses()
 
 
@@ -51,3 +51,9 @@ def _answer(caller: own_api.Caller, action: str, params: dict[str, Any]) -> own_
     from console.awsapi import in_process
 
     return in_process.answer(caller, action, params)
+
+
+def _serves(service: str, action: str) -> bool:
+    from console.awsapi import in_process
+
+    return in_process.serves(service, action)

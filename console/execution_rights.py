@@ -92,13 +92,15 @@ def role_of(names: Collection[str], project: Project) -> Role | None:
 def principal_of(execution: Execution, action: str) -> Principal:
     """Return an execution as who calls an action of the API; its project must be loaded.
 
+    ``action``: with its service, as ``events:PutEvents``.
+
     Raise ``Denied`` if it has no rights at all; which ones an action takes is for
     ``access.authorize`` to say.
     """
     role = role_of(people_of(execution), execution.project)
     if role is None:
         who = describe_caller(execution)
-        raise Denied(f"User: {who} is not authorized to perform: states:{action}")
+        raise Denied(f"User: {who} is not authorized to perform: {action}")
     return principal_with(execution, role)
 
 

@@ -1,4 +1,4 @@
-"""The way from a Task to the operations of this server's own Step Functions API, in this process.
+"""The way from a Task to the operations of this server's own AWS API, in this process.
 
 The worker knows nothing of the API's edge: ``apps.py`` connects the two when the program starts.
 """
@@ -23,7 +23,8 @@ class Caller:
     """On whose behalf an operation is called.
 
     ``trusted``: what is asked belongs to a call that was allowed before, and needs no right of its
-    own. ``parent``: what the executions it starts are children of.
+    own. ``parent``: what the executions it starts are children of. ``service``: whose operations
+    are called, by botocore's name.
     """
 
     principal: Principal
@@ -31,6 +32,7 @@ class Caller:
     region: str
     trusted: bool = False
     parent: Parent | None = None
+    service: str = "stepfunctions"
 
 
 class AnswerWait(Protocol):
@@ -65,11 +67,21 @@ if TYPE_CHECKING:
     Begun = Answer | Pending[Answer] | AnswerWait
     """What is known of an answer: it, the change that makes it, or how to wait for it."""
 _connected: list[Callable[[Caller, str, dict[str, Any]], Begun]] = []
+_listed: list[Callable[[str, str], bool]] = []
 
 
-def connect(operations: Callable[[Caller, str, dict[str, Any]], Begun]) -> None:
-    """Let ``answer`` reach the operations."""
+def connect(
+    operations: Callable[[Caller, str, dict[str, Any]], Begun],
+    has_operation: Callable[[str, str], bool],
+) -> None:
+    """Let ``answer`` and ``serves`` reach the operations."""
     _connected[:] = [operations]
+    _listed[:] = [has_operation]
+
+
+def serves(service: str, action: str) -> bool:
+    """Tell whether this server has an operation of a service, by botocore's names."""
+    return _listed[0](service, action)
 
 
 def answer(caller: Caller, action: str, params: dict[str, Any]) -> Begun:

@@ -11,17 +11,30 @@ from typing import TYPE_CHECKING, Any
 from console import access
 from console.awsapi import services, shapes
 from console.awsapi.operations.call import Call
-from console.errors import ErrorCode, ServiceError
+from console.errors import ErrorCode, ProtocolError, ServiceError
 
 if TYPE_CHECKING:
     from console.own_api import Begun, Caller
 
 
+_SERVICES = {service.name: service for service in (*services.SERVICES, services.SCHEDULER)}
+
+
+def serves(service: str, action: str) -> bool:
+    """Tell whether an operation of a service is served, as ``own_api.serves`` says."""
+    return service in _SERVICES and action in _SERVICES[service].handlers
+
+
 def answer(caller: Caller, action: str, params: dict[str, Any]) -> Begun:
-    """Begin an action of Step Functions, as ``own_api.answer`` says."""
-    service = services.STATES
+    """Begin an action of a service, as ``own_api.answer`` says."""
+    service = _SERVICES[caller.service]
     operation = service.operation(action)
-    service.handler(action)  # or there is no such action here, for nobody
+    if not serves(caller.service, action):
+        raise ProtocolError(
+            ErrorCode.UnknownOperationException,
+            f"This server does not serve {action} of '{caller.service}'; a target for "
+            f"'{caller.service}' in targets.json sends its calls elsewhere",
+        )
     if not caller.trusted:
         _authorize(caller, service.permission(action))
     shapes.check_params(operation, params)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 
+from console import own_api
 from console.integrations import (
     REGISTRY,
     function,
@@ -216,7 +217,10 @@ def _service(resource: Resource, machine: targets.MachineKey) -> CallPlan:
         return CallPlan(what, problem="There is no operation behind this resource.")
     what = f"{operation.client} {operation.model.name}"
     if targets.is_here(operation.client, machine):
-        return CallPlan(what, _HERE, credentials="the rights of the execution")
+        problem = ""
+        if not own_api.serves(operation.client, operation.model.name):
+            problem = f"This server does not serve {operation.model.name} of '{operation.client}'."
+        return CallPlan(what, _HERE, credentials="the rights of the execution", problem=problem)
     found = targets.find_entry(operation.client, machine)
     if found is None:
         problem = f"No target for '{operation.client}' in targets.json, and none under \"*\"."

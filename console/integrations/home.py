@@ -1,4 +1,4 @@
-"""The server's own Step Functions, as a Task calls them."""
+"""The server's own services, as a Task calls them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 
 class Home(Protocol):
-    """Calls this server's own Step Functions in this process, for nested executions."""
+    """Calls this server's own services in this process."""
 
-    def client(self, region: str) -> Any:
-        """Return what takes calls as a client of botocore does."""
+    def client(self, service: str, region: str) -> Any:
+        """Return what takes calls as a client of botocore's for a service does."""

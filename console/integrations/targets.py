@@ -53,6 +53,8 @@ _SLOW_S = {"bedrock-agentcore": 900}
 """botocore's service -> how long it may say nothing, where that is longer: an agent thinks."""
 _MACHINE_AT = 6  # arn:aws:states:region:account:execution:MACHINE[/label]:name
 OWN = "stepfunctions"
+OWN_SERVICES = frozenset({OWN, "events", "scheduler", "cloudwatch", "logs"})
+"""Services of botocore's that this server has, in part: calls of Tasks stay here."""
 MACHINES, FUNCTIONS, KUBERNETES = "machines", "functions", "kubernetes"
 PROJECTS = "projects"
 APART = (MACHINES, FUNCTIONS, KUBERNETES, PROJECTS, "http")
@@ -278,8 +280,11 @@ def _section(said: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def is_here(service: str, machine: MachineKey) -> bool:
-    """Tell whether botocore's service is this server: Step Functions, unless named otherwise."""
-    return service == OWN and find_exact_entry(service, machine) is None
+    """Tell whether a Task's calls of botocore's service are answered by this server.
+
+    A target for that very service sends them elsewhere; ``"*"`` does not.
+    """
+    return service in OWN_SERVICES and find_exact_entry(service, machine) is None
 
 
 def service_client(
@@ -292,13 +297,14 @@ def service_client(
 ) -> Any:
     """Return the client for botocore's service; raise ``NoTargetError``.
 
-    Step Functions are here (``home``, in the ``region`` of the execution) unless named otherwise.
+    This server's own services are ``home``, in the ``region`` of the execution, unless named
+    otherwise.
     ``validating``: refuse parameters before they are sent.
     """
     found = find_entry(service, machine)
     target = None if found is None else dict(found.target)
     if home is not None and is_here(service, machine):
-        return home.client(region or settings.STATEYARD_REGION)
+        return home.client(service, region or settings.STATEYARD_REGION)
     if target is None:
         raise NoTargetError(
             f"No target is configured for the service '{service}': name its endpoint in "

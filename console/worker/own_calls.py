@@ -1,4 +1,4 @@
-"""Call Step Functions of this server for a Task: in this process, as the Task's execution.
+"""Call a service of this server for a Task: in this process, as the Task's execution.
 
 No request leaves the process, so none is refused while the web processes are away. A call whose
 change is one transaction - above all StartExecution - is committed together with what becomes of
@@ -14,20 +14,15 @@ whose answer comes later, as that of StartSyncExecution, holds no thread until t
 
 from __future__ import annotations
 
-import json
 import time
-import uuid
 from dataclasses import dataclass
-from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
 
 import structlog
-from botocore.exceptions import BotoCoreError, ClientError
-from botocore.parsers import create_parser
-from botocore.serialize import create_serializer
+from botocore.exceptions import BotoCoreError
 from structlog.contextvars import bound_contextvars
 
-from console import execution_rights, integrations, own_api
+from console import execution_rights, integrations, own_api, own_client
 from console.access import Denied, Principal
 from console.errors import ErrorCode, ServiceError
 from console.integrations import aws, names, targets
@@ -50,7 +45,14 @@ if TYPE_CHECKING:
     from console.store.db import signals
 
 log = structlog.get_logger(__name__)
-_PROTOCOL = "json"
+OWN_SERVICES = {
+    **dict.fromkeys(schedule.NESTED, targets.OWN),
+    **dict.fromkeys(("events", "aws-sdk:eventbridge"), "events"),
+    "aws-sdk:scheduler": "scheduler",
+    "aws-sdk:cloudwatch": "cloudwatch",
+    "aws-sdk:cloudwatchlogs": "logs",
+}
+"""Services of Resources -> botocore's names of those that this server has."""
 _INSIST_S = 600.0
 """How long a call without a time of its own waits for the database; then its task runs again."""
 
@@ -60,7 +62,7 @@ _INSIST_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class OwnApi:
-    """This server's Step Functions as a client of botocore has them (``integrations.Home``).
+    """A service of this server as a client of botocore has it (``integrations.Home``).
 
     ``trusted``: for the looks at what a call has started, and for its end.
     """
@@ -68,19 +70,22 @@ class OwnApi:
     work: claim.ClaimedTask
     region: str = ""
     trusted: bool = False
+    service: str = targets.OWN
 
-    def client(self, region: str) -> OwnApi:
+    def client(self, service: str, region: str) -> OwnApi:
         """Return what takes the calls."""
-        return OwnApi(self.work, region, self.trusted)
+        return OwnApi(self.work, region, self.trusted, service)
 
     def _make_api_call(self, name: str, sent: dict[str, Any]) -> dict[str, Any]:
         """Call an operation; return or raise what a client of botocore does."""
-        model = names.service_model(targets.OWN).operation_model(name)
-        return _as_botocore(model, lambda: _finish_now(self.begin(model, sent)))
+        model = names.service_model(self.service).operation_model(name)
+        return own_client.as_botocore(model, lambda: own_client.finish(self.begin(model, sent)))
 
     def begin(self, model: OperationModel, sent: dict[str, Any]) -> own_api.Begun:
         """Begin an operation, as ``own_api.answer``; raise ``ServiceError``."""
-        return own_api.answer(self._caller(model.name), model.name, _wire_params(model, sent))
+        return own_api.answer(
+            self._caller(model.name), model.name, own_client.wire_params(model, sent)
+        )
 
     def _caller(self, action: str) -> own_api.Caller:
         """Return the execution as who calls; raise AccessDeniedException if it has no rights."""
@@ -94,20 +99,22 @@ class OwnApi:
         actor = Actor(execution.started_by, execution=execution.arn, acting_for=people)
         waits = work.task if work.pattern.startswith(".sync") else None
         parent = Parent(execution.pk, execution.depth or 0, waits)
-        return own_api.Caller(principal, actor, self.region, self.trusted, parent)
+        return own_api.Caller(principal, actor, self.region, self.trusted, parent, self.service)
 
     def _principal(self, execution: Execution, action: str) -> Principal:
         if self.trusted:
             return execution_rights.principal_with(execution, Role.OPERATOR)
-        return execution_rights.principal_of(execution, action)
+        scope = "states" if self.service == targets.OWN else self.service
+        return execution_rights.principal_of(execution, f"{scope}:{action}")
 
 
 # -- the call of a task ----------------------------------------------------------------------------
 
 
 def is_own(task: TaskAttempt) -> bool:
-    """Tell whether a task calls Step Functions of this server."""
-    return task.service in schedule.NESTED and targets.is_here(targets.OWN, task.machine)
+    """Tell whether a task calls a service of this server."""
+    service = OWN_SERVICES.get(task.service)
+    return service is not None and targets.is_here(service, task.machine)
 
 
 def begin_call(work: claim.ClaimedTask, task: TaskAttempt) -> Outcome | Waiting | None:
@@ -142,7 +149,7 @@ class _Call:
 
     def begin(self) -> own_api.Begun:
         """Ask; return the answer, the change that makes it, or how to wait for it."""
-        client = OwnApi(self.work, self.task.region)
+        client = OwnApi(self.work, self.task.region, service=self.asked.operation.client)
         return client.begin(self.asked.operation.model, self.asked.sent)
 
     def go_on(self, begun: own_api.Begun, seconds: float) -> Outcome | Waiting | None:
@@ -169,7 +176,9 @@ class _Call:
     def outcome_of(self, send: Callable[[], dict[str, Any]]) -> Outcome:
         """Return the task's outcome for an answer or a refusal; raise what the database raises."""
         model = self.asked.operation.model
-        outcome = aws.request_outcome(self.task, self.asked, lambda: _as_botocore(model, send))
+        outcome = aws.request_outcome(
+            self.task, self.asked, lambda: own_client.as_botocore(model, send)
+        )
         return integrations.apply_pattern(self.task, outcome)
 
     def refused(self, error: Exception) -> Outcome:
@@ -274,11 +283,6 @@ class Waiting:
 # -- what came of a call ---------------------------------------------------------------------------
 
 
-def _finish_now(begun: own_api.Begun) -> dict[str, Any]:
-    """Return the answer to an operation on this thread, however long it takes."""
-    return begun if isinstance(begun, dict) else begun.now()
-
-
 def _raising(error: Exception) -> Callable[[], dict[str, Any]]:
     def send() -> dict[str, Any]:
         raise error
@@ -310,45 +314,3 @@ def outcome_message(
     if isinstance(outcome, integrations.Succeeded):
         return engine.TaskSucceeded(work.task, outcome.output)
     return engine.TaskFailed(work.task, outcome.error, outcome.cause, outcome.refused)
-
-
-# -- answers as botocore has them ------------------------------------------------------------------
-
-
-def _wire_params(model: OperationModel, sent: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters as the wire has them; raise ``ParamValidationError``.
-
-    A required one that is not there was null: the operation judges that itself.
-    """
-    shape = model.input_shape
-    whole = shape is None or all(name in sent for name in shape.required_members)
-    request = create_serializer(_PROTOCOL, whole).serialize_to_request(sent, model)
-    params: dict[str, Any] = json.loads(request["body"])
-    return params
-
-
-def _as_botocore(model: OperationModel, send: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return an answer, or raise a refusal, as botocore reads it from the wire.
-
-    Anything else that ``send`` raises goes on as it is. Above all what the database raises: the
-    transaction is over then, and the one who began it may have to make it again:
-    1. A starts a child of a name.  2. B does not find it.  3. A commits.  4. B's row is refused.
-    """
-    try:
-        status, body = 200, send()
-    except ServiceError as error:
-        status, body = error.status, {"__type": error.code, "message": error.message}
-    data = json.dumps(body).encode()
-    headers = {
-        "content-length": str(len(data)),
-        "content-type": "application/x-amz-json-1.0",
-        "date": formatdate(usegmt=True),
-        "x-amzn-requestid": str(uuid.uuid4()),
-    }
-    shape = model.output_shape
-    answer: dict[str, Any] = create_parser(_PROTOCOL).parse(
-        {"body": data, "headers": headers, "status_code": status}, shape
-    )
-    if status != 200:  # noqa: PLR2004 - HTTP's OK
-        raise ClientError(answer, model.name)
-    return answer

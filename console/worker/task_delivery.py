@@ -74,7 +74,7 @@ def call_task(execution_id: int, number: int) -> own_calls.Waiting | UnrecordedO
             log.info("task re-dispatched")
         task = _task(work)
         denied = permissions.find_denial(task) is not None
-        if not work.test_case and not denied and own_calls.is_own(task):
+        if not denied and own_calls.is_own(task) and _mocked(work) is None:
             called = own_calls.begin_call(work, task)
             if called is None:
                 log.info("a task had ended before its call")
@@ -280,7 +280,11 @@ def _task(work: claim.ClaimedTask, *, trusted: bool = False) -> TaskAttempt:
         pattern=work.pattern,
         losses=work.losses,
         project=project_of(work.execution_arn),
-        home=own_calls.OwnApi(work, trusted=trusted) if work.service in schedule.NESTED else None,
+        home=(
+            own_calls.OwnApi(work, trusted=trusted)
+            if work.service in own_calls.OWN_SERVICES
+            else None
+        ),
         sample=is_sample(work.role_arn),
         role_arn=work.role_arn or "",
     )

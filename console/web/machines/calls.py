@@ -94,6 +94,12 @@ def list_services(project: Project) -> list[ServiceTarget]:
     ]
 
 
+def list_own_services(project: Project) -> list[str]:
+    """Return the services whose calls stay on this server, as ``targets.json`` calls them."""
+    machine = targets.MachineKey(project.name)
+    return sorted(service for service in targets.OWN_SERVICES if targets.is_here(service, machine))
+
+
 def list_origins(project: Project) -> list[tuple[str, str, str]]:
     """Return machine, kind and name of what HTTP tasks and EKS may call or use: never a secret."""
     origins = []

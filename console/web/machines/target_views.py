@@ -54,6 +54,7 @@ def target_list(request: HttpRequest) -> HttpResponse:
         "section": "tasks",
         "tab": "targets",
         "services": services,
+        "own_services": calls.list_own_services(project),
         "functions": functions,
         "missing": function_list.list_missing(functions, services, users),
         "broken_count": sum(bool(each.function.problem) for each in functions),

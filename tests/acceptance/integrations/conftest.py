@@ -48,7 +48,8 @@ def server(aws: Moto, web: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
     """A server whose targets are those services."""
     http = {"endpoints": [web], "connections": {"shop": {"name": "X-Key", "value": "secret"}}}
     everything = {"endpoint_url": aws.url, **KEYS}
-    targets = json.dumps({"*": everything, "http": http, "apigateway": {"endpoint_url": web}})
+    named = {"events": everything, "http": http, "apigateway": {"endpoint_url": web}}
+    targets = json.dumps({"*": everything, **named})
     data = tmp_path_factory.mktemp("targets") / "data"
     data.parent.joinpath("mocks.json").write_text(json.dumps(MOCKS), encoding="utf-8")
     mocks = str(data.parent / "mocks.json")

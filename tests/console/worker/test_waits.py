@@ -11,7 +11,7 @@ import pytest
 from django.db import OperationalError, connection
 from structlog.testing import capture_logs
 
-from console import integrations
+from console import integrations, own_client
 from console.awsapi import masking
 from console.awsapi.operations.call import Later
 from console.errors import ErrorCode
@@ -273,13 +273,13 @@ def test_a_known_answer_is_read_outside_of_the_transaction(
     child = started(create(project, WAIT, "child"))
     asked = calling("describeExecution", ExecutionArn=child.arn)
     parent = started(create(project, asked, "parent"))
-    make, inside = own_calls.create_parser, []  # type: ignore[attr-defined]
+    make, inside = own_client.create_parser, []  # type: ignore[attr-defined]
 
     def watched(*about: Any) -> Any:
         inside.append(connection.in_atomic_block)
         return make(*about)
 
-    monkeypatch.setattr(own_calls, "create_parser", watched)
+    monkeypatch.setattr(own_client, "create_parser", watched)
     deliver(parent)
     assert drain(parent).status == "SUCCEEDED"
     assert inside == [False]

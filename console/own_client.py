@@ -1,0 +1,110 @@
+"""Call the operations of this server's own AWS API in the way of a client of botocore.
+
+Parameters become those of the wire, and answers and refusals what botocore makes of them.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import uuid
+from dataclasses import dataclass, replace
+from email.utils import formatdate
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError, ParamValidationError
+from botocore.parsers import create_parser
+from botocore.utils import parse_to_aware_datetime
+from botocore.validate import ParamValidator
+
+from console import own_api
+from console.errors import ServiceError
+from console.integrations import names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from botocore.model import OperationModel
+
+_PROTOCOL = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnClient:
+    """A service of this server for a ``caller`` (``integrations.Home``)."""
+
+    caller: own_api.Caller
+
+    def client(self, service: str, region: str) -> OwnClient:
+        """Return what takes the calls."""
+        return OwnClient(replace(self.caller, service=service, region=region))
+
+    def _make_api_call(self, name: str, sent: dict[str, Any]) -> dict[str, Any]:
+        """Call an operation; return or raise what a client of botocore does."""
+        model = names.service_model(self.caller.service).operation_model(name)
+        params = wire_params(model, sent)
+        return as_botocore(model, lambda: finish(own_api.answer(self.caller, name, params)))
+
+
+def finish(begun: own_api.Begun) -> dict[str, Any]:
+    """Return the answer to an operation on this thread, however long it takes."""
+    return begun if isinstance(begun, dict) else begun.now()
+
+
+def wire_params(model: OperationModel, sent: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters as the wire of AWS JSON has them; raise ``ParamValidationError``.
+
+    A required one that is not there was null: the operation judges that itself.
+    """
+    shape = model.input_shape
+    if shape is None:
+        return {}
+    if all(name in sent for name in shape.required_members):
+        report = ParamValidator().validate(sent, shape)
+        if report.has_errors():
+            raise ParamValidationError(report=report.generate_report())
+    params: dict[str, Any] = _to_wire(shape, sent)
+    return params
+
+
+def _to_wire(shape: Any, value: Any) -> Any:
+    """Return a value as JSON has it: times in seconds since 1970, bytes in Base64."""
+    if shape.type_name == "structure":
+        return {name: _to_wire(shape.members[name], member) for name, member in value.items()}
+    if shape.type_name == "list":
+        return [_to_wire(shape.member, item) for item in value]
+    if shape.type_name == "map":
+        return {key: _to_wire(shape.value, item) for key, item in value.items()}
+    if shape.type_name == "timestamp":
+        return parse_to_aware_datetime(value).timestamp()
+    if shape.type_name == "blob":
+        data = value.encode() if isinstance(value, str) else bytes(value)
+        return base64.b64encode(data).decode()
+    return value
+
+
+def as_botocore(model: OperationModel, send: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return an answer, or raise a refusal, as botocore reads it from the wire.
+
+    Anything else that ``send`` raises goes on as it is. Above all what the database raises: the
+    transaction is over then, and the one who began it may have to make it again:
+    1. A starts a child of a name.  2. B does not find it.  3. A commits.  4. B's row is refused.
+    """
+    try:
+        status, body = 200, send()
+    except ServiceError as error:
+        status, body = error.status, {"__type": error.code, "message": error.message}
+    data = json.dumps(body).encode()
+    headers = {
+        "content-length": str(len(data)),
+        "content-type": "application/x-amz-json-1.0",
+        "date": formatdate(usegmt=True),
+        "x-amzn-requestid": str(uuid.uuid4()),
+    }
+    shape = model.output_shape
+    answer: dict[str, Any] = create_parser(_PROTOCOL).parse(
+        {"body": data, "headers": headers, "status_code": status}, shape
+    )
+    if status != 200:  # noqa: PLR2004 - HTTP's OK
+        raise ClientError(answer, model.name)
+    return answer
