@@ -12,7 +12,7 @@ import structlog
 from django.db import connections
 
 import engine
-from console import access, arns, clock, integrations
+from console import access, arns, clock, integrations, own_api
 from console.errors import ErrorCode, InvalidDefinition, ServiceError, ValidationException
 from console.functions import asynchronous
 from console.integrations import (
@@ -25,10 +25,14 @@ from console.integrations import (
     parameters,
 )
 from console.integrations.outcome import internal_failure
+from console.own_client import OwnClient
 from console.samples import is_sample
+from console.store.db.audit import Actor
 from console.test_state import mocks
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from console.access import Principal
 
 log = structlog.get_logger(__name__)
@@ -63,7 +67,8 @@ def try_state(principal: Principal, region: str, params: dict[str, Any]) -> dict
     _check(params, state, mock)
     exchange = Exchange(reveal=bool(params.get("revealSecrets")))
     about = _about(principal, region, params, state)
-    trial = _tried(principal, params, machine, name, about, mock, exchange)
+    call = partial(_call, principal, region, exchange, params.get("roleArn") or "")
+    trial = _tried(call, params, machine, name, about, mock, exchange)
     level = params.get("inspectionLevel") or "INFO"
     seen = exchange.told() if level == "TRACE" else {}
     answer = {
@@ -78,7 +83,7 @@ def try_state(principal: Principal, region: str, params: dict[str, Any]) -> dict
 
 
 def _tried(  # the arguments are what a trial is about
-    principal: Principal,
+    call: Callable[[engine.RunTask], engine.Message],
     params: dict[str, Any],
     machine: engine.Machine,
     name: str,
@@ -101,7 +106,7 @@ def _tried(  # the arguments are what a trial is about
             mock=mock,
             retries=configuration.get("retrierRetryCount") or 0,
             variables=params.get("variables") or "",
-            call=partial(_call, principal.project.name, exchange, params.get("roleArn") or ""),
+            call=call,
         )
     except engine.TrialError as error:
         raise ValidationException(exchange.hidden(str(error))) from None
@@ -195,9 +200,18 @@ def _about(principal: Principal, region: str, params: dict[str, Any], state: Any
 
 
 def _call(
-    project: str, exchange: Exchange, role_arn: str, command: engine.RunTask
+    principal: Principal,
+    region: str,
+    exchange: Exchange,
+    role_arn: str,
+    command: engine.RunTask,
 ) -> engine.Message:
-    """Call what the Task names and return its outcome, or that it took too long."""
+    """Call what the Task names and return its outcome, or that it took too long.
+
+    Services of this server are called with the rights of the person who tries the state.
+    """
+    project = principal.project.name
+    actor = Actor(principal.user.get_username(), principal.key_id)
     limit = min(command.timeout_seconds or MOST_S, MOST_S)
     task = TaskAttempt(
         kind=command.kind,
@@ -209,6 +223,7 @@ def _call(
         execution_arn="",
         token="",
         timeout_s=limit,
+        home=OwnClient(own_api.Caller(principal, actor, region)),
         project=project,
         sample=is_sample(role_arn),
         role_arn=role_arn,

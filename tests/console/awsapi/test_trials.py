@@ -12,10 +12,11 @@ from console import access
 from console.awsapi import services, shapes
 from console.awsapi.operations.call import Call
 from console.errors import ErrorCode, InvalidDefinition, ValidationException
-from console.models import Role
+from console.integrations import targets
+from console.models import Execution, Role
 from console.store.db.audit import Actor
 from console.test_state import state
-from tests.console.store.helpers import ROLE, function
+from tests.console.store.helpers import PASS, ROLE, create, function
 from tests.refusals import raises_code
 
 if TYPE_CHECKING:
@@ -124,6 +125,36 @@ def test_a_connection_that_is_not_there_can_be_caught(tried: Try, web: str) -> N
     found = tried(state)
     assert (found["status"], found["error"], found["nextState"]) == ("CAUGHT_ERROR", error, "Mend")
     assert none in found["cause"]
+
+
+@pytest.mark.parametrize(
+    ("resource", "parameters"),
+    [
+        ("states:startExecution", {"StateMachineArn": "", "Input": {"a": 1}}),
+        ("aws-sdk:sfn:startExecution", {"StateMachineArn": "", "Input": "{}"}),
+        ("events:putEvents", {"Entries": [{"Source": "s", "DetailType": "d", "Detail": {}}]}),
+        ("aws-sdk:scheduler:listSchedules", {}),
+    ],
+)
+@pytest.mark.django_db(transaction=True)
+def test_a_service_of_this_server_is_not_sent_to_the_target_for_all(
+    tried: Try, project: Project, settings: Any, resource: str, parameters: dict[str, Any]
+) -> None:
+    """It acts here, for the person who tries the state."""
+    everything = {"endpoint_url": "http://127.0.0.1:9", "access_key_id": "x"}
+    settings.STATEYARD_TARGETS = {"*": everything | {"secret_access_key": "x"}}
+    machine = create(project, PASS, "child")
+    if "StateMachineArn" in parameters:
+        parameters = parameters | {"StateMachineArn": machine.arn}
+    arn = f"arn:aws:states:::{resource}"
+    state = {"Type": "Task", "Resource": arn, "Parameters": parameters, "End": True}
+    found = tried(state)
+    assert found["status"] == "SUCCEEDED", found
+    started = Execution.objects.filter(state_machine=machine).count()
+    assert started == ("StateMachineArn" in parameters)
+    for service in targets.OWN_SERVICES:
+        settings.STATEYARD_TARGETS[service] = settings.STATEYARD_TARGETS["*"]
+    assert tried(state)["error"].endswith(".SdkClientException")
 
 
 def test_parameters_that_are_no_request(tried: Try) -> None:
