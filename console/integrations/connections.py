@@ -59,7 +59,7 @@ class Authorization:
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class HttpConnection:
     """A connection of ``targets.json``."""
 
     name: str
@@ -124,7 +124,7 @@ class Connection:
         _tokens.remove(self, token)
 
 
-def find_connection(arn: str, entry: Mapping[str, Any]) -> Connection:
+def find_connection(arn: str, entry: Mapping[str, Any]) -> HttpConnection:
     """Return a connection, by its ARN or its name in it; raise ``UnusableConnectionError``."""
     connections = entry.get("connections", {})
     name = arn.split("/")[1] if "/" in arn else arn
@@ -135,7 +135,7 @@ def find_connection(arn: str, entry: Mapping[str, Any]) -> Connection:
             f"Connection '{arn}' does not exist: it is not among the connections of \"http\" in "
             "targets.json",
         )
-    return Connection(name, connection)
+    return HttpConnection(name, connection)
 
 
 def _texts(parameters: Mapping[str, Any], name: str) -> dict[str, list[str]]:
@@ -161,15 +161,15 @@ class _Token:
 
 
 @dataclass(slots=True)
-class _Tokens:
+class _TokenCache:
     """The tokens of this process. Requests that need the same one wait for one answer."""
 
     guard: threading.Lock = field(default_factory=threading.Lock)
     futures: dict[str, Future[_Token]] = field(default_factory=dict)
 
-    def get(self, connection: Connection) -> tuple[_Token, bool]:
+    def get(self, connection: HttpConnection) -> tuple[_Token, bool]:
         """Return the token of a connection, and whether an earlier request had it."""
-        key = _key(connection)
+        key = _cache_key(connection)
         with self.guard:
             future = self.futures.get(key)
             cached = future is not None and not _is_over(future)
@@ -189,19 +189,19 @@ class _Tokens:
             raise
         return future.result(), False
 
-    def remove(self, connection: Connection, token: _Token) -> None:
+    def remove(self, connection: HttpConnection, token: _Token) -> None:
         """Forget a token, unless there is a newer one already."""
-        key = _key(connection)
+        key = _cache_key(connection)
         with self.guard:
             future = self.futures.get(key)
             if future is not None and future.done() and future.result() is token:
                 del self.futures[key]
 
 
-_tokens = _Tokens()
+_tokens = _TokenCache()
 
 
-def _key(connection: Connection) -> str:
+def _cache_key(connection: HttpConnection) -> str:
     return json.dumps(connection.entry["OAuthParameters"], sort_keys=True)
 
 
@@ -209,7 +209,7 @@ def _is_over(future: Future[_Token]) -> bool:
     return future.done() and future.result().expires - _EXPIRES_SOON_S <= time.monotonic()
 
 
-def _request_token(connection: Connection) -> _Token:
+def _request_token(connection: HttpConnection) -> _Token:
     """Ask the authorization server for a token, by the grant "client credentials" of OAuth 2."""
     oauth = connection.entry["OAuthParameters"]
     client, added = oauth["ClientParameters"], oauth.get("OAuthHttpParameters") or {}
@@ -243,7 +243,7 @@ def _request_token(connection: Connection) -> _Token:
     return _read_token(connection, body)
 
 
-def _read_token(connection: Connection, body: bytes) -> _Token:
+def _read_token(connection: HttpConnection, body: bytes) -> _Token:
     try:
         answer = engine.loads(body.decode())
         text, lifetime = answer["access_token"], float(answer.get("expires_in", _LIFETIME_S))
@@ -254,7 +254,7 @@ def _read_token(connection: Connection, body: bytes) -> _Token:
     return _Token(text, time.monotonic() + lifetime)
 
 
-def _unauthorized(connection: Connection, problem: str) -> UnusableConnectionError:
+def _unauthorized(connection: HttpConnection, problem: str) -> UnusableConnectionError:
     host = urlsplit(connection.entry["OAuthParameters"]["AuthorizationEndpoint"]).netloc
     return UnusableConnectionError(
         "InvalidConnectionState",

@@ -53,7 +53,7 @@ class _UnreadableAnswerError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _WebAnswer:
     status: int
     reason: str
     headers: dict[str, list[str]]
@@ -61,7 +61,7 @@ class _Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
+class _WebCall:
     """A request of a task with its ``connection``, None of API Gateway.
 
     ``added``: the headers of the connection; ``deadline``: on the monotonic clock.
@@ -69,7 +69,7 @@ class _Call:
 
     task: TaskAttempt
     request: WebRequest
-    connection: connections.Connection | None
+    connection: connections.HttpConnection | None
     added: Mapping[str, str]
     exchange: Exchange | None
     deadline: float
@@ -95,7 +95,7 @@ def call(task: TaskAttempt, exchange: Exchange | None = None) -> Outcome:
         return Failed("States.TaskFailed", cause)
     limit_s = min(task.timeout_s + outbound.GRACE_S, _LIMIT_S) if task.timeout_s else _LIMIT_S
     deadline = time.monotonic() + limit_s
-    return _outcome(_Call(task, request, connection, added, exchange, deadline), content)
+    return _outcome(_WebCall(task, request, connection, added, exchange, deadline), content)
 
 
 def post_request(
@@ -172,7 +172,7 @@ def _place(url: str) -> str:
 # -- what comes back -------------------------------------------------------------------------------
 
 
-def _outcome(call: _Call, content: bytes | None) -> Outcome:
+def _outcome(call: _WebCall, content: bytes | None) -> Outcome:
     """Return what a request came to; a token that has been refused is renewed once.
 
     An endpoint may send back what it got, so that no secret of the connection is in what is kept.
@@ -219,11 +219,11 @@ def _outcome(call: _Call, content: bytes | None) -> Outcome:
 
 
 def _send(
-    call: _Call,
+    call: _WebCall,
     content: bytes | None,
     authorization: connections.Authorization | None,
     secrets: tuple[str, ...],
-) -> _Answer:
+) -> _WebAnswer:
     request, exchange = call.request, call.exchange
     by = dict(authorization.headers) if authorization else {}
     own = {
@@ -254,11 +254,11 @@ def _send(
     answer_headers: dict[str, list[str]] = {}
     for name, value in answer.headers.multi_items():
         answer_headers.setdefault(name, []).append(value)
-    return _Answer(answer.status_code, answer.reason_phrase, answer_headers, body)
+    return _WebAnswer(answer.status_code, answer.reason_phrase, answer_headers, body)
 
 
 def _signature(
-    call: _Call, url: str, headers: Mapping[str, str], content: bytes | None
+    call: _WebCall, url: str, headers: Mapping[str, str], content: bytes | None
 ) -> dict[str, str]:
     """Return the headers that sign a request for API Gateway; none without credentials.
 

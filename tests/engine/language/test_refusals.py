@@ -639,6 +639,11 @@ class NoPackages:
         del resource, template
         return ()
 
+    def wrong_values(self, resource: engine.Resource, template: object) -> tuple[str, ...]:
+        """Take every value."""
+        del resource, template
+        return ()
+
     def missing_reader(self, input_type: str) -> str:
         """Miss the package of each type."""
         return f"{input_type} cannot be read here"
