@@ -21,7 +21,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from console import environment, web_headers
+from console import environment, http_headers
 from console.functions.options import OWN, SHARED, is_callable_target, is_function
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -110,9 +110,9 @@ class HttpHeader(HttpParameter):
 
     @model_validator(mode="after")
     def _sendable(self) -> HttpHeader:
-        if not web_headers.is_header(self.Key, self.Value):
+        if not http_headers.is_header(self.Key, self.Value):
             raise ValueError("a header whose name and value can be sent")
-        if web_headers.is_framing(self.Key):
+        if http_headers.is_framing(self.Key):
             raise ValueError("a header that the client does not set itself")
         return self
 
@@ -170,7 +170,7 @@ class ConnectionShape(_Exact):
         for name in self.model_fields_set - set(read):
             known = {"name": name, "known": ", ".join(read)}
             raise PydanticCustomError(environment.UNKNOWN, "one of: {known}", known)
-        if self.type == "API_KEY" and not web_headers.is_header(
+        if self.type == "API_KEY" and not http_headers.is_header(
             self.name or "Authorization", self.value or ""
         ):
             raise ValueError("a name and a value that can be sent as a header")

@@ -15,7 +15,7 @@ from botocore.model import ShapeResolver
 from django.conf import settings
 
 import engine
-from console import web_headers
+from console import http_headers
 from console.integrations import shapes
 from console.integrations.sdk_names import capitalized_name
 
@@ -32,13 +32,13 @@ _FORBIDDEN = {
         r"|content-(encoding|md5)|date|expect|forwarded|from|host|http2-settings"
         r"|if-(match|modified-since|none-match|range|unmodified-since)|max-forwards|origin|pragma"
         r"|proxy-authorization|referer|server|te|trailer|transfer-encoding|upgrade|via|warning"
-        rf"|x-(forwarded|amz|amzn)-.*|{web_headers.FRAMING}",
+        rf"|x-(forwarded|amz|amzn)-.*|{http_headers.FRAMING}",
         re.IGNORECASE,
     ),
     "apigateway": re.compile(
         r"authorization|connection|content-md5|expect|host|max-forwards|proxy-authenticate|server"
         r"|te|transfer-encoding|trailer|upgrade|via|www-authenticate"
-        rf"|x-(forwarded|amz|amzn).*|{web_headers.FRAMING}",
+        rf"|x-(forwarded|amz|amzn).*|{http_headers.FRAMING}",
         re.IGNORECASE,
     ),
 }
@@ -248,7 +248,7 @@ def _request(service: str, parameters: dict[str, Any], url: str) -> WebRequest:
     for name, texts in _texts(parameters, "Headers").items():
         if _FORBIDDEN[service].fullmatch(name):
             raise BadRequestError(f"The header '{name}' cannot be set")
-        if not web_headers.is_header(name, *texts):
+        if not http_headers.is_header(name, *texts):
             raise BadRequestError("The value of the field 'Headers' has an invalid format")
         known = names.setdefault(name.lower(), name)
         headers[known] = ", ".join([*([headers[known]] if known in headers else []), *texts])

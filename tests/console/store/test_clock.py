@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from django.db import connection
 
 from console import clock
+from tests.loops import looped
 
 if TYPE_CHECKING:
     import pytest
@@ -46,7 +46,7 @@ def test_an_event_loop_gets_the_last_measured_offset(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(clock, "_measure_offset", measure)
     monkeypatch.setattr(clock, "_offset", (3.0, float("-inf")))
-    assert asyncio.run(ask()) == 3.0
+    assert looped(ask) == 3.0
     assert measured == []
     assert clock.offset_s() == 5.0
     assert measured == [5.0]
