@@ -13,6 +13,7 @@ from django.core.exceptions import PermissionDenied
 from django.utils.deprecation import MiddlewareMixin
 
 from console.web.core.error_views import method_not_allowed
+from console.web.core.query_parameters import refuse_unknown
 from console.web.core.scope import ActionNotAllowed, scope_of
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ class RightsMiddleware(MiddlewareMixin):
         if method not in methods:
             return method_not_allowed(request, methods)
         _require_one_of(request, methods[method], name)
-        return None
+        return refuse_unknown(request, name)
 
 
 def _require_one_of(request: HttpRequest, actions: tuple[str, ...], page: str) -> None:

@@ -22,6 +22,7 @@ from console.statuses import AlarmState
 from console.store.executions import imports, redrive
 from console.web.core import cli_commands, columns, formatting
 from console.web.core.icons import icon_svg
+from console.web.core.query_parameters import EVENT_FILTERS
 from console.web.core.scope import scope_of
 from console.web.execution import steps
 from console.web.graph import picture_svg
@@ -100,6 +101,14 @@ def query_string(context: Context, **changes: Any) -> str:
         }
     present = {key: value for key, value in (own | changes).items() if value is not None}
     return f"?{urlencode(present, doseq=True)}"
+
+
+@register.simple_tag(takes_context=True)
+def events_query(context: Context) -> str:
+    """Return the filters of the page's events, for the addresses of their files."""
+    query = context["request"].GET
+    filters = {name: query[name] for name in EVENT_FILTERS if query.get(name)}
+    return f"?{urlencode(filters)}" if filters else ""
 
 
 @register.inclusion_tag("core/_cli_commands.html", takes_context=True, name="cli")

@@ -1,0 +1,59 @@
+"""Refuse query parameters that the addresses of files and of programs do not read.
+
+A program that misspells a parameter would get the answer of another question. Pages are not held to
+this: their lists say what they read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.http import HttpResponse
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+EVENT_FILTERS = ("order", "region", "since", "state", "text", "type", "until")
+_EVENTS = frozenset(EVENT_FILTERS)
+_REGION = frozenset({"region"})
+_NONE: frozenset[str] = frozenset()
+PARAMETERS: dict[str, frozenset[str]] = {
+    "audit-csv": frozenset({"act", "by", "from", "key", "region", "to", "what", "who"}),
+    "charts-csv": frozenset(
+        {"from", "group", "machine", "period", "range", "region", "statistic", "to"}
+    ),
+    "download": _REGION,
+    "event-payload": _REGION,
+    "events-csv": _EVENTS,
+    "events-json": _EVENTS,
+    "execution-export": _REGION,
+    "execution-scenario": _REGION,
+    "execution-svg": frozenset({"at", "region", "unfold"}),
+    "healthz": _NONE,
+    "machine-export": _REGION,
+    "machine-mermaid": _REGION,
+    "machine-svg": frozenset({"region", "unfold"}),
+    "outline": _REGION,
+    "payload": _REGION,
+    "prometheus": _NONE,
+    "ran-text": _REGION,
+    "readyz": _NONE,
+    "reset": _NONE,
+    "shared": _NONE,
+    "start-link": frozenset({"name"}),
+}
+"""Name of an address that programs read -> its query parameters."""
+
+
+def refuse_unknown(request: HttpRequest, address: str) -> HttpResponse | None:
+    """Return the refusal of a request with a parameter that its address does not read."""
+    known = PARAMETERS.get(address)
+    unknown = [] if known is None else [name for name in request.GET if name not in known]
+    if not unknown:
+        return None
+    wanted = ", ".join(sorted(known or ())) or "none"
+    return HttpResponse(
+        f"{unknown[0][:100]}: got an unknown query parameter, wanted {wanted}\n",
+        status=400,
+        content_type="text/plain; charset=utf-8",
+    )
