@@ -241,6 +241,7 @@ def _check_and_run(scope: dict[str, Any], headers: Headers, body: bytes, request
     authorize(principal, service.permission(name))
     params = parse_params(headers, body)
     shapes.check_params(operation, params)
+    service.check_members(name, params)
     if (trace := headers.get(_TRACE, [""])[0]) and shapes.takes_trace_header(operation, trace):
         params["traceHeader"] = trace
     about = {"execution": params["executionArn"]} if params.get("executionArn") else {}

@@ -38,6 +38,7 @@ def answer(caller: Caller, action: str, params: dict[str, Any]) -> Begun:
     if not caller.trusted:
         _authorize(caller, service.permission(action))
     shapes.check_params(operation, params)
+    service.check_members(action, params)
     who = caller.principal, caller.region, caller.actor, caller.parent
     return service.run(Call(action, params, *who, trusted=caller.trusted))
 

@@ -39,6 +39,7 @@ log = structlog.get_logger(__name__)
 _FORM = "application/x-www-form-urlencoded"
 _XML = "text/xml"
 _MOST_FIELDS = 100
+_OF_THE_PROTOCOL = ("Action", "Version")
 _SDK_HEADERS = {b"amz-sdk-invocation-id", b"amz-sdk-request", b"x-amz-date"}
 _CREDENTIAL = re.compile(r"X-Amz-Credential=[^&]*/([a-z0-9-]+)/aws4_request")
 _PRODUCT = re.compile(r"\bapi/([A-Za-z0-9-]{1,40})#")  # as in "aws-sdk-js/3.900.0 api/s3#3.900.0"
@@ -178,6 +179,8 @@ def _answer_call(
     must_sign = sigv4.MUST_SIGN - {"x-amz-target"}  # the body names the action
     principal, region = asgi.identify_caller(service, "/", headers, body, must_sign)
     asgi.authorize(principal, service.permission(call.action))
+    given = {name: text for name, text in call.fields.items() if name not in _OF_THE_PROTOCOL}
+    service.check_members(call.action, given)
     actor = Actor(principal.user.get_username(), principal.key_id, call.request_id)
     answer = settled(handler(Call(call.action, call.fields, principal, region, actor)))
     return cast("dict[str, Any]", answer)

@@ -17,7 +17,7 @@ import structlog
 
 from console.awsapi import asgi, services, shapes, sigv4
 from console.awsapi.operations.call import Call
-from console.errors import ErrorCode, ProtocolError, ServiceError
+from console.errors import ErrorCode, ProtocolError, ServiceError, ValidationException
 from console.fast_path.rows import storable
 from console.store.db import outages
 from console.store.db.audit import Actor
@@ -34,6 +34,7 @@ log = structlog.get_logger(__name__)
 _KIND = b"application/json"
 _LABEL = re.compile(r"\{(\w+)\}")
 _WHOLE = re.compile(r"-?\d{1,18}", re.ASCII)
+_PLACES = {"uri": "path", "querystring": "query", "header": "headers"}
 _MUST_SIGN = frozenset({"host", "x-amz-date"})  # method, path and query are always signed
 
 
@@ -97,6 +98,7 @@ def _answer_call(
     asgi.authorize(principal, permission)
     params = _read_params(operation, labels, line.query, body)
     shapes.check_params(operation, params)
+    service.check_members(operation.name, params)
     actor = Actor(principal.user.get_username(), principal.key_id, request_id)
     handler = service.handler(operation.name)
     answer = settled(handler(Call(operation.name, params, principal, region, actor)))
@@ -162,12 +164,18 @@ def _read_params(
     for name, member in members.items():
         location = member.serialization.get("location")
         wire_name = member.serialization.get("name", name)
-        if location is not None:
-            params.pop(name, None)  # a body cannot say what the path or the query says
+        if location is not None and params.get(name) is not None:
+            raise ValidationException(
+                f"{name}: stands in the body, belongs to the {_PLACES[location]}"
+            )
         if location == "uri":
             params[name] = labels[wire_name]
         elif location == "querystring" and wire_name in fields:
-            params[name] = _query_value(member, fields[wire_name], name)
+            params[name] = _query_value(member, fields.pop(wire_name), name)
+    if fields:
+        raise ValidationException(
+            f"the query: {operation.name} has no parameter {next(iter(fields))[:100]!r}"
+        )
     return params
 
 

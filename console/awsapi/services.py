@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from console.awsapi import operations, regions, shapes
+from console.awsapi import members, operations, regions, shapes
 from console.awsapi.operations import alarms, cloudwatch, events, logs, scheduler, sts
-from console.errors import ErrorCode, ProtocolError
+from console.errors import ErrorCode, ProtocolError, ServiceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from botocore.model import OperationModel
 
     from console.awsapi.operations.call import Answer, Call
-    from console.errors import ServiceError
 
     Handler = Callable[[Call], Answer]
 
@@ -28,7 +27,8 @@ class ApiService:
     ``name``: botocore's. ``target``: what stands before the action in ``X-Amz-Target``. ``scope``:
     its name in a signature, and before the action in a permission. ``version``: of AWS JSON.
     ``handlers``: action -> the function that answers it. ``error_namespace``: what stands before
-    the code of an error of its operations in ``__type``.
+    the code of an error of its operations in ``__type``. ``invalid_member``: the code of its error
+    for a member that is not served.
     """
 
     name: str
@@ -37,6 +37,7 @@ class ApiService:
     version: str
     handlers: Mapping[str, Handler]
     error_namespace: str = ""
+    invalid_member: ErrorCode = ErrorCode.ValidationException
 
     @property
     def content_type(self) -> str:
@@ -70,6 +71,12 @@ class ApiService:
                 ErrorCode.UnknownOperationException, f"The operation {action} is not served yet"
             )
         return handler
+
+    def check_members(self, action: str, params: Mapping[str, Any]) -> None:
+        """Raise the service's error for members that the action's handler does not read."""
+        refusals = members.refusals(self.handler(action), params)
+        if refusals:
+            raise ServiceError(self.invalid_member, f"{action}: {'; '.join(refusals[:10])}")
 
     def run(self, call: Call) -> Answer:
         """Run the action of a call, unless what it names is in another region."""
@@ -116,9 +123,14 @@ STATES = ApiService(
 CLOUDWATCH = ApiService(
     *("cloudwatch", "GraniteServiceVersion20100801", "monitoring", "1.0"),
     {**cloudwatch.HANDLERS, **alarms.HANDLERS},
+    invalid_member=ErrorCode.InvalidParameterValue,
 )
 EVENTS = ApiService("events", "AWSEvents", "events", "1.1", events.HANDLERS)
-LOGS = ApiService("logs", "Logs_20140328", "logs", "1.1", logs.HANDLERS)
+LOGS = ApiService(
+    *("logs", "Logs_20140328", "logs", "1.1"),
+    logs.HANDLERS,
+    invalid_member=ErrorCode.InvalidParameterException,
+)
 SERVICES = (STATES, CLOUDWATCH, EVENTS, LOGS)
 STS = ApiService("sts", "", "sts", "", sts.HANDLERS)
 """Speaks XML (``other_services``), so it is not one of ``SERVICES``."""

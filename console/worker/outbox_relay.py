@@ -222,10 +222,11 @@ def _start(delivery: Delivery, text: str) -> None:
     """Start the target's execution, once: its name says whether it was."""
     rule = delivery.target.rule
     name, address = deliveries.execution_name(delivery), delivery.target.address
+    trace_header = ""
     if addresses.is_universal(address):
         params = json.loads(text)
         name, address = params.get("Name") or name, params["StateMachineArn"]
-        text = params.get("Input", "{}")
+        text, trace_header = params.get("Input", "{}"), params.get("TraceHeader", "")
     try:
         target = versions.resolve_target(rule.project, address)
         if _goes_round(delivery, target.machine.pk):
@@ -239,6 +240,7 @@ def _start(delivery: Delivery, text: str) -> None:
             alias_arn=target.alias.arn if target.alias else "",
             name=name,
             input=text,
+            trace_header=trace_header,
             actor=_actor(delivery),
         )
     except ServiceError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from console.awsapi import paging
+from console.awsapi.members import reads
 from console.awsapi.operations import encryption
 from console.awsapi.operations.call import Call, seconds
 from console.awsapi.operations.tags import as_mapping
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from console.models import Activity
 
 
+@reads(
+    "name tags.key tags.value encryptionConfiguration.kmsKeyId "
+    "encryptionConfiguration.kmsDataKeyReusePeriodSeconds encryptionConfiguration.type"
+)
 def create(call: Call) -> dict[str, Any]:
     """CreateActivity."""
     given = as_mapping(call.params.get("tags") or ())
@@ -30,6 +35,7 @@ def create(call: Call) -> dict[str, Any]:
     return {"activityArn": activity.arn, "creationDate": seconds(activity.created_ms)}
 
 
+@reads("activityArn")
 def describe(call: Call) -> dict[str, Any]:
     """DescribeActivity."""
     activity = activities.get_activity(call.project, call.params["activityArn"])
@@ -41,12 +47,14 @@ def describe(call: Call) -> dict[str, Any]:
     }
 
 
+@reads("activityArn")
 def delete(call: Call) -> dict[str, Any]:
     """DeleteActivity."""
     activities.delete_activity(call.project, call.params["activityArn"], call.actor)
     return {}
 
 
+@reads("maxResults nextToken")
 def list_page(call: Call) -> dict[str, Any]:
     """ListActivities, by name."""
     after = paging.open_position(call, call.params) or ""

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from console.awsapi import paging
+from console.awsapi.members import reads
 from console.awsapi.operations.call import seconds
 from console.awsapi.operations.cloudwatch import series_of
 from console.errors import ErrorCode, InvalidToken, ServiceError
@@ -24,17 +25,24 @@ if TYPE_CHECKING:
 
 _PAGE = 50
 _ACTIONS = ("AlarmActions", "OKActions", "InsufficientDataActions")
-_UNSERVED = (
-    *("Metrics", "ThresholdMetricId", "EvaluateLowSampleCountPercentile", "Tags"),
-    *("EvaluationCriteria", "EvaluationInterval"),
+_REQUIRED = (
+    *("MetricName", "Namespace", "Period", "Threshold"),
+    *("EvaluationPeriods", "ComparisonOperator"),
 )
+"""What the model leaves out for alarms of other kinds, and an alarm on a metric has."""
 
 
+@reads(
+    "AlarmName AlarmDescription ActionsEnabled OKActions AlarmActions "
+    "InsufficientDataActions MetricName Namespace Statistic ExtendedStatistic "
+    "Dimensions.Name Dimensions.Value Period Unit EvaluationPeriods DatapointsToAlarm "
+    "Threshold ComparisonOperator TreatMissingData"
+)
 def put_metric_alarm(call: Call) -> dict[str, Any]:
     """Answer PutMetricAlarm."""
     params = call.params
-    _refuse_unserved(params)
-    for name in ("MetricName", "Namespace", "Period", "Threshold"):
+    _refuse_actions(params)
+    for name in _REQUIRED:
         if params.get(name) is None:
             raise ServiceError(
                 ErrorCode.MissingParameter, f"The parameter {name} must be specified."
@@ -44,16 +52,13 @@ def put_metric_alarm(call: Call) -> dict[str, Any]:
     return {}
 
 
-def _refuse_unserved(params: dict[str, Any]) -> None:
+def _refuse_actions(params: dict[str, Any]) -> None:
     for name in _ACTIONS:
         if params.get(name):
             raise _refusal(
                 f"{name}: got {len(params[name])}, wanted none: a rule for the event 'CloudWatch"
                 " Alarm State Change' of 'aws.cloudwatch' sends to its targets"
             )
-    for name in _UNSERVED:
-        if params.get(name):
-            raise _refusal(f"{name}: not served; an alarm looks at one metric of {NAMESPACE}")
 
 
 def _metric_fields(call: Call) -> dict[str, Any]:
@@ -92,12 +97,14 @@ def _metric_fields(call: Call) -> dict[str, Any]:
     }
 
 
+@reads("AlarmNames")
 def delete_alarms(call: Call) -> dict[str, Any]:
     """Answer DeleteAlarms: all of them or, if one does not exist, none."""
     alarms.delete_alarms(call.project, call.region, call.params["AlarmNames"], actor=call.actor)
     return {}
 
 
+@reads("AlarmName StateValue StateReason StateReasonData")
 def set_alarm_state(call: Call) -> dict[str, Any]:
     """Answer SetAlarmState: until the next minute, when the alarm is evaluated again."""
     params = call.params
@@ -115,6 +122,10 @@ def set_alarm_state(call: Call) -> dict[str, Any]:
     return {}
 
 
+@reads(
+    "AlarmNames AlarmNamePrefix AlarmTypes ChildrenOfAlarmName ParentsOfAlarmName "
+    "StateValue ActionPrefix MaxRecords NextToken"
+)
 def describe_alarms(call: Call) -> dict[str, Any]:
     """Answer DescribeAlarms: those on metrics, by name; there are no composite ones."""
     params = call.params
@@ -130,8 +141,10 @@ def describe_alarms(call: Call) -> dict[str, Any]:
         rows = rows.filter(name__startswith=params["AlarmNamePrefix"])
     if params.get("StateValue"):
         rows = rows.filter(state=params["StateValue"])
-    composite = params.get("AlarmTypes") == ["CompositeAlarm"]
-    if composite or params.get("ActionPrefix") or params.get("ParentsOfAlarmName"):
+    # An alarm has no action and belongs to no composite one.
+    related = ("ActionPrefix", "ChildrenOfAlarmName", "ParentsOfAlarmName")
+    types = params.get("AlarmTypes") or ["MetricAlarm"]
+    if "MetricAlarm" not in types or any(params.get(name) for name in related):
         rows = rows.none()
     start, most = _position(call), params.get("MaxRecords") or _PAGE
     page = list(rows[start : start + most + 1])
@@ -142,6 +155,9 @@ def describe_alarms(call: Call) -> dict[str, Any]:
     return answer
 
 
+@reads(
+    "MetricName Namespace Statistic ExtendedStatistic Dimensions.Name Dimensions.Value Period Unit"
+)
 def describe_alarms_for_metric(call: Call) -> dict[str, Any]:
     """Answer DescribeAlarmsForMetric."""
     params = call.params

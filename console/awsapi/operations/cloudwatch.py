@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from console import clock
 from console.awsapi import paging
+from console.awsapi.members import reads
 from console.awsapi.operations.call import seconds
 from console.errors import ErrorCode, InvalidToken, ServiceError
 from console.metrics import read, tally
@@ -29,6 +30,10 @@ _RECENT_MS = 3 * 60 * MINUTE
 # -- ListMetrics -----------------------------------------------------------------------------------
 
 
+@reads(
+    "Namespace MetricName Dimensions.Name Dimensions.Value NextToken RecentlyActive "
+    "IncludeLinkedAccounts=false"
+)
 def list_metrics(call: Call) -> dict[str, Any]:
     """Answer ListMetrics: what had values in the last two weeks."""
     params, now = call.params, clock.now_ms()
@@ -74,6 +79,10 @@ def _dimensions(series: Series) -> list[tuple[str, str]]:
 # -- GetMetricStatistics ---------------------------------------------------------------------------
 
 
+@reads(
+    "Namespace MetricName Dimensions.Name Dimensions.Value StartTime EndTime Period "
+    "Statistics ExtendedStatistics Unit"
+)
 def get_metric_statistics(call: Call) -> dict[str, Any]:
     """Answer GetMetricStatistics."""
     params = call.params
@@ -186,6 +195,16 @@ def _resource(known: Metric, given: dict[str, str]) -> str | None:
 # -- GetMetricData ---------------------------------------------------------------------------------
 
 
+@reads(
+    "MetricDataQueries.Id MetricDataQueries.MetricStat.Metric.Namespace "
+    "MetricDataQueries.MetricStat.Metric.MetricName "
+    "MetricDataQueries.MetricStat.Metric.Dimensions.Name "
+    "MetricDataQueries.MetricStat.Metric.Dimensions.Value "
+    "MetricDataQueries.MetricStat.Period MetricDataQueries.MetricStat.Stat "
+    "MetricDataQueries.MetricStat.Unit MetricDataQueries.Expression "
+    "MetricDataQueries.Label MetricDataQueries.ReturnData StartTime EndTime NextToken "
+    "ScanBy MaxDatapoints"
+)
 def get_metric_data(call: Call) -> dict[str, Any]:
     """Answer GetMetricData: many metrics at once, in pages of so many values."""
     params = call.params
@@ -218,6 +237,12 @@ def _check(queries: Sequence[dict[str, Any]]) -> None:
         if not query.get("MetricStat"):
             raise ServiceError(
                 ErrorCode.MissingParameter, f"MetricDataQueries: {query['Id']!r} has no MetricStat"
+            )
+        if "${" in (query.get("Label") or ""):
+            raise ServiceError(
+                ErrorCode.InvalidParameterValue,
+                f"MetricDataQueries: the Label of {query['Id']!r} is dynamic, and only constant "
+                "labels are served",
             )
     if len({query["Id"] for query in queries}) < len(queries):
         raise ServiceError(

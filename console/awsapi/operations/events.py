@@ -11,6 +11,7 @@ from django.conf import settings
 import engine
 from console import access, arns, clock
 from console.awsapi import paging
+from console.awsapi.members import reads
 from console.awsapi.operations.call import present
 from console.awsapi.operations.resource_tags import requested_tags, tag_handlers
 from console.errors import ErrorCode, InvalidToken, ServiceError, ValidationException
@@ -52,6 +53,10 @@ def _is_default(call: Call, bus: str | None) -> bool:
 # -- events ----------------------------------------------------------------------------------------
 
 
+@reads(
+    "Entries.Time Entries.Source Entries.Resources Entries.DetailType Entries.Detail "
+    "Entries.EventBusName"
+)
 def put_events(call: Call) -> dict[str, Any]:
     """PutEvents: each entry by itself; what nobody may want to know is taken, and forgotten."""
     entries = call.params["Entries"]
@@ -147,6 +152,7 @@ def _epoch_ms(seconds: float) -> int:
     return int(seconds * 1000)
 
 
+@reads("EventPattern Event")
 def check_pattern(call: Call) -> dict[str, Any]:
     """TestEventPattern."""
     pattern = rules.check_pattern(call.params["EventPattern"])
@@ -167,6 +173,10 @@ def check_pattern(call: Call) -> dict[str, Any]:
 # -- rules -----------------------------------------------------------------------------------------
 
 
+@reads(
+    "Name ScheduleExpression EventPattern State Description RoleArn Tags.Key Tags.Value "
+    "EventBusName"
+)
 def put_rule(call: Call) -> dict[str, Any]:
     """PutRule."""
     _check_bus(call)
@@ -199,6 +209,7 @@ def _shown(rule: EventRule) -> dict[str, Any]:
     )
 
 
+@reads("Name EventBusName")
 def describe_rule(call: Call) -> dict[str, Any]:
     """DescribeRule."""
     _check_bus(call)
@@ -206,6 +217,7 @@ def describe_rule(call: Call) -> dict[str, Any]:
     return {**_shown(rule), "CreatedBy": call.project.account_id}
 
 
+@reads("NamePrefix EventBusName NextToken Limit")
 def list_rules(call: Call) -> dict[str, Any]:
     """ListRules: by name."""
     _check_bus(call)
@@ -220,6 +232,7 @@ def list_rules(call: Call) -> dict[str, Any]:
     return _page(call, "Rules", [(one.name, _shown(one)) for one in found], limit)
 
 
+@reads("TargetArn EventBusName NextToken Limit")
 def list_names_by_target(call: Call) -> dict[str, Any]:
     """ListRuleNamesByTarget."""
     _check_bus(call)
@@ -249,6 +262,7 @@ def _page(call: Call, member: str, rows: list[tuple[str, Any]], limit: int) -> d
     return answer
 
 
+@reads("Name EventBusName")
 def enable_rule(call: Call) -> dict[str, Any]:
     """EnableRule."""
     _check_bus(call)
@@ -256,6 +270,7 @@ def enable_rule(call: Call) -> dict[str, Any]:
     return {}
 
 
+@reads("Name EventBusName")
 def disable_rule(call: Call) -> dict[str, Any]:
     """DisableRule."""
     _check_bus(call)
@@ -263,6 +278,7 @@ def disable_rule(call: Call) -> dict[str, Any]:
     return {}
 
 
+@reads("Name EventBusName", {"Force": "it is for managed rules, and there are none"})
 def delete_rule(call: Call) -> dict[str, Any]:
     """DeleteRule."""
     _check_bus(call)
@@ -273,6 +289,13 @@ def delete_rule(call: Call) -> dict[str, Any]:
 # -- targets ---------------------------------------------------------------------------------------
 
 
+@reads(
+    "Rule EventBusName Targets.Id Targets.Arn Targets.RoleArn Targets.Input "
+    "Targets.InputPath Targets.InputTransformer.InputPathsMap "
+    "Targets.InputTransformer.InputTemplate Targets.SqsParameters.MessageGroupId "
+    "Targets.DeadLetterConfig.Arn Targets.RetryPolicy.MaximumRetryAttempts "
+    "Targets.RetryPolicy.MaximumEventAgeInSeconds"
+)
 def put_targets(call: Call) -> dict[str, Any]:
     """PutTargets: each by itself."""
     _check_bus(call)
@@ -286,6 +309,7 @@ def put_targets(call: Call) -> dict[str, Any]:
     return {"FailedEntryCount": len(wrong), "FailedEntries": wrong}
 
 
+@reads("Rule EventBusName Ids", {"Force": "it is for managed rules, and there are none"})
 def remove_targets(call: Call) -> dict[str, Any]:
     """RemoveTargets: those that are not there are removed already."""
     _check_bus(call)
@@ -294,6 +318,7 @@ def remove_targets(call: Call) -> dict[str, Any]:
     return {"FailedEntryCount": 0, "FailedEntries": []}
 
 
+@reads("Rule EventBusName NextToken Limit")
 def list_targets(call: Call) -> dict[str, Any]:
     """ListTargetsByRule."""
     _check_bus(call)

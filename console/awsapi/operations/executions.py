@@ -8,6 +8,7 @@ import msgspec
 
 from console import arns
 from console.awsapi import masking, paging
+from console.awsapi.members import reads
 from console.awsapi.operations.call import Call, Later, present, seconds
 from console.awsapi.operations.state_machines import standard_only
 from console.awsapi.read_ahead import PAGES_AHEAD, PageKey, page_key
@@ -36,6 +37,7 @@ _LISTED = "listed"
 _REDRIVEN = {"REDRIVEN": True, "NOT_REDRIVEN": False}
 
 
+@reads("stateMachineArn name input traceHeader")
 def start(call: Call) -> Pending[dict[str, Any]]:
     """StartExecution."""
     if call.parent is None and not call.trusted and WAITING_STARTS.too_many():
@@ -82,6 +84,7 @@ def _started(execution: Execution) -> dict[str, Any]:
     return {"executionArn": execution.arn, "startDate": seconds(execution.start_ms)}
 
 
+@reads("executionArn error cause")
 def stop(call: Call) -> dict[str, Any]:
     """StopExecution."""
     execution = get_execution(call.project, call.params["executionArn"])
@@ -94,6 +97,7 @@ def stop(call: Call) -> dict[str, Any]:
     return {"stopDate": seconds(stop_ms)}
 
 
+@reads("executionArn includedData")
 def describe(call: Call) -> dict[str, Any] | Later:
     """DescribeExecution."""
     if masking.masks_something(call) and is_embedded():
@@ -149,6 +153,7 @@ def _redrive_date(execution: Execution) -> dict[str, Any]:
     return present(redriveDate=None if moment is None else seconds(moment))
 
 
+@reads("executionArn clientToken")
 def redrive(call: Call) -> dict[str, Any]:
     """RedriveExecution."""
     execution = get_execution(call.project, call.params["executionArn"])
@@ -157,6 +162,7 @@ def redrive(call: Call) -> dict[str, Any]:
     return {"redriveDate": seconds(moment)}
 
 
+@reads("stateMachineArn mapRunArn statusFilter redriveFilter maxResults nextToken")
 def list_page(call: Call) -> dict[str, Any]:
     """ListExecutions of a machine or Map Run, newest first."""
     params = call.params
@@ -231,6 +237,7 @@ def _item(row: Execution) -> dict[str, Any]:
     }
 
 
+@reads("executionArn maxResults reverseOrder nextToken includeExecutionData")
 def history(call: Call) -> dict[str, Any]:
     """GetExecutionHistory."""
     params = call.params

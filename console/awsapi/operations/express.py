@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from console import arns
+from console.awsapi.members import reads
 from console.awsapi.operations.call import Call, Later, present, seconds
 from console.errors import ErrorCode, ServiceError
 from console.models import Execution
@@ -22,6 +23,7 @@ _SLACK_S = 30.0
 _STATUS = {"ABORTED": "FAILED"}  # somebody stopped it on its page
 
 
+@reads("stateMachineArn name input traceHeader includedData")
 def start_sync(call: Call) -> Later:
     """StartSyncExecution: answers at the end, holding no thread.
 

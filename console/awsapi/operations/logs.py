@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from console import arns
 from console.awsapi import masking, paging
+from console.awsapi.members import reads
 from console.awsapi.operations import function_log_groups
 from console.awsapi.operations.call import present
 from console.errors import ErrorCode, InvalidToken, ServiceError
@@ -32,12 +33,14 @@ _LAST = 2**31 - 1
 # -- groups ----------------------------------------------------------------------------------------
 
 
+@reads('logGroupName logGroupClass="STANDARD" deletionProtectionEnabled=false')
 def create_group(call: Call) -> dict[str, Any]:
     """CreateLogGroup."""
     log_groups.create_group(call.project, call.region, call.params["logGroupName"], call.actor)
     return {}
 
 
+@reads("logGroupName")
 def delete_group(call: Call) -> dict[str, Any]:
     """DeleteLogGroup."""
     function = function_log_groups.function_of(call)
@@ -48,6 +51,10 @@ def delete_group(call: Call) -> dict[str, Any]:
     return {}
 
 
+@reads(
+    "logGroupNamePrefix logGroupNamePattern nextToken limit includeLinkedAccounts=false "
+    'logGroupClass="STANDARD"'
+)
 def describe_groups(call: Call) -> dict[str, Any]:
     """DescribeLogGroups, by name."""
     params = call.params
@@ -115,6 +122,7 @@ def _check_names(call: Call) -> None:
 # -- streams ---------------------------------------------------------------------------------------
 
 
+@reads("logGroupName logGroupIdentifier logStreamNamePrefix orderBy descending nextToken limit")
 def describe_streams(call: Call) -> dict[str, Any]:
     """DescribeLogStreams, by name or, as LastEventTime, by the starts of the executions."""
     if call.params.get("orderBy") == "LastEventTime" and call.params.get("logStreamNamePrefix"):
@@ -175,6 +183,10 @@ def _wanted_stream(group: LogGroup, name: str) -> Stream:
 # -- lines -----------------------------------------------------------------------------------------
 
 
+@reads(
+    "logGroupName logGroupIdentifier logStreamName startTime endTime nextToken limit "
+    "startFromHead unmask=false"
+)
 def get_events(call: Call) -> dict[str, Any]:
     """GetLogEvents: a page of one stream, with a token for either direction."""
     function = _wanted_function(call)
@@ -214,6 +226,11 @@ def _tokens(call: Call, found: list[Line], direction: str, place: int | None) ->
     return {"nextForwardToken": ends["f"], "nextBackwardToken": ends["b"]}
 
 
+@reads(
+    "logGroupName logGroupIdentifier logStreamNames logStreamNamePrefix startTime endTime "
+    "filterPattern nextToken limit startFromHead=true unmask=false",
+    {"interleaved": "AWS takes it for true since 2019"},
+)
 def filter_events(call: Call) -> dict[str, Any]:
     """FilterLogEvents: the lines of a group, or of some of its streams, that match a pattern."""
     function = _wanted_function(call)

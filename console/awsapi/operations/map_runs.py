@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from console.awsapi import paging
+from console.awsapi.members import reads
 from console.awsapi.operations.call import Call, present, seconds
 from console.models import MapRun
 from console.store.executions.find import get_execution
@@ -21,6 +22,7 @@ _SETTINGS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 }
 
 
+@reads("mapRunArn")
 def describe(call: Call) -> dict[str, Any]:
     """DescribeMapRun."""
     run = map_runs.get_map_run(call.project, call.params["mapRunArn"])
@@ -56,6 +58,7 @@ def _counts(counts: map_counts.Counts) -> dict[str, int]:
     }
 
 
+@reads("executionArn maxResults nextToken")
 def list_page(call: Call) -> dict[str, Any]:
     """ListMapRuns of an execution."""
     execution = get_execution(call.project, call.params["executionArn"])
@@ -77,6 +80,7 @@ def _item(run: MapRun, parent: str) -> dict[str, Any]:
     }
 
 
+@reads("mapRunArn maxConcurrency toleratedFailurePercentage toleratedFailureCount")
 def update(call: Call) -> dict[str, Any]:
     """UpdateMapRun."""
     run = map_runs.get_map_run(call.project, call.params["mapRunArn"])

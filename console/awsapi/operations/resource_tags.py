@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from console.awsapi.members import reads
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -21,16 +23,19 @@ def tag_handlers(
 ) -> dict[str, Callable[[Call], dict[str, Any]]]:
     """Return the handlers of the three actions; ``arn_name``: of the parameter with the ARN."""
 
+    @reads(f"{arn_name} Tags.Key Tags.Value")
     def tag_resource(call: Call) -> dict[str, Any]:
         tags = requested_tags(call)
         resources.set_tags(call.project, call.region, call.params[arn_name], tags, call.actor)
         return {}
 
+    @reads(f"{arn_name} TagKeys")
     def untag_resource(call: Call) -> dict[str, Any]:
         keys = call.params["TagKeys"]
         resources.remove_tags(call.project, call.region, call.params[arn_name], keys, call.actor)
         return {}
 
+    @reads(arn_name)
     def list_tags(call: Call) -> dict[str, Any]:
         tags = resources.tags(call.project, call.region, call.params[arn_name])
         return {"Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}

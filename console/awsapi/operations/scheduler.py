@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from console import access
 from console.awsapi import paging
+from console.awsapi.members import reads
 from console.awsapi.operations.call import present, seconds
 from console.awsapi.operations.resource_tags import requested_tags, tag_handlers
 from console.errors import InvalidToken, ValidationException
@@ -22,6 +23,17 @@ if TYPE_CHECKING:
     from console.models import EventRule, EventTarget, ScheduleGroup
 
 _PAGE = 100
+_SCHEDULE_MEMBERS = (
+    "Name GroupName ScheduleExpression ScheduleExpressionTimezone StartDate EndDate "
+    "Description State KmsKeyArn ActionAfterCompletion FlexibleTimeWindow.Mode "
+    "FlexibleTimeWindow.MaximumWindowInMinutes Target.Arn Target.RoleArn Target.Input "
+    "Target.DeadLetterConfig.Arn Target.RetryPolicy.MaximumEventAgeInSeconds "
+    "Target.RetryPolicy.MaximumRetryAttempts Target.EventBridgeParameters.DetailType "
+    "Target.EventBridgeParameters.Source Target.SqsParameters.MessageGroupId "
+    # these are refused where pages and deployments refuse them, too
+    "Target.EcsParameters Target.KinesisParameters Target.SageMakerPipelineParameters "
+    "Target.EventBridgePutEventsV2Parameters Target.EventBridgePutRawEventsParameters"
+)
 _RETRY_POLICY = {"MaximumEventAgeInSeconds": 86_400, "MaximumRetryAttempts": 185}
 _WINDOW_PROBLEM = (
     "FlexibleTimeWindow: MaximumWindowInMinutes is for the Mode FLEXIBLE, and required there."
@@ -31,6 +43,7 @@ _WINDOW_PROBLEM = (
 # -- schedules -------------------------------------------------------------------------------------
 
 
+@reads(f"{_SCHEDULE_MEMBERS} ClientToken")
 def create_schedule(call: Call) -> dict[str, Any]:
     """CreateSchedule."""
     token = call.params.get("ClientToken") or ""
@@ -38,6 +51,7 @@ def create_schedule(call: Call) -> dict[str, Any]:
     return {"ScheduleArn": row.arn}
 
 
+@reads(_SCHEDULE_MEMBERS, {"ClientToken": "the same update again changes nothing"})
 def update_schedule(call: Call) -> dict[str, Any]:
     """UpdateSchedule: what is not given gets its default."""
     return {
@@ -47,6 +61,7 @@ def update_schedule(call: Call) -> dict[str, Any]:
     }
 
 
+@reads("Name GroupName", {"ClientToken": "the same deletion again finds no schedule"})
 def delete_schedule(call: Call) -> dict[str, Any]:
     """DeleteSchedule."""
     scheduler.delete_schedule(_schedule_key(call), call.actor)
@@ -86,6 +101,7 @@ def _window_minutes(window: dict[str, Any]) -> int:
     return minutes or 0
 
 
+@reads("Name GroupName")
 def get_schedule(call: Call) -> dict[str, Any]:
     """GetSchedule."""
     row = scheduler.get_schedule(_schedule_key(call))
@@ -138,6 +154,7 @@ def _item(call: Call, row: EventRule) -> dict[str, Any]:
     }
 
 
+@reads("GroupName NamePrefix State NextToken MaxResults")
 def list_schedules(call: Call) -> dict[str, Any]:
     """ListSchedules, by group and name."""
     params = call.params
@@ -161,6 +178,7 @@ def list_schedules(call: Call) -> dict[str, Any]:
 # -- groups ----------------------------------------------------------------------------------------
 
 
+@reads("Name Tags.Key Tags.Value", {"ClientToken": "the same group again is a conflict"})
 def create_group(call: Call) -> dict[str, Any]:
     """CreateScheduleGroup."""
     group = scheduler.create_group(
@@ -169,11 +187,13 @@ def create_group(call: Call) -> dict[str, Any]:
     return {"ScheduleGroupArn": group.arn}
 
 
+@reads("Name")
 def get_group(call: Call) -> dict[str, Any]:
     """GetScheduleGroup."""
     return _group(scheduler.get_group(call.project, call.region, call.params["Name"]))
 
 
+@reads("NamePrefix NextToken MaxResults")
 def list_groups(call: Call) -> dict[str, Any]:
     """ListScheduleGroups, by name."""
     limit = call.params.get("MaxResults") or _PAGE
@@ -200,6 +220,7 @@ def _group(group: ScheduleGroup) -> dict[str, Any]:
     }
 
 
+@reads("Name", {"ClientToken": "the same deletion again finds no group"})
 def delete_group(call: Call) -> dict[str, Any]:
     """DeleteScheduleGroup, with its schedules."""
     scheduler.delete_group(call.project, call.region, call.params["Name"], call.actor)

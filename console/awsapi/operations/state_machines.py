@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import engine
 from console import arns
 from console.awsapi import paging
+from console.awsapi.members import reads
 from console.awsapi.operations import encryption
 from console.awsapi.operations.call import Call, present, seconds
 from console.awsapi.operations.tags import as_mapping
@@ -22,8 +23,18 @@ _NO_LOGGING = {"level": "OFF", "includeExecutionData": False}
 _NO_TRACING = {"enabled": False}
 _NO_DEFINITION = "{}"  # what METADATA_ONLY has instead. Source: API reference, DescribeStateMachine
 _DIAGNOSTICS = 100
+_CONFIGURATION_MEMBERS = (
+    "loggingConfiguration.level loggingConfiguration.includeExecutionData "
+    "loggingConfiguration.destinations.cloudWatchLogsLogGroup.logGroupArn "
+    "tracingConfiguration.enabled encryptionConfiguration.kmsKeyId "
+    "encryptionConfiguration.kmsDataKeyReusePeriodSeconds encryptionConfiguration.type"
+)
 
 
+@reads(
+    f"{_CONFIGURATION_MEMBERS} name definition roleArn type publish versionDescription "
+    "tags.key tags.value"
+)
 def create(call: Call) -> dict[str, Any]:
     """CreateStateMachine."""
     params = call.params
@@ -89,6 +100,7 @@ def _text(value: Any, default: Any) -> str:
     return "" if not value or value == default else json.dumps(value, sort_keys=True)
 
 
+@reads(f"{_CONFIGURATION_MEMBERS} stateMachineArn definition roleArn publish versionDescription")
 def update(call: Call) -> dict[str, Any]:
     """UpdateStateMachine."""
     params = call.params
@@ -113,6 +125,7 @@ def update(call: Call) -> dict[str, Any]:
     )
 
 
+@reads("stateMachineArn includedData")
 def describe(call: Call) -> dict[str, Any]:
     """DescribeStateMachine."""
     given = call.params["stateMachineArn"]
@@ -155,6 +168,7 @@ def _described(machine: StateMachine, version: Version | None) -> dict[str, Any]
     }
 
 
+@reads("executionArn includedData")
 def describe_for_execution(call: Call) -> dict[str, Any]:
     """DescribeStateMachineForExecution: as it was when the execution started."""
     execution = get_execution(call.project, call.params["executionArn"])
@@ -179,6 +193,7 @@ def describe_for_execution(call: Call) -> dict[str, Any]:
     }
 
 
+@reads("stateMachineArn")
 def delete(call: Call) -> dict[str, Any]:
     """DeleteStateMachine."""
     arns.check_unlabelled(call.params["stateMachineArn"])
@@ -186,6 +201,7 @@ def delete(call: Call) -> dict[str, Any]:
     return {}
 
 
+@reads("maxResults nextToken")
 def list_page(call: Call) -> dict[str, Any]:
     """ListStateMachines, by name."""
     after = paging.open_position(call, call.params) or ""
@@ -203,6 +219,7 @@ def _item(row: StateMachine) -> dict[str, Any]:
     }
 
 
+@reads("definition type severity maxResults")
 def validate(call: Call) -> dict[str, Any]:
     """ValidateStateMachineDefinition: real diagnostics."""
     params = call.params

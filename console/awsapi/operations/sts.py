@@ -7,6 +7,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from console import arns
+from console.awsapi.members import reads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from console.awsapi.operations.call import Answer, Call
 
 
+@reads("")
 def get_caller_identity(call: Call) -> dict[str, Any]:
     """GetCallerIdentity: the person behind the key, as a user of the project's account."""
     name = call.principal.user.get_username()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from console.awsapi.members import reads
 from console.store.machines import tags
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ def as_mapping(given: Iterable[dict[str, Any]]) -> dict[str, str]:
     return {one.get("key") or "": one.get("value") or "" for one in given}
 
 
+@reads("resourceArn tags.key tags.value")
 def tag_resource(call: Call) -> dict[str, Any]:
     """TagResource."""
     tags.check_owner(call.project, call.params["resourceArn"])
@@ -25,6 +27,7 @@ def tag_resource(call: Call) -> dict[str, Any]:
     return {}
 
 
+@reads("resourceArn tagKeys")
 def untag_resource(call: Call) -> dict[str, Any]:
     """UntagResource."""
     tags.check_owner(call.project, call.params["resourceArn"])
@@ -32,6 +35,7 @@ def untag_resource(call: Call) -> dict[str, Any]:
     return {}
 
 
+@reads("resourceArn")
 def list_tags(call: Call) -> dict[str, Any]:
     """ListTagsForResource."""
     tags.check_owner(call.project, call.params["resourceArn"])

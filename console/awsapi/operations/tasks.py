@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from console import quotas
+from console.awsapi.members import reads
 from console.awsapi.operations.call import Call, Later
 from console.errors import ErrorCode, ServiceError
 from console.statuses import Topic
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _LONG_POLL_S = 60.0  # AWS: "the maximum time the service will hold on to the request"
 
 
+@reads("activityArn workerName")
 def get_activity_task(call: Call) -> Later:
     """GetActivityTask: waits up to a minute for work, holding no thread."""
     activity = activities.get_activity(call.project, call.params["activityArn"])
@@ -46,6 +48,7 @@ def get_activity_task(call: Call) -> Later:
     return Later(look, topic, _LONG_POLL_S, {}, undo, one_each=True, short=True)
 
 
+@reads("taskToken output")
 def succeed(call: Call) -> Pending[dict[str, Any]]:
     """SendTaskSuccess."""
     given = call.params
@@ -53,6 +56,7 @@ def succeed(call: Call) -> Pending[dict[str, Any]]:
     return complete.pending_success(token, output, call.project, _ahead(call)).then(_empty)
 
 
+@reads("taskToken error cause")
 def fail(call: Call) -> Pending[dict[str, Any]]:
     """SendTaskFailure."""
     error, cause = call.params.get("error"), call.params.get("cause")
@@ -69,6 +73,7 @@ def _ahead(call: Call) -> complete.Ahead | None:
     return outcome_steps.step_ahead if call.parent is None and not call.trusted else None
 
 
+@reads("taskToken")
 def heartbeat(call: Call) -> Pending[dict[str, Any]]:
     """SendTaskHeartbeat."""
     return complete.pending_heartbeat(call.params["taskToken"], call.project).then(_empty)

@@ -5,12 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from console import test_state
+from console.awsapi.members import reads
 from console.errors import ValidationException
 
 if TYPE_CHECKING:
     from console.awsapi.operations.call import Call
 
 
+@reads(
+    "definition roleArn input inspectionLevel revealSecrets variables stateName context "
+    "mock.result mock.errorOutput.error mock.errorOutput.cause mock.fieldValidationMode "
+    "stateConfiguration.retrierRetryCount stateConfiguration.errorCausedByState "
+    "stateConfiguration.mapIterationFailureCount stateConfiguration.mapItemReaderData"
+)
 def try_state(call: Call) -> dict[str, Any]:
     """TestState. A context object goes with a mock only; pages may try any state with one."""
     if call.params.get("context") and call.params.get("mock") is None:

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from console.awsapi import paging
+from console.awsapi.members import reads
 from console.awsapi.operations.call import Call, present, seconds
 from console.errors import ErrorCode, ServiceError, StateMachineDoesNotExist
 from console.store.machines import machines, versions
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from console.models import Alias, Version
 
 
+@reads("stateMachineArn revisionId description")
 def publish(call: Call) -> dict[str, Any]:
     """PublishStateMachineVersion."""
     version = versions.publish_version(
@@ -25,12 +27,14 @@ def publish(call: Call) -> dict[str, Any]:
     return {"creationDate": seconds(version.created_ms), "stateMachineVersionArn": version.arn}
 
 
+@reads("stateMachineVersionArn")
 def delete_version(call: Call) -> dict[str, Any]:
     """DeleteStateMachineVersion."""
     versions.delete_version(call.project, call.params["stateMachineVersionArn"], call.actor)
     return {}
 
 
+@reads("stateMachineArn maxResults nextToken")
 def list_versions(call: Call) -> dict[str, Any]:
     """ListStateMachineVersions, newest first."""
     arn = call.params["stateMachineArn"]
@@ -47,6 +51,7 @@ def _version(row: Version) -> dict[str, Any]:
     return {"stateMachineVersionArn": row.arn, "creationDate": seconds(row.created_ms)}
 
 
+@reads("name description routingConfiguration.stateMachineVersionArn routingConfiguration.weight")
 def create_alias(call: Call) -> dict[str, Any]:
     """CreateStateMachineAlias."""
     alias = versions.create_alias(
@@ -59,6 +64,7 @@ def create_alias(call: Call) -> dict[str, Any]:
     return {"stateMachineAliasArn": alias.arn, "creationDate": seconds(alias.created_ms)}
 
 
+@reads("stateMachineAliasArn")
 def describe_alias(call: Call) -> dict[str, Any]:
     """DescribeStateMachineAlias."""
     alias = versions.get_alias(call.project, call.params["stateMachineAliasArn"])
@@ -80,6 +86,10 @@ def _routing(alias: Alias) -> list[dict[str, Any]]:
     ]
 
 
+@reads(
+    "stateMachineAliasArn description routingConfiguration.stateMachineVersionArn "
+    "routingConfiguration.weight"
+)
 def update_alias(call: Call) -> dict[str, Any]:
     """UpdateStateMachineAlias."""
     alias = versions.update_alias(
@@ -92,12 +102,14 @@ def update_alias(call: Call) -> dict[str, Any]:
     return {"updateDate": seconds(alias.updated_ms)}
 
 
+@reads("stateMachineAliasArn")
 def delete_alias(call: Call) -> dict[str, Any]:
     """DeleteStateMachineAlias."""
     versions.delete_alias(call.project, call.params["stateMachineAliasArn"], call.actor)
     return {}
 
 
+@reads("stateMachineArn maxResults nextToken")
 def list_aliases(call: Call) -> dict[str, Any]:
     """ListStateMachineAliases of a machine or version."""
     target = versions.resolve_target(call.project, call.params["stateMachineArn"])

@@ -46,6 +46,8 @@ _UNSERVED = (
     "KinesisParameters",
     "SageMakerPipelineParameters",
 )
+_START_PARAMETERS = ("StateMachineArn", "Name", "Input", "TraceHeader")
+_LONGEST_TRACE_HEADER = 256
 _JSON_KINDS = ("machine", "lambda", "events")
 
 
@@ -350,9 +352,14 @@ def _universal_problem(value: Any) -> str:
     machine = value.get("StateMachineArn") if isinstance(value, dict) else None
     if not isinstance(machine, str) or not re.match(r"arn:aws[a-z-]*:states:", machine):
         return "Input: wanted the parameters of StartExecution, with StateMachineArn"
-    texts = (value.get("Input", ""), value.get("Name", ""))
-    if not all(isinstance(text, str) for text in texts):
-        return "Input: Input and Name of StartExecution are strings"
+    unknown = sorted(set(value) - set(_START_PARAMETERS))
+    if unknown:
+        return f"Input: StartExecution has no parameter {unknown[0][:100]!r}"
+    for name, text in value.items():
+        if not isinstance(text, str):
+            return f"Input: {name} of StartExecution is a string"
+    if len(value.get("TraceHeader", "")) > _LONGEST_TRACE_HEADER:
+        return f"Input: TraceHeader has more than {_LONGEST_TRACE_HEADER} characters"
     return ""
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console import quotas
+from tests.console.awsapi.requests import existing
 from tests.console.awsapi.world import World
 
 if TYPE_CHECKING:
@@ -25,6 +26,12 @@ def world(project: Project, django_user_model: Any, settings: Any) -> Iterator[W
     quotas.forget()
     yield World(project, django_user_model.objects.create_user("ana"))
     quotas.forget()
+
+
+@pytest.fixture
+def known(world: World) -> dict[str, Any]:
+    """Member -> something that exists."""
+    return existing(world)
 
 
 class _Web(BaseHTTPRequestHandler):

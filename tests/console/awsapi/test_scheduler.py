@@ -262,3 +262,26 @@ def test_a_schedule_starts_with_the_rights_of_its_editor(project: Project) -> No
     deliveries.fire_due()
     carry_all()
     assert json.loads(Execution.objects.get().acting_for or "") == ["ed"]
+
+
+@pytest.mark.usefixtures("schedule")
+def test_a_query_parameter_that_is_none_is_refused(
+    owner_key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So is a member of the path or the query that stands in the body."""
+    for action, method, address, params, problem in (
+        ("ListSchedules", "GET", "/schedules?ScheduleGroups=team", {}, "no parameter"),
+        ("UpdateSchedule", "PUT", "/schedules/old", {**SETTINGS, "Name": "x"}, "Name: stands in"),
+        ("UpdateSchedule", "PUT", "/schedules/old", {**SETTINGS, "Paused": True}, "'Paused'"),
+    ):
+        monkeypatch.setitem(CALLS, action, (method, address, params))
+        with pytest.raises(ServiceError, match=problem):
+            send(action, owner_key)
+
+
+def test_a_universal_target_takes_the_parameters_of_start_execution_only() -> None:
+    """A misspelt one would start an execution without it."""
+    good = {"StateMachineArn": MACHINE, "Name": "n", "Input": "{}", "TraceHeader": "Root=1-5-6"}
+    assert scheduler._universal_problem(good) == ""
+    for wrong, problem in (({"Inptu": "{}"}, "'Inptu'"), ({"TraceHeader": "x" * 257}, "256")):
+        assert problem in scheduler._universal_problem(good | wrong)
