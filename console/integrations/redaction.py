@@ -26,6 +26,7 @@ SHORTEST = 4
 """Shorter values are left: they stand in every text."""
 _SHORTEST_PART = 8
 """Of a value within a longer text in Base64, for the same reason."""
+_OPEN = ("arn:", "mailto:")
 _SCHEMES = re.compile(r"(?:basic|bearer|token|apikey|digest)\s+(\S.*)", re.IGNORECASE | re.DOTALL)
 _URL = re.compile(r"(?:(?:slack|teams)\+)?https?://[^\s\"'<>\\]+", re.IGNORECASE)
 _HOOKS = re.compile(r"(?:in(?:coming)?-?|web)?hooks?(?:b\d+)?", re.IGNORECASE)
@@ -69,8 +70,11 @@ def without_secrets(url: str) -> str:
     """Return an address to be shown: without user and password, and without what it asks for.
 
     The path of a chat's webhook is a secret, too. Of other paths, those parts are that look like
-    one: long and random, or what follows ``hooks`` or ``webhook`` and is no plain word.
+    one: long and random, or what follows ``hooks`` or ``webhook`` and is no plain word. An ARN and
+    a mail address hold no secret.
     """
+    if url.startswith(_OPEN):
+        return url
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -121,6 +125,8 @@ def without_url_secrets(text: str, url: str = "") -> str:
 
 def url_secrets(url: str) -> tuple[str, ...]:
     """Return what nobody is to see of an address: what ``without_secrets`` leaves out."""
+    if url.startswith(_OPEN):
+        return ()
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -334,6 +334,21 @@ def test_an_address_is_shown_without_its_secrets(url: str, shown: str) -> None:
         assert one not in told
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"arn:aws:states:us-east-1:123456789012:stateMachine:Orders{RANDOM}",
+        "arn:aws:sqs:us-east-1:123456789012:OrdersStack-DeadLetters4F3A21C0-kQzRtLmWpXvB",
+        "arn:aws:states:us-east-1:123456789012:stateMachine:hooks/T0B1C2D3E4F5",
+        f"mailto:{RANDOM}@example.com",
+    ],
+)
+def test_an_arn_and_a_mail_address_hold_no_secret(address: str) -> None:
+    """Names that CDK makes look like keys; a reason that repeats them stays readable."""
+    assert redaction.without_secrets(address) == address
+    assert redaction.without_url_secrets(f"No {address}", address) == f"No {address}"
+
+
 def test_a_key_in_a_path_that_a_server_sends_back_is_masked() -> None:
     """The path of a 404 page, and the key alone."""
     url = f"https://host/v1/{RANDOM}"

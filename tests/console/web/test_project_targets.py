@@ -210,6 +210,23 @@ def test_list_targets_tells_editors_the_whole_address(
     assert ("s3cr3t" in json.dumps(answer)) == whole
 
 
+@pytest.mark.parametrize("role", ["viewer", "operator", "editor"])
+def test_list_targets_tells_everybody_an_arn(
+    project: Project, django_user_model: Any, role: str
+) -> None:
+    """Also where its name looks like a key, as the names that CDK makes."""
+    access._principals.clear()
+    rules.put_rule(project, REGION, "rule", schedule="rate(1 day)")
+    queue = "arn:aws:sqs:us-east-1:123456789012:DeadLetters4F3A21C0kQz9"
+    target = {"Id": "1", "Arn": queue, "DeadLetterConfig": {"Arn": queue}}
+    rules.put_targets(project, REGION, "rule", [target])
+    user = django_user_model.objects.create_user(role)
+    Membership.objects.create(project=project, user=user, role=role)
+    key, _ = people.new_key(user, project, Actor("owner", "", "test"))
+    answer = send(services.EVENTS, "ListTargetsByRule", key.key_id, Rule="rule")
+    assert answer["Targets"] == [target]
+
+
 def test_a_function_s_address_is_not_in_a_history(
     project: Project,
     worker: Embedded,
