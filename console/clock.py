@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache
 
 from django.db import DEFAULT_DB_ALIAS, Error, connection, connections
 
+FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
+"""Epoch milliseconds of the first and the last moment of UTC's years 1 to 9999."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MEASURE_EVERY_S = 30.0
 _offset: tuple[float, float] | None = None  # (seconds to add, when measured), monotonic clock
 
@@ -21,6 +25,18 @@ def now_ms() -> int:
     if _shares_clock():
         return time.time_ns() // 1_000_000
     return int((offset_s() + time.monotonic()) * 1000)
+
+
+def moment_of(at_ms: int, zone: tzinfo = UTC) -> datetime:
+    """Return a moment as clocks of a zone show it; the nearest that a calendar has beyond its ends.
+
+    Entrances refuse moments outside of ``FIRST_MS`` to ``LAST_MS``; pages show what is stored.
+    """
+    moment = _EPOCH + timedelta(milliseconds=min(max(at_ms, FIRST_MS), LAST_MS))
+    try:
+        return moment.astimezone(zone)
+    except OverflowError:  # the zone's clocks are in the year 0 or 10000 already
+        return moment
 
 
 @cache

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import uuid
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+
+from console import clock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,8 +63,8 @@ def stable_id(*parts: object) -> str:
 
 def time_text(at_ms: int) -> str:
     """Return a moment as CloudWatch writes it in its events: ``2026-01-02T03:04:05.678+0000``."""
-    moment = datetime.fromtimestamp(at_ms / 1000, UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{at_ms % 1000:03d}+0000"
+    moment = clock.moment_of(at_ms).replace(tzinfo=None)
+    return f"{moment.isoformat(timespec='milliseconds')}+0000"
 
 
 def event_text(
@@ -85,7 +86,7 @@ def event_text(
         "detail-type": detail_type,
         "source": source,
         "account": account,
-        "time": datetime.fromtimestamp(at_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "time": clock.moment_of(at_ms).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "region": region,
         "resources": list(resources),
         "detail": detail,

@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from console import clock
 from console.events import cron
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ _MOST_CHARACTERS = 256
 _FORM = re.compile(r"(cron|rate|at)\((.*)\)", re.DOTALL)
 _AT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", re.ASCII)
 _RATE = re.compile(r"\s*(\d{1,9})\s+(minute|hour|day)(s?)\s*")
-_LAST_MS = 253_402_300_799_000  # the end of the year 9999, which a date can say
 _UNIT_MS = {"minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
 
 
@@ -45,8 +45,8 @@ class Schedule:
         if self.cron is None:
             passed = max(after_ms - began_ms, 0) // self.period_ms
             return began_ms + (passed + 1) * self.period_ms
-        after = datetime.fromtimestamp(after_ms / 1000, UTC)
-        for moment in self._moments(after.astimezone(self.zone).date()):
+        after = clock.moment_of(after_ms)
+        for moment in self._moments(clock.moment_of(after_ms, self.zone).date()):
             if moment > after:
                 return int(moment.timestamp() * 1000)
         return None
@@ -94,7 +94,7 @@ class ScheduleDates:
             return schedule.next(after_ms, self.began_ms)
         before_ms = self.began_ms - schedule.period_ms
         moment = schedule.next(max(after_ms, self.began_ms - 1), before_ms)
-        last_ms = _LAST_MS if self.end_ms is None else min(self.end_ms, _LAST_MS)
+        last_ms = clock.LAST_MS if self.end_ms is None else min(self.end_ms, clock.LAST_MS)
         return None if moment is None or moment > last_ms else moment
 
 
@@ -124,9 +124,12 @@ def _once_ms(text: str, zone: tzinfo) -> int:
         if _AT.fullmatch(text) is None:
             raise ValueError(text)  # noqa: TRY301 - the other half of the same check
         moment = datetime.fromisoformat(text).replace(tzinfo=zone)
-        return int(moment.timestamp() * 1000)
+        once_ms = int(moment.timestamp() * 1000)
     except (ValueError, OverflowError):
         raise ScheduleError(f"at: got '{text}', wanted yyyy-mm-ddThh:mm:ss") from None
+    if not clock.FIRST_MS <= once_ms <= clock.LAST_MS:
+        raise ScheduleError(f"at: got '{text}' in {zone}, wanted a moment of UTC's years 1 to 9999")
+    return once_ms
 
 
 def _period_ms(text: str) -> int:

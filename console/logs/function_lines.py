@@ -7,11 +7,11 @@ A group ``/aws/lambda/NAME`` has a stream for each execution,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from django.db.models import Q
 
+from console import clock
 from console.functions.report import end_lines, start_line
 from console.models import FunctionLog
 
@@ -73,7 +73,7 @@ class FunctionLogQuery:
 
 def stream_of(execution: Execution) -> str:
     """Return the name of an execution's stream in the group of each function that it calls."""
-    day = datetime.fromtimestamp(execution.start_ms // 1000, UTC).strftime("%Y/%m/%d")
+    day = clock.moment_of(execution.start_ms).strftime("%Y/%m/%d")
     machine = execution.arn.split(":")[_STATES_AT + 1]
     return f"{day}/[$LATEST]{machine}/{execution.name}"
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Exists, F, FloatField, Max, Min, OuterRef, Q
 
+from console import clock
 from console.arns import execution_arn, express_arn, state_machine_arn
 from console.logs.function_lines import (
     GROUP,
@@ -168,7 +169,7 @@ def _day_of(
 
 
 def _may_have_day(prefix: str, day: int) -> bool:
-    text = datetime.fromtimestamp(day * _DAY_MS // 1000, UTC).strftime("%Y/%m/%d")
+    text = clock.moment_of(day * _DAY_MS).strftime("%Y/%m/%d")
     return text.startswith(prefix[:_DAY_LENGTH])
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from django.db.models import F, OuterRef, Q, Subquery
 
+from console import clock
 from console.logs import lines
 from console.models import Execution, HistoryEvent, LogRoute
 
@@ -90,7 +91,7 @@ class Stream:
 def stream_name(execution: Execution) -> str:
     """Return the name of an execution's stream; names are in the order of their starts."""
     machine = execution.state_machine_arn.rsplit(":", 1)[-1]
-    minute = datetime.fromtimestamp(execution.start_ms // 1000, UTC).strftime("%Y-%m-%d-%H-%M")
+    minute = clock.moment_of(execution.start_ms).strftime("%Y-%m-%d-%H-%M")
     return f"states/{machine}/{minute}/{execution.start_ms:011x}{execution.pk:010x}"
 
 

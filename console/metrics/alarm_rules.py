@@ -7,11 +7,11 @@ from the sums of minutes, the last success by an index, and of the running execu
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from django.db.models import OuterRef, Subquery
 
+from console import clock
 from console.metrics import read
 from console.metrics.names import METRICS
 from console.metrics.rollups import MINUTE
@@ -102,7 +102,7 @@ def _reason(alarm: Alarm, given: Sequence[tuple[int, float]], gaps: int, *, alar
         return f"Threshold Crossed: no datapoints were received for {periods} and {missing}."
     meant = [pair for pair in given if breaches(alarm, pair[1]) == alarmed]
     points = ", ".join(
-        f"{value} ({datetime.fromtimestamp(start / 1000, UTC):%d/%m/%y %H:%M:%S})"
+        f"{value} ({clock.moment_of(start):%d/%m/%y %H:%M:%S})"
         for start, value in reversed(meant[-_NEWEST:])
     )
     if alarmed and alarm.periods > 1:

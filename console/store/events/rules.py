@@ -160,7 +160,10 @@ def next_ms(rule: EventRule) -> int | None:
 def moment_after(rule: EventRule, after_ms: int) -> int | None:
     """Return the first moment (epoch ms) of what a rule or schedule says after another one."""
     scheduler = bool(rule.schedule_group)
-    schedule = schedules.parse_schedule(rule.schedule, rule.timezone, with_once=scheduler)
+    try:
+        schedule = schedules.parse_schedule(rule.schedule, rule.timezone, with_once=scheduler)
+    except schedules.ScheduleError:  # stored by a version that took it
+        return None
     if not scheduler:
         return schedule.next(after_ms, rule.created_ms)
     began_ms = rule.created_ms if rule.start_ms is None else rule.start_ms

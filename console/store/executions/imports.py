@@ -182,11 +182,15 @@ def _event(entry: Any) -> engine.Event:
 def _moment(timestamp: Any) -> int:
     """Return epoch milliseconds: the CLI prints ISO 8601, or seconds with a fraction."""
     if isinstance(timestamp, int | float):
-        return round(timestamp * 1000)
-    moment = datetime.fromisoformat(timestamp)
-    if moment.tzinfo is None:
-        raise ValueError("a timestamp without a zone")
-    return round(moment.timestamp() * 1000)
+        at_ms = round(timestamp * 1000)
+    else:
+        moment = datetime.fromisoformat(timestamp)
+        if moment.tzinfo is None:
+            raise ValueError("a timestamp without a zone")
+        at_ms = round(moment.timestamp() * 1000)
+    if not clock.FIRST_MS <= at_ms <= clock.LAST_MS:
+        raise ValueError("a timestamp outside of UTC's years 1 to 9999")
+    return at_ms
 
 
 def _owner(event: engine.Event, events: list[engine.Event], owners: list[str]) -> str:

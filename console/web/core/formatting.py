@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
+from console import clock
 from console.statuses import ExecutionStatus
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
@@ -92,15 +92,14 @@ def rough_duration(milliseconds: int) -> str:
 
 def iso_text(milliseconds: int) -> str:
     """Return RFC 3339 in UTC with milliseconds, for the ``datetime`` attribute."""
-    moment = datetime.fromtimestamp(milliseconds / SECOND, tz=UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds % SECOND:03d}Z"
+    moment = clock.moment_of(milliseconds).replace(tzinfo=None)
+    return f"{moment.isoformat(timespec='milliseconds')}Z"
 
 
 def clock_text(milliseconds: int, *, precise: bool = False) -> str:
     """Return a moment in UTC as a page writes it; ``precise`` with milliseconds."""
-    moment = datetime.fromtimestamp(milliseconds / SECOND, tz=UTC)
-    rest = f".{milliseconds % SECOND:03d}" if precise else ""
-    return f"{moment:%Y-%m-%d %H:%M:%S}{rest}"
+    moment = clock.moment_of(milliseconds).replace(tzinfo=None)
+    return moment.isoformat(" ", "milliseconds" if precise else "seconds")
 
 
 def size_text(count: int) -> str:

@@ -130,7 +130,7 @@ def _moment(text: str, otherwise: int) -> int:
 
 def minute_text(at_ms: int) -> str:
     """Write a minute in UTC, as an address has it: 2026-01-31T10:05."""
-    return f"{datetime.fromtimestamp(at_ms / 1000, tz=UTC):%Y-%m-%dT%H:%M}"
+    return f"{clock.moment_of(at_ms):%Y-%m-%dT%H:%M}"
 
 
 def minute_of(text: str) -> int | None:

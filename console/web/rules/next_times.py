@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from console import clock
@@ -28,7 +27,7 @@ class NextTime:
     @classmethod
     def of(cls, at_ms: int, zone: tzinfo, now_ms: int) -> NextTime:
         """Return a moment as the clocks of a zone show it."""
-        shown = datetime.fromtimestamp(at_ms / 1000, zone)
+        shown = clock.moment_of(at_ms, zone)
         distance = formatting.duration_text(at_ms - now_ms)
         return cls(at_ms, f"{shown:%a %d %b %Y %H:%M:%S %Z}", distance)
 
