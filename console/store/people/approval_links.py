@@ -19,6 +19,7 @@ from console.errors import ValidationException
 from console.models import Execution
 from console.store.db import audit
 from console.store.db.writer import write
+from console.store.people import names
 from console.store.tasks import manual
 
 if TYPE_CHECKING:
@@ -125,9 +126,9 @@ def answer_by_link(token: str, *, approve: bool, name: str, comment: str) -> Non
     """
     approval = open_approval(token)
     name = " ".join(name.split())
-    if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        raise ValidationException(f"Your name: wanted 1 to {LONGEST_NAME} characters")
-    actor = f"{name}{BY_LINK}{approval.maker}"[:_ACTOR]
+    names.check_free_name(name, LONGEST_NAME)
+    made_by = f"{BY_LINK}{approval.maker}"
+    actor = f"{name[: _ACTOR - len(made_by)]}{made_by}"
     by = audit.Actor(actor, acting_for=(approval.maker,))
     answer_task(approval.execution, approval.task.task, by, approve=approve, comment=comment)
 

@@ -22,7 +22,7 @@ from console.errors import ErrorCode, ServiceError, ValidationException
 from console.models import Invitation, Membership
 from console.store.db import audit, signals
 from console.store.db.writer import write
-from console.store.people import people
+from console.store.people import names, people
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -63,6 +63,7 @@ def create_invitation(
         now_ms = clock.now_ms()
         if Membership.objects.filter(project=project, user__username=name).exists():
             raise ValidationException(f"{name} is a member already.")
+        names.check_new_name(name, people.names_of(project))
         Invitation.objects.filter(project=project, expires_ms__lte=now_ms).delete()
         Invitation.objects.filter(project=project, name=name, used_ms=None).delete()
         if open_ones(project).count() >= _MOST:

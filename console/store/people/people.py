@@ -31,6 +31,7 @@ from console.models import AccessKey, Invitation, LoginLink, Membership, Project
 from console.statuses import Topic
 from console.store.db import audit, signals
 from console.store.db.writer import write
+from console.store.people import names
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -67,6 +68,7 @@ def put_member(
         if membership is not None and membership.role == Role.OWNER and role != Role.OWNER:
             _check_owner_stays(project, membership)
         if membership is None:
+            names.check_new_name(name, names_of(project))
             begin_anew(project, user)
         elif role != Role.OWNER:
             _end_invitations(project, user)
@@ -85,9 +87,22 @@ def check_name_and_role(name: str, role: str) -> None:
     if not _NAME.fullmatch(name):
         msg = f"name: got {name!r}, wanted 1 to 64 letters, digits and . @ + - _"
         raise ValidationException(msg)
+    names.check_script(name, "name")
     if role not in Role.values:
         msg = f"role: got {role!r}, wanted one of {', '.join(Role.values)}"
         raise ValidationException(msg)
+
+
+def names_of(project: Project) -> set[str]:
+    """Return the names of the members of a project, and of the people who are invited."""
+    invited = Invitation.objects.filter(
+        project=project, used_ms=None, expires_ms__gt=clock.now_ms()
+    )
+    members = Membership.objects.filter(project=project)
+    return {
+        *members.values_list("user__username", flat=True),
+        *invited.values_list("name", flat=True),
+    }
 
 
 def remove_member(project: Project, name: str, actor: audit.Actor, by: User | None = None) -> None:

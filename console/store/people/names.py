@@ -1,0 +1,97 @@
+"""Refuse names that a reader takes for somebody else's.
+
+A name has letters of one script only (as *single script* and its East Asian exceptions of Unicode
+TS 39), and the name of a new person differs from every other name of the project also where
+letters that look alike count as the same.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING
+
+from console.errors import ValidationException
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_TOGETHER = (
+    {"LATIN", "CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "IDEOGRAPHIC"},
+    {"LATIN", "CJK", "HANGUL"},
+    {"LATIN", "CJK", "BOPOMOFO"},
+)
+"""Scripts that one name may mix."""
+_LETTERS_ALIKE = {
+    "a": "\u0430\u03b1",
+    "b": "\u044c\u0432",
+    "c": "\u0441\u03f2",
+    "d": "\u0501",
+    "e": "\u0435\u03b5",
+    "h": "\u04bb\u043d\u0570",
+    "i": "\u0456\u03b9",
+    "j": "\u0458\u03f3",
+    "k": "\u043a\u03ba",
+    "l": "\u04cf1",
+    "m": "\u043c",
+    "o": "\u043e\u03bf\u05850",
+    "p": "\u0440\u03c1",
+    "q": "\u051b\u0566",
+    "s": "\u0455",
+    "t": "\u0442\u03c4",
+    "u": "\u03c5\u057d",
+    "v": "\u03bd\u0475",
+    "w": "\u051d\u03c9",
+    "x": "\u0445\u03c7",
+    "y": "\u0443\u03b3",
+}
+"""Letter -> what looks like it: Cyrillic, Greek and Armenian letters, and digits."""
+_ALIKE = str.maketrans({one: letter for letter, many in _LETTERS_ALIKE.items() for one in many})
+_SAME = (("rn", "m"), ("vv", "w"), ("cl", "d"), ("i", "l"))
+_SIGNS = " .'\u2019-"
+_OF_THE_SERVER = ("link ", "rule ", "schedule ", "execution ")
+"""What the names of this server's own actors begin with."""
+
+
+def check_script(name: str, what: str) -> None:
+    """Raise ValidationException for letters of several scripts, or of other widths and styles."""
+    letters = [character for character in name if character.isalpha()]
+    scripts = {unicodedata.name(letter, "?").split()[0] for letter in letters}
+    plain = unicodedata.normalize("NFKC", name) == unicodedata.normalize("NFC", name)
+    if not plain or (len(scripts) > 1 and not any(scripts <= mixed for mixed in _TOGETHER)):
+        raise ValidationException(
+            f"{what}: got letters of several scripts in {name!r}, wanted letters of one script"
+        )
+
+
+def skeleton(name: str) -> str:
+    """Return what a name looks like: the same for names that a reader may confuse."""
+    folded = unicodedata.normalize("NFKD", name).casefold()
+    bare = "".join(letter for letter in folded if not unicodedata.combining(letter))
+    bare = bare.translate(_ALIKE)
+    for pair, letter in _SAME:
+        bare = bare.replace(pair, letter)
+    return bare
+
+
+def check_new_name(name: str, others: Iterable[str]) -> None:
+    """Raise ValidationException if the name of a new person looks like another one."""
+    alike = skeleton(name)
+    for other in others:
+        if other != name and skeleton(other) == alike:
+            raise ValidationException(f"name: {name!r} looks like {other!r}, who is here already")
+
+
+def check_free_name(name: str, longest: int) -> None:
+    """Raise ValidationException for what the reader of a link may not be called.
+
+    Signs such as a comma would let a name say under whose link it is given.
+    """
+    good = all(sign.isalnum() or unicodedata.combining(sign) or sign in _SIGNS for sign in name)
+    if len(name) > longest or not good or not any(map(str.isalpha, name)):
+        raise ValidationException(
+            f"Your name: wanted 1 to {longest} letters, digits, blanks and . ' -"
+        )
+    check_script(name, "Your name")
+    words = f"{skeleton(name)} "
+    if words.startswith(tuple(map(skeleton, _OF_THE_SERVER))) or skeleton("by a link") in words:
+        raise ValidationException(f"Your name: got {name!r}, which is no name of a person")
