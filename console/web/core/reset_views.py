@@ -13,13 +13,13 @@ from django.views.decorators.http import require_POST
 from console import logging_setup
 from console.store.db.audit import Actor
 from console.store.people import reset
+from console.web.core.proxies import forwarding_header, is_direct
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
 HEADER = "X-Stateyard-Reset"
 _FORMER_HEADER = "X-Stepyard-Reset"
-_OF_PROXIES = ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip")
 
 
 @login_not_required
@@ -37,10 +37,10 @@ def reset_server(request: HttpRequest) -> HttpResponse:
         return HttpResponse(
             f"{HEADER}: got none, wanted yes\n", status=403, content_type="text/plain"
         )
-    forwarded = next((name for name in _OF_PROXIES if name in request.headers), None)
-    if forwarded is not None:
+    if not is_direct(request):
+        sign = forwarding_header(request) or request.META.get("REMOTE_ADDR", "")
         return HttpResponse(
-            f"{forwarded}: got a request by a proxy, wanted one of this machine\n",
+            f"{sign}: got a request by a proxy, wanted one of this machine\n",
             status=403,
             content_type="text/plain",
         )

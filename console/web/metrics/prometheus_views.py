@@ -7,7 +7,6 @@ that there is a proxy: a forwarding header, whichever it sets, and ``STATEYARD_H
 
 from __future__ import annotations
 
-import ipaddress
 import secrets
 from typing import TYPE_CHECKING
 
@@ -17,12 +16,10 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from console.metrics import openmetrics
+from console.web.core.proxies import is_direct
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
-
-_FORWARDED = ("forwarded", "x-forwarded", "x-real-ip", "via")
-"""How the names of headers begin that proxies add."""
 
 
 @login_not_required  # its own rule, below
@@ -65,16 +62,4 @@ def is_allowed(request: HttpRequest) -> bool:
     if token:
         authorization = request.headers.get("Authorization", "")
         return secrets.compare_digest(authorization.encode(), f"Bearer {token}".encode())
-    return not settings.STATEYARD_HTTPS and not is_forwarded(request) and _is_local(request)
-
-
-def is_forwarded(request: HttpRequest) -> bool:
-    """Tell whether a proxy says that it forwards this request."""
-    return any(name.lower().startswith(_FORWARDED) for name in request.headers)
-
-
-def _is_local(request: HttpRequest) -> bool:
-    try:
-        return ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback
-    except ValueError:
-        return False
+    return is_direct(request)

@@ -90,6 +90,11 @@ def test_a_reset_keeps_people_and_the_audit(
     start(create(project, PASS, "mine"))
     before = AuditEntry.objects.count()
     assert client.post("/reset").status_code == 403
+    for name in ("X-Forwarded-Proto", "X-Forwarded-Port", "Via", "Forwarded", "X-Real-IP"):
+        proxied = {"X-Stateyard-Reset": "yes", name: "https"}
+        assert client.post("/reset", headers=proxied).status_code == 403, name
+    told = {"X-Stateyard-Reset": "yes"}
+    assert client.post("/reset", headers=told, REMOTE_ADDR="203.0.113.7").status_code == 403
     proxied = {"X-Stateyard-Reset": "yes", "X-Forwarded-For": "203.0.113.7"}
     refused = client.post("/reset", headers=proxied)
     assert (refused.status_code, b"by a proxy" in refused.content) == (403, True)

@@ -1,0 +1,32 @@
+"""Tell whether a request came straight from this machine or through a proxy."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+_FORWARDED = ("forwarded", "x-forwarded", "x-real-ip", "x-original-", "cf-connecting-ip", "via")
+"""How the names of headers begin that proxies add."""
+
+
+def forwarding_header(request: HttpRequest) -> str:
+    """Return the name of a header by which a proxy says that it forwards; "" without one."""
+    names = (name for name in request.headers if name.lower().startswith(_FORWARDED))
+    return next(names, "")
+
+
+def is_direct(request: HttpRequest) -> bool:
+    """Tell whether a request came from this machine, and through no proxy that can be seen."""
+    return not settings.STATEYARD_HTTPS and not forwarding_header(request) and _is_local(request)
+
+
+def _is_local(request: HttpRequest) -> bool:
+    try:
+        return ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback
+    except ValueError:
+        return False
