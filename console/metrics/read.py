@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -19,11 +20,13 @@ from console.models import MetricMinute, Project
 from console.store.db.prepared import read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from django.db.models import QuerySet
 
 Buckets = dict[int, Tally]
+LiveValue = tuple[Series, int, Tally]
+"""A value of one minute (epoch ms)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +70,60 @@ def _machine(series: Series) -> str:
     return series.resource if METRICS[series.metric].group == "executions" else ""
 
 
-def read_buckets(query: MetricQuery) -> dict[str, Buckets]:
+class LiveRows:
+    """Values of the minutes that are not summed up yet, read once for many queries."""
+
+    def __init__(self) -> None:
+        self.summed_until = rollups.summed_until()
+        self._spans: dict[tuple[int, str, int, int], dict[str, list[LiveValue]]] = {}
+
+    def of(self, query: MetricQuery) -> Iterator[LiveValue]:
+        """Yield the values that a query wants."""
+        groups = {METRICS[metric].group for metric in query.metrics} - {"gauges"}
+        since = max(query.since, self.summed_until)
+        for group in sorted(groups) if since < query.until else ():
+            by_resource = self._read(query.project, group, since, query.until)
+            if query.resource is None:
+                values: Iterator[LiveValue] = itertools.chain.from_iterable(by_resource.values())
+            else:
+                values = iter(by_resource.get(query.resource, ()))
+            yield from (value for value in values if query.wants(value[0]))
+
+    def _read(self, project: int, group: str, since: int, until: int) -> dict[str, list[LiveValue]]:
+        """Return the values of a span by their resource."""
+        span = project, group, since, until
+        if span not in self._spans:
+            found: dict[str, list[LiveValue]] = {}
+            sums = rollups.sum_samples(project, {group}, since, until)
+            for (series, minute), summary in sums.items():
+                found.setdefault(series.resource, []).append((series, minute, summary))
+            self._spans[span] = found
+        return self._spans[span]
+
+
+def read_buckets(query: MetricQuery, live: LiveRows | None = None) -> dict[str, Buckets]:
     """Return metric -> start of period (epoch ms) -> tally; empty periods are left out."""
     buckets: dict[str, Buckets] = {metric: {} for metric in query.metrics}
-    summed = rollups.summed_until()
+    live = live or LiveRows()
     _add_sums(query, buckets)
-    groups = {METRICS[metric].group for metric in query.metrics} - {"gauges"}
-    since = max(query.since, summed)
-    if groups and since < query.until:
-        live = rollups.sum_samples(query.project, groups, since, query.until)
-        for (series, minute), summary in live.items():
-            if query.wants(series):
-                buckets[series.metric].setdefault(query.bucket(minute), Tally()).take(summary)
+    for series, minute, summary in live.of(query):
+        buckets[series.metric].setdefault(query.bucket(minute), Tally()).take(summary)
     return buckets
+
+
+def read_many(queries: Iterable[MetricQuery]) -> dict[MetricQuery, dict[str, Buckets]]:
+    """Return the buckets of each query; queries that differ in their metrics only are read once."""
+    live = LiveRows()
+    alike: dict[MetricQuery, list[MetricQuery]] = {}
+    for query in queries:
+        alike.setdefault(replace(query, metrics=(), spread=frozenset()), []).append(query)
+    found: dict[MetricQuery, dict[str, Buckets]] = {}
+    for whole, members in alike.items():
+        metrics = tuple(sorted({metric for query in members for metric in query.metrics}))
+        spread = frozenset().union(*(query.spread for query in members))
+        buckets = read_buckets(replace(whole, metrics=metrics, spread=spread), live)
+        found |= dict.fromkeys(members, buckets)
+    return found
 
 
 def _add_sums(query: MetricQuery, buckets: dict[str, Buckets]) -> None:
@@ -165,7 +209,11 @@ def data_points(
     asked: MetricQuery, metric: str, statistics: Sequence[str]
 ) -> list[tuple[int, list[float]]]:
     """Return (start of period, value of each statistic) in order of time."""
-    series = read_buckets(asked)[metric]
+    return points_of(read_buckets(asked)[metric], statistics)
+
+
+def points_of(series: Buckets, statistics: Sequence[str]) -> list[tuple[int, list[float]]]:
+    """Return (start of period, value of each statistic) in order of time."""
     return [
         (start, [series[start].statistic(name) for name in statistics]) for start in sorted(series)
     ]

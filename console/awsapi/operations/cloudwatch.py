@@ -213,8 +213,10 @@ def get_metric_data(call: Call) -> dict[str, Any]:
     most = params.get("MaxDatapoints") or _MOST_VALUES
     left, start = most, _position(call) or 0
     results, seen = [], 0
-    for query in queries:
-        points = _values(call, query)
+    read_queries = [_query_of(call, query) for query in queries]
+    buckets = read.read_many(one.asked for one in read_queries if one.asked is not None)
+    for query, one in zip(queries, read_queries, strict=True):
+        points = _values(call, query, one, buckets)
         shown = points[max(start - seen, 0) :][:left]
         complete = max(start - seen, 0) + len(shown) >= len(points)
         seen += len(points)
@@ -250,11 +252,20 @@ def _check(queries: Sequence[dict[str, Any]]) -> None:
         )
 
 
-def _values(call: Call, query: dict[str, Any]) -> list[tuple[int, list[float]]]:
+def _query_of(call: Call, query: dict[str, Any]) -> _Query:
     stat = query["MetricStat"]
     metric = stat["Metric"] | ({"Unit": stat["Unit"]} if stat.get("Unit") else {})
-    names = [stat["Stat"]]
-    points = _Query.of(call, metric, stat["Period"], names).points(names)
+    return _Query.of(call, metric, stat["Period"], [stat["Stat"]])
+
+
+def _values(
+    call: Call,
+    query: dict[str, Any],
+    one: _Query,
+    buckets: dict[read.MetricQuery, dict[str, read.Buckets]],
+) -> list[tuple[int, list[float]]]:
+    found = {} if one.asked is None else buckets[one.asked][one.metric]
+    points = read.points_of(found, [query["MetricStat"]["Stat"]])
     ascending = call.params.get("ScanBy") == "TimestampAscending"
     return points if ascending else points[::-1]
 

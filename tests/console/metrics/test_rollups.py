@@ -280,3 +280,21 @@ def test_open_executions_are_noted_each_minute(project: Project) -> None:
     rollups.sum_up()
     rows = MetricMinute.objects.filter(metric="OpenExecutionCount")
     assert {(row.count, row.total) for row in rows} == {(1, 1.0)}
+
+
+def test_many_queries_read_what_they_share_once(
+    project: Project, django_assert_max_num_queries: Any
+) -> None:
+    """Each gets what it gets alone; five hundred take as many statements as there are machines."""
+    some(project)
+    machines = [*project.statemachine_set.values_list("arn", flat=True), "nobody's"]
+    metrics = ("ExecutionsStarted", "ExecutionsSucceeded", "ExecutionsFailed", "ExecutionTime")
+    queries = [
+        asked(project, metric, resource=machine) for machine in machines for metric in metrics
+    ]
+    queries *= 500 // len(queries)
+    with django_assert_max_num_queries(3 * len(machines) + 15):
+        found = read.read_many(queries)
+    for query in queries[: len(machines) * len(metrics)]:
+        (metric,) = query.metrics
+        assert found[query][metric] == read.read_buckets(query)[metric]
