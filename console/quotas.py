@@ -30,7 +30,10 @@ class Quotas:
 
     ``open_executions``: how many executions may run at once, without the children of Map Runs; AWS
     has 1,000,000. ``nesting_depth``: how many executions may be above one that a Task starts.
-    ``start_execution``, ``state_transition``: ``{"bucket": 800, "refill": 400}`` for example.
+    ``waiting_calls``: how many calls of one access key may wait for their answers in one process;
+    ``start_link_waits``: how many callers of one start link may wait there for the end of an
+    execution; ``start_link``: the rate of one link there. ``start_execution``,
+    ``state_transition``: ``{"bucket": 800, "refill": 400}`` for example.
     """
 
     state_machines: int = 10_000
@@ -38,11 +41,14 @@ class Quotas:
     activity_pollers: int = 1_000
     open_executions: int | None = 100_000
     nesting_depth: int = 20
+    waiting_calls: int = 2_000
+    start_link_waits: int = 16
+    start_link: Rate | None = Rate(200, 100)
     start_execution: Rate | None = None
     state_transition: Rate | None = None
 
 
-_RATES = {"start_execution", "state_transition"}
+_RATES = {"start_execution", "start_link", "state_transition"}
 _PROJECTS = "projects"
 
 

@@ -11,6 +11,7 @@ import contextlib
 import json
 import time
 import uuid
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,6 +26,7 @@ from console import access, quotas
 from console.awsapi import cbor, services, shapes, sigv4
 from console.awsapi.operations.call import Answer, Call, Later
 from console.awsapi.read_ahead import PAGES_AHEAD
+from console.awsapi.waiting_calls import WAITING_CALLS
 from console.errors import ErrorCode, ProtocolError, ServiceError
 from console.fast_path.overload import WaitedTooLong, is_behind
 from console.fast_path.threads import run_in_loop, threads, written
@@ -55,6 +57,7 @@ _SHORT = {
 }
 """Operations that read a few rows by their keys and hand over what they write, if anything."""
 _STARTS = {"StartExecution", "StartSyncExecution"}
+_WAITS = {"GetActivityTask", "StartSyncExecution"}
 _TRACE = "x-amzn-trace-id"
 """The header of the X-Ray trace, which wins over the member ``traceHeader``.
 
@@ -248,7 +251,11 @@ def _check_and_run(scope: dict[str, Any], headers: Headers, body: bytes, request
     bind_contextvars(request_id=request_id, operation=name, **about)
     actor = Actor(principal.user.get_username(), principal.key_id, request_id)
     call = Call(name, params, principal, region, actor, as_json=not cbor.is_cbor(headers))
+    if name in _WAITS:
+        WAITING_CALLS.check(principal.key_id, quotas.quotas_of(principal.project.name))
     answer = settled(service.run(call))
+    if isinstance(answer, Later):
+        answer = replace(answer, key_id=principal.key_id)
     if isinstance(answer, Later) and not settings.STATEYARD_ACCEPT_ANY_KEY:
         return answer.checked(partial(_check_still_allowed, principal, service.permission(name)))
     return answer
@@ -330,6 +337,8 @@ def _check_request(
     service: services.ApiService, scope: dict[str, Any], headers: Headers, body: bytes
 ) -> None:
     check_host(headers)
+    if sigv4.is_presigned(scope.get("query_string") or b""):
+        raise ProtocolError(ErrorCode.UnknownOperationException, sigv4.PRESIGNED)
     binary = cbor.is_cbor(headers) and service.speaks_cbor
     if (scope["path"] != "/" and not binary) or scope.get("query_string"):
         raise ProtocolError(

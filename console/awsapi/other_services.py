@@ -95,12 +95,7 @@ def is_aws_call(scope: dict[str, Any]) -> bool:
         name in _SDK_HEADERS or (name == b"authorization" and value.startswith(b"AWS"))
         for name, value in scope["headers"]
     )
-    return signed or _presigned(scope)
-
-
-def _presigned(scope: dict[str, Any]) -> bool:
-    query = scope.get("query_string") or b""
-    return b"X-Amz-Signature=" in query or b"AWSAccessKeyId=" in query
+    return signed or sigv4.is_presigned(scope.get("query_string") or b"")
 
 
 def _service_of(scope: dict[str, Any], headers: Headers) -> str:
@@ -173,7 +168,10 @@ def _answer_call(
     signed = sigv4.claimed_service(headers) == service.scope
     handler = service.handlers.get(call.action) if signed else None
     if handler is None or scope["method"] != "POST" or scope["path"] != "/":
-        raise ProtocolError(ErrorCode.UnknownOperationException, _unknown_text(call))
+        presigned = sigv4.is_presigned(scope.get("query_string") or b"")
+        own = call.service in {*services.SCOPES, services.STS.scope}
+        text = sigv4.PRESIGNED if presigned and own else _unknown_text(call)
+        raise ProtocolError(ErrorCode.UnknownOperationException, text)
     asgi.check_host(headers)
     drop_broken_connection()
     must_sign = sigv4.MUST_SIGN - {"x-amz-target"}  # the body names the action

@@ -44,6 +44,10 @@ UNKNOWN_KEY = (
     "credentials file; `stateyard up --insecure-accept-any-key` takes any.)"
 )
 """AWS's own words, and what to do about it on this server."""
+PRESIGNED = (
+    "X-Amz-Signature: got a signature in the query, wanted one in the header Authorization: this "
+    "server takes no presigned requests"
+)
 MUST_SIGN = frozenset({"host", "x-amz-date", "x-amz-target"})
 _BLANK = " \t"
 _BLANKS = re.compile(r"[ \t]+")
@@ -151,6 +155,11 @@ def _is_signed_by_kept_key(
     """Tell whether a signature is right by a signing key that was right before."""
     kept = _signing_keys.get((credential["key"], *scope), _NO_KEY)
     return hmac.compare_digest(_digest(kept, text).hex(), credential["signature"])
+
+
+def is_presigned(query: bytes) -> bool:
+    """Tell whether a query has a signature: of Version 4, or of the older way of S3."""
+    return b"X-Amz-Signature=" in query or b"AWSAccessKeyId=" in query
 
 
 def claimed_region(headers: Mapping[str, Sequence[str]]) -> str:

@@ -22,8 +22,9 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
 
-from console import access, data_folder
+from console import access, data_folder, quotas
 from console.awsapi import asgi
+from console.awsapi.waiting_calls import WAITING_CALLS
 from console.errors import ErrorCode
 from console.models import Execution, Membership, Role
 from console.statuses import Topic
@@ -198,7 +199,7 @@ def test_a_presigned_query_is_refused(key: AccessKey) -> None:
     credentials = Credentials(key.key_id, access.secret_for(key.key_id))
     SigV4QueryAuth(credentials, "states", "us-east-1").add_auth(made)
     assert "X-Amz-Signature" in made.url
-    with raises_code(ErrorCode.UnknownOperationException):
+    with raises_code(ErrorCode.UnknownOperationException, "takes no presigned requests"):
         send(made)
 
 
@@ -276,3 +277,24 @@ def test_no_file_of_the_database_holds_a_secret(tmp_path: Path) -> None:
     for form in (master, *forms(secret, key_id, data_folder.derive_key(master, "access-keys"))):
         assert form not in kept
     assert secret not in log
+
+
+def test_a_key_has_so_many_polls_at_a_time(project: Project, key: AccessKey) -> None:
+    """One more is refused before anything is taken; another key is not asked to wait."""
+    activities.create_activity(project, "us-east-1", "work")
+    settings.STATEYARD_QUOTAS = {"waiting_calls": 1}
+    quotas.forget()
+    try:
+        poll = signed(
+            key.key_id, access.secret_for(key.key_id), "GetActivityTask", activityArn=ACTIVITY
+        )
+        with WAITING_CALLS.one_more("AKIAOTHER"):
+            send(poll)
+        with (
+            WAITING_CALLS.one_more(key.key_id),
+            raises_code(ErrorCode.ThrottlingException, "1 calls of this key"),
+        ):
+            send(poll)
+    finally:
+        settings.STATEYARD_QUOTAS = {}
+        quotas.forget()

@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from console.awsapi.waiting_calls import WAITING_CALLS
 from console.errors import ErrorCode, ProtocolError
 from console.fast_path.threads import run_in_loop, written
 from console.shutdown import SHUTTING_DOWN
@@ -67,7 +68,8 @@ class Later:
     ``look``: returns the answer or None; called when ``topic`` is told, and each second in case a
     hint was lost. ``otherwise``: the answer after ``seconds``. ``undo``: called when the caller
     went away while the answer was found, so that it is not lost. ``one_each``: what the topic tells
-    is for one caller only, so one is told. ``short``: to look takes a few rows.
+    is for one caller only, so one is told. ``short``: to look takes a few rows. ``key_id``:
+    the access key of the caller.
     """
 
     look: Callable[[], Found | Pending[Found]]
@@ -77,6 +79,7 @@ class Later:
     undo: Callable[[], object] | None = None
     one_each: bool = False
     short: bool = False
+    key_id: str = ""
 
     def checked(self, check: Callable[[], object]) -> Later:
         """Return the same, which calls ``check`` before every look; what it raises ends the wait.
@@ -95,7 +98,8 @@ class Later:
         told = asyncio.Event()
         gone = asyncio.create_task(_gone(receive, told))
         try:
-            answer = await self._looked(threads, told, gone)
+            with WAITING_CALLS.one_more(self.key_id):
+                answer = await self._looked(threads, told, gone)
             if answer is None:
                 return self._without_answer()
             await self._undo_if(gone, threads)

@@ -29,7 +29,7 @@ from console.store.events import rules, start_links
 from console.store.executions.start import start_execution
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.machines.machine_views import machine_context
-from console.web.rules import machine_rules, matches, rule_display
+from console.web.rules import link_limits, machine_rules, matches, rule_display
 from console.web.rules.forms import StartLinkForm
 
 if TYPE_CHECKING:
@@ -54,21 +54,23 @@ def start_by_link(request: HttpRequest, machine_name: str, secret: str) -> HttpR
     if link is None:
         return _json_response({"message": "Not Found"}, 404)
     try:
-        execution = _start_execution(link, request.body.decode("utf-8"), request.GET.get("name"))
+        link_limits.take_token(link)
+        text, name = request.body.decode("utf-8"), request.GET.get("name")
+        if link.machine.type == MachineType.EXPRESS:
+            with link_limits.waiting(link):
+                return _wait_for_end(_start_execution(link, text, name))
+        execution = _start_execution(link, text, name)
     except UnicodeDecodeError:
         return _json_response({"message": "The body is not UTF-8"}, 400)
     except ServiceError as error:
         status = 429 if error.code == "ThrottlingException" else error.status
         return _json_response({"__type": error.code, "message": error.message}, status)
-    start_links.note_use(link)
-    if link.machine.type != MachineType.EXPRESS:
-        started = {"executionArn": execution.arn, "startDate": execution.start_ms / 1000}
-        return _json_response(started, 200)
-    return _wait_for_end(execution)
+    started = {"executionArn": execution.arn, "startDate": execution.start_ms / 1000}
+    return _json_response(started, 200)
 
 
 def _start_execution(link: StartLink, text: str, name: str | None) -> Execution:
-    return start_execution(
+    execution = start_execution(
         link.machine,
         name=name or None,
         input=text if text.strip() else "{}",
@@ -76,6 +78,8 @@ def _start_execution(link: StartLink, text: str, name: str | None) -> Execution:
         ahead=True,
         actor=Actor(f"{start_links.ACTOR}{link.name}", acting_for=(link.created_by,)),
     )
+    start_links.note_use(link)
+    return execution
 
 
 def _wait_for_end(execution: Execution) -> HttpResponse:

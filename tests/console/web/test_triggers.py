@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from django.test import Client
 
-from console import clock
+from console import clock, quotas
 from console.errors import ErrorCode
 from console.models import AuditEntry, Execution, StartLink, StateMachine
 from console.store.db.audit import Actor
 from console.store.events import rules, start_links
 from console.web.core.formatting import clock_text
-from console.web.rules import trigger_views
+from console.web.rules import link_limits, trigger_views
 from tests.console.store.helpers import PASS, REGION, WAIT, create, ended, one, start
 from tests.console.web.helpers import MARKUP, text
 from tests.refusals import raises_code
@@ -270,3 +270,30 @@ def test_the_rules_for_the_events_of_a_machine_are_listed(
     express = signed_in("editor").get("/machines/machine/triggers/")
     assert express.context["event_rows"] == []
     assert "Executions of Express state machines have no events" in text(express)
+
+
+def test_a_link_beyond_its_rate_is_told_so(
+    project: Project, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another link of the same machine goes on; nothing was started."""
+    settings.STATEYARD_QUOTAS = {"start_link": {"bucket": 2, "refill": 0.001}}
+    quotas.forget()
+    monkeypatch.setattr(link_limits, "_buckets", {})
+    machine = create(project, PASS)
+    busy, quiet = linked(machine), linked(machine)
+    answers = [post(busy) for _ in range(4)]
+    assert [status for status, _ in answers] == [200, 200, 429, 429]
+    assert answers[-1][1]["__type"] == ErrorCode.ThrottlingException
+    assert post(quiet)[0] == 200
+    assert Execution.objects.count() == 3
+    quotas.forget()
+
+
+def test_few_callers_of_a_link_wait_at_once(project: Project, settings: Any) -> None:
+    """One link cannot take the places of all that wait."""
+    settings.STATEYARD_QUOTAS = {"start_link_waits": 0}
+    quotas.forget()
+    path = linked(create(project, PASS), kind="EXPRESS")
+    assert post(path)[0] == 429
+    assert not Execution.objects.exists()
+    quotas.forget()
