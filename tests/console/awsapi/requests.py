@@ -74,6 +74,7 @@ def existing(world: World) -> dict[str, Any]:
         "EndTime": 1_700_003_600,
         "logGroupName": GROUP,
         "logStreamName": "x",
+        "logGroupArn": f"arn:aws:logs:us-east-1:123456789012:log-group:{GROUP}:*",
         "Rule": "rule",
         "TargetArn": world.machine,
         "Arn": world.machine,

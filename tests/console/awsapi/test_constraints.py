@@ -225,8 +225,8 @@ def test_a_text_matches_its_pattern(member: Member) -> None:
 
 
 @pytest.mark.parametrize("action", sorted(MODEL.operation_names))
-def test_an_unknown_member_is_ignored(action: str) -> None:
-    """A newer SDK may send what this model does not have."""
+def test_an_unknown_member_violates_no_constraint(action: str) -> None:
+    """A newer SDK may send what this model does not have; ``members`` refuses it."""
     model = MODEL.operation_model(action)
     shapes.check_params(model, {**sample(model.input_shape), "newMember": {"a": 1}})
 

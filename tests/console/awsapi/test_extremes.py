@@ -68,6 +68,66 @@ def test_a_number_is_refused_in_the_shape_of_aws_or_taken(
             assert refused.code in ("SerializationException", "ValidationException"), value
 
 
+EVERY = [
+    pytest.param(service, action, id=f"{service.name}-{action}")
+    for service in (*services.SERVICES, services.SCHEDULER)
+    for action in sorted(service.handlers)
+]
+
+
+def texts_in(shape: Shape, path: Path = ()) -> Iterator[tuple[Path, Shape]]:
+    """Yield the way to every text in a shape."""
+    if shape.type_name == "string":
+        yield path, shape
+    elif shape.type_name == "structure" and len(path) < 8:
+        for name, member in shape.members.items():
+            yield from texts_in(member, (*path, name))
+    elif shape.type_name == "list":
+        yield from texts_in(shape.member, (*path, 0))
+
+
+@pytest.mark.parametrize(("service", "action"), EVERY)
+def test_a_request_without_one_of_its_members_is_refused_or_taken(
+    world: World, known: dict[str, Any], service: services.ApiService, action: str
+) -> None:
+    """Each member that a good request has, also what the model does not require."""
+    whole = filled(service.operation(action).input_shape, known, (), None)
+    for member in whole:
+        params = {name: value for name, value in whole.items() if name != member}
+        for lacking in (params, params | {member: None}):
+            outcome(lambda lacking=lacking: ask(world, service, action, lacking))
+    outcome(lambda: ask(world, service, action, {}))
+
+
+@pytest.mark.parametrize(("service", "action"), EVERY)
+def test_a_text_that_is_none_of_its_values_or_has_a_nul_is_refused_or_taken(
+    world: World, known: dict[str, Any], service: services.ApiService, action: str
+) -> None:
+    """In each text of a request: no database fails, and no enum is looked up in vain."""
+    shape = service.operation(action).input_shape
+    for path, text in texts_in(shape):
+        name = next((step for step in reversed(path) if isinstance(step, str)), "")
+        good = known.get(name) or (text.metadata.get("enum") or ["x"])[0]
+        for value in ("WRONG", f"{good}\x00", "\x00", "a" * 3_000, "\U0001f600" * 2):
+            params = json.loads(json.dumps(filled(shape, known, path, None)))
+            put(params, path, value)
+            outcome(lambda params=params: ask(world, service, action, params))
+
+
+@pytest.mark.parametrize("member", ["EvaluationPeriods", "ComparisonOperator", "Threshold"])
+def test_an_alarm_on_a_metric_has_members_that_the_model_does_not_require(
+    world: World, known: dict[str, Any], member: str
+) -> None:
+    """The model leaves them out for alarms of other kinds."""
+    names = ("AlarmName", "MetricName", "Namespace", "Statistic", "Period", "Dimensions")
+    more = ("EvaluationPeriods", "ComparisonOperator", "Threshold")
+    params = {name: known[name] for name in (*names, *more) if name != member}
+    refused, _ = outcome(lambda: ask(world, services.CLOUDWATCH, "PutMetricAlarm", params))
+    assert refused is not None
+    assert refused.code == "MissingParameter"
+    assert member in refused.message
+
+
 @pytest.mark.parametrize(
     ("action", "member"),
     [
