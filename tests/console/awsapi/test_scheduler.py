@@ -283,5 +283,5 @@ def test_a_universal_target_takes_the_parameters_of_start_execution_only() -> No
     """A misspelt one would start an execution without it."""
     good = {"StateMachineArn": MACHINE, "Name": "n", "Input": "{}", "TraceHeader": "Root=1-5-6"}
     assert scheduler._universal_problem(good) == ""
-    for wrong, problem in (({"Inptu": "{}"}, "'Inptu'"), ({"TraceHeader": "x" * 257}, "256")):
+    for wrong, problem in (({"Data": "{}"}, "'Data'"), ({"TraceHeader": "x" * 257}, "256")):
         assert problem in scheduler._universal_problem(good | wrong)

@@ -11,7 +11,7 @@ from console.store.people import invitations, names, people
 
 OWNER = Actor("owner", "", "test")
 OLEG = "\u041e\u043b\u0435\u0433"
-LOOK_ALIKES = {
+CONFUSING = {
     "\u0430na": "several scripts",  # Cyrillic a
     "o\u03bfo": "several scripts",  # Greek omicron
     "\uff41na": "one script",  # full width
@@ -32,7 +32,7 @@ def members(project: Project) -> Project:
     return project
 
 
-@pytest.mark.parametrize(("name", "problem"), LOOK_ALIKES.items(), ids=map(ascii, LOOK_ALIKES))
+@pytest.mark.parametrize(("name", "problem"), CONFUSING.items(), ids=map(ascii, CONFUSING))
 def test_a_look_alike_is_neither_invited_nor_added(
     members: Project, name: str, problem: str
 ) -> None:

@@ -42,10 +42,10 @@ def test_an_unknown_parameter_is_named(name: str) -> None:
     """The known ones are taken; the refusal says what was got and wanted."""
     good = dict.fromkeys(PARAMETERS[name], "x")
     assert refuse_unknown(RequestFactory().get("/", good), name) is None
-    refused = refuse_unknown(RequestFactory().get("/", {**good, "stauts": "FAILED"}), name)
+    refused = refuse_unknown(RequestFactory().get("/", {**good, "colour": "FAILED"}), name)
     assert refused is not None
     assert refused.status_code == 400
-    assert refused.content.decode().startswith("stauts: got an unknown query parameter, wanted ")
+    assert refused.content.decode().startswith("colour: got an unknown query parameter, wanted ")
 
 
 def test_files_and_probes_refuse_it_where_they_are_served(project: Project, client: Client) -> None:
