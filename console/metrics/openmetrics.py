@@ -22,6 +22,7 @@ from console.metrics.names import METRICS, STATE_METRICS, Metric
 from console.metrics.samples import Series
 from console.metrics.tally import Tally
 from console.models import MetricTotal, Project
+from console.store.state import late_schedules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,6 +46,7 @@ class MetricsCollector(Collector):
             if metric.group != "gauges":
                 yield _summed_family(metric, totals)
         yield from _gauge_families()
+        yield _schedule_delays()
 
 
 def render_metrics(content_type: str) -> bytes:
@@ -113,6 +115,17 @@ def _gauge_families() -> Iterator[Family]:
             if series.metric == metric.name:
                 family.add_sample(family.name, _labels(metric, series), value)
         yield family
+
+
+def _schedule_delays() -> Family:
+    """Return for how long starts by schedules are late, by project: 0 where none is."""
+    meaning = "for how long the latest start by a schedule is late, 0 if none is"
+    family = Family("stateyard_schedule_delay_seconds", meaning, "gauge", "seconds")
+    delays_ms = late_schedules.start_delays(clock.now_ms())
+    for project in Project.objects.order_by("pk").values_list("pk", flat=True):
+        delay_s = delays_ms.get(project, 0) / 1000
+        family.add_sample(family.name, {"project": str(project)}, delay_s)
+    return family
 
 
 def _labels(metric: Metric, series: Series) -> dict[str, str]:

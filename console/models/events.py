@@ -92,12 +92,16 @@ class EventTarget(models.Model):
     """Where a rule sends: an ARN, an https address, or ``mailto:``.
 
     ``settings``: JSON, the further members of EventBridge's Target as they were given.
+    ``timeouts``: attempts in a row that had no answer in time; ``paused_until_ms``: when the next
+    attempt after such a one may begin.
     """
 
     rule = models.ForeignKey(EventRule, on_delete=models.CASCADE, related_name="targets")
     target_id = models.CharField(max_length=64)
     address = models.CharField(max_length=1600)
     settings = models.TextField(default="{}")
+    timeouts = models.IntegerField(default=0, db_default=0)
+    paused_until_ms = models.BigIntegerField(null=True)
 
     class Meta:
         constraints: ClassVar = [
@@ -151,6 +155,12 @@ class Delivery(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["status", "next_ms"], name="delivery_due"),
             models.Index(fields=["project", "status", "-id"], name="delivery_by_project"),
+            # what each target has to get, the oldest first
+            models.Index(
+                fields=["target", "next_ms"],
+                name="delivery_of_target",
+                condition=models.Q(status=DeliveryStatus.WAITING),
+            ),
         ]
 
 

@@ -25,10 +25,12 @@ from console.store.executions.waiting_starts import WAITING_STARTS
 from console.store.state import crash_watch, health, inbox, transition_rate, wait_scale
 from console.store.state.open_work import OpenWork, find_open_work
 from console.store.tasks import claim, lost_calls, schedule, workers
+from console.store.tasks.call_targets import find_call_targets
 from console.worker import task_delivery
-from console.worker.call_pool import CallPool
 from console.worker.call_waits import Waits
 from console.worker.crash_journal import JOURNAL
+from console.worker.fair_pool import FairPool
+from console.worker.fair_shares import Share
 from console.worker.function_logs import LOGS
 from console.worker.maintenance import Maintenance
 from console.worker.retrying import log_errors
@@ -37,7 +39,7 @@ from console.worker.timer_queue import HORIZON_MS, TimerQueue
 from console.worker.worker_lock import WorkerLock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from console.worker.own_calls import Waiting
 
@@ -45,7 +47,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 ENGINE_THREADS = 2
-TASK_THREADS = 64
+TASK_THREADS = 192
+"""Calls at once: 64 of one target, 96 of one project, and the rest for others (``fair_shares``)."""
 SWEEP_EVERY_S = 1.0
 HUNG_AFTER_S = 5.0  # a call that lasts longer than this and longer than its task hangs
 SLOW_S = 1.0
@@ -64,7 +67,7 @@ class Embedded:
         self._ended = threading.Event()
         self._steps = Stepping(self._ended, self._outdated, counting=self._counting)
         self._lock = threading.Lock()
-        self._calls = CallPool(TASK_THREADS, "task")
+        self._calls = FairPool(TASK_THREADS, "task", _find_shares)
         self._maintenance = Maintenance()
         self._worker_lock = WorkerLock()
         self._offered: set[tuple[int, int]] = set()
@@ -136,8 +139,8 @@ class Embedded:
         threading.Thread(target=self.stop, name="end", daemon=True).start()
 
     def _is_held_up(self) -> bool:
-        """Tell whether slow calls take most of the threads: their work is not ours."""
-        return len(self._calls.lasting(SLOW_S)) > TASK_THREADS // 2
+        """Whether slow calls take most of the places of one target: their work is not ours."""
+        return len(self._calls.lasting(SLOW_S)) > TASK_THREADS // 6
 
     def stop(self, seconds: float = 5.0) -> None:
         """Finish the steps under way and end; calls under way are left to the next start."""
@@ -168,7 +171,7 @@ class Embedded:
                 return
             self._offered.add((execution_id, task))
         job = partial(self._deliver, execution_id, task, deliver)
-        self._calls.submit(job, key=(execution_id, task))
+        self._calls.submit(job, key=(execution_id, task), about=(execution_id, task))
 
     def _deliver(self, execution_id: int, task: int, deliver: Deliver) -> None:
         WAITING_STARTS.begin(execution_id)
@@ -226,7 +229,7 @@ class Embedded:
             self._submit_look(key)
 
     def _submit_look(self, key: tuple[str, int, int]) -> None:
-        self._calls.submit(partial(self._look_now, key), key=key)
+        self._calls.submit(partial(self._look_now, key), key=key, about=key[1:])
 
     def _look_now(self, key: tuple[str, int, int]) -> None:
         """Look at a job, and again if a signal came meanwhile.
@@ -247,7 +250,8 @@ class Embedded:
     def _cancel(self, execution_id: int, task: int) -> None:
         """Try to stop the job of a task that is over; nobody waits for the outcome."""
         job = partial(task_delivery.cancel_job, execution_id, task)
-        self._calls.submit(partial(log_errors, "cancelling a job failed", job, None))
+        about = (execution_id, task)
+        self._calls.submit(partial(log_errors, "cancelling a job failed", job, None), about=about)
 
     # -- time and repair ---------------------------------------------------------------------------
 
@@ -366,6 +370,11 @@ def runnable_executions(share: workers.Share, age_ms: int = 0) -> list[int]:
     ):
         execution_ids += share.part(rows).values_list("execution_id", flat=True)[:AT_ONCE]
     return execution_ids
+
+
+def _find_shares(tasks: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Share]:
+    """Return the share of each (execution, task): its project, and what it calls."""
+    return {task: Share(*target) for task, target in find_call_targets(tasks).items()}
 
 
 def _task_of(key: Any) -> tuple[int, int]:

@@ -25,9 +25,10 @@ from console.store.executions import bulk, children, function_logs, max_duration
 from console.store.machines import machines
 from console.store.map_runs import map_runs, map_tasks
 from console.store.tasks import expiry
-from console.worker import map_data, readiness_probe
+from console.worker import fair_shares, map_data, readiness_probe
 from console.worker.alarm_evaluation import evaluate_alarms
 from console.worker.call_pool import CallPool
+from console.worker.fair_pool import FairPool
 from console.worker.outbox_relay import OutboxRelay
 from console.worker.retrying import log_errors
 
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 THREADS = 4
+DATA_THREADS = 24
+"""Map Runs that read items from buckets or write results there at once: 12 of one project."""
 CLEANING_EVERY_S = 60.0
 METRICS_EVERY_S = 60.0
 ALARMS_EVERY_S = 60.0
@@ -55,6 +58,7 @@ class Maintenance:
     def __init__(self) -> None:
         """Nothing runs yet."""
         self._pool = CallPool(THREADS, "maintenance")
+        self._data = FairPool(DATA_THREADS, "map data")
         self._expiry = CallPool(1, "expiry")
         self._relay = OutboxRelay()
         self._bulk = CallPool(1, "bulk")
@@ -128,6 +132,7 @@ class Maintenance:
         """Take no more and wait a little for what is under way."""
         self._stopped.set()
         self._expiry.stop(seconds)
+        self._data.stop(seconds)
         self._relay.stop(seconds)
         self._bulk.stop(seconds)
         self._pool.stop(seconds)
@@ -193,19 +198,27 @@ class Maintenance:
         try:
             while map_runs.advance_map_run(number):
                 pass
-            self._move(number)
+            self._move_soon(number)
         except Exception as error:
             _note(error, *map_runs.task_of(number))
             raise
 
-    def _move(self, number: int) -> None:
-        """Read or write what the Map Run has outside, once at a time."""
+    def _move_soon(self, number: int) -> None:
+        """Read or write what the Map Run has outside, on threads that projects share fairly."""
+        if not map_data.waits_outside(number):
+            return
         with self._lock:
             if number in self._moving:
                 return
             self._moving.add(number)
+        share = fair_shares.Share(map_runs.project_of(number), "")
+        self._data.submit_for(share, partial(self._move, number))
+
+    def _move(self, number: int) -> None:
         try:
-            map_data.move_items(number)
+            with patient_statements():
+                # what fails here the sweeper comes back to
+                log_errors("the data of a Map Run failed", partial(_move_items, number), None)
         finally:
             with self._lock:
                 self._moving.discard(number)
@@ -256,6 +269,14 @@ class Maintenance:
             batch = list(itertools.islice(self._late, _LATE_AT_ONCE))
             self._late.difference_update(batch)
         return batch
+
+
+def _move_items(number: int) -> None:
+    try:
+        map_data.move_items(number)
+    except Exception as error:
+        _note(error, *map_runs.task_of(number))
+        raise
 
 
 def _note(error: Exception, execution_id: int, task: int) -> None:

@@ -28,6 +28,11 @@ _WAYS = {
 }
 
 
+def waits_outside(map_run_id: int) -> bool:
+    """Whether a Map Run waits for items to be read or results to be written."""
+    return any(find(map_run_id) is not None for find in (map_items.to_read, map_items.to_write))
+
+
 def move_items(map_run_id: int) -> None:
     """Read what a Map Run waits to have read, or write what it waits to have written."""
     transfer = map_items.to_read(map_run_id)

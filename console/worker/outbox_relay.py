@@ -1,11 +1,19 @@
-"""Relay events from the outbox on threads, so that a slow receiver delays no other work."""
+"""Relay events from the outbox on threads, so that a slow receiver delays its own project only.
+
+One thread fires schedules, routes events and claims deliveries. It calls nothing outside, and
+claims no more than may begin at once, so that the rows say who is next and not a queue in memory.
+"""
 
 from __future__ import annotations
 
 import json
 import threading
+import time
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
+
+import structlog
 
 from console import execution_rights
 from console.errors import ServiceError
@@ -17,19 +25,31 @@ from console.masking.masked_execution import masks_of, places_of
 from console.models import Execution
 from console.statuses import ExecutionStatus
 from console.store.db.audit import Actor
+from console.store.db.writer import is_outage, release_connection
 from console.store.events import deliveries, outbox
 from console.store.executions.failed_states import failed_states
 from console.store.executions.start import start_execution
 from console.store.machines import versions
 from console.worker.call_pool import CallPool
+from console.worker.fair_pool import FairPool
+from console.worker.fair_shares import FairQueue, FairShares, Share
 from console.worker.retrying import log_errors
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from django.db.models import QuerySet
 
     from console.models import Delivery
 
-THREADS = 8
+log = structlog.get_logger(__name__)
+SENDS_AT_ONCE = 48
+"""Deliveries under way at once: 16 of one target, 24 of one project (``fair_shares``)."""
+START_THREADS = 12
+STARTS_AT_ONCE = 96
+"""Starts that are claimed at once: they wait for the database only, and take milliseconds."""
+SILENT_S = 5.0
+"""A failed attempt that took so long counts as one without an answer in time."""
 _ROUND = "This rule started the execution it tells of: it would go round. Narrow its pattern"
 _TWICE = "ExecutionAlreadyExists"
 _FAILED = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
@@ -38,13 +58,27 @@ _WORDED = ("email", "slack", "teams")
 _FULL = ("ThrottlingException", "ExecutionLimitExceeded")
 
 
+class _Lane:
+    """The threads of one kind of deliveries, and how many of them are claimed at once."""
+
+    def __init__(self, name: str, threads: int, claimed: int) -> None:
+        """No thread runs yet."""
+        self.pool = FairPool(threads, name)
+        self.claimed = FairShares(claimed)  # guarded by the relay's lock
+
+
 class OutboxRelay:
-    """``look`` as often as you like: what is due is taken once."""
+    """``look`` as often as you like: what is due is taken once.
+
+    Starts of state machines have a lane of their own, in which nothing waits for a network. In both
+    lanes projects and their targets share the places fairly (``fair_shares``).
+    """
 
     def __init__(self) -> None:
         """Nothing runs yet."""
         self._router = CallPool(1, "events")
-        self._pool = CallPool(THREADS, "relay")
+        self._starts = _Lane("starts", START_THREADS, STARTS_AT_ONCE)
+        self._sends = _Lane("sends", SENDS_AT_ONCE, SENDS_AT_ONCE)
         self._lock = threading.Lock()
         self._asked = False
         self._in_flight: set[int] = set()
@@ -60,7 +94,8 @@ class OutboxRelay:
     def stop(self, seconds: float) -> None:
         """Take no more and wait a little for what is under way."""
         self._router.stop(seconds)
-        self._pool.stop(seconds)
+        self._starts.pool.stop(seconds)
+        self._sends.pool.stop(seconds)
 
     def _look(self) -> None:
         with self._lock:
@@ -68,43 +103,124 @@ class OutboxRelay:
         log_errors("events could not be sorted", self._sort, None)
 
     def _sort(self) -> None:
+        """Fire, route and claim a little in turns: none of them waits until another has no more."""
         with self._lock:
             in_flight = set(self._in_flight)
         deliveries.release_deliveries(in_flight)
-        deliveries.fire_due()
-        while outbox.route_events():
-            pass
-        for number in deliveries.claim_due(THREADS - len(in_flight)):
-            with self._lock:
-                self._in_flight.add(number)
-            self._pool.submit(partial(self._relay, number))
+        more = True
+        while more:
+            more = deliveries.fire_due() == deliveries.AT_ONCE
+            more = outbox.route_events() or more
+            self._claim()
 
-    def _relay(self, number: int) -> None:
-        log_errors("a delivery failed", partial(relay_delivery, number), None)
+    def _claim(self) -> None:
+        """Claim what the fair shares have places for."""
+        due = deliveries.due_targets()
+        chosen: dict[int, tuple[_Lane, Share]] = {}
+        counts: Counter[int] = Counter()
+        with self._lock:
+            for lane in (self._starts, self._sends):
+                of_lane = [target for target in due if target.starts == (lane is self._starts)]
+                for share, target in _take_turns(lane.claimed, of_lane):
+                    chosen[target] = lane, share
+                    counts[target] += 1
+        claimed: list[tuple[int, int]] = []
+        try:
+            claimed = deliveries.claim_due(counts)
+        finally:
+            with self._lock:
+                self._in_flight.update(number for number, _ in claimed)
+                counts.subtract(target for _, target in claimed)
+                for target, left in counts.items():
+                    for _ in range(left):
+                        chosen[target][0].claimed.end(chosen[target][1])
+        for number, target in claimed:
+            lane, share = chosen[target]
+            lane.pool.submit_for(share, partial(self._relay, number, lane, share))
+
+    def _relay(self, number: int, lane: _Lane, share: Share) -> None:
+        bury = log_errors("a delivery failed", partial(relay_delivery, number), None)
+        if bury is not None and lane is self._starts:  # a queue outside is called
+            job = partial(self._bury, bury, number, lane, share)
+            self._sends.pool.submit_for(share, job)
+        elif bury is not None:
+            self._bury(bury, number, lane, share)
+        else:
+            self._end(number, lane, share)
+
+    def _bury(self, bury: Callable[[], None], number: int, lane: _Lane, share: Share) -> None:
+        log_errors("a dead letter failed", bury, None)
+        self._end(number, lane, share)
+
+    def _end(self, number: int, lane: _Lane, share: Share) -> None:
         with self._lock:
             self._in_flight.discard(number)
+            lane.claimed.end(share)
         self.look()
 
 
-def relay_delivery(number: int) -> None:
-    """Take one delivery to its target and note how it went."""
+def _take_turns(
+    claimed: FairShares, due: list[deliveries.DueTarget]
+) -> Iterator[tuple[Share, int]]:
+    """Yield the share and the target of each delivery that may be claimed now, and count it.
+
+    A target that did not answer in time gets one at a time.
+    """
+    shares = {target.target: Share(target.project, str(target.target)) for target in due}
+    due.sort(
+        key=lambda target: (
+            claimed.of_project(target.project),
+            claimed.of_target(shares[target.target]),
+            target.oldest_ms,
+        )
+    )
+    queue: FairQueue[int] = FairQueue(claimed)
+    free = claimed.free
+    for target in due:
+        share = shares[target.target]
+        most = 1 - claimed.of_target(share) if target.timeouts else free
+        for _ in range(min(target.count, most)):
+            queue.put(share, target.target)
+    while (turn := queue.take()) is not None:
+        yield turn
+
+
+def relay_delivery(number: int) -> Callable[[], None] | None:
+    """Take one delivery to its target and note how it went.
+
+    Return what is left to do if it failed for good and its target has a queue for dead letters: to
+    send it there, which calls a service outside, and to note both.
+    """
     delivery = deliveries.load_delivery(number)
     if delivery is None:
-        return
+        return None
     settings = json.loads(delivery.target.settings)
+    begun = time.monotonic()
     try:
         _send(delivery, settings)
     except notices.Undelivered as problem:
-        _failed(delivery, settings, str(problem), final=problem.final)
+        timed_out = _is_timeout(delivery, begun)
+        return _failed(delivery, settings, str(problem), final=problem.final, timed_out=timed_out)
     except Exception as error:
+        if is_outage(error):
+            raise  # nobody has it then, so it is taken back and sent again
+        log.exception("a delivery raised")
         reason = without_url_secrets(f"{type(error).__name__}: {error}", delivery.target.address)
-        _failed(delivery, settings, reason, final=False)
-        raise
-    else:
-        deliveries.mark_delivered(delivery)
+        timed_out = _is_timeout(delivery, begun)
+        return _failed(delivery, settings, reason, final=False, timed_out=timed_out)
+    deliveries.mark_delivered(delivery)
+    return None
 
 
-def _failed(delivery: Delivery, settings: dict[str, Any], problem: str, *, final: bool) -> None:
+def _is_timeout(delivery: Delivery, begun: float) -> bool:
+    """Whether a failed attempt took so long that its target keeps others from being tried."""
+    starts = deliveries.starts_executions(delivery.target.address)
+    return not starts and time.monotonic() - begun >= SILENT_S
+
+
+def _failed(
+    delivery: Delivery, settings: dict[str, Any], problem: str, *, final: bool, timed_out: bool
+) -> Callable[[], None] | None:
     policy = settings.get("RetryPolicy") or {}
     most = policy.get("MaximumRetryAttempts")
     dead = final or deliveries.is_over(
@@ -113,9 +229,16 @@ def _failed(delivery: Delivery, settings: dict[str, Any], problem: str, *, final
         age_s=int(policy.get("MaximumEventAgeInSeconds") or 0),
     )
     queue = (settings.get("DeadLetterConfig") or {}).get("Arn")
-    if dead and queue:  # before it is noted: whoever dies in between sends it again
-        problem = _dead_letter(delivery, queue, problem, settings)
-    deliveries.mark_failed(delivery, problem, dead=dead)
+
+    def bury() -> None:
+        # before it is noted: whoever dies in between sends it again
+        told = _dead_letter(delivery, queue, problem, settings)
+        deliveries.mark_failed(delivery, told, dead=True, timed_out=timed_out)
+
+    if dead and queue:
+        return bury
+    deliveries.mark_failed(delivery, problem, dead=dead, timed_out=timed_out)
+    return None
 
 
 def _dead_letter(delivery: Delivery, queue: str, problem: str, settings: dict[str, Any]) -> str:
@@ -133,9 +256,9 @@ def _dead_letter(delivery: Delivery, queue: str, problem: str, settings: dict[st
             "SCHEDULED_TIME": _scheduled_time(delivery),
         }
     try:
-        notices.send_to_dead_letter_queue(
-            queue, _notice(delivery, event.body, event.body, settings), attributes
-        )
+        notice = _notice(delivery, event.body, event.body, settings)
+        release_connection()
+        notices.send_to_dead_letter_queue(queue, notice, attributes)
     except notices.Undelivered as further:
         return f"{problem}; and its dead-letter queue: {further}"
     return problem
@@ -152,7 +275,9 @@ def _send(delivery: Delivery, settings: dict[str, Any]) -> None:
     if kind == "machine":
         _start(delivery, body)
         return
-    notices.send_notice(_notice(delivery, shown, body, settings))
+    notice = _notice(delivery, shown, body, settings)
+    release_connection()  # the call may take its time
+    notices.send_notice(notice)
 
 
 def _context_attributes(delivery: Delivery) -> dict[str, str]:

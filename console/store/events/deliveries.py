@@ -6,22 +6,23 @@ A delivery that is being sent when the process is killed is sent again by the ne
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from django.db.models import Q
+from django.db.models import Count, Min, Q
 
 from console import clock
 from console.errors import ErrorCode, ServiceError
-from console.events import body
+from console.events import addresses, body
 from console.fast_path.rows import storable
-from console.models import Delivery, EventRule, OutboxEvent
+from console.models import Delivery, EventRule, EventTarget, OutboxEvent
 from console.statuses import AfterCompletion, DeliveryStatus, RuleState, Topic
 from console.store.db import audit, signals
 from console.store.db.writer import write
 from console.store.events import outbox, rules
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from console.models import Project
 
@@ -30,7 +31,7 @@ MOST_AGE_MS = 24 * 3600 * 1000
 _FIRST_PAUSE_MS = 1_000
 _LONGEST_PAUSE_MS = 5 * 60 * 1000
 _KEPT_MS = 7 * 24 * 3600 * 1000
-_AT_ONCE = 100
+AT_ONCE = 100
 MOST_AGAIN = 500
 """How many dead letters of a rule one press sends again, or deletes."""
 DELETE_LETTERS = "events:DeleteDeadLetters"
@@ -52,17 +53,61 @@ def release_deliveries(carried: set[int]) -> int:
     return write(lambda: lost.update(status=DeliveryStatus.WAITING)) if lost.exists() else 0
 
 
-def claim_due(room: int) -> list[int]:
-    """Claim up to ``room`` deliveries that are due; the caller must record how each one ended."""
-    due = Delivery.objects.filter(status=DeliveryStatus.WAITING, next_ms__lte=clock.now_ms())
-    if room <= 0 or not due.exists():
-        return []
+@dataclass(frozen=True, slots=True)
+class DueTarget:
+    """A target that has deliveries which are due. ``timeouts``: as ``EventTarget`` has it."""
 
-    def store() -> list[int]:
-        rows = due.order_by("next_ms").select_for_update(skip_locked=True)
-        delivery_ids = list(rows.values_list("pk", flat=True)[:room])
-        Delivery.objects.filter(pk__in=delivery_ids).update(status=DeliveryStatus.SENDING)
-        return delivery_ids
+    target: int
+    project: int
+    address: str
+    timeouts: int
+    count: int
+    oldest_ms: int
+
+    @property
+    def starts(self) -> bool:
+        """Whether its deliveries start executions, for which nothing outside is called."""
+        return starts_executions(self.address)
+
+
+def starts_executions(address: str) -> bool:
+    """Whether deliveries to an address start executions of this server."""
+    try:
+        return addresses.address_kind(address, universal=True) == "machine"
+    except addresses.AddressError:  # of an earlier release; its delivery says what is wrong
+        return False
+
+
+def due_targets() -> list[DueTarget]:
+    """Return the targets that have deliveries which are due, but for those that are paused."""
+    now_ms = clock.now_ms()
+    due = Delivery.objects.filter(status=DeliveryStatus.WAITING, next_ms__lte=now_ms).exclude(
+        target__paused_until_ms__gt=now_ms
+    )
+    columns = ("target_id", "project_id", "target__address", "target__timeouts")
+    grouped = due.order_by().values_list(*columns).annotate(Count("pk"), Min("next_ms"))
+    return [DueTarget(*row) for row in grouped]
+
+
+def claim_due(counts: Mapping[int, int]) -> list[tuple[int, int]]:
+    """Claim the oldest due deliveries of targets; the caller must record how each one ended.
+
+    ``counts``: of each target so many at most. Return (delivery, target) of each.
+    """
+    if not counts:
+        return []
+    now_ms = clock.now_ms()
+    due = Delivery.objects.filter(status=DeliveryStatus.WAITING, next_ms__lte=now_ms)
+
+    def store() -> list[tuple[int, int]]:
+        claimed: list[tuple[int, int]] = []
+        for target, count in counts.items():
+            oldest = due.filter(target=target).order_by("next_ms", "pk")
+            locked = oldest.select_for_update(skip_locked=True)
+            claimed += locked.values_list("pk", "target_id")[:count]
+        numbers = [number for number, _ in claimed]
+        Delivery.objects.filter(pk__in=numbers).update(status=DeliveryStatus.SENDING)
+        return claimed
 
     return write(store)
 
@@ -84,6 +129,7 @@ def mark_delivered(delivery: Delivery) -> None:
             ended_ms=now_ms,
             last_error="",
         )
+        _note_answer(delivery)
         _delete_completed(delivery.target.rule)
 
     write(store)
@@ -113,8 +159,12 @@ def is_over(delivery: Delivery, *, most: int = MOST_ATTEMPTS, age_s: int = 0) ->
     return delivery.attempts >= most or clock.now_ms() - delivery.created_ms >= age_ms
 
 
-def mark_failed(delivery: Delivery, problem: str, *, dead: bool) -> None:
-    """Note a failed attempt: again later, or, if ``dead``, never."""
+def mark_failed(delivery: Delivery, problem: str, *, dead: bool, timed_out: bool = False) -> None:
+    """Note a failed attempt: again later, or, if ``dead``, never.
+
+    ``timed_out``: nothing answered in time. The target then gets one delivery at a time, each after
+    a pause that grows with every further such attempt, until something answers.
+    """
     now_ms = clock.now_ms()
     attempts = delivery.attempts + 1
     fields = {"attempts": attempts, "last_error": storable(problem[:_ERROR])}
@@ -122,7 +172,32 @@ def mark_failed(delivery: Delivery, problem: str, *, dead: bool) -> None:
         fields |= {"status": DeliveryStatus.DEAD, "ended_ms": now_ms}
     else:
         fields |= {"status": DeliveryStatus.WAITING, "next_ms": now_ms + pause_ms(attempts)}
-    write(lambda: Delivery.objects.filter(pk=delivery.pk).update(**fields))
+
+    def store() -> None:
+        Delivery.objects.filter(pk=delivery.pk).update(**fields)
+        if not timed_out:
+            _note_answer(delivery)
+            return
+        # Those that were under way together count once: who began before the last one ended
+        # has read a smaller number.
+        known = delivery.target.timeouts
+        EventTarget.objects.filter(pk=delivery.target_id, timeouts=known).update(
+            timeouts=known + 1, paused_until_ms=now_ms + pause_ms(known + 1)
+        )
+
+    write(store)
+
+
+def _note_answer(delivery: Delivery) -> None:
+    """Note that a target answers, whatever it says (inside the caller's transaction)."""
+    silent = EventTarget.objects.filter(pk=delivery.target_id, timeouts__gt=0)
+    silent.update(timeouts=0, paused_until_ms=None)
+
+
+def end_pause(targets: Collection[int]) -> None:
+    """Let targets have their next delivery now (inside the caller's transaction)."""
+    paused = EventTarget.objects.filter(pk__in=targets, paused_until_ms__isnull=False)
+    paused.update(paused_until_ms=None)
 
 
 def pause_ms(attempts: int) -> int:
@@ -210,7 +285,9 @@ def _letters(numbers: list[int]) -> str:
 
 def _wait_again(numbers: list[int]) -> None:
     now_ms = clock.now_ms()
-    Delivery.objects.filter(pk__in=numbers).update(
+    letters = Delivery.objects.filter(pk__in=numbers)
+    end_pause(set(letters.values_list("target_id", flat=True)))
+    letters.update(
         status=DeliveryStatus.WAITING, attempts=0, next_ms=now_ms, created_ms=now_ms, ended_ms=None
     )
 
@@ -221,7 +298,7 @@ def remove_old_events() -> None:
     old = OutboxEvent.objects.filter(routed=True, at_ms__lt=limit)
     waiting = Delivery.objects.filter(event__at_ms__lt=limit).exclude(ended_ms__lt=limit)
     while True:
-        gone = old.exclude(deliveries__in=waiting).values_list("pk", flat=True)[:_AT_ONCE]
+        gone = old.exclude(deliveries__in=waiting).values_list("pk", flat=True)[:AT_ONCE]
         if not (numbers := list(gone)):
             return
         _remove(numbers)
@@ -235,12 +312,13 @@ def _remove(numbers: list[int]) -> None:
 
 
 def fire_due() -> int:
-    """Make the events of the schedules that are due, once each; return how many.
+    """Make the events of up to ``AT_ONCE`` schedules that are due, once each; return how many.
 
     A moment that passed while no server ran is made up for once, not as often as it was missed.
+    Projects take turns: one with very many schedules delays its own.
     """
-    due = EventRule.objects.filter(_is_due())
-    numbers = list(due.values_list("pk", flat=True)[:_AT_ONCE])
+    due = EventRule.objects.filter(_is_due()).annotate(turn=outbox.turn_of_project("pk"))
+    numbers = list(due.order_by("turn", "pk").values_list("pk", flat=True)[:AT_ONCE])
     return write(lambda: sum(_fire(number) for number in numbers)) if numbers else 0
 
 

@@ -66,6 +66,7 @@ def send_test(rule: EventRule, target_id: str, actor: audit.Actor) -> None:
             created_ms=now_ms,
         )
         OutboxEvent.objects.filter(pk=event.pk).update(routed=True)
+        deliveries.end_pause([target.pk])
         audit.record(known.project, actor, TEST, known.arn, target_id)
 
     write(store)

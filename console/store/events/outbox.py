@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import structlog
 from django.conf import settings
 from django.db import transaction
+from django.db.models import F, Window
+from django.db.models.functions import RowNumber
 
 from console import arns, clock
 from console.events import body
@@ -127,9 +129,10 @@ def put_event(project_id: int, event_id: str, text: str, *, region: str, about: 
 def route_events() -> bool:
     """Write the deliveries of some events; return whether there may be more to do at once.
 
-    Events are matched before the transaction, which must be short.
+    Events are matched before the transaction, which must be short. Projects take turns.
     """
-    waiting = OutboxEvent.objects.filter(routed=False).order_by("pk")
+    waiting = OutboxEvent.objects.filter(routed=False).annotate(turn=turn_of_project("pk"))
+    waiting = waiting.order_by("turn", "pk")
     numbers = list(waiting.values_list("pk", flat=True)[:_AT_ONCE])
     if numbers:
         rules = _rules()
@@ -137,6 +140,11 @@ def route_events() -> bool:
         matched = {event.pk: _matching(event, rules) for event in events}
         write(lambda: _store(matched))
     return len(numbers) == _AT_ONCE
+
+
+def turn_of_project(order: str) -> Window:
+    """Return the place of a row among those of its project, by which projects take turns."""
+    return Window(RowNumber(), partition_by=F("project_id"), order_by=F(order).asc())
 
 
 def _rules() -> list[tuple[EventRule, Pattern]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Q
 
@@ -277,6 +277,10 @@ def delete_rule(
 # -- targets ---------------------------------------------------------------------------------------
 
 
+UNTRIED: Final = {"timeouts": 0, "paused_until_ms": None}
+"""Columns of a target that was set anew: what its former address did counts no more."""
+
+
 def put_targets(
     project: Project,
     region: str,
@@ -304,7 +308,11 @@ def put_targets(
             EventTarget.objects.update_or_create(
                 rule=rule,
                 target_id=target["Id"],
-                defaults={"address": target["Arn"], "settings": json.dumps(more)},
+                defaults={
+                    "address": target["Arn"],
+                    "settings": json.dumps(more),
+                    **UNTRIED,
+                },
             )
         edited_by = execution_rights.names_behind(actor)
         EventRule.objects.filter(pk=rule.pk).update(edited_by=edited_by)

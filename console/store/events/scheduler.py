@@ -202,6 +202,7 @@ def _save(row: EventRule, given: ScheduleSettings, actor: audit.Actor, *, after_
         defaults={
             "address": given.target["Arn"],
             "settings": json.dumps({**more, "RoleArn": given.target["RoleArn"]}),
+            **rules.UNTRIED,
         },
     )
 

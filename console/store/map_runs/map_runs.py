@@ -259,6 +259,11 @@ def task_of(number: int) -> tuple[int, int]:
     return MapRun.objects.values_list("parent_id", "task").get(pk=number)
 
 
+def project_of(number: int) -> int:
+    """Return the project of a run."""
+    return MapRun.objects.values_list("parent__project_id", flat=True).get(pk=number)
+
+
 def note_error(execution_id: int, task: int, error: BaseException) -> None:
     """Note that a run could not begin or go on; after three times in a row fail its task (G14).
 

@@ -19,7 +19,7 @@ from console import clock
 from console.models import Delivery, InboxMessage, TaskRow, Timer, Worker
 from console.statuses import DeliveryStatus, TaskStatus
 from console.store.db import signals, writer
-from console.store.state import transition_rate
+from console.store.state import late_schedules, transition_rate
 
 ANSWER_S = 3.0
 LATE_MS = 30_000
@@ -40,6 +40,7 @@ class Health:
     ``workers``: alive, None where one process does all. ``clock_offset_ms``: of the database's
     clock to this machine's. ``disk_free_bytes``: where the data folder is. ``warnings``: what a
     worker lacks although it works.
+    ``schedule_delay_ms``: for how long the latest start by a schedule is late, 0 if none is.
     """
 
     reasons: tuple[str, ...]
@@ -49,6 +50,7 @@ class Health:
     workers: int | None = None
     clock_offset_ms: int = 0
     disk_free_bytes: int = 0
+    schedule_delay_ms: int = 0
 
     @property
     def ready(self) -> bool:
@@ -201,6 +203,7 @@ def _with_database(free: int) -> Health:
         "workers": len(living) if team else None,
         "clock_offset_ms": _clock_offset(),
         "disk_free_bytes": free,
+        "schedule_delay_ms": max(late_schedules.start_delays(now_ms).values(), default=0),
     }
     return Health(tuple(_reasons(facts)), tuple(sorted(problems)), **facts)
 
@@ -213,6 +216,8 @@ def _reasons(facts: dict[str, Any]) -> list[str]:
         reasons.append("no worker is alive: executions are accepted and wait")
     if facts["oldest_runnable_ms"] > LATE_MS:
         reasons.append(f"work has been waiting for {facts['oldest_runnable_ms']} ms")
+    if facts["schedule_delay_ms"]:
+        reasons.append(f"a schedule is late: {facts['schedule_delay_ms']} ms")
     if facts["workers"] is None and facts["disk_free_bytes"] < MIN_DISK:
         reasons.append(_disk_full(facts["disk_free_bytes"]))
     if abs(facts["clock_offset_ms"]) > _JUMP_MS:

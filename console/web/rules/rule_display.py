@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from django.db.models import Q
 
+from console import clock
 from console.events import addresses, body
 from console.integrations import web
 from console.integrations.redaction import without_secrets
@@ -22,6 +23,7 @@ from console.statuses import (
     MachineStatus,
     RuleState,
 )
+from console.store.state.late_schedules import late_schedules
 from console.web.core.existing import arn_kind, existing_arns
 from console.web.core.formatting import EXECUTION, StatusLabel
 from console.web.rules.schedule_words import schedule_words
@@ -109,12 +111,16 @@ class SentTarget:
 
 @dataclass(slots=True)
 class RuleRow:
-    """One rule of a list. ``counts``: deliveries by status."""
+    """One rule of a list. ``counts``: deliveries by status.
+
+    ``late_ms``: the moment of a schedule that should have had its start long ago, None without one.
+    """
 
     rule: EventRule
     meaning: PatternMeaning
     targets: list[SentTarget]
     counts: dict[str, int] = field(default_factory=dict)
+    late_ms: int | None = None
 
     @property
     def under_way(self) -> int:
@@ -135,8 +141,11 @@ class RuleRow:
 
     @property
     def status(self) -> StatusLabel:
-        """Return whether the rule is on."""
-        return rule_state(self.rule)
+        """Return whether the rule is on, and on time."""
+        return rule_state(self.rule) if self.late_ms is None else _LATE
+
+
+_LATE = StatusLabel("failed", "Late")
 
 
 def rule_state(rule: EventRule) -> StatusLabel:
@@ -283,13 +292,15 @@ def list_rows(listed: list[EventRule]) -> list[RuleRow]:
     every = [target for each in targets.values() for target in each]
     health = health_of_targets([target.pk for target in every])
     gone = _deleted_machines(listed)
+    scheduled = [rule.pk for rule in listed if rule.schedule]
+    late = late_schedules(clock.now_ms(), scheduled) if scheduled else {}
     made = []
     for rule in listed:
         sent_rows = [
             replace(sent, deleted=sent.target.address in gone, refused=_is_refused(rule, sent))
             for sent in sent_targets(rule, health)
         ]
-        row = RuleRow(rule, pattern_meaning(rule.pattern), sent_rows)
+        row = RuleRow(rule, pattern_meaning(rule.pattern), sent_rows, late_ms=late.get(rule.pk))
         for sent in row.targets:
             for status, count in sent.health.counts.items():
                 row.counts[status] = row.counts.get(status, 0) + count

@@ -128,7 +128,7 @@ def _rule_context(scope: Scope, rule: EventRule, before: int | None) -> dict[str
     return {
         "section": "schedules" if rule.schedule else "notifications",
         "rule": rule,
-        "state": rule_display.rule_state(rule),
+        "state": row.status,
         "meaning": row.meaning,
         "pattern": _readable_pattern(rule.pattern),
         "counted": row,

@@ -137,7 +137,7 @@ def _schedule_context(request: HttpRequest, scope: Scope, row: EventRule) -> dic
     return {
         "section": _SECTION,
         "rule": row,
-        "state": rule_display.rule_state(row),
+        "state": counted.status,
         "schedule_words": schedule_words(row.schedule, row.timezone),
         "moments": due_moments(row),
         "counted": counted,

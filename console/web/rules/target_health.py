@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Count, Max, Min, Q
 
-from console.models import Delivery
+from console.models import Delivery, EventTarget
 from console.statuses import DeliveryStatus
 from console.web.core.formatting import StatusLabel
 
@@ -27,7 +27,8 @@ class TargetHealth:
 
     ``counts``: deliveries by status. ``delivered_ms``: when it last took one, epoch ms.
     ``failing_ms``: since when it takes none, None while it does. ``newest``: the number of the last
-    delivery, None without one.
+    delivery, None without one. ``timeouts``: attempts in a row that had no answer in time;
+    ``paused_until_ms``: when the next one may begin.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -35,6 +36,15 @@ class TargetHealth:
     failing_ms: int | None = None
     retried: int = 0
     newest: int | None = None
+    timeouts: int = 0
+    paused_until_ms: int | None = None
+
+    @property
+    def waiting(self) -> int:
+        """Return how many deliveries have not ended."""
+        return self.counts.get(DeliveryStatus.WAITING, 0) + self.counts.get(
+            DeliveryStatus.SENDING, 0
+        )
 
     @property
     def dead(self) -> int:
@@ -59,9 +69,12 @@ class TargetHealth:
 
 
 def health_of_targets(targets: Collection[int]) -> dict[int, TargetHealth]:
-    """Return target -> how it fares, in at most two queries."""
+    """Return target -> how it fares, in at most three queries."""
     health = {target: TargetHealth() for target in targets}
     first_ended, last_dead = _read_counts(health)
+    silent = EventTarget.objects.filter(pk__in=list(health), timeouts__gt=0)
+    for target, timeouts, paused_ms in silent.values_list("pk", "timeouts", "paused_until_ms"):
+        health[target].timeouts, health[target].paused_until_ms = timeouts, paused_ms
     again: dict[int, int] = {}  # those that took something before they began to fail
     for target, dead_ms in last_dead.items():
         row = health[target]

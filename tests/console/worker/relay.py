@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -59,5 +61,39 @@ def happened(project: Project) -> str:
 
 def carry_all() -> None:
     """Carry whatever is due, in this thread."""
-    for number in deliveries.claim_due(100):
-        outbox_relay.relay_delivery(number)
+    for number in claim_all():
+        carry(number)
+
+
+def claim_all(most: int = 100) -> list[int]:
+    """Claim what is due, of each target so many at most."""
+    counts = {due.target: most for due in deliveries.due_targets()}
+    return [number for number, _ in deliveries.claim_due(counts)]
+
+
+def carry(number: int) -> None:
+    """Take a delivery to its target, or to the queue for its dead letters."""
+    bury = outbox_relay.relay_delivery(number)
+    if bury is not None:
+        bury()
+
+
+class SilentHost:
+    """A web address that accepts connections and never says a word."""
+
+    def __init__(self) -> None:
+        self.connections: list[socket.socket] = []
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                self.connections.append(self.listener.accept()[0])
+
+    def close(self) -> None:
+        """Let go of whoever waits."""
+        self.listener.close()
+        for connection in self.connections:
+            connection.close()

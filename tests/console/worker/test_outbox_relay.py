@@ -12,9 +12,16 @@ import pytest
 from console.integrations import notices
 from console.models import Delivery, EventTarget, OutboxEvent
 from console.store.events import deliveries, rules
-from console.worker import outbox_relay
 from tests.console.store.helpers import PASS, create, ended, start
-from tests.console.worker.relay import REGION, Receiver, carry_all, happened, rule_to
+from tests.console.worker.relay import (
+    REGION,
+    Receiver,
+    carry,
+    carry_all,
+    claim_all,
+    happened,
+    rule_to,
+)
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -123,9 +130,9 @@ def test_what_was_being_sent_when_the_process_died_is_sent_again(
     """By the next one; what is in somebody's hands stays there."""
     rule_to(project, f"{receiver.url}/hook", f"{receiver.url}/second")
     happened(project)
-    lost, held = deliveries.claim_due(2)
+    lost, held = claim_all()
     assert deliveries.release_deliveries({held}) == 1
-    assert deliveries.claim_due(2) == [lost]
+    assert claim_all() == [lost]
 
 
 def test_a_slow_receiver_does_not_keep_others_waiting(
@@ -160,7 +167,7 @@ def test_removing_a_target_ends_what_is_on_its_way(project: Project) -> None:
     """A courier who comes for it finds nothing."""
     rule_to(project, "mailto:ops@example.com")
     happened(project)
-    (number,) = deliveries.claim_due(1)
+    (number,) = claim_all()
     rules.remove_targets(project, REGION, "rule", ["1"])
-    outbox_relay.relay_delivery(number)
+    carry(number)
     assert EventTarget.objects.count() == Delivery.objects.count() == 0

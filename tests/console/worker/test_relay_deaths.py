@@ -11,8 +11,8 @@ import pytest
 from console.integrations import notices
 from console.models import Delivery, Execution, OutboxEvent
 from console.store.events import deliveries, outbox, rules
-from console.worker import outbox_relay
 from tests.console.store.helpers import PASS, create
+from tests.console.worker.relay import carry, claim_all
 from tests.console.worker.test_crash_points import PAUSE, Death, die_at, live
 
 if TYPE_CHECKING:
@@ -25,8 +25,9 @@ def life(machine: StateMachine) -> None:
     deliveries.release_deliveries(set())
     while outbox.route_events():
         pass
-    while numbers := deliveries.claim_due(1):
-        outbox_relay.relay_delivery(numbers[0])
+    while numbers := claim_all(1):
+        for number in numbers:
+            carry(number)
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])

@@ -1,0 +1,70 @@
+"""Find schedules whose moment has passed without a start."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from django.db.models import Min, Q
+
+from console.models import Delivery, EventRule
+from console.statuses import DeliveryStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from django.db.models import QuerySet
+
+LATE_MS = 30_000
+_STARTS = Q(target__address__contains=":stateMachine:") | Q(
+    target__address__endswith=":scheduler:::aws-sdk:sfn:startExecution"
+)
+
+
+def late_schedules(now_ms: int, rules: Collection[int]) -> dict[int, int]:
+    """Return the late ones of some schedules -> the moment (epoch ms) that still waits.
+
+    A schedule is late whose event was not made, or not sent once, for half a minute.
+    """
+    late: defaultdict[int, list[int]] = defaultdict(list)
+    for rule, _, moment_ms in _unfired(now_ms, Q(pk__in=rules)):
+        late[rule].append(moment_ms)
+    deliveries = _unsent(now_ms).filter(target__rule__in=rules).order_by()
+    for rule, moment_ms in deliveries.values_list("target__rule").annotate(Min("next_ms")):
+        late[rule].append(moment_ms)
+    return {rule: min(moments) for rule, moments in late.items()}
+
+
+def start_delays(now_ms: int) -> dict[int, int]:
+    """Return project -> for how many milliseconds its latest start by a schedule is late.
+
+    Of projects without a late one nothing. Starts that a limit holds back are not late, and neither
+    is what goes to other targets: those may be silent.
+    """
+    moments: defaultdict[int, list[int]] = defaultdict(list)
+    for _, project, moment_ms in _unfired(now_ms, Q()):
+        moments[project].append(moment_ms)
+    starts = _unsent(now_ms).filter(_STARTS).order_by()
+    for project, moment_ms in starts.values_list("project_id").annotate(Min("next_ms")):
+        moments[project].append(moment_ms)
+    return {project: now_ms - min(of_project) for project, of_project in moments.items()}
+
+
+def _unfired(now_ms: int, which: Q) -> list[tuple[int, int, int]]:
+    """Return (rule, project, moment) of schedules whose event should have been made long ago."""
+    before_ms = now_ms - LATE_MS
+    due = EventRule.objects.filter(which, Q(next_ms__lte=before_ms) | Q(due_ms__lte=before_ms))
+    columns = due.values_list("pk", "project_id", "next_ms", "due_ms")
+    return [
+        (rule, project, min(ms for ms in (next_ms, due_ms) if ms is not None))
+        for rule, project, next_ms, due_ms in columns
+    ]
+
+
+def _unsent(now_ms: int) -> QuerySet[Delivery]:
+    """Return the deliveries of schedules that should have been tried long ago, and never were."""
+    return Delivery.objects.filter(
+        status__in=(DeliveryStatus.WAITING, DeliveryStatus.SENDING),
+        attempts=0,
+        next_ms__lte=now_ms - LATE_MS,
+    ).exclude(target__rule__schedule="")
