@@ -165,12 +165,16 @@ class Delivery(models.Model):
 
 
 class StartLink(models.Model):
-    """An address that starts executions by HTTP; only the SHA-256 of its secret is stored."""
+    """An address that starts executions by HTTP; only the SHA-256 of its secret is stored.
+
+    ``membership``: the number of its maker's one, null of links of an earlier release.
+    """
 
     machine = models.ForeignKey(StateMachine, on_delete=models.CASCADE, related_name="start_links")
     name = models.CharField(max_length=64)
     secret_hash = models.CharField(max_length=64, unique=True)
     created_by = models.CharField(max_length=150)
+    membership = models.BigIntegerField(null=True)
     created_ms = models.BigIntegerField()
     used_ms = models.BigIntegerField(null=True)
     revoked_ms = models.BigIntegerField(null=True)

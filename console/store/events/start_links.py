@@ -1,11 +1,16 @@
-"""Store the addresses that start executions by HTTP; their secrets are stored as hashes."""
+"""Store the addresses that start executions by HTTP; their secrets are stored as hashes.
+
+A link starts nothing while its maker may not make one. It ends with their membership: a person who
+is added again has another one.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import secrets
+from typing import TYPE_CHECKING
 
-from console import clock
+from console import access, clock
 from console.errors import ErrorCode, ServiceError, StateMachineDoesNotExist, ValidationException
 from console.fast_path import rows
 from console.models import StartLink, StateMachine
@@ -14,6 +19,10 @@ from console.store.db import audit
 from console.store.db.writer import write
 from console.store.machines.machines import held
 
+if TYPE_CHECKING:
+    from console.models import Project
+
+_MAKE, _REVOKE = "CreateStartLink", "RevokeStartLink"
 ACTOR = "link "
 """Begins the name of a link where it stands for who started an execution."""
 _MOST = 20
@@ -47,9 +56,10 @@ def create_link(machine: StateMachine, name: str, actor: audit.Actor) -> tuple[S
             name=name,
             secret_hash=_hashed(secret),
             created_by=actor.name,
+            membership=access.find_membership(actor.name, machine.project),
             created_ms=clock.now_ms(),
         )
-        audit.record(machine.project, actor, "CreateStartLink", machine.arn, name)
+        audit.record(machine.project, actor, _MAKE, machine.arn, name)
         return link
 
     return write(store), secret
@@ -65,16 +75,33 @@ def revoke_link(machine: StateMachine, number: int, actor: audit.Actor) -> Start
             raise ServiceError(ErrorCode.ResourceNotFound, "There is no such start link any more")
         link.revoked_ms = clock.now_ms()
         link.save(update_fields=["revoked_ms"])
-        audit.record(machine.project, actor, "RevokeStartLink", machine.arn, link.name)
+        audit.record(machine.project, actor, _REVOKE, machine.arn, link.name)
         return link
 
     return write(store)
 
 
+def revoke_links_of(project: Project, person: str, actor: audit.Actor) -> None:
+    """End all links that a person made in a project (inside the caller's transaction)."""
+    links = StartLink.objects.select_for_update(of=("self",)).select_related("machine")
+    for link in links.filter(machine__project=project, created_by=person, revoked_ms=None):
+        StartLink.objects.filter(pk=link.pk).update(revoked_ms=clock.now_ms())
+        audit.record(project, actor, _REVOKE, link.machine.arn, f"{link.name}, made by {person}")
+
+
 def find_link(machine: str, secret: str) -> StartLink | None:
-    """Return the link of a machine's name and a secret, None if there is none or it is revoked."""
-    links = StartLink.objects.select_related("machine__project")
-    return links.filter(secret_hash=_hashed(secret), machine__name=machine, revoked_ms=None).first()
+    """Return the link of a machine's name and a secret, None if there is none or it is closed."""
+    links = StartLink.objects.select_related("machine__project").filter(machine__name=machine)
+    link = links.filter(secret_hash=_hashed(secret)).first()
+    return link if link is not None and is_open(link) else None
+
+
+def is_open(link: StartLink) -> bool:
+    """Whether a link starts executions: it is not revoked, and its maker may still make links."""
+    if link.revoked_ms is not None:
+        return False
+    project = link.machine.project
+    return access.is_still_allowed(link.created_by, project, _MAKE, link.membership)
 
 
 def note_use(link: StartLink) -> None:

@@ -148,12 +148,12 @@ def accept_invitation(token: str, encoded: str, me: User | None, request_id: str
             raise InvitationClosed
         if fresh.update(used_ms=clock.now_ms()) != 1:
             raise InvitationClosed
+        actor = audit.Actor(invitation.name, request_id=request_id)
+        people.begin_anew(project, user, actor)
         if not known:
-            people.begin_anew(project, user)
             user.password = encoded
             user.save(update_fields=["password"])
         Membership.objects.create(project=project, user=user, role=invitation.role)
-        actor = audit.Actor(invitation.name, request_id=request_id)
         reason = f"role {invitation.role}, invited by {invitation.made_by}"
         audit.record(project, actor, "AcceptInvitation", invitation.name, reason)
         signals.publish(people.RIGHTS)

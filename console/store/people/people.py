@@ -9,10 +9,10 @@ their rights away or would leave no owner:
 3. Ben's change gets the lock, finds that Ben is no owner any more, and is refused.
 
 Removal takes everything away that would let the person in again: the project's access keys, the
-invitations that they made or that were made for them, and, if they belong to no other project, the
-password and the login links. A new password, also an unusable one, ends every session, because a
-session carries a hash of it (Django's ``get_session_auth_hash``). Adding the person again therefore
-starts from nothing.
+start links they made, the invitations that they made or that were made for them, and, if they
+belong to no other project, the password and the login links. A new password, also an unusable one,
+ends every session, because a session carries a hash of it (Django's ``get_session_auth_hash``).
+Adding the person again therefore starts from nothing.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from console.models import AccessKey, Invitation, LoginLink, Membership, Project
 from console.statuses import Topic
 from console.store.db import audit, signals
 from console.store.db.writer import write
+from console.store.events import start_links
 from console.store.people import names
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def put_member(
             _check_owner_stays(project, membership)
         if membership is None:
             names.check_new_name(name, names_of(project))
-            begin_anew(project, user)
+            begin_anew(project, user, actor)
         elif role != Role.OWNER:
             _end_invitations(project, user)
         made, _ = Membership.objects.update_or_create(
@@ -123,8 +124,8 @@ def remove_member(project: Project, name: str, actor: audit.Actor, by: User | No
             _check_owner_stays(project, membership)
         user = locked_user(name)
         membership.delete()
-        begin_anew(project, user)
         audit.record(project, actor, "RemoveMember", name)
+        begin_anew(project, user, actor)
         signals.publish(RIGHTS)
 
     write(store)
@@ -160,12 +161,14 @@ def locked_user(name: str) -> User:
     return user or users.create_user(name)
 
 
-def begin_anew(project: Project, user: User) -> None:
+def begin_anew(project: Project, user: User, actor: audit.Actor) -> None:
     """Take away what a person, who is no member of the project, has left of a membership.
 
     If they belong to no project at all, that is the whole account: sessions, password and links.
+    ``actor``: who revokes the start links, for the audit.
     """
     _end_invitations(project, user)
+    start_links.revoke_links_of(project, user.get_username(), actor)
     AccessKey.objects.filter(project=project, user=user).delete()
     if Membership.objects.filter(user=user).exists():
         return

@@ -122,6 +122,17 @@ def _json_response(body: dict[str, Any], status: int) -> HttpResponse:
     return JsonResponse(body, status=status, headers={"Cache-Control": "no-store"})
 
 
+def _links_of(machine: StateMachine) -> list[StartLink]:
+    links = StartLink.objects.filter(machine=machine).select_related("machine__project")
+    return list(links.order_by("-pk"))
+
+
+def _link_status(link: StartLink) -> str:
+    if link.revoked_ms is not None:
+        return "Revoked"
+    return "Active" if start_links.is_open(link) else "Closed: its maker may not make links now"
+
+
 # -- the page --------------------------------------------------------------------------------------
 
 
@@ -144,7 +155,7 @@ def triggers_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     has_events = machine.type != MachineType.EXPRESS or settings.STATEYARD_EXPRESS_EVENTS
     context = machine_context(machine) | {
         "tab": "triggers",
-        "links": StartLink.objects.filter(machine=machine).order_by("-pk"),
+        "links": [(link, _link_status(link)) for link in _links_of(machine)],
         "rows": rows,
         "event_rows": machine_rules.rules_of_events(scope, machine) if has_events else [],
         "has_events": has_events,

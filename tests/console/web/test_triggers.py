@@ -11,9 +11,10 @@ from django.test import Client
 
 from console import clock, quotas
 from console.errors import ErrorCode
-from console.models import AuditEntry, Execution, StartLink, StateMachine
+from console.models import AuditEntry, Execution, Membership, StartLink, StateMachine
 from console.store.db.audit import Actor
 from console.store.events import rules, start_links
+from console.store.people import invitations, people
 from console.web.core.formatting import clock_text
 from console.web.rules import link_limits, trigger_views
 from tests.console.store.helpers import PASS, REGION, WAIT, create, ended, one, start
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 def linked(machine: StateMachine, kind: str = "STANDARD") -> str:
     """Create link to a machine of a type; return its path."""
     StateMachine.objects.filter(pk=machine.pk).update(type=kind)
+    if not Membership.objects.filter(project=machine.project, user__username="ana").exists():
+        people.put_member(machine.project, "ana", "editor", Actor("olga"))
     _, secret = start_links.create_link(machine, "shop", Actor("ana"))
     return f"/start/{machine.name}/{secret}"
 
@@ -128,6 +131,55 @@ def test_only_the_secret_opens_and_only_its_machine(project: Project) -> None:
     assert post(path)[0] == 404
     assert Client().get(linked(second)).status_code == 405
     assert Execution.objects.count() == 0
+
+
+def test_a_link_ends_with_the_membership_of_its_maker(project: Project, signed_in: SignIn) -> None:
+    """Removal revokes it and says so; who is added again has no link, and may make another."""
+    people.put_member(project, "owner", "owner", Actor("manage.py"))
+    machine = create(project, PASS)
+    path, express = linked(machine), linked(create(project, PASS, "express"), "EXPRESS")
+    assert post(path)[0] == 200
+    people.remove_member(project, "ana", Actor("olga"))
+    assert [post(one) for one in (path, express)] == [(404, {"message": "Not Found"})] * 2
+    entries = AuditEntry.objects.filter(action="RevokeStartLink").order_by("target")
+    assert [(entry.actor, entry.reason) for entry in entries] == [("olga", "shop, made by ana")] * 2
+    assert entries[1].target == machine.arn
+    people.put_member(project, "ana", "owner", Actor("olga"))
+    assert post(path)[0] == 404
+    assert "Revoked" in text(signed_in("viewer").get("/machines/machine/triggers/"))
+    assert post(linked(machine))[0] == 200
+
+
+def test_a_link_is_closed_while_its_maker_may_make_none(
+    project: Project, signed_in: SignIn
+) -> None:
+    """Its page says so."""
+    path = linked(create(project, PASS))
+    people.put_member(project, "ana", "operator", Actor("olga"))
+    assert post(path)[0] == 404
+    assert "Closed" in text(signed_in("viewer").get("/machines/machine/triggers/"))
+    people.put_member(project, "ana", "editor", Actor("olga"))
+    assert post(path)[0] == 200
+    Membership.objects.get(user__username="ana").user.__class__.objects.update(is_active=False)
+    assert post(path)[0] == 404
+
+
+def test_a_link_that_outlived_its_maker_stays_closed(project: Project) -> None:
+    """One of an earlier release has no membership: it ends when its maker is added again."""
+    people.put_member(project, "owner", "owner", Actor("manage.py"))
+    other = type(project).objects.create(name="other", account_id="999999999999")
+    path = linked(create(project, PASS))
+    for invited in (False, True):
+        StartLink.objects.update(membership=None, revoked_ms=None)
+        Membership.objects.filter(project=project, user__username="ana").delete()
+        assert post(path)[0] == 404
+        if invited:
+            user = people.put_member(other, "ana", "viewer", Actor("manage.py")).user
+            _, token = invitations.create_invitation(project, "ana", "editor", 24, Actor("owner"))
+            invitations.accept_invitation(token, "", user)
+        else:
+            people.put_member(project, "ana", "editor", Actor("olga"))
+        assert post(path)[0] == 404
 
 
 def test_the_secret_is_shown_once(project: Project, signed_in: SignIn) -> None:

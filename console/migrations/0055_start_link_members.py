@@ -1,0 +1,17 @@
+"""A start link says as whose membership it was made."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("console", "0054_silent_targets"),
+    ]
+
+    operations = [
+        migrations.AddField(
+            model_name="startlink",
+            name="membership",
+            field=models.BigIntegerField(null=True),
+        ),
+    ]
