@@ -18,6 +18,7 @@ import json
 from typing import TYPE_CHECKING
 
 from django.contrib.auth import get_user_model
+from django.db.models import Q
 
 from console.access import Denied, Principal
 from console.models import Membership, Role
@@ -36,6 +37,21 @@ _ROLES = list(Role)
 def names_as_text(names: Iterable[str]) -> str:
     """Return user names as a row keeps them: a JSON array, each name once, sorted."""
     return json.dumps(sorted(set(names)))
+
+
+BY_EVENT = ", by an event of "
+"""In ``started_by``: between the name of a rule or schedule and that of the event's sender."""
+_STARTED_BY = 150
+
+
+def name_with_sender(rule: str, sender: str) -> str:
+    """Return the name of a rule or schedule with who put the event, as ``started_by`` has it."""
+    return f"{rule}{BY_EVENT}{sender}"[:_STARTED_BY] if sender else rule
+
+
+def started_through(name: str) -> Q:
+    """Return which executions a name stands for: those of a rule whoever put the event, too."""
+    return Q(started_by=name) | Q(started_by__startswith=name + BY_EVENT)
 
 
 def people_behind(actor: Actor) -> tuple[str, ...]:

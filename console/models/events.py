@@ -113,6 +113,7 @@ class OutboxEvent(models.Model):
     """An event, written with what it tells of; removed when nobody waits for it any more.
 
     ``about``: its first resource, or its source; ``routed``: its deliveries are written.
+    ``sent_by``: who put it, "" if this server made it.
     """
 
     event_id = models.CharField(max_length=36, unique=True)
@@ -122,6 +123,7 @@ class OutboxEvent(models.Model):
     body = models.TextField()
     at_ms = models.BigIntegerField(db_index=True)
     routed = models.BooleanField(default=False)
+    sent_by = models.CharField(max_length=150, default="", db_default="")
 
     class Meta:
         indexes: ClassVar = [

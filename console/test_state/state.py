@@ -27,13 +27,15 @@ from console.integrations import (
 from console.integrations.outcome import internal_failure
 from console.own_client import OwnClient
 from console.samples import is_sample
-from console.store.db.audit import Actor
+from console.store.db import audit
+from console.store.db.writer import write
 from console.test_state import mocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from console.access import Principal
+    from console.models import Project
 
 log = structlog.get_logger(__name__)
 MOST_S = 300
@@ -51,8 +53,16 @@ _WAITS = (
 )
 
 
-def try_state(principal: Principal, region: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Return the answer to TestState; raise a ``ServiceError``. ``params``: as the API has them."""
+def try_state(
+    principal: Principal,
+    region: str,
+    params: dict[str, Any],
+    actor: audit.Actor | None = None,
+) -> dict[str, Any]:
+    """Return the answer to TestState; raise a ``ServiceError``. ``params``: as the API has them.
+
+    ``actor``: who is in the audit for a call that is really made; None: the principal.
+    """
     if params.get("revealSecrets"):
         _check_right(principal, "RevealSecrets")
     if params.get("roleArn"):
@@ -65,6 +75,9 @@ def try_state(principal: Principal, region: str, params: dict[str, Any]) -> dict
         # it calls what the definition in the request names: as much as to make a machine and run it
         _check_right(principal, "TestUnmockedTask")
     _check(params, state, mock)
+    if mock is None and type(state).__name__ == "Task":
+        actor = actor or audit.Actor(principal.user.get_username(), principal.key_id)
+        _record_call(principal.project, actor, name, state, params)
     exchange = Exchange(reveal=bool(params.get("revealSecrets")))
     about = _about(principal, region, params, state)
     call = partial(_call, principal, region, exchange, params.get("roleArn") or "")
@@ -80,6 +93,19 @@ def try_state(principal: Principal, region: str, params: dict[str, Any]) -> dict
         "inspectionData": None if level == "INFO" else exchange.hidden(trial.stages | seen),
     }
     return {name: value for name, value in answer.items() if value is not None}
+
+
+def _record_call(
+    project: Project, actor: audit.Actor, name: str, state: Any, params: dict[str, Any]
+) -> None:
+    """Write that a Task is really called, and whether the secrets of its connection are shown."""
+    actions = ["TestUnmockedTask", *(["RevealSecrets"] if params.get("revealSecrets") else [])]
+
+    def store() -> None:
+        for action in actions:
+            audit.record(project, actor, action, state.resource.arn, f"state {name}")
+
+    write(store)
 
 
 def _tried(  # the arguments are what a trial is about
@@ -211,7 +237,7 @@ def _call(
     Services of this server are called with the rights of the person who tries the state.
     """
     project = principal.project.name
-    actor = Actor(principal.user.get_username(), principal.key_id)
+    actor = audit.Actor(principal.user.get_username(), principal.key_id)
     limit = min(command.timeout_seconds or MOST_S, MOST_S)
     task = TaskAttempt(
         kind=command.kind,

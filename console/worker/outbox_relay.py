@@ -379,13 +379,22 @@ def _goes_round(delivery: Delivery, machine: int) -> bool:
     Each start tells of two changes, so that would be twice as many every time.
     """
     started = Execution.objects.filter(arn=delivery.event.about, state_machine=machine)
-    return started.filter(started_by=_actor(delivery).name).exists()
+    whose = started.filter(execution_rights.started_through(_rule_name(delivery)))
+    return whose.exists()
 
 
 def _actor(delivery: Delivery) -> Actor:
-    """Return who starts: the rule, with the rights of who last changed it."""
-    rule = delivery.target.rule
+    """Return who starts: the rule, with the rights of who last changed it, and who put the event.
+
+    The rights of the sender do not count: the rule says what becomes of an event.
+    """
+    rule, sender = delivery.target.rule, delivery.event.sent_by
     people = execution_rights.names_in(rule.edited_by) if rule.edited_by else (rule.created_by,)
+    return Actor(execution_rights.name_with_sender(_rule_name(delivery), sender), acting_for=people)
+
+
+def _rule_name(delivery: Delivery) -> str:
+    rule = delivery.target.rule
     if rule.schedule_group:
-        return Actor(f"schedule {rule.schedule_group}/{rule.schedule_name}", acting_for=people)
-    return Actor(f"rule {rule.name}", acting_for=people)
+        return f"schedule {rule.schedule_group}/{rule.schedule_name}"
+    return f"rule {rule.name}"

@@ -76,7 +76,9 @@ def put_events(call: Call) -> dict[str, Any]:
     def store() -> None:
         for entry, event_id, text in good if wanted else ():
             about = (entry.get("Resources") or [entry["Source"]])[0]
-            outbox.put_event(call.project.pk, event_id, text, region=call.region, about=about)
+            where = {"region": call.region, "about": about}
+            sender = call.actor.name
+            outbox.put_event(call.project.pk, event_id, text, **where, sent_by=sender)
         for entry in injected:
             audit.record(
                 call.project, call.actor, INJECT, entry["Source"], reason=entry["DetailType"]

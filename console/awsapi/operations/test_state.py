@@ -23,4 +23,4 @@ def try_state(call: Call) -> dict[str, Any]:
     if call.params.get("context") and call.params.get("mock") is None:
         msg = "TestState does not support Context when a mock is not specified."
         raise ValidationException(msg)
-    return test_state.try_state(call.principal, call.region, call.params)
+    return test_state.try_state(call.principal, call.region, call.params, call.actor)

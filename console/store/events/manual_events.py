@@ -36,7 +36,7 @@ def run_schedule(rule: EventRule, actor: audit.Actor) -> None:
         now_ms = clock.now_ms()
         event_id = body.stable_id(known.arn, "by hand", uuid.uuid4())
         text = deliveries.schedule_event(known, event_id, now_ms)
-        event = _put_event(known, event_id, text)
+        event = _put_event(known, event_id, text, actor)
         if not outbox.create_deliveries(event, [known.pk]):
             raise ServiceError(ErrorCode.ValidationException, "The rule has no target")
         audit.record(known.project, actor, RUN, known.arn)
@@ -57,7 +57,8 @@ def send_test(rule: EventRule, target_id: str, actor: audit.Actor) -> None:
             raise ServiceError(ErrorCode.ResourceNotFoundException, "This target was removed")
         event_id = body.stable_id(known.arn, "test", uuid.uuid4())
         now_ms = clock.now_ms()
-        event = _put_event(known, event_id, _test_event(known, event_id, now_ms, actor.name))
+        text = _test_event(known, event_id, now_ms, actor.name)
+        event = _put_event(known, event_id, text, actor)
         Delivery.objects.create(
             event=event,
             target=target,
@@ -80,8 +81,9 @@ def _locked(number: int, name: str) -> EventRule:
     return known
 
 
-def _put_event(rule: EventRule, event_id: str, text: str) -> OutboxEvent:
-    outbox.put_event(rule.project_id, event_id, text, region=rule.region, about=rule.arn)
+def _put_event(rule: EventRule, event_id: str, text: str, actor: audit.Actor) -> OutboxEvent:
+    where = {"region": rule.region, "about": rule.arn}
+    outbox.put_event(rule.project_id, event_id, text, **where, sent_by=actor.name)
     signals.publish((Topic.EVENT,))
     return OutboxEvent.objects.defer("body").get(event_id=event_id)
 

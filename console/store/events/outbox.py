@@ -22,7 +22,7 @@ from console.fast_path import rows
 from console.fast_path.rows import Statement, storable
 from console.models import Delivery, EventRule, EventTarget, Execution, OutboxEvent
 from console.statuses import RuleState, Topic
-from console.store.db import signals
+from console.store.db import audit, signals
 from console.store.db.writer import write
 
 if TYPE_CHECKING:
@@ -33,11 +33,16 @@ _KEPT_S = 1.0
 _AT_ONCE = 100
 _IN_MEMORY = 10
 _ABOUT = 512
-_INTO = "INSERT INTO console_outboxevent (event_id, project_id, region, about, body, at_ms, routed)"
+_SENDER = 150
+_INTO = (
+    "INSERT INTO console_outboxevent"
+    " (event_id, project_id, region, about, body, at_ms, routed, sent_by)"
+)
+PUT = "events:PutEvents"
 _PUT = Statement(
     65,
-    f"{_INTO} VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (event_id) DO NOTHING",
-    ("text", "bigint", "text", "text", "text", "bigint", "boolean"),
+    f"{_INTO} VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (event_id) DO NOTHING",
+    ("text", "bigint", "text", "text", "text", "bigint", "boolean", "text"),
     merged=f"{_INTO} SELECT * FROM {{given}} ON CONFLICT (event_id) DO NOTHING",
 )
 _listening: tuple[float, frozenset[int]] = (0.0, frozenset())
@@ -116,10 +121,16 @@ def put_execution_ended(execution_id: int, project_id: int, row: Execution | Non
             put_status_change(execution)
 
 
-def put_event(project_id: int, event_id: str, text: str, *, region: str, about: str) -> None:
-    """Write an event, once (inside the caller's transaction). ``about``: what it is of."""
+def put_event(  # the arguments are the columns
+    project_id: int, event_id: str, text: str, *, region: str, about: str, sent_by: str = ""
+) -> None:
+    """Write an event, once (inside the caller's transaction).
+
+    ``about``: what it is of; ``sent_by``: who put it, "" if this server made it.
+    """
     texts = [storable(about[:_ABOUT]), storable(text)]
-    rows.change(_PUT, [(event_id, project_id, region, *texts, clock.now_ms(), False)])
+    sender = storable(sent_by[:_SENDER])
+    rows.change(_PUT, [(event_id, project_id, region, *texts, clock.now_ms(), False, sender)])
     signals.publish((Topic.EVENT,))
 
 
@@ -174,12 +185,24 @@ def _matching(event: OutboxEvent, rules: Iterable[tuple[EventRule, Pattern]]) ->
 
 def _store(matched: dict[int, list[int]]) -> None:
     """Write a delivery for each target; an event that nobody waits for is removed."""
-    events = OutboxEvent.objects.select_for_update().filter(pk__in=list(matched), routed=False)
-    for event in events.defer("body"):
+    events = OutboxEvent.objects.select_for_update(of=("self",)).select_related("project")
+    for event in events.filter(pk__in=list(matched), routed=False).defer("body"):
+        if event.sent_by and matched[event.pk]:
+            _record_match(event, matched[event.pk])
         if create_deliveries(event, matched[event.pk]):
             signals.publish((Topic.EVENT,))
         else:
             event.delete()
+
+
+def _record_match(event: OutboxEvent, rules: list[int]) -> None:
+    """Let the audit say who put an event that rules matched: they act with their editors' rights.
+
+    (Inside the caller's transaction.)
+    """
+    actor = audit.Actor(event.sent_by)
+    for arn in EventRule.objects.filter(pk__in=rules).order_by("pk").values_list("arn", flat=True):
+        audit.record(event.project, actor, PUT, arn, f"event {event.event_id}")
 
 
 def create_deliveries(event: OutboxEvent, rules: list[int], delay_ms: int = 0) -> int:

@@ -85,6 +85,22 @@ class Attempt:
             audit.record(member.project, _SERVER, "LockLogin", self.name, reason)
 
 
+def record_sign_in(name: str, by: str, address: str, request_id: str = "") -> None:
+    """Write that a person signed in into the audit of each of their projects.
+
+    ``by``: what let them in: a password, a link.
+    """
+    actor = audit.Actor(name, request_id=request_id)
+    reason = f"by {by}, from {address or 'an unknown address'}"
+
+    def store() -> None:
+        members = Membership.objects.select_related("project").filter(user__username=name)
+        for member in members:
+            audit.record(member.project, actor, "SignIn", name, reason)
+
+    write(store)
+
+
 _SERVER = audit.Actor("stateyard")
 
 

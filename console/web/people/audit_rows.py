@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from django.db.models import QuerySet
 
+from console import execution_rights
 from console.access import ANY_KEY
 from console.masking.masked_execution import masks_of
 from console.models import Execution
@@ -100,7 +101,7 @@ _ANSWERS = {
 
 def _rule_of(actor: str) -> tuple[str, tuple[str, ...]]:
     """Return the rule or the schedule that acted: the names of people have no blanks."""
-    kind, blank, name = actor.partition(" ")
+    kind, blank, name = actor.partition(execution_rights.BY_EVENT)[0].partition(" ")
     if blank and kind == "schedule" and "/" in name:
         return "", tuple(name.split("/", 1))
     return (name if blank and kind == "rule" else ""), ()

@@ -47,7 +47,7 @@ def invitation_page(request: HttpRequest, token: str) -> HttpResponse:
     except invitations.OtherAccount:
         return _render_page(request, invitation, None, 403)
     messages.success(request, f"Welcome. You are {invitation.role} of {invitation.project.name}.")
-    return start_session(request, user)
+    return start_session(request, user, by="invitation")
 
 
 def _render_page(

@@ -16,6 +16,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
+from console import logging_setup
 from console.store.people import login_attempts, login_links
 from console.web.core.scope import render
 from console.web.people.forms import NextForm
@@ -58,7 +59,10 @@ def login_page(request: HttpRequest) -> HttpResponse:
     attempt.succeeded()
     mine = url_has_allowed_host_and_scheme(after, {request.get_host()}, request.is_secure())
     return start_session(
-        request, login_form.get_user(), after if mine and after.startswith("/") else "overview"
+        request,
+        login_form.get_user(),
+        after if mine and after.startswith("/") else "overview",
+        by="password",
     )
 
 
@@ -92,11 +96,19 @@ def login_link_page(request: HttpRequest, token: str) -> HttpResponse:
         return render(request, "people/login_link_used.html", status=410)
     if not post:
         return render(request, "people/login_link.html", {"name": user.get_username()})
-    return start_session(request, user)
+    return start_session(request, user, by="login link")
 
 
-def start_session(request: HttpRequest, user: User, after: str = "overview") -> HttpResponse:
-    """Begin a person's session; let their browser be known as theirs from now on."""
+def start_session(
+    request: HttpRequest, user: User, after: str = "overview", *, by: str
+) -> HttpResponse:
+    """Begin a person's session; let their browser be known as theirs from now on.
+
+    ``by``: what let them in, for the audit.
+    """
+    login_attempts.record_sign_in(
+        user.get_username(), by, limited_address(request), logging_setup.request_id()
+    )
     known = _device(request, user.get_username())
     login(request, user, backend=_BACKEND)
     response = redirect(after)

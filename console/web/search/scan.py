@@ -18,7 +18,7 @@ from django.db import connection
 from django.db.models import BigIntegerField, Q, Value
 from django.db.models.functions import Coalesce
 
-from console import clock
+from console import clock, execution_rights
 from console.models import Execution, StateMachine
 from console.statuses import ExecutionStatus
 from console.store.db.prepared import read_models, read_rows
@@ -333,7 +333,7 @@ def _conditions(filters: ExecutionFilters) -> Q:
     if filters.error:
         condition &= Q(error__icontains=filters.error)
     if filters.started_by:
-        condition &= Q(started_by=filters.started_by)
+        condition &= execution_rights.started_through(filters.started_by)
     if filters.redriven is not None:
         condition &= Q(redrive_count__gt=0) if filters.redriven else Q(redrive_count=0)
     if filters.version:

@@ -17,6 +17,7 @@ from console.errors import ServiceError
 from console.masking import masked_execution
 from console.masking.mask import OPEN, Mask
 from console.web.core import causes, formatting, json_view
+from console.web.core.scope import actor_of
 from console.web.execution import data_flow
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ class TestOutcome:
 def run_test(scope: Scope, params: dict[str, Any], node: Node, mask: Mask) -> TestOutcome:
     """Test a state as the API does and return the outcome; raise ``ServiceError``."""
     try:
-        answer = test_state.try_state(scope.principal, scope.region, params)
+        answer = test_state.try_state(scope.principal, scope.region, params, actor_of(scope))
     except ServiceError as error:
         error.message = _with_masked_values(mask, params).words(error.message)
         raise

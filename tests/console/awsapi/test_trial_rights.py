@@ -13,7 +13,7 @@ import pytest
 
 from console.errors import ErrorCode
 from console.integrations.redaction import redact
-from console.models import Role
+from console.models import AuditEntry, Role
 from tests.console.awsapi.test_trials import http, tried
 from tests.console.store.helpers import function
 from tests.refusals import raises_code
@@ -100,6 +100,27 @@ def test_an_editor_lets_a_task_be_called(tried: Try, called: list[Any]) -> None:
     """Who may make a machine and start it may do the same by a test."""
     assert tried(TASKS["lambda"], Role.EDITOR, input='{"a": 1}')["status"] == "SUCCEEDED"
     assert called == [{"a": 1}]
+
+
+def test_a_call_that_is_made_is_in_the_audit(tried: Try, called: list[Any], web: str) -> None:
+    """With who let it be made and whose secrets were shown; a mock and a Pass call nothing."""
+    tried({"Type": "Pass", "End": True}, Role.EDITOR)
+    tried(TASKS["lambda"], Role.EDITOR, mock=MOCK)
+    with raises_code(ErrorCode.AccessDeniedException, match="states:RevealSecrets"):
+        tried(http(web), Role.EDITOR, revealSecrets=True)
+    assert not AuditEntry.objects.exists()
+    tried(TASKS["lambda"], Role.EDITOR)
+    tried(http(web), inspectionLevel="TRACE", revealSecrets=True)
+    rows = AuditEntry.objects.order_by("pk")
+    assert [(row.action, row.target) for row in rows] == [
+        ("TestUnmockedTask", TASKS["lambda"]["Resource"]),
+        ("TestUnmockedTask", "arn:aws:states:::http:invoke"),
+        ("RevealSecrets", "arn:aws:states:::http:invoke"),
+    ]
+    assert {(row.actor, row.key_id, row.request_id) for row in rows} == {
+        ("somebody", "AKIATEST", "id")
+    }
+    assert {row.reason for row in rows} == {"state StateName"}
 
 
 def test_an_operator_tests_what_calls_nothing(tried: Try) -> None:

@@ -71,6 +71,8 @@ def test_an_invited_person_joins_with_a_password_of_their_own(
     assert actions() == [
         ("CreateInvitation", "owner", "role operator, for 1 h"),
         ("AcceptInvitation", "ana", "role operator, invited by owner"),
+        ("SignIn", "ana", "by invitation, from 127.0.0.1"),
+        ("SignIn", "ana", "by password, from 127.0.0.1"),
     ]
     for again in (Client().get, Client().post):
         assert "no longer works" in text(again(link), 410)

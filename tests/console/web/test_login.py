@@ -9,7 +9,7 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.test import Client
 
 from console import access, clock
-from console.models import AuditEntry, LoginAttempts
+from console.models import AuditEntry, LoginAttempts, Membership
 from console.store.people import login_attempts
 from tests.console.store.helpers import crowd
 from tests.console.web.helpers import text
@@ -194,6 +194,27 @@ def test_what_cannot_be_a_name_is_refused_like_any_other(project: Project) -> No
     """Nothing, and more than a name may have; a NUL is no request at all."""
     for name, status in (("", 422), ("x" * 1000, 422), ("a\0b", 400)):
         assert tried(name, "wrong") == status
+
+
+def test_a_sign_in_is_in_the_audit_of_each_project(project: Project) -> None:
+    """With what let the person in and from where; a wrong password is no sign-in."""
+    user, _, _ = access.first_owner()
+    user.set_password(RIGHT)
+    user.save()
+    other = type(project).objects.create(name="other", account_id="999999999999")
+    Membership.objects.create(project=other, user=user, role="viewer")
+    tried("owner", "wrong")
+    assert not AuditEntry.objects.filter(action="SignIn").exists()
+    assert tried("owner", RIGHT) == 302
+    link = f"/login/{access.create_login_link(user)}/"
+    assert Client().post(link, REMOTE_ADDR="198.51.100.7").status_code == 302
+    for of in (project, other):
+        rows = AuditEntry.objects.filter(project=of, action="SignIn").order_by("pk")
+        assert [(row.actor, row.target, row.reason) for row in rows] == [
+            ("owner", "owner", "by password, from 203.0.113.9"),
+            ("owner", "owner", "by login link, from 198.51.100.7"),
+        ]
+        assert all(row.request_id for row in rows)
 
 
 def test_a_login_link_is_pressed_by_one_of_eight(project: Project) -> None:
