@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import engine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _STEP = re.compile(r"\.([^.\[\]'\"*]+)|\[(\d+)\]|\[['\"]([^'\"]+)['\"]\]")
 _VARIABLE = re.compile(r"<([\w.-]+)>")
@@ -67,6 +70,19 @@ def build_input(event: str, settings: dict[str, Any], rule_arn: str, rule_name: 
     if transformer:
         return _fill_template(event, transformer, {"rule-arn": rule_arn, "rule-name": rule_name})
     return event
+
+
+def map_texts(event: str, change: Callable[[str], str]) -> str:
+    """Return an event with each of its strings changed; its names and numbers stay."""
+    return engine.dumps(_mapped(engine.loads(event), change))
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, dict):
+        return {name: _mapped(member, change) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_mapped(item, change) for item in value]
+    return change(value) if isinstance(value, str) else value
 
 
 def fill_context(text: str, attributes: dict[str, str]) -> str:

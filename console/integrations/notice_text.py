@@ -7,13 +7,17 @@ a message with an Adaptive Card.
 from __future__ import annotations
 
 import json
-from typing import Any
+import re
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from django.conf import settings
 
 from console import former_name
 from console.events.body import ALARM_DETAIL_TYPE, ALARM_SOURCE, DETAIL_TYPE, SOURCE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _SUBJECT = 150
 _CAUSE = 1_500
@@ -58,9 +62,9 @@ def slack_message(event: str, body: str, state: str) -> str:
     """Return the JSON of a message in Slack's format."""
     if body != event:
         return _dumps({"text": _own_text(body)})
-    lines = [f"*{_slack_text(subject_of(event))}*"]
+    lines = [f"*{slack_text(subject_of(event))}*"]
     for name, value in _facts(json.loads(event), state):
-        shown = f"<{value}|Open the page>" if name == _PAGE else f"{name}: {_slack_text(value)}"
+        shown = f"<{value}|Open the page>" if name == _PAGE else f"{name}: {slack_text(value)}"
         lines.append(shown)
     return _dumps({"text": "\n".join(lines)})
 
@@ -68,10 +72,12 @@ def slack_message(event: str, body: str, state: str) -> str:
 def teams_card(event: str, body: str, state: str) -> str:
     """Return the JSON of a message with an Adaptive Card, as workflows of Teams take it."""
     own = body != event
-    title = _own_text(body) if own else subject_of(event)
+    title = _own_text(body) if own else without_markup(subject_of(event))
     facts = [] if own else _facts(json.loads(event), state)
     page = next((value for name, value in facts if name == _PAGE), "")
-    rows = [{"title": name, "value": value} for name, value in facts if name != _PAGE]
+    rows = [
+        {"title": name, "value": without_markup(value)} for name, value in facts if name != _PAGE
+    ]
     heading = {"type": "TextBlock", "text": title, "wrap": True}
     card: dict[str, Any] = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
@@ -155,9 +161,31 @@ def _own_text(body: str) -> str:
     return value if isinstance(value, str) else _readable(body)
 
 
-def _slack_text(text: str) -> str:
-    """Escape the three characters that begin something else in Slack's mrkdwn."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+def slack_text(text: str) -> str:
+    """Return a text that is no markup of Slack, nor of Mattermost, which also takes Markdown."""
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return without_markup(escaped)
+
+
+def without_markup(text: str) -> str:
+    """Put a character that nobody sees behind each one that would begin Markdown or a mention.
+
+    Neither Slack nor Adaptive Cards have an escape for these. A name such as ``my_order`` or an
+    e-mail address has none of them and can be copied.
+    """
+    return _MARKUP.sub(lambda match: match[0] + _UNSEEN, text)
+
+
+_UNSEEN = "\u200b"
+_MARKUP = re.compile(
+    r"(?<!\w)[@#](?=\w)"  # mentions of people and channels, hashtags
+    r"|[*`~]"
+    r"|(?<!\w)_|_(?!\w)"
+    r"|\](?=[\[(:])"  # links and images
+    r"|\n(?=\s*(?:[#>|=+-]|&gt;|\d+[.)]))"  # headings, lists, quotes, tables, rules
+)
+CHATS: dict[str, Callable[[str], str]] = {"slack": slack_text, "teams": without_markup}
+"""Kind of address -> how a value from an event becomes a text of that chat."""
 
 
 def _readable(body: str) -> str:

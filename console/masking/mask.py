@@ -62,6 +62,31 @@ class Mask:
             return _DEEP
         return text if shown == parsed else _written(shown)
 
+    def event(self, text: str) -> str:
+        """Return an event that somebody put: its detail is a payload, and so is the whole.
+
+        As the input of an execution the whole is one; who hides ``$.card`` means that of the
+        detail, too. What is hidden at a place is hidden elsewhere in the same event.
+        """
+        if not self._may_hide(text, self.places):
+            return text
+        parsed = _parsed(text)
+        if not isinstance(parsed, Members):
+            return self.words(text)
+        hidden: set[str] = set()
+        try:
+            shown = self._hidden(parsed, self.places, hidden)
+            if isinstance(shown, Members):
+                shown = Members(
+                    (key, self._hidden(member, self.places, hidden) if key == "detail" else member)
+                    for key, member in shown
+                )
+            everywhere = Mask(values=self.values | hidden - {MASK})
+            shown = everywhere._hidden(shown, everywhere.places, None)
+            return text if shown == parsed else _written(shown)
+        except RecursionError:  # too deep to be searched
+            return _DEEP
+
     def words(self, text: str) -> str:
         """Return a text that is no payload, with hidden values masked."""
         if text in self._wholes:

@@ -1,9 +1,9 @@
 """An execution as its reader may see it, with its hidden values masked.
 
 ``Project.masked`` has the masked paths; ``Mask`` masks a text. This module collects the values at
-those paths in an execution, and in the executions that started it as a child of a Map Run, because
-the same values are masked wherever else they appear. ``mask_execution`` masks an execution for the
-pages; ``masked_execution`` returns the masks of its events.
+those paths in an execution, and in the executions that started it, as a child of a Map Run or by a
+Task, because the same values are masked wherever else they appear. ``mask_execution`` masks an
+execution for the pages; ``masked_execution`` returns the masks of its events.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Coalesce
 
 import engine
 from console.masking.mask import OPEN, Mask
@@ -193,7 +194,7 @@ def masks_of(project: Project, numbers: Collection[int]) -> dict[int, Mask]:
 
 
 class _State(NamedTuple):
-    """How far an execution is, and the parent of its Map Run, if it is a child of one."""
+    """How far an execution is, and the one above it: of its Map Run, or whose Task started it."""
 
     status: str
     next_event: int | None
@@ -292,12 +293,17 @@ def _family(numbers: Collection[int]) -> dict[int, _State]:
     unread = set(numbers)
     while unread:
         rows = _ALL.filter(pk__in=unread)
-        states = rows.values_list("pk", "status", F("runrow__next_event"), "map_run__parent_id")
+        states = rows.values_list("pk", "status", F("runrow__next_event"), _above())
         family |= {pk: _State(*state) for pk, *state in states}
         unread = {state.parent for state in family.values() if state.parent is not None} - set(
             family
         )
     return family
+
+
+def _above() -> Coalesce:
+    """Return the execution above one: that of its Map Run, or the one whose Task started it."""
+    return Coalesce("map_run__parent_id", "parent")
 
 
 def _known(masked: str, family: dict[int, _State]) -> dict[int, _Read]:

@@ -18,9 +18,10 @@ import structlog
 from console import execution_rights
 from console.errors import ServiceError
 from console.events import addresses, inputs
-from console.integrations import notices
+from console.events import body as body_of_events
+from console.integrations import notice_text, notices
 from console.integrations.redaction import without_secrets, without_url_secrets
-from console.masking.mask import Mask
+from console.masking.mask import OPEN, Mask
 from console.masking.masked_execution import masks_of, places_of
 from console.models import Execution
 from console.statuses import ExecutionStatus
@@ -268,8 +269,10 @@ def _send(delivery: Delivery, settings: dict[str, Any]) -> None:
     target, event = delivery.target, delivery.event
     rule = target.rule
     kind = addresses.address_kind(target.address, universal=True)
-    shown = _masked_event(delivery) if kind in _WORDED else event.body
-    body = inputs.build_input(shown, settings, rule.arn, rule.name)
+    if kind in _WORDED:
+        shown, body = _worded_event(delivery, kind, settings)
+    else:
+        shown, body = event.body, inputs.build_input(event.body, settings, rule.arn, rule.name)
     if rule.schedule_group:
         body = inputs.fill_context(body, _context_attributes(delivery))
     if kind == "machine":
@@ -318,17 +321,34 @@ def _failed_state(delivery: Delivery) -> str:
     return failed_states(numbers).get(numbers[0], "") if numbers else ""
 
 
-def _masked_event(delivery: Delivery) -> str:
-    """Return an event as people may read it: a mail or a chat shows no more than the pages do.
+def _worded_event(delivery: Delivery, kind: str, settings: dict[str, Any]) -> tuple[str, str]:
+    """Return an event, and what its target gets of it, as people may read them.
 
-    Programs get the event as it is, as from AWS.
+    A mail or a chat shows no more than the pages do. Programs get the event as it is, as from AWS.
+    What a chat's target puts into words of its own from the event is no markup of the chat.
     """
-    project, text = delivery.target.rule.project, delivery.event.body
+    mask, rule = _mask_of_event(delivery), delivery.target.rule
+    text = delivery.event.body
+    # Only this server puts events of this source: its payloads are texts, as in a history.
+    own = json.loads(text).get("source") == body_of_events.SOURCE
+    shown = mask.details(text) if own else mask.event(text)
+    body = inputs.build_input(shown, settings, rule.arn, rule.name)
+    if body == shown:
+        return shown, body
+    if kind in notice_text.CHATS:
+        plain = notice_text.CHATS[kind]
+        body = inputs.build_input(inputs.map_texts(shown, plain), settings, rule.arn, rule.name)
+    return shown, mask.payload(body)
+
+
+def _mask_of_event(delivery: Delivery) -> Mask:
+    """Return what hides the values of the execution that an event tells of, or of the project."""
+    project = delivery.target.rule.project
     if not project.masked:
-        return text
+        return OPEN
     numbers = list(_execution_of_event(delivery).values_list("pk", flat=True))
-    masks = list(masks_of(project, numbers).values()) or [Mask(places_of(project.masked))]
-    return masks[0].details(text)
+    masks = list(masks_of(project, numbers).values())
+    return masks[0] if masks else Mask(places_of(project.masked))
 
 
 def _execution_of_event(delivery: Delivery) -> QuerySet[Execution]:

@@ -14,6 +14,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import URLPattern, URLResolver
 
+from console.masking import masked_execution
 from console.models import (
     AuditEntry,
     Execution,
@@ -30,6 +31,7 @@ from console.web.urls import urlpatterns
 from tests.console.store.helpers import ACTIVITY, PASS, REGION, WAIT, create, drain, ended, start
 from tests.console.web.helpers import page, text
 from tests.console.web.test_imports import GIVEN, HISTORY
+from tests.console.worker.nesting import starting, worked
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -378,6 +380,31 @@ def test_x14_a_task_that_waits_is_masked(project: Project, client: Client) -> No
     work = claim.take_activity_task(ACTIVITY, "w")
     assert work is not None
     assert "canary-1" in work.input
+
+
+def test_x14_a_nested_execution_hides_what_its_parents_hide(
+    project: Project, signed_in: SignIn
+) -> None:
+    """Under whatever name the value was handed on, and however deep; others show their own."""
+    project.masked = PATHS
+    project.save()
+    last = create(project, PASS, "last")
+    middle = create(project, starting(last, Input={"deeper.$": "$.renamed"}), "middle")
+    first = create(project, starting(middle, Input={"renamed.$": "$.card.number"}), "first")
+    worked(drain(start(first, INPUT)))
+    worked(drain(Execution.objects.get(state_machine=middle)))
+    drain(Execution.objects.get(state_machine=last))
+    viewer = signed_in("viewer")
+    for machine in (middle, last):
+        execution = Execution.objects.get(state_machine=machine)
+        assert CANARY in execution.input
+        shown = text(viewer.get(f"/machines/{machine.name}/executions/{execution.name}/"))
+        assert CANARY not in shown
+        assert "(masked)" in shown
+        mask = masked_execution.masks_of(project, [execution.pk])[execution.pk]
+        assert CANARY not in mask.payload(execution.input)
+    alone = drain(start(last, {"deeper": CANARY}, name="alone"))
+    assert CANARY in text(viewer.get(f"/machines/last/executions/{alone.name}/"))
 
 
 def test_x14_paths_are_kept_by_editors(project: Project, signed_in: SignIn) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -175,3 +176,85 @@ def test_a_schedule_runs_by_hand_as_often_as_asked(project: Project, receiver: R
     assert len({event["id"] for event in events}) == 2
     assert EventRule.objects.get().next_ms is None
     assert AuditEntry.objects.filter(action="events:RunSchedule", actor="ana").count() == 2
+
+
+# -- what is no markup -----------------------------------------------------------------------------
+
+LOUD = "@channel *now* [pay](https://evil.example) <!here> `x` ~y~\n# big\n> quote\n| a |"
+SHOUTS = {
+    "StartAt": "Reject",
+    "States": {"Reject": {"Type": "Fail", "Error": "@all", "Cause": LOUD}},
+}
+QUIET = re.compile(r"(?<!\w)@(?=\w)|\]\(|\*now\*|`x`|~y~|^[#>|]", re.MULTILINE)
+QUOTED = {
+    "InputTransformer": {
+        "InputPathsMap": {"cause": "$.detail.cause"},
+        "InputTemplate": '"*Look:* <cause>"',
+    }
+}
+
+
+@pytest.mark.parametrize("told", [{}, QUOTED, {"InputPath": "$.detail.cause"}])
+def test_a_cause_is_no_markup_of_a_chat(
+    project: Project, receiver: Receiver, told: dict[str, Any]
+) -> None:
+    """It calls nobody and hides no link; what the rule's editor wrote stays markup."""
+    chats = (f"slack+{receiver.url}/a", f"teams+{receiver.url}/b")
+    rule_to(project, *chats, pattern=FAILED, **told)
+    drain(start(create(project, SHOUTS, "orders"), name="order-7"))
+    outbox.route_events()
+    carry_all()
+    slack, teams = (json.loads(body) for _, body in receiver.got)
+    card = teams["attachments"][0]["content"]["body"]
+    facts = card[1]["facts"] if len(card) > 1 else []
+    for text in (slack["text"], card[0]["text"], *(fact["value"] for fact in facts)):
+        assert QUIET.findall(text) == []
+    assert "<!here>" not in slack["text"]
+    assert ("*Look:*" in slack["text"]) == (told is QUOTED)
+    said = slack["text"] + card[0]["text"]
+    assert "pay" in said or not told
+
+
+@pytest.mark.parametrize("name", ["my_order_7", "ana@example.com", "a-b.c", "order #", "2 > 1"])
+def test_usual_names_stay_as_they_are(name: str) -> None:
+    """So they can be copied and searched for."""
+    assert notice_text.without_markup(name) == name
+
+
+# -- events of others ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["$.card.number", "$.detail.card.number", "$..number"])
+@pytest.mark.parametrize(
+    "told", [{}, {"InputPath": "$.detail"}, {"Input": '{"card": {"number": "4929-1111"}}'}]
+)
+def test_people_read_no_masked_value_of_an_event_that_was_put(
+    project: Project,
+    receiver: Receiver,
+    mailoutbox: Any,
+    settings: Any,
+    path: str,
+    told: dict[str, Any],
+) -> None:
+    """Its detail is a payload, as it is for the execution that a rule starts with it."""
+    settings.STATEYARD_MAIL = "smtp://mail.example.com"
+    project.masked = path
+    project.save()
+    if "Input" in told and path == "$.detail.card.number":
+        told = {"Input": '{"detail": {"card": {"number": "4929-1111"}}}'}
+    chats = (f"slack+{receiver.url}/a", f"teams+{receiver.url}/b", "mailto:ops@example.com")
+    shop = json.dumps({"source": ["shop"]})
+    rule_to(project, *chats, f"{receiver.url}/program", pattern=shop, **told)
+    event = {"source": "shop", "detail-type": "Order", "time": "2026-01-01T00:00:00Z"}
+    event |= {"detail": CARD, "resources": ["card 4929-1111"]}  # type: ignore[dict-item]
+    text = json.dumps(event)
+    outbox.put_event(project.pk, "e1", text, region=REGION, about="shop", sent_by="ana")
+    outbox.route_events()
+    carry_all()
+    *worded, program = [body for _, body in receiver.got]
+    assert "4929-1111" in program
+    texts = [*worded, *(mail.body for mail in mailoutbox)]
+    assert len(texts) == 3
+    for shown in texts:
+        assert "4929" not in shown
+    assert "(masked)" in mailoutbox[0].body
