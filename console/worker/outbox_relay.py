@@ -229,7 +229,7 @@ def _failed(
         most=deliveries.MOST_ATTEMPTS if most is None else int(most),
         age_s=int(policy.get("MaximumEventAgeInSeconds") or 0),
     )
-    queue = (settings.get("DeadLetterConfig") or {}).get("Arn")
+    queue = str((settings.get("DeadLetterConfig") or {}).get("Arn") or "")
 
     def bury() -> None:
         # before it is noted: whoever dies in between sends it again

@@ -31,6 +31,7 @@ _SIZES = {  # executions, faults, starts a second: the sizes of a full run
     "blackholed": (600, 8, 6.0),
     "half-closed": (600, 8, 6.0),
     "frozen": (600, 8, 6.0),
+    "silent-host": (200, 6, 6.0),
     "sigterm": (600, 50, 8.0),
     "upgrade": (600, 0, 8.0),
     "restore": (200, 3, 10.0),
@@ -48,7 +49,7 @@ _SIZES = {  # executions, faults, starts a second: the sizes of a full run
 
 _ON_SQLITE = (
     *("kill-workers", "kill-web", "callbacks", "stops", "disk-full", "timers", "poison", "freeze"),
-    *("crash-points", "mutate-checker", "guards", "fuzz"),
+    *("crash-points", "mutate-checker", "guards", "fuzz", "silent-host"),
 )
 """The others harm workers beside the web process, or the connection to the database."""
 

@@ -25,6 +25,7 @@ from tests.chaos.load import Load, Report
 from tests.chaos.races import callbacks, stops
 from tests.chaos.shapes import DEADLY, NESTED, SHAPES
 from tests.chaos.silence import LONGEST_S, SilentProxy, blackholed, frozen, half_closed
+from tests.chaos.silent_host import silent_host
 from tests.chaos.stage import Size, begin, close
 from tests.chaos.suites import crash_points, mutate_checker
 from tests.postgres import SESSIONS, Postgres
@@ -272,6 +273,7 @@ SCENARIOS: dict[str, Callable[[Path, Postgres | None, Size], Report]] = {
     "blackholed": blackholed,
     "half-closed": half_closed,
     "frozen": frozen,
+    "silent-host": silent_host,
     "callbacks": callbacks,
     "stops": stops,
     "sigterm": sigterm,

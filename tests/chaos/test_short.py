@@ -26,6 +26,8 @@ SIZES = {
     ("blackholed", "postgres"): Size(30, 2, workers=2, per_s=3),
     ("half-closed", "postgres"): Size(30, 2, workers=2, per_s=3),
     ("frozen", "postgres"): Size(30, 2, workers=2, per_s=3),
+    ("silent-host", "postgres"): Size(30, 2, workers=2, per_s=3),
+    ("silent-host", "sqlite"): Size(30, 1, per_s=3),
     ("kill-web", "postgres"): Size(120, 2, workers=2, per_s=0),
     ("kill-web", "sqlite"): Size(120, 2, per_s=0),
     ("callbacks", "postgres"): Size(25, 0, workers=2),

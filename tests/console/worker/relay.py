@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import socket
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -76,24 +74,3 @@ def carry(number: int) -> None:
     bury = outbox_relay.relay_delivery(number)
     if bury is not None:
         bury()
-
-
-class SilentHost:
-    """A web address that accepts connections and never says a word."""
-
-    def __init__(self) -> None:
-        self.connections: list[socket.socket] = []
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=512)
-        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                self.connections.append(self.listener.accept()[0])
-
-    def close(self) -> None:
-        """Let go of whoever waits."""
-        self.listener.close()
-        for connection in self.connections:
-            connection.close()

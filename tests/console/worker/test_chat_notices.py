@@ -246,7 +246,7 @@ def test_people_read_no_masked_value_of_an_event_that_was_put(
     shop = json.dumps({"source": ["shop"]})
     rule_to(project, *chats, f"{receiver.url}/program", pattern=shop, **told)
     event = {"source": "shop", "detail-type": "Order", "time": "2026-01-01T00:00:00Z"}
-    event |= {"detail": CARD, "resources": ["card 4929-1111"]}  # type: ignore[dict-item]
+    event |= {"detail": CARD, "resources": ["card 4929-1111"]}
     text = json.dumps(event)
     outbox.put_event(project.pk, "e1", text, region=REGION, about="shop", sent_by="ana")
     outbox.route_events()

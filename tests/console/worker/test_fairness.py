@@ -31,12 +31,12 @@ from tests.console.store.helpers import PASS, create, drain, ended, function, on
 from tests.console.worker.relay import (
     REGION,
     Receiver,
-    SilentHost,
     carry_all,
     claim_all,
     happened,
     rule_to,
 )
+from tests.silent_host import SilentHost
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -304,7 +304,7 @@ def test_what_a_task_calls_is_read_from_its_row(project: Project) -> None:
     """A function by its ARN or name, a web address by its host, anything else by its service."""
     connection = "arn:aws:events:us-east-1:123456789012:connection/c/1"
     http = {"ApiEndpoint": "https://api.example.com/a", "Method": "GET"}
-    http |= {"Authentication": {"ConnectionArn": connection}}  # type: ignore[dict-item]
+    http |= {"Authentication": {"ConnectionArn": connection}}
     invoke = {"FunctionName": "price", "Payload": {}}
     tasks = {
         "plain": function("double"),
@@ -383,7 +383,7 @@ def test_every_job_of_a_pool_runs_once() -> None:
     done: list[int] = []
     pool = FairPool(16, "test", lambda abouts: {n: Share(n % 3, "") for n in abouts if n % 5})
     for number in range(300):
-        pool.submit(lambda number=number: done.append(number), about=number + 1)  # type: ignore[misc]
+        pool.submit(lambda number=number: done.append(number), about=number + 1)
     wait_until(lambda: len(done) == 300)
     assert sorted(done) == list(range(300))
     wait_until(lambda: pool.shares.free == 16)

@@ -1,0 +1,29 @@
+"""A web address that accepts connections and never says a word."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+
+
+class SilentHost:
+    """Listens on a free port of this machine until it is closed."""
+
+    def __init__(self) -> None:
+        """Accept connections from now on."""
+        self.connections: list[socket.socket] = []
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                self.connections.append(self._listener.accept()[0])
+
+    def close(self) -> None:
+        """Let go of whoever waits."""
+        self._listener.close()
+        for connection in self.connections:
+            connection.close()
