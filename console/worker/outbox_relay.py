@@ -105,11 +105,11 @@ class OutboxRelay:
 
     def _sort(self) -> None:
         """Fire, route and claim a little in turns: none of them waits until another has no more."""
-        with self._lock:
-            in_flight = set(self._in_flight)
-        deliveries.release_deliveries(in_flight)
         more = True
         while more:
+            with self._lock:
+                in_flight = set(self._in_flight)
+            deliveries.release_deliveries(in_flight)
             more = deliveries.fire_due() == deliveries.AT_ONCE
             more = outbox.route_events() or more
             self._claim()
@@ -237,6 +237,7 @@ def _failed(
         deliveries.mark_failed(delivery, told, dead=True, timed_out=timed_out)
 
     if dead and queue:
+        deliveries.note_problem(delivery, problem)
         return bury
     deliveries.mark_failed(delivery, problem, dead=dead, timed_out=timed_out)
     return None

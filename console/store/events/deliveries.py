@@ -188,6 +188,12 @@ def mark_failed(delivery: Delivery, problem: str, *, dead: bool, timed_out: bool
     write(store)
 
 
+def note_problem(delivery: Delivery, problem: str) -> None:
+    """Note why a delivery failed for good, before its queue for dead letters is called."""
+    told = {"last_error": storable(problem[:_ERROR])}
+    write(lambda: Delivery.objects.filter(pk=delivery.pk).update(**told))
+
+
 def _note_answer(delivery: Delivery) -> None:
     """Note that a target answers, whatever it says (inside the caller's transaction)."""
     silent = EventTarget.objects.filter(pk=delivery.target_id, timeouts__gt=0)

@@ -40,7 +40,8 @@ class Health:
     ``workers``: alive, None where one process does all. ``clock_offset_ms``: of the database's
     clock to this machine's. ``disk_free_bytes``: where the data folder is. ``warnings``: what a
     worker lacks although it works.
-    ``schedule_delay_ms``: for how long the latest start by a schedule is late, 0 if none is.
+    ``schedule_delay_ms``: for how long the latest start by a schedule is late, 0 if none is, or if
+    others of its project go through.
     """
 
     reasons: tuple[str, ...]
@@ -203,7 +204,7 @@ def _with_database(free: int) -> Health:
         "workers": len(living) if team else None,
         "clock_offset_ms": _clock_offset(),
         "disk_free_bytes": free,
-        "schedule_delay_ms": max(late_schedules.start_delays(now_ms).values(), default=0),
+        "schedule_delay_ms": late_schedules.stuck_delay(now_ms),
     }
     return Health(tuple(_reasons(facts)), tuple(sorted(problems)), **facts)
 

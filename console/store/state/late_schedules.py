@@ -50,6 +50,21 @@ def start_delays(now_ms: int) -> dict[int, int]:
     return {project: now_ms - min(of_project) for project, of_project in moments.items()}
 
 
+def stuck_delay(now_ms: int) -> int:
+    """Return the longest of ``start_delays``, but for projects whose starts go through.
+
+    A project with very many schedules for one moment delays its own: that is no fault of the
+    server, and no reason to take it away from the others.
+    """
+    stuck = [0]
+    for project, delay_ms in start_delays(now_ms).items():
+        ended = Delivery.objects.filter(_STARTS, project=project, status=DeliveryStatus.DELIVERED)
+        newest_ms = ended.order_by("-pk").values_list("ended_ms", flat=True).first() or 0
+        if newest_ms < now_ms - LATE_MS:
+            stuck.append(delay_ms)
+    return max(stuck)
+
+
 def _unfired(now_ms: int, which: Q) -> list[tuple[int, int, int]]:
     """Return (rule, project, moment) of schedules whose event should have been made long ago."""
     before_ms = now_ms - LATE_MS
@@ -66,5 +81,6 @@ def _unsent(now_ms: int) -> QuerySet[Delivery]:
     return Delivery.objects.filter(
         status__in=(DeliveryStatus.WAITING, DeliveryStatus.SENDING),
         attempts=0,
+        last_error="",  # else it was tried, and its queue for dead letters is called
         next_ms__lte=now_ms - LATE_MS,
     ).exclude(target__rule__schedule="")

@@ -269,7 +269,23 @@ def test_a_late_schedule_is_seen(project: Project, other: Project) -> None:
     text = openmetrics.render_metrics(next(iter(openmetrics.RENDERERS))).decode()
     delays = [line for line in text.splitlines() if line.startswith("stateyard_schedule_delay")]
     assert [line.partition("}")[2].strip().partition(".")[0] for line in delays] == ["50", "0"]
-    Delivery.objects.filter(project=project).update(attempts=1)  # a limit holds it back
+    Delivery.objects.filter(project=project).update(last_error="it is sent to a queue")
+    assert health.check_health().ready
+    late = Delivery.objects.filter(project=project)
+    late.update(last_error="")
+    done = Delivery.objects.create(
+        event=OutboxEvent.objects.filter(project=other).get(),
+        target=EventTarget.objects.get(rule__name="every"),
+        project=project,
+        status="delivered",
+        next_ms=1,
+        created_ms=1,
+        ended_ms=clock.now_ms(),
+    )
+    assert health.check_health().ready, "its starts go through: there are too many of them"
+    done.delete()
+    assert not health.check_health().ready
+    late.update(attempts=1)  # a limit holds it back
     assert health.check_health().ready
 
 
