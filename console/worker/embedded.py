@@ -30,7 +30,7 @@ from console.worker import task_delivery
 from console.worker.call_waits import Waits
 from console.worker.crash_journal import JOURNAL
 from console.worker.fair_pool import FairPool
-from console.worker.fair_shares import Share
+from console.worker.fair_shares import FairShare
 from console.worker.function_logs import LOGS
 from console.worker.maintenance import Maintenance
 from console.worker.retrying import log_errors
@@ -372,9 +372,9 @@ def runnable_executions(share: workers.Share, age_ms: int = 0) -> list[int]:
     return execution_ids
 
 
-def _find_shares(tasks: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Share]:
+def _find_shares(tasks: Sequence[tuple[int, int]]) -> dict[tuple[int, int], FairShare]:
     """Return the share of each (execution, task): its project, and what it calls."""
-    return {task: Share(*target) for task, target in find_call_targets(tasks).items()}
+    return {task: FairShare(*target) for task, target in find_call_targets(tasks).items()}
 
 
 def _task_of(key: Any) -> tuple[int, int]:

@@ -15,10 +15,10 @@ from functools import partial
 from typing import Any
 
 from console.worker.call_pool import CallPool
-from console.worker.fair_shares import NOBODY, FairQueue, FairShares, Share
+from console.worker.fair_shares import NOBODY, FairQueue, FairShare, FairShares
 from console.worker.retrying import log_errors
 
-FindShares = Callable[[Sequence[Any]], Mapping[Any, Share]]
+FindShares = Callable[[Sequence[Any]], Mapping[Any, FairShare]]
 OWN_THREADS = 8
 """Threads beside the shared places, for work of this server that waits for the database only."""
 _UNSORTED_PART = 8
@@ -33,7 +33,7 @@ class _Job:
     work: Callable[[], None]
     key: Hashable
     about: Any
-    share: Share | None = None
+    share: FairShare | None = None
     counted: bool = False
 
 
@@ -81,13 +81,13 @@ class FairPool:
             self._sorting = True
         self._sorter.submit(self._sort)
 
-    def submit_for(self, share: Share, work: Callable[[], None]) -> None:
+    def submit_for(self, share: FairShare, work: Callable[[], None]) -> None:
         """Queue a call whose share is known; it must not raise."""
         with self._lock:
             self._queue.put(share, _Job(work, None, None, share))
             self._begin_waiting()
 
-    def run_begun(self, share: Share, work: Callable[[], None]) -> None:
+    def run_begun(self, share: FairShare, work: Callable[[], None]) -> None:
         """Run a call that the caller has counted in ``shares`` already; it must not raise."""
         with self._lock:
             self._begin(_Job(work, None, None, share, counted=True))
@@ -98,7 +98,7 @@ class FairPool:
         while batch := self._next_batch():
             abouts = [job.about for job in batch]
             find = partial(self._find_shares or _nobody, abouts)
-            found: Mapping[Any, Share] = log_errors("calls could not be sorted", find, {})
+            found: Mapping[Any, FairShare] = log_errors("calls could not be sorted", find, {})
             with self._lock:
                 for job in batch:
                     self._place(job, found.get(job.about, NOBODY))
@@ -112,7 +112,7 @@ class FairPool:
             self._sorting = bool(batch)
         return batch
 
-    def _place(self, job: _Job, share: Share) -> None:
+    def _place(self, job: _Job, share: FairShare) -> None:
         """Queue a call under its share, or count one for it that began before or ended."""
         if job.counted:
             self.shares.assign(share)
@@ -182,6 +182,6 @@ class FairPool:
         self._threads.stop(seconds)
 
 
-def _nobody(_abouts: Sequence[Any]) -> Mapping[Any, Share]:
+def _nobody(_abouts: Sequence[Any]) -> Mapping[Any, FairShare]:
     """Find no share."""
     return {}

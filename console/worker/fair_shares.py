@@ -14,14 +14,14 @@ from typing import Generic, NamedTuple, TypeVar
 T = TypeVar("T")
 
 
-class Share(NamedTuple):
+class FairShare(NamedTuple):
     """Whose job it is, and what it calls."""
 
     project: int
     target: str
 
 
-NOBODY = Share(0, "")
+NOBODY = FairShare(0, "")
 """The share of jobs whose rows are gone or cannot be read."""
 
 
@@ -32,7 +32,7 @@ class FairShares:
         """Nothing is under way. ``places``: the most jobs at once."""
         self._free = places
         self._projects: Counter[int] = Counter()
-        self._targets: Counter[Share] = Counter()
+        self._targets: Counter[FairShare] = Counter()
 
     @property
     def free(self) -> int:
@@ -47,26 +47,26 @@ class FairShares:
         """Return how many jobs of a project are under way."""
         return self._projects[project]
 
-    def of_target(self, share: Share) -> int:
+    def of_target(self, share: FairShare) -> int:
         """Return how many jobs of a target are under way."""
         return self._targets[share]
 
-    def may_begin(self, share: Share) -> bool:
+    def may_begin(self, share: FairShare) -> bool:
         """Whether a job of this share may begin now."""
         return self._targets[share] < self.project_room(share.project)
 
-    def begin(self, share: Share | None) -> None:
+    def begin(self, share: FairShare | None) -> None:
         """Count a job that begins. None: its share is not known yet, see ``assign``."""
         self._free -= 1
         if share is not None:
             self.assign(share)
 
-    def assign(self, share: Share) -> None:
+    def assign(self, share: FairShare) -> None:
         """Count a job that began with an unknown share for its project and target."""
         self._projects[share.project] += 1
         self._targets[share] += 1
 
-    def end(self, share: Share | None) -> None:
+    def end(self, share: FairShare | None) -> None:
         """Count a job that ended."""
         self._free += 1
         if share is not None:
@@ -84,20 +84,20 @@ class FairQueue(Generic[T]):
     def __init__(self, shares: FairShares) -> None:
         """Nothing waits."""
         self._shares = shares
-        self._projects: OrderedDict[int, OrderedDict[Share, deque[T]]] = OrderedDict()
+        self._projects: OrderedDict[int, OrderedDict[FairShare, deque[T]]] = OrderedDict()
         self._size = 0
 
     def __len__(self) -> int:
         """Return how many jobs wait."""
         return self._size
 
-    def put(self, share: Share, item: T) -> None:
+    def put(self, share: FairShare, item: T) -> None:
         """Queue a job behind the others of its target."""
         targets = self._projects.setdefault(share.project, OrderedDict())
         targets.setdefault(share, deque()).append(item)
         self._size += 1
 
-    def take(self) -> tuple[Share, T] | None:
+    def take(self) -> tuple[FairShare, T] | None:
         """Begin the next job that may; None if none waits or none may begin."""
         for project, targets in self._projects.items():
             if self._shares.project_room(project) <= 0:
@@ -107,7 +107,7 @@ class FairQueue(Generic[T]):
                     return share, self._pop(share)
         return None
 
-    def _pop(self, share: Share) -> T:
+    def _pop(self, share: FairShare) -> T:
         """Take the oldest job of a target; its project and target go to the end of their rows."""
         targets = self._projects[share.project]
         waiting = targets[share]

@@ -211,7 +211,7 @@ class Maintenance:
             if number in self._moving:
                 return
             self._moving.add(number)
-        share = fair_shares.Share(map_runs.project_of(number), "")
+        share = fair_shares.FairShare(map_runs.project_of(number), "")
         self._data.submit_for(share, partial(self._move, number))
 
     def _move(self, number: int) -> None:

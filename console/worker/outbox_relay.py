@@ -33,7 +33,7 @@ from console.store.executions.start import start_execution
 from console.store.machines import versions
 from console.worker.call_pool import CallPool
 from console.worker.fair_pool import FairPool
-from console.worker.fair_shares import FairQueue, FairShares, Share
+from console.worker.fair_shares import FairQueue, FairShare, FairShares
 from console.worker.retrying import log_errors
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class OutboxRelay:
     def _claim(self) -> None:
         """Claim what the fair shares have places for."""
         due = deliveries.due_targets()
-        chosen: dict[int, tuple[_Lane, Share]] = {}
+        chosen: dict[int, tuple[_Lane, FairShare]] = {}
         counts: Counter[int] = Counter()
         with self._lock:
             for lane in (self._starts, self._sends):
@@ -139,7 +139,7 @@ class OutboxRelay:
             lane, share = chosen[target]
             lane.pool.submit_for(share, partial(self._relay, number, lane, share))
 
-    def _relay(self, number: int, lane: _Lane, share: Share) -> None:
+    def _relay(self, number: int, lane: _Lane, share: FairShare) -> None:
         bury = log_errors("a delivery failed", partial(relay_delivery, number), None)
         if bury is not None and lane is self._starts:  # a queue outside is called
             job = partial(self._bury, bury, number, lane, share)
@@ -149,11 +149,11 @@ class OutboxRelay:
         else:
             self._end(number, lane, share)
 
-    def _bury(self, bury: Callable[[], None], number: int, lane: _Lane, share: Share) -> None:
+    def _bury(self, bury: Callable[[], None], number: int, lane: _Lane, share: FairShare) -> None:
         log_errors("a dead letter failed", bury, None)
         self._end(number, lane, share)
 
-    def _end(self, number: int, lane: _Lane, share: Share) -> None:
+    def _end(self, number: int, lane: _Lane, share: FairShare) -> None:
         with self._lock:
             self._in_flight.discard(number)
             lane.claimed.end(share)
@@ -162,12 +162,12 @@ class OutboxRelay:
 
 def _take_turns(
     claimed: FairShares, due: list[deliveries.DueTarget]
-) -> Iterator[tuple[Share, int]]:
+) -> Iterator[tuple[FairShare, int]]:
     """Yield the share and the target of each delivery that may be claimed now, and count it.
 
     A target that did not answer in time gets one at a time.
     """
-    shares = {target.target: Share(target.project, str(target.target)) for target in due}
+    shares = {target.target: FairShare(target.project, str(target.target)) for target in due}
     due.sort(
         key=lambda target: (
             claimed.of_project(target.project),

@@ -26,7 +26,7 @@ from console.store.tasks.call_targets import find_call_targets
 from console.web.rules.target_health import health_of_targets
 from console.worker import Embedded, embedded, outbox_relay
 from console.worker.fair_pool import FairPool
-from console.worker.fair_shares import FairQueue, FairShares, Share
+from console.worker.fair_shares import FairQueue, FairShare, FairShares
 from tests.console.store.helpers import PASS, create, drain, ended, function, one, start
 from tests.console.worker.relay import (
     REGION,
@@ -358,27 +358,27 @@ def test_shares_of_projects_and_targets() -> None:
     shares = FairShares(48)
     queue: FairQueue[int] = FairQueue(shares)
 
-    def taken() -> list[Share]:
+    def taken() -> list[FairShare]:
         turns = []
         while (turn := queue.take()) is not None:
             turns.append(turn[0])
         return turns
 
     for number in range(100):
-        queue.put(Share(1, "a"), number)
+        queue.put(FairShare(1, "a"), number)
     assert len(taken()) == 16
     for target in range(50):
-        queue.put(Share(1, f"b{target}"), 0)
+        queue.put(FairShare(1, f"b{target}"), 0)
     taken()
     assert shares.of_project(1) == 24
     for number in range(100):
-        queue.put(Share(2, "a"), number)
+        queue.put(FairShare(2, "a"), number)
     assert len(taken()) == 8
-    queue.put(Share(3, "a"), 0)
-    assert taken() == [Share(3, "a")]
+    queue.put(FairShare(3, "a"), 0)
+    assert taken() == [FairShare(3, "a")]
     for _ in range(16):
-        shares.end(Share(1, "a"))
-    assert Share(2, "a") in taken()
+        shares.end(FairShare(1, "a"))
+    assert FairShare(2, "a") in taken()
 
 
 def test_projects_and_targets_take_turns() -> None:
@@ -386,7 +386,7 @@ def test_projects_and_targets_take_turns() -> None:
     queue: FairQueue[int] = FairQueue(FairShares(1000))
     for project, target, count in ((1, "a", 4), (1, "b", 1), (2, "a", 2)):
         for number in range(count):
-            queue.put(Share(project, target), number)
+            queue.put(FairShare(project, target), number)
     turns = [queue.take() for _ in range(7)]
     order = [(turn[0].project, turn[0].target) for turn in turns if turn is not None]
     assert order == [(1, "a"), (2, "a"), (1, "b"), (2, "a"), (1, "a"), (1, "a"), (1, "a")]
@@ -397,7 +397,7 @@ def test_projects_and_targets_take_turns() -> None:
 def test_every_job_of_a_pool_runs_once() -> None:
     """Those that begin before they are sorted, those that wait, and those nobody knows."""
     done: list[int] = []
-    pool = FairPool(16, "test", lambda abouts: {n: Share(n % 3, "") for n in abouts if n % 5})
+    pool = FairPool(16, "test", lambda abouts: {n: FairShare(n % 3, "") for n in abouts if n % 5})
     for number in range(300):
         pool.submit(lambda number=number: done.append(number), about=number + 1)
     wait_until(lambda: len(done) == 300)
