@@ -99,7 +99,10 @@ class ScheduleDates:
 
 
 def parse_schedule(text: str, zone: str = "UTC", *, with_once: bool = False) -> Schedule:
-    """Read a schedule expression; raise ``ScheduleError``. ``with_once``: ``at(...)`` is one."""
+    """Read a schedule expression; raise ``ScheduleError``.
+
+    ``with_once``: as EventBridge Scheduler has them, with ``at(...)`` and ``rate(1 hours)``.
+    """
     match = _FORM.fullmatch(text.strip()) if len(text) <= _MOST_CHARACTERS else None
     if match is None or (match[1] == "at" and not with_once):
         wanted = "cron(...), rate(...) or at(...)" if with_once else "cron(...) or rate(...)"
@@ -109,7 +112,7 @@ def parse_schedule(text: str, zone: str = "UTC", *, with_once: bool = False) -> 
         return Schedule(None, place, once_ms=_once_ms(match[2], place))
     if match[1] == "cron":
         return Schedule(cron.parse_cron(match[2]), place)
-    return Schedule(None, place, _period_ms(match[2]))
+    return Schedule(None, place, _period_ms(match[2], any_plural=with_once))
 
 
 def _zone(name: str) -> tzinfo:
@@ -132,12 +135,12 @@ def _once_ms(text: str, zone: tzinfo) -> int:
     return once_ms
 
 
-def _period_ms(text: str) -> int:
+def _period_ms(text: str, *, any_plural: bool) -> int:
     match = _RATE.fullmatch(text)
     if match is None or int(match[1]) < 1:
         raise ScheduleError(f"rate: got '{text}', wanted a number and minutes, hours or days")
     number, unit, plural = int(match[1]), match[2], match[3]
-    if (number == 1) == bool(plural):
+    if (number == 1) == bool(plural) and not (plural and any_plural):
         raise ScheduleError("rate: 1 takes the singular, as 1 minute; more take the plural")
     period = number * _UNIT_MS[unit]
     if timedelta(milliseconds=period) > timedelta(days=366 * 100):

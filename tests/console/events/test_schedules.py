@@ -142,6 +142,16 @@ def test_a_wrong_expression_is_refused_with_its_field(expression: str, words: st
         parse_schedule(expression)
 
 
+def test_scheduler_takes_the_plural_of_one() -> None:
+    """EventBridge's own rules do not: ``rate(1 hours)`` is due each hour."""
+    for unit, hours in (("hours", 1), ("days", 24)):
+        text = f"rate(1 {unit})"
+        schedule = parse_schedule(text, with_once=True)
+        assert schedule.next(0, 0) == hours * 3_600_000
+        with pytest.raises(ScheduleError, match="the singular"):
+            parse_schedule(text)
+
+
 @pytest.mark.parametrize("zone", ["", "Europe", "Mars/Base", "../etc/passwd", "x\0y"])
 def test_a_time_zone_is_one_of_the_known(zone: str) -> None:
     """Nothing else is looked for."""
