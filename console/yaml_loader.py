@@ -1,7 +1,7 @@
 """Read YAML as version 1.2 means it, with the short tags of CloudFormation.
 
 ``on``, ``yes``, dates and numbers with a leading zero are texts. A key that stands twice in an
-object is refused, since one of its values would be lost.
+object is refused, since one of its values would be lost; a subclass may take the last of them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,11 @@ import yaml
 
 class Loader(yaml.SafeLoader):
     """Safe YAML 1.2 with tags such as ``!Sub``, which become ``{"Fn::Sub": ...}``."""
+
+    def repeat_key(self, key: yaml.ScalarNode) -> None:
+        """Refuse a key that stands twice in an object."""
+        text = f"the key {key.value!r} stands twice"
+        raise yaml.constructor.ConstructorError(None, None, text, key.start_mark)
 
 
 Loader.yaml_implicit_resolvers = {
@@ -36,8 +41,7 @@ def _construct_object(loader: Loader, node: yaml.MappingNode) -> dict[Any, Any]:
     seen = set()
     for key, _ in node.value:  # before ``<<`` adds keys that the object may have, too
         if isinstance(key, yaml.ScalarNode) and key.value in seen:
-            text = f"the key {key.value!r} stands twice"
-            raise yaml.constructor.ConstructorError(None, None, text, key.start_mark)
+            loader.repeat_key(key)
         seen.add(key.value if isinstance(key, yaml.ScalarNode) else None)
     return dict(loader.construct_mapping(node, deep=True))
 

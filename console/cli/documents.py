@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -17,6 +16,8 @@ YAML_ENDS = (".yaml", ".yml")
 JSON_ENDS = (".json",)
 READ_FILES: dict[Path, int] = {}
 """The files that were read, with the time of their last change then: ``--watch`` looks at them."""
+WARNINGS: dict[str, None] = {}
+"""What is odd about the files that were read, one line each."""
 
 
 MOST_CHARACTERS = 16_777_216
@@ -24,10 +25,26 @@ MOST_CHARACTERS = 16_777_216
 
 Definitions have at most a mebibyte.
 """
+_MOST_NODES = 300_000
+"""Values in a document. A few lines with ``*`` aliases can mean billions."""
+_KINDS = {
+    dict: "an object",
+    list: "a list",
+    str: "a text",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    type(None): "null",
+}
+_CONSTRUCTOR_ERRORS = (
+    *(yaml.YAMLError, RecursionError, ValueError, TypeError, AttributeError, LookupError),
+    OverflowError,
+)
+"""What PyYAML raises for values that their tag does not fit, such as ``!!float x``."""
 
 
 class SourceError(Exception):
-    """A file cannot be deployed. The message is one line: the file, the place, got and wanted."""
+    """A file cannot be deployed. A line a fault: the file, the place, got and wanted."""
 
 
 def read_text(path: Path) -> str:
@@ -35,7 +52,7 @@ def read_text(path: Path) -> str:
     try:
         READ_FILES[path.resolve()] = path.stat().st_mtime_ns
         return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise SourceError(f"{path}: {reason}") from None
 
@@ -46,39 +63,110 @@ def load_document(path: Path) -> Any:
 
 
 def parse_document(text: str, place: str) -> Any:
-    """Return what a text says. ``place``: the file's name, which tells JSON from YAML."""
+    """Return what a text says. ``place``: the file's name, which tells JSON from YAML.
+
+    Of a key that stands twice the last one counts, as in SAM, with a line in ``WARNINGS``.
+    """
     if place.endswith(JSON_ENDS):
         try:
-            return json.loads(text)
+            return json.loads(text, object_pairs_hook=lambda pairs: _json_object(pairs, place))
         except (ValueError, RecursionError) as error:
             raise SourceError(f"{place}: no JSON: {error}") from None
     try:
-        return yaml.load(text, Loader)  # noqa: S506 - a safe loader with tags of its own
-    except (yaml.YAMLError, RecursionError) as error:
+        return construct_yaml(compose_yaml(text, place), place)
+    except _CONSTRUCTOR_ERRORS as error:
         raise SourceError(f"{place}: no YAML: {' '.join(str(error).split())}") from None
 
 
-def substitute_placeholders(text: str, values: dict[str, str]) -> str:
-    """Replace ``${Name}`` by its value, where there is one.
-
-    Raise ``SourceError`` before a short text becomes one of gigabytes.
-    """
-    left = MOST_CHARACTERS
-
-    def value_of(match: re.Match[str]) -> str:
-        nonlocal left
-        value = values.get(match[1], match[0])
-        left -= len(value)
-        if left < 0:
-            raise SourceError(
-                f"{match[0]}: got a text that grows, wanted at most {MOST_CHARACTERS} characters"
-            )
-        return value
-
-    return re.sub(r"\$\{([\w.:]+)\}", value_of, text)
-
-
-def compose_yaml(text: str) -> yaml.Node | None:
+def compose_yaml(text: str, place: str) -> yaml.Node | None:
     """Return the nodes of a YAML text, which know their lines; None for an empty one."""
-    node: yaml.Node | None = yaml.compose(text, Loader)
+    try:
+        node: yaml.Node | None = yaml.compose(text, Loader)
+    except _CONSTRUCTOR_ERRORS as error:
+        raise SourceError(f"{place}: no YAML: {' '.join(str(error).split())}") from None
     return node
+
+
+def construct_yaml(node: yaml.Node | None, place: str) -> Any:
+    """Return the document of a node."""
+    if node is None:
+        return None
+    loader = _LenientLoader("")
+    loader.place = place
+    try:
+        document = loader.construct_document(node)
+    except _CONSTRUCTOR_ERRORS as error:
+        raise SourceError(f"{place}: no YAML: {' '.join(str(error).split())}") from None
+    check_size(document, place)
+    return document
+
+
+def check_size(document: Any, place: str) -> None:
+    """Raise ``SourceError`` for a document that is larger than its text, or contains itself."""
+    waiting, count = [document], 0
+    while waiting:
+        value = waiting.pop()
+        count += 1
+        if count > _MOST_NODES:
+            raise SourceError(f"{place}: got more values than {_MOST_NODES}, wanted fewer")
+        if isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+
+
+class _LenientLoader(Loader):
+    """Takes the last of two equal keys."""
+
+    place = ""
+
+    def repeat_key(self, key: yaml.ScalarNode) -> None:
+        """Warn of a key that stands twice."""
+        _warn_of_repeated(f"{self.place}: line {key.start_mark.line + 1}", key.value)
+
+
+def _json_object(pairs: list[tuple[str, Any]], place: str) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        for name in made:
+            if names.count(name) > 1:
+                _warn_of_repeated(place, name)
+    return made
+
+
+def _warn_of_repeated(place: str, key: str) -> None:
+    WARNINGS[f"{place}: the key {key!r} stands twice; the last one counts"] = None
+
+
+# -- shapes ----------------------------------------------------------------------------------------
+
+
+def kind_of(value: Any) -> str:
+    """Return what a value is, as messages say it."""
+    return _KINDS.get(type(value), f"a {type(value).__name__}")
+
+
+def as_object(value: Any, place: str) -> dict[str, Any]:
+    """Return an object, {} for nothing; raise ``SourceError`` for anything else."""
+    if value is None or value == "":
+        return {}
+    if not isinstance(value, dict):
+        raise SourceError(f"{place}: got {kind_of(value)}, wanted an object")
+    return value
+
+
+def as_list(value: Any, place: str) -> list[Any]:
+    """Return a list, [] for nothing; raise ``SourceError`` for anything else."""
+    if value is None or value == "":
+        return []
+    if not isinstance(value, list):
+        raise SourceError(f"{place}: got {kind_of(value)}, wanted a list")
+    return value
+
+
+def as_name(value: Any, place: str) -> str:
+    """Return a name; raise ``SourceError`` for what is no text and no number."""
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        raise SourceError(f"{place}: got {kind_of(value)}, wanted a name")
+    return str(value)

@@ -1,66 +1,61 @@
 """Evaluate the intrinsic functions of CloudFormation, as far as a server without a stack can.
 
 A resource of a template gets the name that it is given, else its logical id, and the ARN that
-follows from that name. What only AWS could know - an attribute of a resource, an imported value -
-has to be given by ``--param NAME=VALUE``, also as ``--param LogicalId.Attribute=VALUE``.
+follows from that name. What only AWS could know - an attribute of a resource, an imported value, a
+dynamic reference - has to be given by ``--param NAME=VALUE``, also as
+``--param LogicalId.Attribute=VALUE``.
 """
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from console.cli.documents import MOST_CHARACTERS, SourceError
+from console.cli.documents import (
+    MOST_CHARACTERS,
+    SourceError,
+    as_list,
+    as_object,
+    kind_of,
+    load_document,
+)
+from console.cli.intrinsic_functions import (
+    count_values,
+    encode_base64,
+    fill_loop,
+    find_member,
+    is_equal,
+    list_networks,
+    list_zones,
+    not_among,
+    select_value,
+    split_list,
+    split_text,
+    typed_value,
+)
+from console.cli.parameters import text_of
+from console.cli.placeholders import REFERENCE, reference_names
+from console.cli.resource_types import (
+    ARN_ATTRIBUTES,
+    ARNS,
+    FUNCTION_PARTS,
+    NAME_ATTRIBUTES,
+    NAMES,
+    REF_IS_ARN,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
+    from console.cli.parameters import Parameters
     from console.cli.sources import Account
 
 MOST_CALLS = 100_000
 """How many functions and conditions may be evaluated: a few of them, each named twice by the next,
 are millions."""
 _SUB = re.compile(r"\$\{(!?)([^}]+)\}")
-_ARNS = {
-    "AWS::Lambda::Function": ("lambda", "function:{}", "FunctionName"),
-    "AWS::Serverless::Function": ("lambda", "function:{}", "FunctionName"),
-    "AWS::DynamoDB::Table": ("dynamodb", "table/{}", "TableName"),
-    "AWS::DynamoDB::GlobalTable": ("dynamodb", "table/{}", "TableName"),
-    "AWS::Serverless::SimpleTable": ("dynamodb", "table/{}", "TableName"),
-    "AWS::SQS::Queue": ("sqs", "{}", "QueueName"),
-    "AWS::SNS::Topic": ("sns", "{}", "TopicName"),
-    "AWS::StepFunctions::StateMachine": ("states", "stateMachine:{}", "StateMachineName"),
-    "AWS::Serverless::StateMachine": ("states", "stateMachine:{}", "Name"),
-    "AWS::StepFunctions::Activity": ("states", "activity:{}", "Name"),
-    "AWS::Events::EventBus": ("events", "event-bus/{}", "Name"),
-    "AWS::Events::Rule": ("events", "rule/{}", "Name"),
-    "AWS::Logs::LogGroup": ("logs", "log-group:{}:*", "LogGroupName"),
-    "AWS::ECS::Cluster": ("ecs", "cluster/{}", "ClusterName"),
-    "AWS::ECS::TaskDefinition": ("ecs", "task-definition/{}:1", "Family"),
-    "AWS::Batch::JobQueue": ("batch", "job-queue/{}", "JobQueueName"),
-    "AWS::Batch::JobDefinition": ("batch", "job-definition/{}:1", "JobDefinitionName"),
-    "AWS::KMS::Key": ("kms", "key/{}", ""),
-    "AWS::SecretsManager::Secret": ("secretsmanager", "secret:{}", "Name"),
-}
-"""Type -> service and resource of its ARN, and the property that names it."""
-_NAMES = {
-    "AWS::S3::Bucket": "BucketName",
-    "AWS::IAM::Role": "RoleName",
-    "AWS::Glue::Job": "Name",
-    "AWS::Glue::Crawler": "Name",
-}
-_REF_IS_ARN = {
-    "AWS::SNS::Topic",
-    "AWS::StepFunctions::StateMachine",
-    "AWS::Serverless::StateMachine",
-    "AWS::StepFunctions::Activity",
-    "AWS::ECS::TaskDefinition",
-    "AWS::Batch::JobQueue",
-    "AWS::Batch::JobDefinition",
-    "AWS::SecretsManager::Secret",
-}
 
 
 class Template:
@@ -68,106 +63,213 @@ class Template:
 
     def __init__(
         self,
-        body: Mapping[str, Any],
+        body: Any,
         place: str,
         account: Account,
-        given: Mapping[str, str],
+        parameters: Parameters,
         *,
-        placeholders: bool = False,
+        folder: Path | None = None,
+        arguments: Mapping[str, Callable[[], Any]] | None = None,
+        exports: Mapping[str, Callable[[], Any]] | None = None,
+        prefix: str = "",
     ) -> None:
-        """``given``: what ``--param`` says.
+        """``folder``: of the files that the template includes; None: it has none.
 
-        ``placeholders``: what nobody gave becomes ``${Name}`` in the text, and is no error.
+        ``arguments``: the parameters that a parent stack gives; ``exports``: of other stacks;
+        ``prefix``: of the names of resources in a nested stack.
         """
-        self._body = body
+        self.prefix = prefix
+        self.body = as_object(body, place)
         self._place = place
         self._account = account
-        self._given = given
-        self._placeholders = placeholders
+        self._parameters = parameters
+        self._folder = folder
+        self._arguments = arguments or {}
+        self.exports = {} if exports is None else exports
+        self._sections: dict[str, dict[str, Any]] = {}
+        self._trail: list[str] = []
         self._resolving: list[str] = []
         self._characters = self._calls = 0
+        self.load_nested: Callable[[str, dict[str, Any]], Template | None] = lambda *_: None
         self._functions: dict[str, Callable[[Any], Any]] = {
             "Ref": self._ref,
             "Fn::GetAtt": self._get_att,
             "Fn::Sub": self._sub,
-            "Fn::Join": self._join,
-            "Fn::Select": lambda words: words[1][int(words[0])],
-            "Fn::Split": lambda words: str(words[1]).split(words[0]),
-            "Fn::Base64": lambda text: base64.b64encode(str(text).encode()).decode(),
-            "Fn::ToJsonString": lambda value: json.dumps(value, ensure_ascii=False),
-            "Fn::Length": len,
-            "Fn::ImportValue": lambda name: self._asked(str(name), "Fn::ImportValue"),
+            "Fn::Join": lambda words: self._join(*self._resolved(words)),
+            "Fn::Select": lambda words: select_value(*self._resolved(words)),
+            "Fn::Split": lambda words: split_text(*self._resolved(words)),
+            "Fn::Base64": lambda text: encode_base64(self._resolved(text)),
+            "Fn::ToJsonString": lambda value: json.dumps(self._resolved(value), ensure_ascii=False),
+            "Fn::Length": lambda value: count_values(self._resolved(value)),
+            "Fn::GetAZs": lambda region: list_zones(self._resolved(region) or account.region),
+            "Fn::Cidr": lambda words: list_networks(*self._resolved(words)),
+            "Fn::ImportValue": lambda name: self._import(self._resolved(name)),
             "Fn::FindInMap": self._find_in_map,
+            "Fn::Transform": lambda said: self._resolved(self._included(said)),
+            "Fn::If": self._if,
+            "Fn::Equals": lambda words: is_equal(*(self._resolved(value) for value in words)),
+            "Fn::Not": lambda words: not self._resolved(words[0]),
+            "Fn::And": lambda words: all(self._bools(words)),
+            "Fn::Or": lambda words: any(self._bools(words)),
+            "Condition": self.holds,
         }
 
-    @property
-    def resources(self) -> dict[str, dict[str, Any]]:
-        """Return logical id -> resource, without those whose condition does not hold."""
-        every = self._body.get("Resources") or {}
-        return {
-            name: resource
-            for name, resource in every.items()
-            if isinstance(resource, dict) and self._holds(resource.get("Condition"))
-        }
+    def section(self, name: str) -> dict[str, Any]:
+        """Return a section by its keys, with what its loops and included files add."""
+        if name not in self._sections:
+            said = as_object(self.body.get(name), f"{self._place}: {name}")
+            self._sections[name] = {}  # which a loop over itself finds
+            self._sections[name] = self.expanded(said)
+        return self._sections[name]
 
-    def resolve(self, value: Any) -> Any:
-        """Return a value with its functions evaluated; raise ``SourceError`` if that cannot be."""
+    def resource(self, logical_id: str) -> dict[str, Any] | None:
+        """Return a resource, None if there is none of that id."""
+        resources = self.section("Resources")
+        if not isinstance(logical_id, str) or logical_id not in resources:
+            return None
+        return as_object(resources[logical_id], f"{self._place}: {logical_id}")
+
+    def properties(self, logical_id: str) -> dict[str, Any]:
+        """Return the properties of a resource, as they stand there."""
+        resource = self.resource(logical_id) or {}
+        return as_object(resource.get("Properties"), f"{self._place}: {logical_id}.Properties")
+
+    def holds(self, name: Any) -> bool:
+        """Tell whether a condition holds; None: there is no condition."""
+        if name is None:
+            return True
+        conditions = self.section("Conditions")
+        if not isinstance(name, str) or name not in conditions:
+            raise self._error(f"Condition {name}", "none of that name", "one of the Conditions")
+        return bool(self._guarded(f"Condition {name}", lambda: self._resolved(conditions[name])))
+
+    def resolve(self, value: Any, *at: str) -> Any:
+        """Return a value with its functions evaluated; raise ``SourceError`` if that cannot be.
+
+        ``at``: where it stands, for messages. A value that nobody gave is noted as missing.
+        """
+        self._trail += at
+        try:
+            return self._resolved(value)
+        finally:
+            del self._trail[len(self._trail) - len(at) :]
+
+    def place(self, *at: str) -> str:
+        """Return where a value stands: the file and the way in it."""
+        way = ".".join([*self._trail, *at]).replace(".[", "[")
+        return f"{self._place}: {way}" if way else self._place
+
+    def physical_name(self, logical_id: str) -> str:
+        """Return the name of a resource: the one that it is given, else where it stands."""
+        resource = self.resource(logical_id) or {}
+        kind = resource.get("Type", "")
+        key = ARNS[kind][2] if kind in ARNS else NAMES.get(kind, "")
+        named = self.properties(logical_id).get(key)
+        if named is not None:
+            name = self._guarded(f"Ref {logical_id}", lambda: self.resolve(named, logical_id, key))
+            if name is not _NO_VALUE:
+                try:
+                    return text_of(name)
+                except ValueError as error:
+                    raise SourceError(f"{self.place(logical_id, key)}: {error}") from None
+        path = str((resource.get("Metadata") or {}).get("aws:cdk:path", ""))
+        return "-".join(path.split("/")[1:-1]) or f"{self.prefix}{logical_id}"
+
+    def arn_of(self, logical_id: str) -> str | None:
+        """Return the ARN of a resource, None for a type whose ARN is not known."""
+        kind = (self.resource(logical_id) or {}).get("Type", "")
+        if kind in FUNCTION_PARTS:
+            return self._arn_of_function_part(logical_id, kind)
+        if kind == "AWS::S3::Bucket":
+            return f"arn:{self._account.partition}:s3:::{self.physical_name(logical_id)}"
+        if kind == "AWS::IAM::Role":
+            return self._account.role(self.physical_name(logical_id))
+        if kind not in ARNS:
+            return None
+        service, form, _ = ARNS[kind]
+        return self._account.arn(service, form.format(self.physical_name(logical_id)))
+
+    def output(self, name: str) -> Any:
+        """Return the value of an output; raise ``SourceError`` if there is none of that name."""
+        outputs = self.section("Outputs")
+        if name not in outputs:
+            raise SourceError(f"{self._place}: Outputs: got no {name}, wanted one")
+        said = as_object(outputs[name], f"{self._place}: Outputs.{name}")
+        return self._guarded(
+            f"Outputs.{name}", lambda: self.resolve(said.get("Value"), "Outputs", name)
+        )
+
+    # -- evaluating --------------------------------------------------------------------------------
+
+    def _resolved(self, value: Any) -> Any:
         if isinstance(value, list):
-            parts = [self.resolve(part) for part in value]
+            parts = [self._inside(f"[{number}]", part) for number, part in enumerate(value)]
             return [part for part in parts if part is not _NO_VALUE]
+        if isinstance(value, str):
+            filled = self.fill_variables(value)
+            return self.fill_text(filled) if isinstance(filled, str) else self._resolved(filled)
         if not isinstance(value, dict):
             return value
         if len(value) == 1:
             ((name, argument),) = value.items()
-            of_template = name != "Condition" or argument in (self._body.get("Conditions") or {})
-            if name in ("Fn::If", *_LOGIC) and of_template:
-                return self._decide(name, argument)
-            if name in self._functions:
+            conditions = self.body.get("Conditions") or {}
+            of_template = name != "Condition" or (
+                isinstance(argument, str) and argument in conditions
+            )
+            if name in self._functions and of_template:
                 return self._call(name, argument)
-            if isinstance(name, str) and name.startswith("Fn::"):
-                raise self._error(name, "a function that is not known", "one of CloudFormation's")
-        values = {name: self.resolve(part) for name, part in value.items()}
+            if isinstance(name, str) and name.startswith("Fn::") and not name.startswith(_LOOP):
+                return self._ask(name, name, got="a function that is not evaluated here")
+        value = self.expanded(value)
+        values = {name: self._inside(name, part) for name, part in value.items()}
         return {name: part for name, part in values.items() if part is not _NO_VALUE}
 
-    def physical_name(self, logical_id: str) -> str:
-        """Return the name of a resource: the one that it is given, else where it stands."""
-        resource = self._body["Resources"][logical_id]
-        kind = resource.get("Type", "")
-        key = _ARNS[kind][2] if kind in _ARNS else _NAMES.get(kind, "")
-        named = (resource.get("Properties") or {}).get(key)
-        if named is not None:
-            return str(self.resolve(named))
-        path = (resource.get("Metadata") or {}).get("aws:cdk:path", "")
-        return "-".join(path.split("/")[1:-1]) or logical_id
+    def fill_text(self, text: str) -> Any:
+        """Return a text of the template with its dynamic references replaced."""
+        if "{{resolve:" not in text:
+            return text
+        whole = REFERENCE.fullmatch(text)
+        if whole:
+            return self._ask(whole[0], *reference_names(whole[1]))
+        return REFERENCE.sub(
+            lambda match: self._ask_text(match[0], *reference_names(match[1])), text
+        )
 
-    def arn_of(self, logical_id: str) -> str | None:
-        """Return the ARN of a resource, None for a type whose ARN is not known."""
-        kind = self._body["Resources"][logical_id].get("Type", "")
-        name = self.physical_name(logical_id)
-        if kind == "AWS::S3::Bucket":
-            return f"arn:{self._account.partition}:s3:::{name}"
-        if kind == "AWS::IAM::Role":
-            return self._account.role(name)
-        if kind not in _ARNS:
-            return None
-        service, form, _ = _ARNS[kind]
-        return self._account.arn(service, form.format(name))
+    def fill_variables(self, text: str) -> Any:
+        """Return a text with the variables of another tool in it replaced: here it has none."""
+        return text
 
-    # -- functions ---------------------------------------------------------------------------------
+    def _inside(self, key: Any, value: Any) -> Any:
+        self._trail.append(str(key))
+        try:
+            return self._resolved(value)
+        finally:
+            self._trail.pop()
 
     def _call(self, name: str, argument: Any) -> Any:
-        ready = argument if name == "Fn::Sub" else self.resolve(argument)
+        before = self._parameters.stand_ins
         try:
             self._count_call(name)
-            made = self._functions[name](ready)
-            if isinstance(made, list | dict):  # one from a mapping may be named many times
-                self._count_characters(name, len(json.dumps(made, default=str)))
-            else:
-                self._count_characters(name, len(str(made)))
-        except (LookupError, TypeError, ValueError) as error:
+            made = self._functions[name](argument)
+            is_text = not isinstance(made, list | dict)  # one from a mapping may be named often
+            size = len(str(made) if is_text else json.dumps(made, default=str))
+            self._count_characters(name, size)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            if self._parameters.stand_ins > before:  # what is missing fits nowhere
+                return self._parameters.last_stand_in
             shown = json.dumps(argument, default=str)[:80]
             raise self._error(name, shown, f"arguments that fit ({error})") from None
         return made
+
+    def _guarded(self, name: str, evaluate: Callable[[], Any]) -> Any:
+        """Evaluate something of a name; raise ``SourceError`` if it needs itself for that."""
+        if name in self._resolving:
+            raise self._error(name, "a circle", "a value that does not need itself")
+        self._resolving.append(name)
+        try:
+            return evaluate()
+        finally:
+            self._resolving.pop()
 
     def _count_characters(self, name: str, count: int) -> None:
         """Raise ``SourceError`` before a small template makes a text of gigabytes."""
@@ -181,126 +283,222 @@ class Template:
         if self._calls > MOST_CALLS:
             raise self._error(name, "too much to evaluate", f"at most {MOST_CALLS} functions")
 
-    def _join(self, words: Any) -> str:
-        delimiter, parts = str(words[0]), [str(part) for part in words[1]]
-        self._count_characters("Fn::Join", len(delimiter) * len(parts))
-        return delimiter.join(parts)
+    def _ask(self, marker: str, *names: str, got: str = "no value") -> Any:
+        """Return what ``--param`` says of something that only AWS knows."""
+        return self._parameters.ask(self.place(), marker, *names, got=got)
 
-    def _ref(self, name: str) -> Any:
-        pseudo = {
-            "AWS::AccountId": self._account.number,
-            "AWS::Region": self._account.region,
-            "AWS::Partition": self._account.partition,
-            "AWS::URLSuffix": "amazonaws.com",
-            "AWS::StackName": self._given.get("AWS::StackName", "stateyard"),
-            "AWS::StackId": self._account.arn("cloudformation", "stack/stateyard/0"),
-            "AWS::NotificationARNs": [],
-            "AWS::NoValue": _NO_VALUE,
-        }
-        if name in self._given:
-            return self._given[name]
-        if name in pseudo:
+    def _ask_text(self, marker: str, *names: str) -> str:
+        value = self._ask(marker, *names)
+        written = self._parameters.text(*names)
+        return written if isinstance(value, list | dict) and written else text_of(value)
+
+    def _error(self, where: str, got: str, wanted: str) -> SourceError:
+        return SourceError(" ".join(f"{self.place()}: {where}: got {got}, wanted {wanted}".split()))
+
+    # -- references --------------------------------------------------------------------------------
+
+    def _ref(self, name: Any) -> Any:
+        name = self.fill_variables(name) if isinstance(name, str) else name
+        if not isinstance(name, str):
+            raise TypeError("the name of a parameter or a resource")
+        if name in self._arguments:
+            return self._guarded(f"Ref {name}", self._arguments[name])
+        parameters = self.section("Parameters")
+        if name in parameters:
+            return self._parameter(name, as_object(parameters[name], self.place("Parameters")))
+        given = self._parameters.value(name)
+        if given is not None:
+            return given
+        if name == "AWS::NoValue":
+            return _NO_VALUE
+        if name in (pseudo := self._account.pseudo_parameters):
             return pseudo[name]
-        parameter = (self._body.get("Parameters") or {}).get(name)
-        if isinstance(parameter, dict) and "Default" in parameter:
-            default = parameter["Default"]
-            is_list = "List" in str(parameter.get("Type"))
-            return str(default).split(",") if is_list else default
-        resource = (self._body.get("Resources") or {}).get(name)
-        if resource is None:
-            return self._asked(name, "Ref")
-        return self._ref_to_resource(name, resource.get("Type", ""))
+        resource = self.resource(name)
+        if resource is not None:
+            return self._ref_to_resource(name, resource.get("Type", ""))
+        function, _, part = name.rpartition(".")
+        if part in ("Alias", "Version") and self.resource(function) is not None:
+            return self._ref_to_published(function, part)
+        return self._ask(f"Ref {name}", name)
+
+    def _parameter(self, name: str, said: dict[str, Any]) -> Any:
+        """Return the value of a parameter: as ``--param`` gives it, else its default."""
+        kind = str(said.get("Type", "String"))
+        written = self._parameters.text(name)
+        if written is not None:
+            value = typed_value(kind, written)
+            if value is None:
+                raise self._error(f"--param {name}", repr(written), "a number")
+        elif kind.startswith(_STORED):
+            return self._ask(f"Ref {name}", name, got="no value, only its name in Parameter Store")
+        elif "Default" not in said:
+            return self._ask(f"Ref {name}", name)
+        else:
+            default = said["Default"]
+            is_list = "List" in kind and not isinstance(default, list)
+            value = split_list(str(default)) if is_list else self._resolved(default)
+        allowed = said.get("AllowedValues")
+        if written is not None and isinstance(allowed, list) and (odd := not_among(value, allowed)):
+            raise self._error(f"--param {name}", odd, f"one of {', '.join(map(str, allowed))}")
+        return value
 
     def _ref_to_resource(self, name: str, kind: str) -> Any:
-        if name in self._resolving:
-            raise self._error(f"Ref {name}", "a circle", "a resource that does not name itself")
-        self._resolving.append(name)
-        try:
-            if kind == "AWS::SQS::Queue":
-                return self._queue_url(self.physical_name(name))
-            return self.arn_of(name) if kind in _REF_IS_ARN else self.physical_name(name)
-        finally:
-            self._resolving.pop()
-
-    def _queue_url(self, name: str) -> str:
-        return f"https://sqs.{self._account.region}.amazonaws.com/{self._account.number}/{name}"
-
-    def _get_att(self, words: list[str] | str) -> Any:
-        name, attribute = words.split(".", 1) if isinstance(words, str) else words
-        key = f"{name}.{attribute}"
-        if key in self._given:
-            return self._given[key]
-        resource = (self._body.get("Resources") or {}).get(name)
-        kind = resource.get("Type", "") if isinstance(resource, dict) else ""
-        if resource is None:
-            return self._asked(key, "Fn::GetAtt")
-        if attribute in ("Name", "QueueName", "TopicName", "FunctionName"):
+        if kind == "AWS::SQS::Queue":
+            return self._account.queue_url(self.physical_name(name))
+        if kind in REF_IS_ARN:
+            return self.arn_of(name) or self._ask(f"Ref {name}", name)
+        if kind in ARNS or kind in NAMES:
             return self.physical_name(name)
-        arns = ("Arn", "TopicArn", "StateMachineArn")
-        if attribute in arns and (arn := self.arn_of(name)) is not None:
-            return arn
-        if attribute == "QueueUrl" and kind == "AWS::SQS::Queue":
-            return self._queue_url(self.physical_name(name))
-        return self._asked(key, "Fn::GetAtt")
+        return self._ask(f"Ref {name}", name, got=f"what only AWS knows of an {kind}")
 
-    def _sub(self, argument: Any) -> str:
+    def _ref_to_published(self, function: str, part: str) -> str:
+        """Return the ARN of the version or alias that SAM publishes of a function."""
+        alias = self.properties(function).get("AutoPublishAlias", "live")
+        qualifier = "1" if part == "Version" else text_of(self._resolved(alias))
+        return f"{self.arn_of(function)}:{qualifier}"
+
+    def _arn_of_function_part(self, logical_id: str, kind: str) -> str:
+        """Return the ARN of a version or an alias of a function."""
+        properties = self.properties(logical_id)
+        key = f"Ref {logical_id}"
+        name = self._guarded(
+            key, lambda: text_of(self.resolve(properties.get("FunctionName"), logical_id))
+        )
+        arn = name if name.startswith("arn:") else self._account.arn("lambda", f"function:{name}")
+        if kind == "AWS::Lambda::Version":
+            return f"{arn}:1"
+        return f"{arn}:{text_of(self.resolve(properties.get('Name'), logical_id))}"
+
+    def _get_att(self, argument: Any) -> Any:
+        words = self._resolved(argument)
+        name, attribute = words.split(".", 1) if isinstance(words, str) else map(text_of, words)
+        key = f"{name}.{attribute}"
+        given = self._parameters.value(key)
+        if given is not None:
+            return given
+        resource = self.resource(name)
+        found = None if resource is None else self._attribute(name, resource, attribute)
+        return self._ask(f"Fn::GetAtt {key}", key) if found is None else found
+
+    def _attribute(self, name: str, resource: dict[str, Any], attribute: str) -> Any:
+        """Return an attribute of a resource, None if only AWS knows it."""
+        kind = resource.get("Type", "")
+        if attribute.startswith("Outputs."):
+            nested = self.load_nested(name, resource)
+            return None if nested is None else nested.output(attribute.removeprefix("Outputs."))
+        if kind == "AWS::SSM::Parameter" and attribute == "Value":
+            return self.resolve(self.properties(name).get("Value"), name, "Value")
+        if attribute in NAME_ATTRIBUTES and (kind in ARNS or kind in NAMES):
+            return self.physical_name(name)
+        if attribute == "QueueUrl" and kind == "AWS::SQS::Queue":
+            return self._account.queue_url(self.physical_name(name))
+        return self.arn_of(name) if attribute in ARN_ATTRIBUTES else None
+
+    def _import(self, name: Any) -> Any:
+        name = text_of(name)
+        if self._parameters.text(name) is None and name in self.exports:
+            return self.exports[name]()
+        return self._ask(f"Fn::ImportValue {name}", name)
+
+    # -- texts and tables --------------------------------------------------------------------------
+
+    def _sub(self, argument: Any) -> Any:
         text, own = argument if isinstance(argument, list) else (argument, {})
-        values = {name: self.resolve(value) for name, value in own.items()}
+        if not isinstance(text, str):
+            raise TypeError(f"a text, not {kind_of(text)}")
+        text = text_of(self.fill_variables(text))
+        values = {name: self._resolved(value) for name, value in own.items()}
 
         def value_of(match: re.Match[str]) -> str:
             name = match[2].strip()
             if match[1]:
                 return f"${{{name}}}"
             self._count_call("Fn::Sub")
-            value = values[name] if name in values else self._value_in_text(name)
-            self._count_characters("Fn::Sub", len(str(value)))
-            return str(value)
+            value = text_of(values[name] if name in values else self._value_in_text(name))
+            self._count_characters("Fn::Sub", len(value))
+            return value
 
-        return _SUB.sub(value_of, str(text))
+        return self.fill_text(_SUB.sub(value_of, text))
 
     def _value_in_text(self, name: str) -> Any:
-        return self._get_att(name) if "." in name else self._ref(name)
+        if "." not in name or name.rpartition(".")[2] in ("Alias", "Version"):
+            return self._ref(name)
+        return self._get_att(name)
+
+    def _join(self, delimiter: Any, values: Any) -> Any:
+        if not isinstance(values, list):
+            raise TypeError(f"a list, not {kind_of(values)}")
+        separator, parts = text_of(delimiter), [text_of(part) for part in values]
+        self._count_characters("Fn::Join", len(separator) * len(parts))
+        return self.fill_text(separator.join(parts))
 
     def _find_in_map(self, words: list[Any]) -> Any:
-        table, first, second = words[:3]
-        return self._body.get("Mappings", {})[table][first][second]
+        table, first, second = (text_of(self._resolved(word)) for word in words[:3])
+        rows = as_object(self.section("Mappings").get(table), self.place(table))
+        found = find_member(find_member(rows, first), second)
+        if found is not None:
+            return self._resolved(found)
+        if len(words) > 3:  # noqa: PLR2004 - map, two keys, options
+            return self._resolved(words[3]["DefaultValue"])
+        key = f"{table}.{first}.{second}"
+        return self._ask(f"Fn::FindInMap {key}", key, got="no such entry")
 
-    def _asked(self, name: str, function: str) -> str:
-        """Return what ``--param`` says of something that only AWS knows."""
-        if name not in self._given and self._placeholders:
-            return f"${{{name}}}"
-        if name not in self._given:
-            raise self._error(f"{function} {name}", "no value", f"--param {name}=VALUE")
-        return self._given[name]
+    # -- loops, included files, conditions ---------------------------------------------------------
 
-    # -- conditions --------------------------------------------------------------------------------
+    def expanded(self, said: dict[str, Any]) -> dict[str, Any]:
+        """Return an object with what ``Fn::ForEach`` and ``Fn::Transform`` add to it."""
+        if not any(str(key).startswith((_LOOP, "Fn::Transform")) for key in said):
+            return said
+        made: dict[str, Any] = {}
+        for key, part in said.items():
+            if str(key).startswith(_LOOP):
+                made |= self._loop(key, part)
+            elif key == "Fn::Transform":
+                content = self._included(part)
+                made |= content if isinstance(content, dict) else {}
+            else:
+                made[key] = part
+        return made
 
-    def _holds(self, name: str | None) -> bool:
-        if name is None:
-            return True
-        conditions = self._body.get("Conditions") or {}
-        if name not in conditions:
-            raise self._error(f"Condition {name}", "none of that name", "one of the Conditions")
-        return bool(self.resolve(conditions[name]))
+    def _loop(self, key: str, said: Any) -> dict[str, Any]:
+        identifier, collection, fragment = as_list(said, self.place(key))
+        before = self._parameters.stand_ins
+        items = self._resolved(collection)
+        if self._parameters.stand_ins > before and not isinstance(items, list):
+            return {}  # missing, and noted
+        if not isinstance(items, list) or not isinstance(fragment, dict):
+            raise self._error(key, kind_of(items), "a name, a list and an object")
+        made: dict[str, Any] = {}
+        for item in items:
+            self._count_call(key)
+            self._count_characters(key, len(json.dumps(fragment, default=str)))
+            made |= self.expanded(fill_loop(fragment, str(identifier), text_of(item)))
+        return made
 
-    def _decide(self, name: str, argument: Any) -> Any:
-        self._count_call(name)
-        if name == "Fn::If":
-            condition, yes, no = argument
-            return self.resolve(yes if self._holds(condition) else no)
-        if name == "Condition":
-            return self._holds(argument)
-        if name == "Fn::Equals":
-            first, second = (self.resolve(value) for value in argument)
-            return str(first) == str(second)
-        parts = (bool(self.resolve(value)) for value in argument)
-        if name == "Fn::Not":
-            return not next(parts)
-        return all(parts) if name == "Fn::And" else any(parts)
+    def _included(self, said: Any) -> Any:
+        """Return what a file has that ``AWS::Include`` names; other macros only AWS can run."""
+        about = as_object(said, self.place("Fn::Transform"))
+        name = str(about.get("Name"))
+        if name != "AWS::Include":
+            return self._ask(f"Fn::Transform {name}", name, got="a macro, which only AWS can run")
+        location = self._resolved((about.get("Parameters") or {}).get("Location"))
+        if not isinstance(location, str):
+            raise self._error("AWS::Include", kind_of(location), "the Location of a file")
+        path = self._folder / location if self._folder and "://" not in location else None
+        if path is not None and path.is_file():
+            self._count_call("Fn::Transform")
+            return load_document(path)
+        return self._ask(f"Fn::Transform {location}", location, got="no such file")
 
-    def _error(self, where: str, got: str, wanted: str) -> SourceError:
-        return SourceError(f"{self._place}: {where}: got {got}, wanted {wanted}")
+    def _bools(self, words: list[Any]) -> list[bool]:
+        """Return all conditions of a list: each may ask for a value."""
+        return [bool(self._resolved(value)) for value in words]
+
+    def _if(self, words: Any) -> Any:
+        condition, yes, no = words
+        return self._resolved(yes if self.holds(condition) else no)
 
 
-_LOGIC = ("Fn::Equals", "Fn::Not", "Fn::And", "Fn::Or", "Condition")
+_STORED = "AWS::SSM::Parameter::Value<"
+_LOOP = "Fn::ForEach::"
 _NO_VALUE = object()

@@ -14,20 +14,21 @@ from console.cli.discovery import definition_files, is_definition, read_paths
 from console.cli.documents import (
     YAML_ENDS,
     SourceError,
-    compose_yaml,
+    construct_yaml,
     parse_document,
     read_text,
-    substitute_placeholders,
 )
 from console.cli.formats import asl
+from console.cli.parameters import Parameters
+from console.cli.placeholders import Placeholders
 from console.cli.sources import Account, definition_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-_PLACEHOLDER = re.compile(r"\$\{[\w.:]+\}")
-_BARE = re.compile(r'"(?:[^"\\]|\\.)*"|\$\{[\w.:]+\}')
+_PLACEHOLDER = re.compile(r"\$\{[^{}]+\}|\{\{resolve:[^{}]+\}\}")
+_BARE = re.compile(r'"(?:[^"\\]|\\.)*"|\$\{[^{}"\s]+\}')
 
 
 def lint_path(
@@ -45,20 +46,21 @@ def lint_path(
     if path.is_file() and _is_alone(path):
         yield str(path), lint_text(read_text(path), str(path), kind, given)
         return
-    for machine in read_paths([path], Account(), given).machines:
+    parameters = Parameters(given, placeholders=True)
+    for machine in read_paths([path], Account(), parameters).machines:
         text = _without_bare_placeholders(machine.definition)
         yield machine.place, _known(engine.check(text, machine.type), _parsed(text))
 
 
 def lint_text(text: str, name: str, kind: str, given: Mapping[str, str]) -> Sequence[Any]:
     """Return the problems of a definition. ``name``: tells YAML, whose lines are found again."""
-    text = substitute_placeholders(text, dict(given))
+    placeholders = Placeholders(Parameters(given, placeholders=True), name)
     if not name.endswith(YAML_ENDS):
-        text = _without_bare_placeholders(text)
+        text = _without_bare_placeholders(placeholders.fill(text))
         return _known(engine.check(text, kind), _parsed(text))
-    document = parse_document(text, name)
-    root = compose_yaml(text)
-    problems = _known(engine.check(definition_text(document), kind), document)
+    root = placeholders.filled_yaml(text)
+    document = construct_yaml(root, name)
+    problems = _known(engine.check(definition_text(document, name), kind), document)
     return [_at_yaml(problem, root, document) for problem in problems]
 
 

@@ -12,6 +12,7 @@ def write_line(text: str) -> None:
 
 
 def write_error(text: str) -> None:
-    """Write a line about what is wrong."""
-    sys.stderr.write(f"stateyard: {text}\n")
+    """Write what is wrong, a line each."""
+    for line in text.splitlines():
+        sys.stderr.write(f"stateyard: {line}\n")
     sys.stderr.flush()

@@ -1,13 +1,160 @@
-"""Read the values that ``--param NAME=VALUE`` gives."""
+"""The values that ``--param NAME=VALUE`` gives, and those that are still missing.
+
+Readers ask for a value that only AWS knows and go on with a stand-in where nobody gave it: one run
+names all of them. ``check`` raises that list before anything is deployed.
+"""
 
 from __future__ import annotations
 
+import json
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
 from console.cli.documents import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 
 def parse_parameters(words: list[str]) -> dict[str, str]:
     """Return name -> value; raise ``SourceError`` for a word that has none."""
     for word in words:
-        if "=" not in word:
+        if "=" not in word or word.startswith("="):
             raise SourceError(f"--param: got {word!r}, wanted NAME=VALUE")
     return dict(word.split("=", 1) for word in words)
+
+
+class WrittenNumber(float):
+    """A number that a text shows as it is written: ``1.10`` is a version, too."""
+
+    written: str
+
+    def __new__(cls, written: str) -> Self:
+        """Return the number of a text, which it keeps."""
+        number = super().__new__(cls, written)
+        number.written = written
+        return number
+
+
+def text_of(value: Any) -> str:
+    """Return a value as a part of a text: ``true``, not ``True``.
+
+    Raise ``ValueError`` for a list, an object or null, which no text can hold.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, WrittenNumber):
+        return value.written
+    if isinstance(value, bool | int | float):
+        return json.dumps(value)
+    kinds = {list: "a list", dict: "an object", type(None): "null"}
+    kind = kinds.get(type(value), f"a {type(value).__name__}")
+    raise ValueError(f"got {kind} inside a text, wanted a text, a number, true or false")
+
+
+def parse_value(text: str) -> Any:
+    """Return what a value means: JSON, else the text itself."""
+    try:
+        return json.loads(text, parse_float=WrittenNumber, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(name)
+
+
+@dataclass
+class Attempt:
+    """What a part of a file asks for that nobody gave."""
+
+    missing: list[str] = field(default_factory=list)
+
+
+class Parameters:
+    """The values of ``--param``, and a line for each that is missing.
+
+    ``placeholders``: a value that nobody gave becomes ``${Name}`` and is not missing.
+    ``stand_ins``: how many values nobody gave so far.
+    """
+
+    def __init__(
+        self, given: Mapping[str, str] | None = None, *, placeholders: bool = False
+    ) -> None:
+        self.given = given or {}
+        self.placeholders = placeholders
+        self._missing: dict[str, str] = {}  # name, or the line itself -> line
+        self._read: set[str] = set()
+        self.stand_ins = 0
+        self.last_stand_in = ""
+
+    def text(self, *names: str) -> str | None:
+        """Return the value of the first name that has one, as it was written."""
+        self._read.update(names)
+        return next((self.given[name] for name in names if name in self.given), None)
+
+    def value(self, *names: str) -> Any:
+        """Return the value of the first name that has one, JSON parsed; None if none has."""
+        text = self.text(*names)
+        return None if text is None else parse_value(text)
+
+    def ask(self, place: str, marker: str, *names: str, got: str = "no value") -> Any:
+        """Return a value that only ``--param`` can give: under one of the names, the first best.
+
+        A missing one is noted, and a stand-in returned.
+        """
+        if self.text(*names) is not None:
+            return self.value(*names)
+        self.stand_ins += 1
+        if not self.placeholders:
+            line = f"{place}: {marker}: got {got}, wanted --param {_quoted(names[0])}=VALUE"
+            self._missing.setdefault(names[0], " ".join(line.split()))
+        self.last_stand_in = marker if "{" in marker else f"${{{names[0]}}}"
+        return self.last_stand_in
+
+    def refuse(self, error: SourceError) -> None:
+        """Note what is wrong with a part of a file; the rest is read on."""
+        self._missing.update((line, line) for line in str(error).splitlines())
+
+    @contextmanager
+    def collect(self, place: str) -> Iterator[None]:
+        """Note what is wrong with a part of a file, and go on behind it."""
+        try:
+            yield
+        except SourceError as error:
+            self.refuse(error)
+        except RecursionError:
+            self.refuse(SourceError(f"{place}: got values that are nested too deep, wanted fewer"))
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            said = " ".join(str(error).split())
+            self.refuse(SourceError(f"{place}: got a value of another shape than wanted ({said})"))
+
+    @contextmanager
+    def attempt(self) -> Iterator[Attempt]:
+        """Try to read a part that may do without: what it asks for is not missing."""
+        before = dict(self._missing)
+        attempt = Attempt()
+        try:
+            yield attempt
+        except SourceError as error:
+            attempt.missing.append(str(error))
+        finally:
+            attempt.missing += [line for key, line in self._missing.items() if key not in before]
+            self._missing = before
+
+    def unread(self) -> list[str]:
+        """Return the names that no file has asked for."""
+        return [name for name in self.given if name not in self._read]
+
+    def check(self) -> None:
+        """Raise ``SourceError`` with a line for each value that is missing or wrong."""
+        if self._missing:
+            raise SourceError("\n".join(self._missing.values()))
+
+
+def _quoted(name: str) -> str:
+    """Return a name as a shell takes it."""
+    return (
+        name if all(letter.isalnum() or letter in "-_.:/@%+," for letter in name) else f"'{name}'"
+    )

@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from console.cli.documents import SourceError, check_size
+
 ACTIVITY_END = ":activity:"
 MACHINE_MARK = ":stateMachine:"
 UNIVERSAL_START = ":scheduler:::aws-sdk:sfn:startExecution"
@@ -23,6 +25,23 @@ class Account:
     def arn(self, service: str, resource: str) -> str:
         """Return the ARN of a resource of this account and region."""
         return f"arn:{self.partition}:{service}:{self.region}:{self.number}:{resource}"
+
+    @property
+    def pseudo_parameters(self) -> dict[str, Any]:
+        """Return the values of ``AWS::Region`` and the like."""
+        return {
+            "AWS::AccountId": self.number,
+            "AWS::Region": self.region,
+            "AWS::Partition": self.partition,
+            "AWS::URLSuffix": "amazonaws.com",
+            "AWS::StackName": "stateyard",
+            "AWS::StackId": self.arn("cloudformation", "stack/stateyard/0"),
+            "AWS::NotificationARNs": [],
+        }
+
+    def queue_url(self, name: str) -> str:
+        """Return the address of a queue."""
+        return f"https://sqs.{self.region}.amazonaws.com/{self.number}/{name}"
 
     def role(self, name: str) -> str:
         """Return the ARN of a role."""
@@ -82,7 +101,7 @@ def is_started_by(target: dict[str, Any]) -> bool:
 
 @dataclass(slots=True)
 class SourceProject:
-    """All that was found. ``notes``: what a server does not take, one line each."""
+    """The state machines and what starts them. ``notes``: what is left out, one line each."""
 
     machines: list[MachineSource] = field(default_factory=list)
     activities: list[str] = field(default_factory=list)
@@ -99,6 +118,15 @@ class SourceProject:
         self.notes += other.notes
 
 
-def definition_text(value: Any) -> str:
-    """Return a definition as text: an object is written as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+def definition_text(value: Any, place: str) -> str:
+    """Return a definition as text: an object is written as JSON.
+
+    Raise ``SourceError`` for what JSON has not, such as dates and bytes of YAML.
+    """
+    if isinstance(value, str):
+        return value
+    check_size(value, place)
+    try:
+        return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SourceError(f"{place}: got {error}, wanted a definition that JSON can hold") from None

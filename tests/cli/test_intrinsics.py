@@ -8,6 +8,7 @@ import pytest
 
 from console.cli.documents import SourceError, parse_document
 from console.cli.intrinsics import Template
+from console.cli.parameters import Parameters
 from console.cli.sources import Account
 
 BODY = """
@@ -31,10 +32,11 @@ Resources:
 LAMBDA = "arn:aws:lambda:eu-west-1:210987654321:function:f-dev"
 
 
-def template(**given: str) -> Template:
+def template(parameters: Parameters | None = None) -> Template:
     """Return the template with parameters."""
     body = parse_document(BODY, "t.yaml")
-    return Template(body, "t.yaml", Account("210987654321", "eu-west-1"), given)
+    account = Account("210987654321", "eu-west-1")
+    return Template(body, "t.yaml", account, parameters or Parameters())
 
 
 @pytest.mark.parametrize(
@@ -76,20 +78,26 @@ def test_values(text: str, wanted: Any) -> None:
         ("!Ref Topic", "circle"),
         ("!If [None, 1, 2]", "Condition None"),
         ("!Select [9, [a]]", "Fn::Select"),
-        ("!GetAZs ''", "Fn::GetAZs"),
+        ("!Odd ''", "--param Fn::Odd=VALUE"),
     ],
 )
 def test_what_cannot_be_known_is_asked_for(text: str, wanted: str) -> None:
     """The line names the template, the place, and what to add."""
     with pytest.raises(SourceError, match=r"^t\.yaml: ") as refused:
-        template().resolve(parse_document(text, "x.yaml"))
+        checked(text)
     assert wanted in str(refused.value)
+
+
+def checked(text: str) -> None:
+    """Evaluate a text; raise ``SourceError`` also for what is missing."""
+    parameters = Parameters()
+    template(parameters).resolve(parse_document(text, "x.yaml"))
+    parameters.check()
 
 
 def test_parameters_come_before_everything() -> None:
     """Also for an attribute that no server knows, and for a stage that hides resources."""
-    given = {"Thing.Arn": "arn:x", "Stage": "prod"}
-    found = template(**given)
+    found = template(Parameters({"Thing.Arn": "arn:x", "Stage": "prod"}))
     assert found.resolve({"Fn::GetAtt": ["Thing", "Arn"]}) == "arn:x"
-    assert "Hidden" in found.resources
-    assert "Hidden" not in template().resources
+    assert found.holds("NotDev")
+    assert not template().holds("NotDev")

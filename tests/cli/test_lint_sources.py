@@ -76,7 +76,6 @@ def test_projects_and_folders_are_searched(
     ("text", "wanted"),
     [
         ("StartAt: [", "no YAML"),
-        ("StartAt: A\nStartAt: B\n", "the key 'StartAt' stands twice"),
         ("!!python/object/apply:os.system ['true']", "no YAML"),
     ],
 )
@@ -90,6 +89,19 @@ def test_what_is_no_yaml_is_named(
     assert code == 2
     assert wanted in told
     assert str(path) in told
+
+
+def test_the_last_of_two_equal_keys_counts(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """As SAM has it: the definition is checked, and a warning names the line."""
+    path = tmp_path / "x.asl.yaml"
+    path.write_text("StartAt: A\nStartAt: B\nStates: {B: {Type: Succeed}}\n", "utf-8")
+    code, shown, told = lint(capsys, path)
+    assert (code, shown) == (0, f"{path}: 0 errors\n")
+    assert told == (
+        f"stateyard: warning: {path}: line 2: the key 'StartAt' stands twice; the last one counts\n"
+    )
 
 
 def test_a_missing_file_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 from console.cli.connection import ConnectionRefused, add_connection_arguments, connect
 from console.cli.deployment import DeploymentChange, DeploymentRefused, plan_deployment
 from console.cli.discovery import read_paths
-from console.cli.documents import READ_FILES, SourceError
+from console.cli.documents import READ_FILES, WARNINGS, SourceError
 from console.cli.output import write_error, write_line
-from console.cli.parameters import parse_parameters
+from console.cli.parameters import Parameters, parse_parameters
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from console.cli.connection import Connection
     from console.cli.deployment import PlannedChange
+    from console.cli.sources import SourceProject
 
 SUMMARY = "bring the state machines of files and projects onto a server"
 _MARKS = {
@@ -43,7 +44,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         "cdk.out, serverless.yml, or what `terraform show -json` printed",
     )
     parser.add_argument(
-        "--param", action="append", default=[], metavar="NAME=VALUE", help="a parameter; repeatable"
+        "--param",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter, as text or JSON; repeatable",
     )
     parser.add_argument("--dry-run", action="store_true", help="only show what would change")
     parser.add_argument("--diff", action="store_true", help="show what changes")
@@ -77,7 +82,7 @@ def _check_options(options: Namespace) -> None:
 def _deploy(options: Namespace, connection: Connection, given: dict[str, str]) -> int:
     """Deploy once; return the exit code."""
     try:
-        project = read_paths(options.paths, connection.account, given)
+        project = _read(options, connection, given)
         changes = plan_deployment(project, connection, stack=options.stack, prune=options.prune)
         failed = _apply(options, changes)
     except (SourceError, ConnectionRefused, DeploymentRefused, BotoCoreError, ClientError) as error:
@@ -86,6 +91,15 @@ def _deploy(options: Namespace, connection: Connection, given: dict[str, str]) -
     for note in project.notes:
         write_error(f"left out: {note}")
     return 1 if failed else 0
+
+
+def _read(options: Namespace, connection: Connection, given: dict[str, str]) -> SourceProject:
+    """Read the files, and write what is odd about them even if they cannot be deployed."""
+    try:
+        return read_paths(options.paths, connection.account, Parameters(given))
+    finally:
+        for warning in WARNINGS:
+            write_error(f"warning: {warning}")
 
 
 def _apply(options: Namespace, changes: Iterator[PlannedChange]) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import engine
-from console.cli.documents import SourceError
+from console.cli.documents import WARNINGS, SourceError
 from console.cli.lint_sources import lint_path, lint_text
 from console.cli.output import write_error, write_line
 from console.cli.parameters import parse_parameters
@@ -48,6 +48,10 @@ def run_command(options: Namespace) -> int:
     except SourceError as error:
         write_error(str(error))
         return _WRONG_USE
+    finally:
+        for warning in WARNINGS:
+            write_error(f"warning: {warning}")
+        WARNINGS.clear()
     return 1 if failed else 0
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from console.cli.documents import YAML_ENDS, parse_document, read_text, substitute_placeholders
+from console.cli.documents import YAML_ENDS, as_object, parse_document, read_text
+from console.cli.placeholders import Placeholders
 from console.cli.sources import MachineSource, SourceProject, definition_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+    from typing import Any
+
+    from console.cli.parameters import Parameters
 
 _PULLED = ("type", "endpoint", "stateMachineArn")
 ENDS = (".asl.json", ".asl.yaml", ".asl.yml")
@@ -23,26 +27,28 @@ def machine_name(path: Path) -> str:
     return path.name
 
 
-def definition_of_file(path: Path, values: Mapping[str, str]) -> str:
-    """Return a definition as JSON text, its ``${placeholders}`` replaced by values that are known.
+def definition_of_file(
+    path: Path, parameters: Parameters, values: Mapping[str, Any] | None = None
+) -> str:
+    """Return a definition as JSON text, its markers replaced. ``values``: its substitutions.
 
     JSON stays as it is written: numbers keep their digits.
     """
-    text = substitute_placeholders(read_text(path), dict(values))
+    placeholders = Placeholders(parameters, str(path), values or {})
     if path.name.endswith(YAML_ENDS):
-        return definition_text(parse_document(text, str(path)))
-    return text
+        return definition_text(placeholders.fill_yaml(read_text(path)), str(path))
+    return placeholders.fill(read_text(path))
 
 
-def read_definition(path: Path, values: Mapping[str, str]) -> SourceProject:
+def read_definition(path: Path, parameters: Parameters) -> SourceProject:
     """Return the state machine of a file."""
-    text = definition_of_file(path, values)
+    text = definition_of_file(path, parameters)
     about = _pulled(path)
     machine = MachineSource(
         machine_name(path),
         text,
         str(path),
-        type=values.get("Type") or about.get("type", "STANDARD"),
+        type=parameters.text("Type") or about.get("type", "STANDARD"),
         pulled_from=about.get("endpoint", ""),
         pulled_arn=about.get("stateMachineArn", ""),
     )
@@ -54,6 +60,5 @@ def _pulled(path: Path) -> dict[str, str]:
     beside = path.with_name(f"{machine_name(path)}.machine.json")
     if not beside.is_file():
         return {}
-    about = parse_document(read_text(beside), str(beside))
-    known = about if isinstance(about, dict) else {}
-    return {name: str(known[name]) for name in _PULLED if known.get(name)}
+    about = as_object(parse_document(read_text(beside), str(beside)), str(beside))
+    return {name: str(about[name]) for name in _PULLED if about.get(name)}

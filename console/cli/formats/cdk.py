@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from console.cli.documents import SourceError, load_document
-from console.cli.formats.cloudformation import read_template
+from console.cli.documents import SourceError, as_list, as_object, load_document
+from console.cli.formats.cloudformation import open_template
 from console.cli.sources import SourceProject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from console.cli.parameters import Parameters
     from console.cli.sources import Account
 
 MANIFEST = "manifest.json"
@@ -19,52 +20,76 @@ MANIFEST = "manifest.json"
 
 def is_assembly(folder: Path) -> bool:
     """Tell whether a folder is a cloud assembly."""
-    return (folder / MANIFEST).is_file() and "artifacts" in load_document(folder / MANIFEST)
+    path = folder / MANIFEST
+    if not path.is_file():
+        return False
+    document = load_document(path)
+    return isinstance(document, dict) and "artifacts" in document
 
 
-def read_assembly(folder: Path, account: Account, given: Mapping[str, str]) -> SourceProject:
+def read_assembly(folder: Path, account: Account, parameters: Parameters) -> SourceProject:
     """Return what the stacks of an assembly have, those of its stages included."""
     project = SourceProject()
     assets = _asset_files(folder)
-    stages = list(_artifacts(folder, "cdk:cloud-assembly"))
-    stacks = list(_artifacts(folder, "aws:cloudformation:stack"))
+    stages = list(_artifacts(folder, "cdk:cloud-assembly", "directoryName"))
+    stacks = list(_artifacts(folder, "aws:cloudformation:stack", "templateFile"))
     if not stacks and not stages:
         raise SourceError(f"{folder / MANIFEST}: got no stack, wanted one")
-    for stack in stacks:
-        path = folder / stack["properties"]["templateFile"]
-        paths = _construct_paths(folder, stack)
-        project.add(read_template(path, account, given, assets.get, paths))
-    for stage in stages:
-        inside = folder / stage["properties"]["directoryName"]
-        project.add(read_assembly(inside, account, given))
+    exports: dict[str, Callable[[], Any]] = {}
+    readers = []
+    for path, stack in stacks:
+        with parameters.collect(str(path)):
+            paths = _construct_paths(folder, stack)
+            reader = open_template(path, account, parameters, assets.get, paths, exports)
+            exports |= reader.exports()
+            readers.append((path, reader))
+    for path, reader in readers:
+        with parameters.collect(str(path)):
+            reader.read(project)
+    for inside, _ in stages:
+        with parameters.collect(str(inside)):
+            project.add(read_assembly(inside, account, parameters))
     return project
 
 
-def _artifacts(folder: Path, kind: str) -> Iterator[dict[str, Any]]:
-    for artifact in load_document(folder / MANIFEST).get("artifacts", {}).values():
-        if artifact.get("type") == kind:
-            yield {"properties": {}, **artifact}
+def _artifacts(folder: Path, kind: str, key: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield the artifacts of a kind, each with the path that a property of it names."""
+    place = folder / MANIFEST
+    listed = as_object(load_document(place).get("artifacts"), f"{place}: artifacts")
+    for name, artifact in listed.items():
+        about = as_object(artifact, f"{place}: artifacts.{name}")
+        if about.get("type") == kind:
+            properties = as_object(about.get("properties"), f"{place}: artifacts.{name}")
+            if not isinstance(properties.get(key), str):
+                raise SourceError(f"{place}: artifacts.{name}.properties: got no {key}, wanted one")
+            yield folder / properties[key], about
 
 
 def _construct_paths(folder: Path, stack: dict[str, Any]) -> dict[str, str]:
     """Return logical id -> path of the construct: in the manifest, or in a file beside it."""
-    entries = dict(stack.get("metadata") or {})
+    entries = dict(as_object(stack.get("metadata"), f"{folder / MANIFEST}: metadata"))
     beside = stack.get("additionalMetadataFile")
-    if beside and (folder / beside).is_file():
-        entries |= load_document(folder / beside)
+    if isinstance(beside, str) and (folder / beside).is_file():
+        entries |= as_object(load_document(folder / beside), str(folder / beside))
     return {
-        entry["data"]: path.strip("/")
+        str(entry["data"]): path.strip("/")
         for path, listed in entries.items()
-        for entry in listed
-        if entry.get("type") == "aws:cdk:logicalId"
+        for entry in as_list(listed, f"{folder / MANIFEST}: {path}")
+        if isinstance(entry, dict) and entry.get("type") == "aws:cdk:logicalId" and "data" in entry
     }
 
 
 def _asset_files(folder: Path) -> dict[str, Path]:
     """Return key of an object in S3 -> the file that would be uploaded to it."""
     found = {}
-    for listing in folder.glob("*.assets.json"):
-        for asset in load_document(listing).get("files", {}).values():
-            for destination in asset.get("destinations", {}).values():
-                found[destination["objectKey"]] = folder / asset["source"]["path"]
+    for listing in sorted(folder.glob("*.assets.json")):
+        files = as_object(load_document(listing), str(listing)).get("files")
+        for name, said in as_object(files, f"{listing}: files").items():
+            asset = as_object(said, f"{listing}: files.{name}")
+            source = as_object(asset.get("source"), f"{listing}: files.{name}.source")
+            places = as_object(asset.get("destinations"), f"{listing}: files.{name}.destinations")
+            for destination in places.values():
+                key = as_object(destination, f"{listing}: files.{name}").get("objectKey")
+                if isinstance(key, str) and isinstance(source.get("path"), str):
+                    found[key] = folder / source["path"]
     return found

@@ -5,9 +5,20 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from console.cli.documents import SourceError, load_document, substitute_placeholders
+from console.cli.documents import SourceError, as_list, as_name, as_object, load_document
+from console.cli.event_settings import (
+    as_switch,
+    is_elsewhere,
+    is_enabled,
+    read_tags,
+    schedule_settings,
+    target_members,
+    without,
+)
 from console.cli.formats.asl import definition_of_file
 from console.cli.intrinsics import Template
+from console.cli.parameters import Parameters
+from console.cli.placeholders import Placeholders
 from console.cli.sources import (
     DEFAULT_GROUP,
     MachineSource,
@@ -25,54 +36,66 @@ if TYPE_CHECKING:
     from console.cli.sources import Account
 
 MACHINES = ("AWS::StepFunctions::StateMachine", "AWS::Serverless::StateMachine")
+_STACKS = {"AWS::CloudFormation::Stack": "TemplateURL", "AWS::Serverless::Application": "Location"}
+"""Type of a nested stack -> the property that names its template."""
+_MACROS = ("AWS::Serverless-2016-10-31", "AWS::LanguageExtensions", "AWS::Include")
 _SCHEDULE = "ScheduleV2"
 _MATCHED = ("EventBridgeRule", "CloudWatchEvent")
-_RETRY_NUMBERS = ("MaximumEventAgeInSeconds", "MaximumRetryAttempts")
-_SCHEDULE_SETTINGS = (
-    "ActionAfterCompletion",
-    "Description",
-    "EndDate",
-    "FlexibleTimeWindow",
-    "KmsKeyArn",
-    "ScheduleExpression",
-    "ScheduleExpressionTimezone",
-    "StartDate",
-    "State",
-)
+_READ = {
+    *("Definition", "DefinitionString", "DefinitionUri", "DefinitionS3Location"),
+    *("DefinitionSubstitutions", "StateMachineName", "Name", "StateMachineType", "Type"),
+    *("RoleArn", "Role", "TracingConfiguration", "Tracing", "Tags", "Events"),
+}
+"""Properties of a state machine that are taken over."""
+_OF_AWS = {"Policies", "PermissionsBoundary", "RolePath", "PropagateTags", "UseAliasAsEventTarget"}
+"""Properties about roles and tags of other resources, which a server has not."""
+_LEFT_OUT = {
+    *("LoggingConfiguration", "Logging", "EncryptionConfiguration", "AutoPublishAlias"),
+    "DeploymentPreference",
+}
+"""Properties of a state machine that a note names."""
 
 
 def is_template(document: Any) -> bool:
     """Tell whether a document is a template."""
     resources = document.get("Resources") if isinstance(document, dict) else None
     return isinstance(resources, dict) and any(
-        isinstance(resource, dict) and "::" in str(resource.get("Type"))
-        for resource in resources.values()
+        str(name).startswith("Fn::")
+        or (isinstance(resource, dict) and "::" in str(resource.get("Type")))
+        for name, resource in resources.items()
     )
 
 
-def read_template(
+def read_template(path: Path, account: Account, parameters: Parameters) -> SourceProject:
+    """Return what a template has; what is missing or wrong is noted in ``parameters``."""
+    project = SourceProject()
+    with parameters.collect(str(path)):
+        open_template(path, account, parameters).read(project)
+    return project
+
+
+def open_template(
     path: Path,
     account: Account,
-    given: Mapping[str, str],
+    parameters: Parameters,
     find_asset: Callable[[str], Path | None] = lambda _: None,
     construct_paths: Mapping[str, str] | None = None,
-) -> SourceProject:
-    """Return what a template has.
+    exports: Mapping[str, Callable[[], Any]] | None = None,
+) -> TemplateReader:
+    """Return the reader of a template.
 
     ``find_asset``: key of an object in S3 -> the file it is from. ``construct_paths``: logical id
-    -> the path of a construct of the CDK, which names its resource.
+    -> the path of a construct of the CDK, which names its resource. ``exports``: name -> value of
+    other stacks.
     """
-    body = load_document(path)
+    body = as_object(load_document(path), str(path))
+    resources = as_object(body.get("Resources"), f"{path}: Resources")
     for logical_id, construct in (construct_paths or {}).items():
-        if logical_id in body.get("Resources", {}):
-            metadata = body["Resources"][logical_id].setdefault("Metadata", {})
+        if isinstance(resources.get(logical_id), dict):
+            metadata = resources[logical_id].setdefault("Metadata", {})
             metadata.setdefault("aws:cdk:path", construct)
-    template = Template(body, str(path), account, given)
-    reader = _Reader(template, account, path, find_asset)
-    project = SourceProject()
-    for logical_id, resource in template.resources.items():
-        reader.read(logical_id, resource, project)
-    return project
+    template = Template(body, str(path), account, parameters, folder=path.parent, exports=exports)
+    return TemplateReader(template, account, parameters, path, find_asset)
 
 
 def read_machine(body: dict[str, Any], logical_id: str, account: Account) -> MachineSource:
@@ -81,11 +104,12 @@ def read_machine(body: dict[str, Any], logical_id: str, account: Account) -> Mac
     What only a deployment knows stays ``${Name}``. No file is read: a definition in one raises
     ``SourceError``.
     """
-    template = Template(body, "the template", account, {}, placeholders=True)
-    return _Reader(template, account).machine(logical_id, body["Resources"][logical_id])
+    parameters = Parameters(placeholders=True)
+    template = Template(body, "the template", account, parameters)
+    return TemplateReader(template, account, parameters).machine(logical_id)
 
 
-class _Reader:
+class TemplateReader:
     """Reads the resources of one template.
 
     ``path``: the file of the template, which those that it names are beside; None without files.
@@ -95,127 +119,284 @@ class _Reader:
         self,
         template: Template,
         account: Account,
+        parameters: Parameters,
         path: Path | None = None,
         find_asset: Callable[[str], Path | None] = lambda _: None,
+        ancestors: tuple[Path, ...] = (),
     ) -> None:
-        self._template, self._account, self._path = template, account, path
+        self.template, self._account, self._path = template, account, path
+        self._parameters = parameters
         self._place = str(path or "the template")
         self._find_asset = find_asset
+        self._ancestors = ancestors
+        self._nested: dict[str, TemplateReader | None] = {}
+        template.load_nested = self._nested_template
 
-    def read(self, logical_id: str, resource: dict[str, Any], project: SourceProject) -> None:
-        """Add a resource to a project if it is one that a server knows."""
-        kind, properties = resource.get("Type"), resource.get("Properties") or {}
-        if kind in MACHINES:
-            project.machines.append(self.machine(logical_id, resource))
-            self._events(logical_id, properties.get("Events") or {}, project)
-        elif kind == "AWS::StepFunctions::Activity":
-            project.activities.append(self._template.physical_name(logical_id))
-        elif kind == "AWS::Events::Rule":
-            self._rule(logical_id, properties, project)
-        elif kind == "AWS::Scheduler::Schedule":
-            self._schedule(logical_id, properties, project)
+    def read(self, project: SourceProject) -> None:
+        """Add the resources to a project that a server knows."""
+        transforms = self.template.body.get("Transform")
+        for macro in transforms if isinstance(transforms, list) else [transforms]:
+            name = macro.get("Name") if isinstance(macro, dict) else macro
+            if name and name not in _MACROS:
+                project.notes.append(f"{self._place}: what the macro {name} makes of the template")
+        readers: dict[str, Callable[[str, SourceProject], None]] = {
+            **dict.fromkeys(MACHINES, self._machine),
+            **dict.fromkeys(_STACKS, self._stack),
+            "AWS::StepFunctions::Activity": self._activity,
+            "AWS::Events::Rule": self._rule,
+            "AWS::Scheduler::Schedule": self._schedule,
+        }
+        for logical_id in self.template.section("Resources"):
+            with self._parameters.collect(f"{self._place}: {logical_id}"):
+                resource = self.template.resource(logical_id) or {}
+                kind = resource.get("Type")
+                if isinstance(kind, str) and kind in readers:
+                    readers[kind](logical_id, project)
 
-    def machine(self, logical_id: str, resource: dict[str, Any]) -> MachineSource:
+    def exports(self) -> dict[str, Callable[[], Any]]:
+        """Return what the template exports for other stacks, by name."""
+        found: dict[str, Callable[[], Any]] = {}
+        for name, said in self.template.section("Outputs").items():
+            export = said.get("Export") if isinstance(said, dict) else None
+            with self._parameters.attempt() as attempt:
+                exported = export and self.template.resolve(as_object(export, name).get("Name"))
+            if not attempt.missing and isinstance(exported, str):
+                found[exported] = lambda name=name: self.template.output(name)  # type: ignore[misc]
+        return found
+
+    def machine(self, logical_id: str) -> MachineSource:
         """Return a state machine; raise ``SourceError`` if its definition cannot be found."""
-        properties = resource.get("Properties") or {}
+        place = f"{self._place}: {logical_id}"
+        properties = self.template.expanded(self.template.properties(logical_id))
+        for name in properties:
+            if name not in _READ | _OF_AWS | _LEFT_OUT:
+                names = ", ".join(sorted(_READ))
+                raise SourceError(f"{place}.{name}: got an unknown property, wanted one of {names}")
         kind = properties.get("StateMachineType") or properties.get("Type") or "STANDARD"
-        tracing = self._template.resolve(
-            properties.get("TracingConfiguration") or properties.get("Tracing") or {}
-        )
+        tracing = self._resolved_object(properties, logical_id, "TracingConfiguration", "Tracing")
         return MachineSource(
-            name=self._template.physical_name(logical_id),
+            name=self.template.physical_name(logical_id),
             definition=self._definition(logical_id, properties),
-            place=f"{self._place}: {logical_id}",
-            type=str(self._template.resolve(kind)),
+            place=place,
+            type=as_name(self.template.resolve(kind, logical_id, "Type"), f"{place}.Type"),
             role=self._role(properties),
-            tracing=_as_switch(tracing.get("Enabled")),
-            tags=_tags(self._template.resolve(properties.get("Tags") or {})),
+            tracing=as_switch(tracing.get("Enabled")),
+            tags=read_tags(
+                self.template.resolve(properties.get("Tags"), logical_id, "Tags"), place
+            ),
         )
+
+    def _resolved_object(
+        self, properties: dict[str, Any], logical_id: str, *names: str
+    ) -> dict[str, Any]:
+        """Return the first of some properties that is there, an object, with its values."""
+        for name in names:
+            if properties.get(name) is not None:
+                value = self.template.resolve(properties[name], logical_id, name)
+                return as_object(value, f"{self._place}: {logical_id}.{name}")
+        return {}
+
+    def _holds(self, logical_id: str) -> bool:
+        return self.template.holds((self.template.resource(logical_id) or {}).get("Condition"))
+
+    def _machine(self, logical_id: str, project: SourceProject) -> None:
+        if not self._holds(logical_id):
+            return
+        with self._parameters.collect(f"{self._place}: {logical_id}"):
+            project.machines.append(self.machine(logical_id))
+        properties = self.template.expanded(self.template.properties(logical_id))
+        project.notes += [
+            f"{self._place}: {logical_id}.{name}" for name in properties if name in _LEFT_OUT
+        ]
+        place = f"{self._place}: {logical_id}.Events"
+        events = self.template.expanded(as_object(properties.get("Events"), place))
+        for name, event in events.items():
+            with self._parameters.collect(f"{place}.{name}"):
+                self._event(logical_id, name, as_object(event, f"{place}.{name}"), project)
+
+    def _activity(self, logical_id: str, project: SourceProject) -> None:
+        if self._holds(logical_id):
+            project.activities.append(self.template.physical_name(logical_id))
 
     def _role(self, properties: dict[str, Any]) -> str:
         """Return the ARN of the role, "" if only AWS knows it: it is not judged here."""
-        try:
-            role = self._template.resolve(properties.get("RoleArn") or properties.get("Role"))
-        except SourceError:
+        with self._parameters.attempt() as attempt:
+            role = self.template.resolve(properties.get("RoleArn") or properties.get("Role"))
+        if attempt.missing:
             return ""
         return role if isinstance(role, str) and role.startswith("arn:") else ""
 
     def _definition(self, logical_id: str, properties: dict[str, Any]) -> str:
-        given = self._template.resolve(properties.get("DefinitionSubstitutions") or {})
-        values = {name: _as_text(value) for name, value in given.items()}
-        if "DefinitionString" in properties:
-            text = self._template.resolve(properties["DefinitionString"])
-            return substitute_placeholders(definition_text(text), values)
-        if "Definition" in properties:
-            text = definition_text(self._template.resolve(properties["Definition"]))
-            return substitute_placeholders(text, values)
-        place = properties.get("DefinitionUri") or properties.get("DefinitionS3Location")
-        file = self._file(self._template.resolve(place))
+        values = self._resolved_object(properties, logical_id, "DefinitionSubstitutions")
+        for key in ("DefinitionString", "Definition"):
+            if properties.get(key) is not None:
+                place = f"{self._place}: {logical_id}.{key}"
+                text = definition_text(
+                    self.template.resolve(properties[key], logical_id, key), place
+                )
+                return Placeholders(self._parameters, place, values).fill(text, is_file=False)
+        location = properties.get("DefinitionUri") or properties.get("DefinitionS3Location")
+        file = self._file(self.template.resolve(location, logical_id, "DefinitionUri"))
         if file is None:
             names = "Definition, DefinitionString, DefinitionUri or an asset that is here"
             wanted = names if self._path else "Definition or DefinitionString"
             message = f"{self._place}: {logical_id}: got no definition, wanted {wanted}"
             raise SourceError(message)
-        return definition_of_file(file, values)
+        return definition_of_file(file, self._parameters, values)
 
-    def _file(self, place: Any) -> Path | None:
-        if isinstance(place, str) and self._path:
-            return self._path.parent / place
-        if isinstance(place, dict) and "Key" in place:
-            return self._find_asset(str(place["Key"]))
+    def _file(self, location: Any) -> Path | None:
+        if isinstance(location, str) and location and self._path and "://" not in location:
+            return self._path.parent / location
+        if isinstance(location, dict) and "Key" in location:
+            return self._find_asset(str(location["Key"]))
         return None
+
+    # -- nested stacks -----------------------------------------------------------------------------
+
+    def _stack(self, logical_id: str, project: SourceProject) -> None:
+        """Add what a nested stack has, if its template is here."""
+        if not self._holds(logical_id):
+            return
+        nested = self._nested_reader(logical_id)
+        if nested is None:
+            place = f"{self._place}: {logical_id}"
+            project.notes.append(f"{place}: a nested stack whose template is not here")
+        else:
+            nested.read(project)
+
+    def _nested_template(self, logical_id: str, _resource: dict[str, Any]) -> Template | None:
+        nested = self._nested_reader(logical_id)
+        return None if nested is None else nested.template
+
+    def _nested_reader(self, logical_id: str) -> TemplateReader | None:
+        if logical_id not in self._nested:
+            self._nested[logical_id] = self._open_nested(logical_id)
+        return self._nested[logical_id]
+
+    def _open_nested(self, logical_id: str) -> TemplateReader | None:
+        resource = self.template.resource(logical_id) or {}
+        properties = self.template.properties(logical_id)
+        key = _STACKS.get(resource.get("Type", ""), "")
+        path = self._nested_path(resource, properties.get(key))
+        if path is None or not path.is_file():
+            return None
+        ancestors = (*self._ancestors, *([self._path.resolve()] if self._path else ()))
+        if path.resolve() in ancestors:
+            raise SourceError(f"{self._place}: {logical_id}: got a circle of nested stacks")
+        place = f"{self._place}: {logical_id}.Parameters"
+        arguments: dict[str, Callable[[], Any]] = {
+            name: lambda value=value: self.template.resolve(value, logical_id, "Parameters")  # type: ignore[misc]
+            for name, value in as_object(properties.get("Parameters"), place).items()
+        }
+        template = Template(
+            load_document(path),
+            str(path),
+            self._account,
+            self._parameters,
+            folder=path.parent,
+            arguments=arguments,
+            exports=self.template.exports,
+            prefix=f"{self.template.prefix}{logical_id}-",
+        )
+        return TemplateReader(
+            template, self._account, self._parameters, path, self._find_asset, ancestors
+        )
+
+    def _nested_path(self, resource: dict[str, Any], location: Any) -> Path | None:
+        """Return the file of a nested template: that of an asset, or the one beside this."""
+        if self._path is None:
+            return None
+        asset = as_object(resource.get("Metadata"), self._place).get("aws:asset:path")
+        if isinstance(asset, str):
+            return self._path.parent / asset
+        with self._parameters.attempt() as attempt:
+            location = self.template.resolve(location)
+        if attempt.missing or not isinstance(location, str):
+            return None
+        if "://" in location:
+            return self._find_asset(location.rpartition("/")[2])
+        return self._path.parent / location
 
     # -- events ------------------------------------------------------------------------------------
 
-    def _events(self, machine: str, events: dict[str, Any], project: SourceProject) -> None:
-        """Add the rules and schedules that SAM makes of the Events of a state machine."""
-        arn = self._template.arn_of(machine)
-        for name, event in events.items():
-            kind = event.get("Type")
-            if kind == _SCHEDULE:
-                self._schedule_of_event(machine, name, event.get("Properties") or {}, project)
-                continue
-            said = self._template.resolve(event.get("Properties") or {})
-            if kind not in ("Schedule", *_MATCHED):
-                project.notes.append(f"{self._path}: {machine}: event {name} of type {kind}")
-                continue
-            target = _target_members({**said, "Arn": arn}) | {"Id": "machine"}
-            pattern = said.get("Pattern") if kind in _MATCHED else None
-            rule = RuleSource(
-                name=said.get("Name") or f"{self._template.physical_name(machine)}-{name}",
-                place=f"{self._path}: {machine}: {name}",
-                pattern=json.dumps(pattern) if pattern else "",
-                schedule=said.get("Schedule") or "",
-                enabled=_is_enabled(said),
-                description=said.get("Description", ""),
-                targets=(target,),
-            )
-            project.rules.append(rule)
-
-    def _rule(self, logical_id: str, properties: dict[str, Any], project: SourceProject) -> None:
-        """Add a rule of the template, if state machines are among its targets."""
-        try:
-            said = self._template.resolve(properties)
-        except SourceError as error:
-            project.notes.append(str(error))
+    def _event(
+        self, machine: str, name: str, event: dict[str, Any], project: SourceProject
+    ) -> None:
+        """Add the rule or the schedule that SAM makes of an event of a state machine."""
+        kind, place = event.get("Type"), f"{self._place}: {machine}.Events.{name}"
+        properties = as_object(event.get("Properties"), place)
+        if kind == _SCHEDULE:
+            self._schedule_of_event(machine, name, properties, project)
             return
-        targets = tuple(
-            {"Id": target.get("Id", "machine"), **_target_members(target)}
-            for target in said.get("Targets") or ()
-            if ":states:" in str(target.get("Arn"))
+        if kind not in ("Schedule", *_MATCHED):
+            project.notes.append(f"{self._place}: {machine}: event {name} of type {kind}")
+            return
+        said = self.template.resolve(
+            without(properties, "RoleArn"), machine, "Events", name, "Properties"
         )
-        if not targets:
-            project.notes.append(f"{self._path}: {logical_id}: a rule without a state machine")
+        if is_elsewhere(said):
+            bus = said["EventBusName"]
+            project.notes.append(f"{self._place}: {machine}: event {name} of the bus {bus}")
+            return
+        target = target_members({**said, "Arn": self.template.arn_of(machine)}, place) | {
+            "Id": "machine"
+        }
+        pattern = said.get("Pattern") if kind in _MATCHED else None
+        named = said.get("Name") or said.get("RuleName")
+        rule = RuleSource(
+            name=as_name(named or f"{self.template.physical_name(machine)}-{name}", place),
+            place=place,
+            pattern=json.dumps(pattern) if pattern else "",
+            schedule=str(said.get("Schedule") or ""),
+            enabled=is_enabled(said),
+            description=str(said.get("Description") or ""),
+            targets=(target,),
+        )
+        project.rules.append(rule)
+
+    def _starts_machine(self, logical_id: str, targets: Any) -> bool:
+        """Tell whether one of the targets of a rule or schedule starts a state machine.
+
+        What the others need is not asked for.
+        """
+        found = False
+        for target in targets if isinstance(targets, list) else [targets]:
+            with self._parameters.attempt():
+                if not isinstance(target, dict):
+                    continue
+                shown = without(target, "RoleArn")
+                arn = self.template.resolve({"Arn": shown.get("Arn")}, logical_id)
+                found = found or is_started_by(arn)
+        return found
+
+    def _rule(self, logical_id: str, project: SourceProject) -> None:
+        """Add a rule of the template, if state machines are among its targets."""
+        place = f"{self._place}: {logical_id}"
+        properties = self.template.expanded(self.template.properties(logical_id))
+        targets = as_list(properties.get("Targets"), f"{place}.Targets")
+        started = [target for target in targets if self._starts_machine(logical_id, target)]
+        if not started:
+            project.notes.append(f"{place}: a rule without a state machine")
+            return
+        if not self._holds(logical_id):
+            return
+        wanted = {**properties, "Targets": [without(target, "RoleArn") for target in started]}
+        said = self.template.resolve(wanted, logical_id)
+        if is_elsewhere(said):
+            project.notes.append(f"{place}: a rule of the bus {said['EventBusName']}")
             return
         pattern = said.get("EventPattern")
         rule = RuleSource(
-            name=said.get("Name") or self._template.physical_name(logical_id),
-            place=f"{self._path}: {logical_id}",
+            name=as_name(said.get("Name") or self.template.physical_name(logical_id), place),
+            place=place,
             pattern=json.dumps(pattern) if pattern else "",
-            schedule=said.get("ScheduleExpression", ""),
-            enabled=_is_enabled(said),
-            description=said.get("Description", ""),
-            targets=targets,
+            schedule=str(said.get("ScheduleExpression") or ""),
+            enabled=is_enabled(said),
+            description=str(said.get("Description") or ""),
+            targets=tuple(
+                {"Id": target.get("Id", "machine"), **target_members(target, place)}
+                for target in said["Targets"]
+            ),
         )
         project.rules.append(rule)
 
@@ -225,89 +406,38 @@ class _Reader:
         self, machine: str, event: str, properties: dict[str, Any], project: SourceProject
     ) -> None:
         """Add the schedule that SAM makes of an event of type ScheduleV2."""
-        said = self._template.resolve(_without(properties, "RoleArn"))
-        target = {"Arn": self._template.arn_of(machine), "RoleArn": self._role(properties)}
+        place = f"{self._place}: {machine}.Events.{event}"
+        said = self.template.resolve(without(properties, "RoleArn"), machine, "Events", event)
+        target = {"Arn": self.template.arn_of(machine), "RoleArn": self._role(properties)}
         given = ("Input", "RetryPolicy", "DeadLetterConfig")
         target |= {key: said[key] for key in given if key in said}
         schedule = ScheduleSource(
-            name=said.get("Name") or f"{self._template.physical_name(machine)}-{event}",
-            place=f"{self._path}: {machine}: {event}",
-            settings=_schedule_settings(said, target),
-            group=said.get("GroupName") or DEFAULT_GROUP,
+            name=as_name(
+                said.get("Name") or f"{self.template.physical_name(machine)}-{event}", place
+            ),
+            place=place,
+            settings=schedule_settings(said, target, place),
+            group=as_name(said.get("GroupName") or DEFAULT_GROUP, f"{place}.GroupName"),
         )
         project.schedules.append(schedule)
 
-    def _schedule(
-        self, logical_id: str, properties: dict[str, Any], project: SourceProject
-    ) -> None:
+    def _schedule(self, logical_id: str, project: SourceProject) -> None:
         """Add a schedule of the template, if it starts a state machine."""
-        given = properties.get("Target") or {}
-        try:
-            said = self._template.resolve({**properties, "Target": _without(given, "RoleArn")})
-        except SourceError as error:
-            project.notes.append(str(error))
-            return
-        if not is_started_by(said["Target"]):
-            place = f"{self._path}: {logical_id}"
+        place = f"{self._place}: {logical_id}"
+        properties = self.template.expanded(self.template.properties(logical_id))
+        given = as_object(properties.get("Target"), f"{place}.Target")
+        if not self._starts_machine(logical_id, given):
             project.notes.append(f"{place}: a schedule without a state machine")
             return
+        if not self._holds(logical_id):
+            return
+        wanted = {**properties, "Target": without(given, "RoleArn")}
+        said = self.template.resolve(wanted, logical_id)
         target = {**said["Target"], "RoleArn": self._role(given)}
         schedule = ScheduleSource(
-            name=said.get("Name") or self._template.physical_name(logical_id),
-            place=f"{self._path}: {logical_id}",
-            settings=_schedule_settings(said, target),
-            group=said.get("GroupName") or DEFAULT_GROUP,
+            name=as_name(said.get("Name") or self.template.physical_name(logical_id), place),
+            place=place,
+            settings=schedule_settings(said, target, place),
+            group=as_name(said.get("GroupName") or DEFAULT_GROUP, f"{place}.GroupName"),
         )
         project.schedules.append(schedule)
-
-
-def _schedule_settings(said: dict[str, Any], target: dict[str, Any]) -> dict[str, Any]:
-    """Return what CreateSchedule takes; YAML and parameters may have numbers as texts."""
-    settings: dict[str, Any] = {"FlexibleTimeWindow": {"Mode": "OFF"}}
-    settings |= {key: said[key] for key in _SCHEDULE_SETTINGS if key in said}
-    window = settings["FlexibleTimeWindow"]
-    settings["FlexibleTimeWindow"] = _with_integers(window, "MaximumWindowInMinutes")
-    if "RetryPolicy" in target:
-        policy = _with_integers(target["RetryPolicy"], *_RETRY_NUMBERS)
-        target = {**target, "RetryPolicy": policy}
-    return {**settings, "Target": target}
-
-
-def _with_integers(said: dict[str, Any], *keys: str) -> dict[str, Any]:
-    numbers = {key: int(said[key]) for key in keys if str(said.get(key)).isdigit()}
-    return {**said, **numbers}
-
-
-def _without(said: dict[str, Any], key: str) -> dict[str, Any]:
-    return {name: value for name, value in said.items() if name != key}
-
-
-def _target_members(target: dict[str, Any]) -> dict[str, Any]:
-    """Return what PutTargets takes of a target; the queue that SAM would make is left out."""
-    known = ("Arn", "Input", "InputPath", "InputTransformer")
-    members = {key: target[key] for key in known if key in target}
-    if "RetryPolicy" in target:
-        members["RetryPolicy"] = _with_integers(target["RetryPolicy"], *_RETRY_NUMBERS)
-    queue = (target.get("DeadLetterConfig") or {}).get("Arn")
-    return members | ({"DeadLetterConfig": {"Arn": queue}} if queue else {})
-
-
-def _is_enabled(said: dict[str, Any]) -> bool:
-    return (
-        said.get("State", "ENABLED") != "DISABLED" and _as_switch(said.get("Enabled")) is not False
-    )
-
-
-def _as_switch(value: Any) -> bool | None:
-    return None if value is None else str(value).lower() == "true"
-
-
-def _as_text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _tags(value: Any) -> dict[str, str]:
-    """Return tags as an object: SAM has one, CloudFormation a list."""
-    if isinstance(value, list):
-        return {str(tag["Key"]): _as_text(tag["Value"]) for tag in value}
-    return {str(key): _as_text(tag) for key, tag in value.items()}

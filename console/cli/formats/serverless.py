@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 from typing import TYPE_CHECKING, Any
 
-from console.cli.documents import SourceError, load_document, read_text
+from console.cli.documents import SourceError, as_list, as_name, as_object, kind_of, load_document
 from console.cli.intrinsics import Template
+from console.cli.parameters import text_of
+from console.cli.placeholders import Placeholders
 from console.cli.sources import (
     MachineSource,
     RuleSource,
@@ -16,17 +16,24 @@ from console.cli.sources import (
     SourceProject,
     definition_text,
 )
+from console.cli.variables import Variables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from console.cli.parameters import Parameters
     from console.cli.sources import Account
 
-_VARIABLE = re.compile(r"\$\{((?:[^${}]|\$(?!\{))*)\}")
-_SOURCE = re.compile(r"(self|opt|env|param|sls|aws|file|custom)\b(.*)", re.DOTALL)
-_FILE = re.compile(r"file\(([^)]+)\)(?::(.+))?")
-_PSEUDO = re.compile(r"#\{(AWS::\w+)\}")
+_READ = {"id", "name", "definition", "type", "role", "tags", "events", "tracingConfig"}
+_OF_AWS = {"dependsOn", "retain", "useExactVersion", "iamRoleStatements", "inheritGlobalTags"}
+"""Keys of a state machine about roles, stacks and other resources, which a server has not."""
+_LEFT_OUT = {"loggingConfig", "alarms", "notifications", "encryptionConfig"}
+"""Keys of a state machine that a note names."""
+_EVENT_READ = {
+    *("rate", "enabled", "name", "description", "input", "inputPath", "inputTransformer", "role"),
+    *("method", "timezone", "deadLetterConfig", "event", "pattern", "eventBusName"),
+}
+_DEFAULT_BUS = "default"
 
 
 def is_service(document: Any) -> bool:
@@ -34,189 +41,209 @@ def is_service(document: Any) -> bool:
     return isinstance(document, dict) and "stepFunctions" in document and "service" in document
 
 
-def read_service(path: Path, account: Account, given: Mapping[str, str]) -> SourceProject:
-    """Return what a service has. ``given``: also the options, as ``stage``."""
-    service = _Service(path, account, given)
+def read_service(path: Path, account: Account, parameters: Parameters) -> SourceProject:
+    """Return what a service has; what is missing or wrong is noted in ``parameters``.
+
+    ``parameters`` also has the options, as ``stage``.
+    """
     project = SourceProject()
-    for key, said in service.machines().items():
-        project.machines.append(service.machine(key, said))
-        for number, event in enumerate(said.get("events") or (), 1):
-            service.add_event(key, said, number, event, project)
-    project.activities += service.activities()
+    with parameters.collect(str(path)):
+        service = _Service(path, account, parameters)
+        for key, said in service.machines().items():
+            with parameters.collect(f"{path}: {key}"):
+                service.add_machine(key, said, project)
+        with parameters.collect(f"{path}: stepFunctions.activities"):
+            project.activities += service.activities()
     return project
+
+
+class _ServiceTemplate(Template):
+    """The resources of a service, in which variables may stand."""
+
+    variables: Variables
+
+    def fill_variables(self, text: str) -> Any:
+        """Return a text, or whatever its variable stands for."""
+        return self.variables.fill(text, ".".join(self._trail).replace(".[", "["))
+
+    def resource(self, logical_id: str) -> dict[str, Any] | None:
+        """Return a resource, which may be a file of its own."""
+        resources = self.section("Resources")
+        if not isinstance(logical_id, str) or logical_id not in resources:
+            return None
+        found = self.variables.shallow(resources[logical_id], logical_id)
+        return as_object(found, self.place(logical_id))
+
+    def properties(self, logical_id: str) -> dict[str, Any]:
+        """Return the properties of a resource, which may be a file of their own."""
+        said = (self.resource(logical_id) or {}).get("Properties")
+        place = f"{logical_id}.Properties"
+        return as_object(self.variables.shallow(said, place), self.place(place))
 
 
 class _Service:
     """A service whose variables are replaced as they are read."""
 
-    def __init__(self, path: Path, account: Account, given: Mapping[str, str]) -> None:
-        self._path, self._account, self._given = path, account, given
-        self._document: dict[str, Any] = load_document(path)
-        self._stage = given.get("stage", "dev")
-        try:
-            stage = (self._document.get("provider") or {}).get("stage")
-            self._stage = given.get("stage") or self._filled(stage) or "dev"
-            self._document = self._filled(self._document)
-        except RecursionError:
-            msg = f"{path}: got variables in a circle, wanted values"
-            raise SourceError(msg) from None
-        self._template = Template(self._as_template(), str(path), account, given)
+    def __init__(self, path: Path, account: Account, parameters: Parameters) -> None:
+        self._path, self._account, self._parameters = path, account, parameters
+        document = as_object(load_document(path), str(path))
+        self._variables = Variables(path, document, account, parameters)
+        self._template = _ServiceTemplate({}, str(path), account, parameters, folder=path.parent)
+        self._template.variables = self._variables
+        self._template.body = {"Resources": self._resources()}
 
-    def machines(self) -> dict[str, dict[str, Any]]:
+    def machines(self) -> dict[str, Any]:
         """Return key -> what is said of a state machine."""
-        every = self._document["stepFunctions"].get("stateMachines") or {}
-        if isinstance(every, list):  # of files, each with some
-            every = {key: said for part in every for key, said in part.items()}
-        return every
+        return self._merged("stepFunctions", "stateMachines")
 
     def activities(self) -> list[str]:
         """Return the names of the service's activities."""
-        return [str(name) for name in self._document["stepFunctions"].get("activities") or []]
+        place = "stepFunctions.activities"
+        listed = as_list(
+            self._variables.section("stepFunctions", "activities"), f"{self._path}: {place}"
+        )
+        names = self._template.resolve(listed, place)
+        return [as_name(name, f"{self._path}: {place}") for name in names]
 
-    def machine(self, key: str, said: dict[str, Any]) -> MachineSource:
-        """Return a state machine."""
-        if "definition" not in said:
-            raise SourceError(f"{self._path}: {key}: got no definition, wanted one")
-        definition = self._template.resolve(said["definition"])
-        text = _PSEUDO.sub(lambda match: str(self._template.resolve({"Ref": match[1]})),
-                           definition_text(definition))  # fmt: skip
-        tracing = said.get("tracingConfig") or {}
+    def add_machine(self, key: str, value: Any, project: SourceProject) -> None:
+        """Add a state machine and what starts it."""
+        place = f"{self._path}: {key}"
+        said = as_object(self._variables.shallow(value, key), place)
+        for name in said:
+            if name not in _READ | _OF_AWS | _LEFT_OUT:
+                names = ", ".join(sorted(_READ))
+                raise SourceError(f"{place}.{name}: got an unknown key, wanted one of {names}")
+        with self._parameters.collect(place):
+            project.machines.append(self._machine(key, said))
+        project.notes += [f"{place}.{name}" for name in said if name in _LEFT_OUT]
+        events = as_list(self._variables.shallow(said.get("events"), key), f"{place}.events")
+        for number, event in enumerate(events, 1):
+            with self._parameters.collect(f"{place}: event {number}"):
+                shown = self._variables.shallow(event, f"{key}.events[{number}]")
+                self._add_event(key, said, number, shown, project)
+
+    def _machine(self, key: str, said: dict[str, Any]) -> MachineSource:
+        place = f"{self._path}: {key}"
+        if said.get("definition") is None:
+            raise SourceError(f"{place}: got no definition, wanted one")
+        definition = self._template.resolve(said["definition"], key, "definition")
+        text = definition_text(definition, f"{place}.definition")
+        pseudo = self._account.pseudo_parameters
+        placeholders = Placeholders(self._parameters, f"{place}.definition", pseudo)
+        tracing = self._resolved(said, key, "tracingConfig") or {}
+        kind = self._resolved(said, key, "type") or "STANDARD"
+        tags = as_object(self._resolved(said, key, "tags"), f"{place}.tags")
         return MachineSource(
             name=self._name(key, said),
-            definition=text,
-            place=f"{self._path}: {key}",
-            type=said.get("type") or "STANDARD",
+            definition=placeholders.fill(text, is_file=False),
+            place=place,
+            type=as_name(kind, f"{place}.type"),
             role=self._role(said),
-            tracing=tracing.get("enabled"),
-            tags={str(tag): str(value) for tag, value in (said.get("tags") or {}).items()},
+            tracing=as_object(tracing, f"{place}.tracingConfig").get("enabled"),
+            tags={str(tag): text_of(tagged) for tag, tagged in tags.items()},
         )
 
-    def add_event(
+    def _resolved(self, said: dict[str, Any], key: str, name: str) -> Any:
+        return self._template.resolve(said.get(name), key, name)
+
+    def _add_event(
         self, key: str, said: dict[str, Any], number: int, event: Any, project: SourceProject
     ) -> None:
         """Add the rule of an event, or a note of one that no server takes."""
+        place = f"{self._path}: {key}: event {number}"
         kind, about = next(iter(event.items())) if isinstance(event, dict) else (str(event), {})
-        name = self._name(key, said)
         if kind not in ("schedule", "cloudwatchEvent", "eventBridge"):
-            project.notes.append(f"{self._path}: {key}: event {number} of type {kind}")
+            project.notes.append(f"{place} of type {kind}")
             return
-        about = {"rate": about} if isinstance(about, str) else about
-        target = _event_target(about, self._account.arn("states", f"stateMachine:{name}"))
+        about = self._template.resolve(about, key, f"events[{number}]")
+        about = as_object({"rate": about} if isinstance(about, str) else about, place)
+        for name in about:
+            if name not in _EVENT_READ:
+                names = ", ".join(sorted(_EVENT_READ))
+                raise SourceError(f"{place}: {name}: got an unknown key, wanted one of {names}")
+        bus = text_of(about.get("eventBusName") or _DEFAULT_BUS)
+        if bus.rpartition("/")[2] != _DEFAULT_BUS:
+            project.notes.append(f"{place} of the bus {bus}")
+            return
+        self._add_rules(kind, about, f"{self._name(key, said)}-{number}", place, project)
+
+    def _add_rules(
+        self, kind: str, about: dict[str, Any], base: str, place: str, project: SourceProject
+    ) -> None:
+        """Add a rule or a schedule for each rate of an event."""
+        machine = base.rpartition("-")[0]
+        target = _event_target(about, place, self._account.arn("states", f"stateMachine:{machine}"))
         rate = about.get("rate")
         rates: list[Any] = rate if isinstance(rate, list) else [rate]
         pattern = about.get("event") or about.get("pattern")
         for extra, each in enumerate(rates):
             end = f"-{extra + 1}" if extra else ""
-            named = about.get("name") or f"{name}-{number}{end}"
-            place = f"{self._path}: {key}: event {number}"
+            named = as_name(about.get("name") or f"{base}{end}", f"{place}: name")
+            if kind == "schedule" and not isinstance(each, str):
+                raise SourceError(f"{place}: rate: got {kind_of(each)}, wanted a text")
             if kind == "schedule" and about.get("method") == "scheduler":
-                project.schedules.append(_schedule(named, place, str(each), about, target))
+                project.schedules.append(_schedule(named, place, each, about, target))
                 continue
             rule = RuleSource(
                 name=named,
                 place=place,
-                pattern=json.dumps(self._template.resolve(pattern)) if pattern else "",
+                pattern=json.dumps(pattern) if pattern else "",
                 schedule=str(each) if kind == "schedule" else "",
                 enabled=about.get("enabled") is not False,
-                description=about.get("description", ""),
+                description=str(about.get("description") or ""),
                 targets=({"Id": "machine", **target},),
             )
             project.rules.append(rule)
 
     def _name(self, key: str, said: dict[str, Any]) -> str:
-        return str(self._template.resolve(said.get("name") or key))
+        return as_name(self._resolved(said, key, "name") or key, f"{self._path}: {key}.name")
 
     def _role(self, said: dict[str, Any]) -> str:
-        try:
+        with self._parameters.attempt() as attempt:
             role = self._template.resolve(said.get("role") or "")
-        except SourceError:
+        if attempt.missing:
             return ""
         return role if isinstance(role, str) and role.startswith("arn:") else ""
 
-    def _as_template(self) -> dict[str, Any]:
+    def _merged(self, *keys: str) -> dict[str, Any]:
+        """Return a part of the service: an object, or a list of objects and files with some."""
+        place = ".".join(keys)
+        found = self._variables.section(*keys)
+        every: dict[str, Any] = {}
+        for number, part in enumerate(found if isinstance(found, list) else [found]):
+            shown = self._variables.shallow(part, f"{place}[{number}]")
+            every |= as_object(shown, f"{self._path}: {place}")
+        return every
+
+    def _resources(self) -> dict[str, Any]:
         """Return the resources of the service, its functions among them, by either of their ids."""
-        given = self._document.get("resources") or {}
-        every = given if isinstance(given, list) else [given]
-        resources = {k: v for part in every for k, v in (part.get("Resources") or {}).items()}
-        for key, said in (self._document.get("functions") or {}).items():
-            name = (said or {}).get("name") or f"{self._document['service']}-{self._stage}-{key}"
+        resources: dict[str, Any] = {}
+        found = self._variables.section("resources")
+        for part in found if isinstance(found, list) else [found]:
+            said = as_object(self._variables.shallow(part, "resources"), f"{self._path}: resources")
+            inside = self._variables.shallow(said.get("Resources"), "resources.Resources")
+            resources |= as_object(inside, f"{self._path}: resources.Resources")
+        service = self._variables.fill(self._variables.section("service"), "service")
+        service = service.get("name") if isinstance(service, dict) else service
+        service = as_name(service, f"{self._path}: service")
+        for key, value in self._merged("functions").items():
+            said = as_object(
+                self._variables.shallow(value, f"functions.{key}"), f"{self._path}: functions.{key}"
+            )
+            name = said.get("name") or f"{service}-{self._variables.stage}-{key}"
             function = {"Type": "AWS::Lambda::Function", "Properties": {"FunctionName": name}}
             logical = key.replace("-", "Dash").replace("_", "Underscore")
             resources[key] = function
             resources[f"{logical[:1].upper()}{logical[1:]}LambdaFunction"] = function
-        for key, said in self.machines().items():
+        for key, value in self.machines().items():
+            said = as_object(self._variables.shallow(value, key), f"{self._path}: {key}")
             named = {"StateMachineName": said.get("name") or key}
             machine = {"Type": "AWS::StepFunctions::StateMachine", "Properties": named}
-            resources.setdefault(said.get("id") or key, machine)
-        return {"Resources": resources}
-
-    # -- variables ---------------------------------------------------------------------------------
-
-    def _filled(self, value: Any) -> Any:
-        """Return a value with its ``${...}`` replaced, also those in what they stand for."""
-        if isinstance(value, dict):
-            return {key: self._filled(part) for key, part in value.items()}
-        if isinstance(value, list):
-            return [self._filled(part) for part in value]
-        for _ in range(_DEPTH):
-            if not isinstance(value, str):
-                return self._filled(value) if isinstance(value, dict | list) else value
-            match = next((m for m in _VARIABLE.finditer(value) if _SOURCE.match(m[1])), None)
-            if match is None:
-                return value
-            found = self._value_of(match[1])
-            whole = match.span() == (0, len(value))
-            value = found if whole else value[: match.start()] + str(found) + value[match.end() :]
-        raise SourceError(f"{self._path}: {value}: got variables in a circle, wanted values")
-
-    def _value_of(self, expression: str) -> Any:
-        """Return the first of the values, by comma, that is there."""
-        for part in (text.strip() for text in _by_comma(expression)):
-            literal = re.fullmatch(r"'([^']*)'|\"([^\"]*)\"|(\d+|true|false|null)", part)
-            if literal:
-                return json.loads(part) if literal[3] else part[1:-1]
-            found = self._lookup(part)
-            if found is not None:
-                return found
-        name = expression.strip()
-        raise SourceError(
-            f"{self._path}: ${{{name}}}: got no value, wanted --param "
-            f"{name.partition(':')[2].partition(',')[0] or name}=VALUE"
-        )
-
-    def _lookup(self, part: str) -> Any:
-        source, _, name = part.partition(":")
-        if part.startswith("file("):
-            return self._from_file(part)
-        sources: dict[str, Callable[[], Any]] = {
-            "self": lambda: _value_at(self._document, name),
-            "opt": lambda: self._given.get(name),
-            "param": lambda: self._given.get(name),
-            "env": lambda: os.environ.get(name),
-            "sls": lambda: self._stage if name == "stage" else None,
-            "aws": lambda: {
-                "accountId": self._account.number,
-                "region": self._account.region,
-            }.get(name),
-        }
-        found = sources.get(source, lambda: None)()
-        if found is None and name == "provider.stage":
-            return self._stage
-        return self._given.get(name) if found is None else found
-
-    def _from_file(self, part: str) -> Any:
-        match = _FILE.fullmatch(part)
-        if match is None:
-            return None
-        path = self._path.parent / match[1].strip()
-        if not path.exists():
-            return None
-        known = path.name.endswith((".json", ".yml", ".yaml"))
-        document = load_document(path) if known else read_text(path)
-        return _value_at(document, match[2]) if match[2] else document
+            resources.setdefault(as_name(said.get("id") or key, f"{self._path}: {key}.id"), machine)
+        return resources
 
 
-def _event_target(about: dict[str, Any], arn: str) -> dict[str, Any]:
+def _event_target(about: dict[str, Any], place: str, arn: str) -> dict[str, Any]:
     """Return what an event sends to its state machine, as PutTargets takes it."""
     target: dict[str, Any] = {"Arn": arn}
     if "input" in about:
@@ -225,10 +252,12 @@ def _event_target(about: dict[str, Any], arn: str) -> dict[str, Any]:
     if "inputPath" in about:
         target["InputPath"] = about["inputPath"]
     if "inputTransformer" in about:
-        said = about["inputTransformer"]
+        said = as_object(about["inputTransformer"], f"{place}: inputTransformer")
         target["InputTransformer"] = {key[:1].upper() + key[1:]: said[key] for key in said}
-    if isinstance(about.get("deadLetterConfig"), str):
-        target["DeadLetterConfig"] = {"Arn": about["deadLetterConfig"]}
+    queue = about.get("deadLetterConfig")
+    queue = queue.get("targetArn") if isinstance(queue, dict) else queue
+    if queue is not None:
+        target["DeadLetterConfig"] = {"Arn": as_name(queue, f"{place}: deadLetterConfig")}
     return target
 
 
@@ -246,22 +275,3 @@ def _schedule(
     if about.get("timezone"):
         settings["ScheduleExpressionTimezone"] = about["timezone"]
     return ScheduleSource(name, place, settings)
-
-
-_DEPTH = 50
-
-
-def _by_comma(expression: str) -> list[str]:
-    """Return the parts of an expression; a comma in quotation marks or brackets separates none."""
-    return re.findall(r"(?:'[^']*'|\"[^\"]*\"|\([^)]*\)|[^,])+", expression)
-
-
-def _value_at(document: Any, path: str) -> Any:
-    for key in path.split(".") if path else ():
-        if isinstance(document, list) and key.isdigit():
-            document = document[int(key)]
-        elif isinstance(document, dict):
-            document = document.get(key)
-        else:
-            return None
-    return document

@@ -6,7 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from console.cli.documents import SourceError
+from console.cli.documents import SourceError, as_list, as_name, as_object
+from console.cli.placeholders import Placeholders
 from console.cli.sources import (
     DEFAULT_GROUP,
     MACHINE_MARK,
@@ -14,12 +15,14 @@ from console.cli.sources import (
     RuleSource,
     ScheduleSource,
     SourceProject,
+    definition_text,
     is_started_by,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from console.cli.parameters import Parameters
     from console.cli.sources import Account
 
 
@@ -28,89 +31,145 @@ def is_terraform(document: Any) -> bool:
     return isinstance(document, dict) and "format_version" in document
 
 
-def read_terraform(document: dict[str, Any], place: str, account: Account) -> SourceProject:
-    """Return what a state or plan has; ARNs of state machines become those of the server."""
-    values = document.get("planned_values") or document.get("values") or {}
-    resources = list(_resources(values.get("root_module") or {}))
-    project = SourceProject()
-    for address, kind, said in resources:
-        if kind == "aws_sfn_state_machine":
-            project.machines.append(_machine(f"{place}: {address}", said))
-        elif kind == "aws_sfn_activity":
-            project.activities.append(said["name"])
-        elif kind == "aws_cloudwatch_event_rule":
-            project.rules.append(_rule(f"{place}: {address}", said, resources, account))
-        elif kind == "aws_scheduler_schedule":
-            _add_schedule(project, f"{place}: {address}", said, account)
-    return project
+def read_terraform(
+    document: dict[str, Any], place: str, account: Account, parameters: Parameters
+) -> SourceProject:
+    """Return what a state or plan has; ARNs of state machines become those of the server.
+
+    What is missing or wrong is noted in ``parameters``.
+    """
+    values = as_object(document.get("planned_values") or document.get("values"), place)
+    reader = _Reader(place, account, parameters)
+    with parameters.collect(place):
+        root = as_object(values.get("root_module"), f"{place}: root_module")
+        reader.resources = list(_resources(root, place))
+        reader.read()
+    return reader.project
 
 
-def _resources(module: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    for resource in module.get("resources", ()):
-        if resource.get("mode", "managed") == "managed":
-            yield resource["address"], resource["type"], resource.get("values") or {}
-    for child in module.get("child_modules", ()):
-        yield from _resources(child)
+def _resources(module: dict[str, Any], place: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield address, type and values of each resource that Terraform makes."""
+    for resource in as_list(module.get("resources"), f"{place}: resources"):
+        said = as_object(resource, f"{place}: resources")
+        if said.get("mode", "managed") == "managed":
+            address = as_name(said.get("address"), f"{place}: resources: address")
+            kind = as_name(said.get("type"), f"{place}: {address}: type")
+            yield address, kind, as_object(said.get("values"), f"{place}: {address}: values")
+    for child in as_list(module.get("child_modules"), f"{place}: child_modules"):
+        yield from _resources(as_object(child, f"{place}: child_modules"), place)
 
 
-def _machine(place: str, said: dict[str, Any]) -> MachineSource:
-    if not said.get("definition"):
-        raise SourceError(
-            f"{place}.definition: got a value that is known after apply, wanted the JSON of a state"
-            " that was applied, or a definition of known values"
+class _Reader:
+    """Reads the resources of a state or a plan; a plan does not know all their values."""
+
+    def __init__(self, place: str, account: Account, parameters: Parameters) -> None:
+        self._place, self._account, self._parameters = place, account, parameters
+        self.resources: list[tuple[str, str, dict[str, Any]]] = []
+        self.project = SourceProject()
+
+    def read(self) -> None:
+        """Add what a server knows to the project."""
+        readers = {
+            "aws_sfn_state_machine": self._machine,
+            "aws_sfn_activity": self._activity,
+            "aws_cloudwatch_event_rule": self._rule,
+            "aws_scheduler_schedule": self._schedule,
+        }
+        for address, kind, said in self.resources:
+            if kind in readers:
+                with self._parameters.collect(f"{self._place}: {address}"):
+                    readers[kind](address, said)
+
+    def _known(self, address: str, said: dict[str, Any], key: str) -> Any:
+        """Return a value of a resource; one that only the apply knows is asked for."""
+        if said.get(key) not in (None, ""):
+            return said[key]
+        name = f"{address}.{key}"
+        got = "a value that is known after apply (the state has it then)"
+        return self._parameters.ask(self._place, name, name, got=got)
+
+    def _machine(self, address: str, said: dict[str, Any]) -> None:
+        place = f"{self._place}: {address}"
+        text = definition_text(self._known(address, said, "definition"), f"{place}.definition")
+        placeholders = Placeholders(self._parameters, f"{place}.definition")
+        machine = MachineSource(
+            name=as_name(self._known(address, said, "name"), f"{place}.name"),
+            definition=placeholders.fill(text, is_file=False),
+            place=place,
+            type=said.get("type") or "STANDARD",
+            role=said.get("role_arn") or "",
+            tracing=_block(said, "tracing_configuration", place).get("enabled"),
+            tags=as_object(said.get("tags_all") or said.get("tags"), f"{place}.tags"),
         )
-    tracing = said.get("tracing_configuration") or [{}]
-    return MachineSource(
-        name=said.get("name") or place.rpartition(".")[2],
-        definition=said["definition"],
-        place=place,
-        type=said.get("type") or "STANDARD",
-        role=said.get("role_arn") or "",
-        tracing=tracing[0].get("enabled"),
-        tags=said.get("tags_all") or said.get("tags") or {},
-    )
+        self.project.machines.append(machine)
+        if _block(said, "logging_configuration", place).get("level", "OFF") != "OFF":
+            self.project.notes.append(f"{place}.logging_configuration")
+
+    def _activity(self, address: str, said: dict[str, Any]) -> None:
+        name = as_name(self._known(address, said, "name"), f"{self._place}: {address}.name")
+        self.project.activities.append(name)
+
+    def _rule(self, address: str, said: dict[str, Any]) -> None:
+        """Add a rule, if state machines are among its targets."""
+        place = f"{self._place}: {address}"
+        bus = str(said.get("event_bus_name") or _DEFAULT_BUS)
+        if bus.rpartition("/")[2] != _DEFAULT_BUS:
+            self.project.notes.append(f"{place}: a rule of the bus {bus}")
+            return
+        name = as_name(self._known(address, said, "name"), f"{place}.name")
+        of_rule = [
+            {**target, "arn": self._known(where, target, "arn")}
+            for where, kind, target in self.resources
+            if kind == "aws_cloudwatch_event_target" and target.get("rule") == name
+        ]
+        targets = tuple(
+            _target(target, self._account, place) for target in of_rule if _is_machine(target)
+        )
+        if not targets:
+            self.project.notes.append(f"{place}: a rule without a state machine")
+            return
+        pattern = said.get("event_pattern")
+        rule = RuleSource(
+            name=name,
+            place=place,
+            pattern=pattern if isinstance(pattern, str) else json.dumps(pattern) if pattern else "",
+            schedule=said.get("schedule_expression") or "",
+            enabled=said.get("state", "ENABLED") != "DISABLED"
+            and said.get("is_enabled") is not False,
+            description=said.get("description") or "",
+            targets=targets,
+        )
+        self.project.rules.append(rule)
+
+    def _schedule(self, address: str, said: dict[str, Any]) -> None:
+        """Add a schedule, if it starts a state machine."""
+        place = f"{self._place}: {address}"
+        target = _block(said, "target", place)
+        target = {**target, "arn": self._known(f"{address}.target", target, "arn")}
+        settings = {
+            name: value
+            for name, value in _as_parameters(
+                {**said, "target": [target]}, self._account, place
+            ).items()
+            if name not in ("Name", "NamePrefix", "GroupName")
+        }
+        if not is_started_by(settings.get("Target") or {}):
+            self.project.notes.append(f"{place}: a schedule without a state machine")
+            return
+        if not isinstance(settings.get("ScheduleExpression"), str):
+            raise SourceError(f"{place}.schedule_expression: got no text, wanted one")
+        name = as_name(self._known(address, said, "name"), f"{place}.name")
+        group = as_name(said.get("group_name") or DEFAULT_GROUP, f"{place}.group_name")
+        self.project.schedules.append(ScheduleSource(name, place, settings, group))
 
 
-def _rule(
-    place: str,
-    said: dict[str, Any],
-    resources: list[tuple[str, str, dict[str, Any]]],
-    account: Account,
-) -> RuleSource:
-    of_rule = [
-        target
-        for _, kind, target in resources
-        if kind == "aws_cloudwatch_event_target" and target.get("rule") == said.get("name")
-    ]
-    targets = tuple(_target(target, account) for target in of_rule if _is_machine(target))
-    pattern = said.get("event_pattern")
-    return RuleSource(
-        name=said["name"],
-        place=place,
-        pattern=pattern if isinstance(pattern, str) else json.dumps(pattern) if pattern else "",
-        schedule=said.get("schedule_expression") or "",
-        enabled=said.get("state", "ENABLED") != "DISABLED" and said.get("is_enabled") is not False,
-        description=said.get("description") or "",
-        targets=targets,
-    )
+def _block(said: dict[str, Any], key: str, place: str) -> dict[str, Any]:
+    """Return a nested block, {} if it is not there: Terraform has a list of one."""
+    listed = as_list(said.get(key), f"{place}.{key}")
+    return as_object(listed[0], f"{place}.{key}") if listed else {}
 
 
-def _add_schedule(
-    project: SourceProject, place: str, said: dict[str, Any], account: Account
-) -> None:
-    """Add a schedule, if it starts a state machine."""
-    settings = {
-        name: value
-        for name, value in _as_parameters(said, account).items()
-        if name not in ("Name", "NamePrefix", "GroupName")
-    }
-    if not is_started_by(settings.get("Target") or {}):
-        project.notes.append(f"{place}: a schedule without a state machine")
-        return
-    group = said.get("group_name") or DEFAULT_GROUP
-    project.schedules.append(ScheduleSource(said["name"], place, settings, group))
-
-
+_DEFAULT_BUS = "default"
 _SCHEDULE_WORDS = {
     "action_after_completion", "arn", "dead_letter_config", "description", "end_date",
     "flexible_time_window", "input", "kms_key_arn", "maximum_event_age_in_seconds",
@@ -119,7 +178,7 @@ _SCHEDULE_WORDS = {
 }  # fmt: skip
 
 
-def _as_parameters(said: dict[str, Any], account: Account) -> dict[str, Any]:
+def _as_parameters(said: dict[str, Any], account: Account, place: str) -> dict[str, Any]:
     """Return what CreateSchedule takes: Terraform has each object as a list of one."""
     made: dict[str, Any] = {}
     for word, value in said.items():
@@ -129,7 +188,8 @@ def _as_parameters(said: dict[str, Any], account: Account) -> dict[str, Any]:
             continue
         name = "".join(part.title() for part in word.split("_"))
         if isinstance(value, list):
-            made[name] = _as_parameters(value[0], account)
+            block = as_object(value[0], f"{place}.{word}")
+            made[name] = _as_parameters(block, account, f"{place}.{word}")
         else:
             made[name] = _of_account(value, account) if word in ("arn", "input") else value
     return made
@@ -138,16 +198,16 @@ def _as_parameters(said: dict[str, Any], account: Account) -> dict[str, Any]:
 _MACHINE_ARN = re.compile(r"arn:[\w-]+:states:[\w-]*:\d*:stateMachine:")
 
 
-def _of_account(text: str, account: Account) -> str:
+def _of_account(text: Any, account: Account) -> str:
     """Return a text with the ARNs of state machines as those of the server."""
-    return _MACHINE_ARN.sub(account.arn("states", "stateMachine:"), text)
+    return _MACHINE_ARN.sub(account.arn("states", "stateMachine:"), str(text))
 
 
 def _is_machine(target: dict[str, Any]) -> bool:
     return MACHINE_MARK in str(target.get("arn"))
 
 
-def _target(said: dict[str, Any], account: Account) -> dict[str, Any]:
+def _target(said: dict[str, Any], account: Account, place: str) -> dict[str, Any]:
     name = said["arn"].partition(MACHINE_MARK)[2]
     target = {
         "Id": said.get("target_id") or "machine",
@@ -163,4 +223,4 @@ def _target(said: dict[str, Any], account: Account) -> dict[str, Any]:
             "InputTemplate": transformer["input_template"],
         }
     words = ("retry_policy", "dead_letter_config")
-    return target | _as_parameters({word: said.get(word) for word in words}, account)
+    return target | _as_parameters({word: said.get(word) for word in words}, account, place)

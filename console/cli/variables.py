@@ -1,0 +1,308 @@
+"""Evaluate the variables of the Serverless Framework: ``${self:custom.x, 'default'}``.
+
+A variable is evaluated when its value is needed: one that only the environment of a function needs
+is not asked for. ``--param`` gives what only AWS, git or JavaScript knows, by its address
+(``/a/b`` of ``${ssm:/a/b}``) or with its source (``ssm:/a/b``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from dotenv import dotenv_values
+
+from console.cli.documents import (
+    JSON_ENDS,
+    MOST_CHARACTERS,
+    YAML_ENDS,
+    SourceError,
+    load_document,
+    read_text,
+)
+from console.cli.parameters import text_of
+from console.cli.placeholders import source_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from console.cli.parameters import Parameters
+    from console.cli.sources import Account
+
+_BEGIN = re.compile(r"(?<!\\)\$\{\s*([A-Za-z][\w-]*)(?=\(|:[^:\s])")
+_QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
+_LITERAL = re.compile(r"-?\d+(\.\d+)?|true|false|null")
+_FILE = re.compile(r"file\((.*)\)(?::(.+))?")
+_BOOLEAN = re.compile(r"strToBool\((.*)\)")
+_SOURCE = re.compile(r"([A-Za-z][\w-]*)(\(.*\))?(?::(.*))?", re.DOTALL)
+_SCRIPTS = (".js", ".cjs", ".mjs", ".ts", ".mts", ".cts")
+_SOURCES = {
+    *("self", "opt", "env", "param", "sls", "aws", "file", "strToBool", "ssm", "s3", "cf", "git"),
+    *("terraform", "vault", "doppler", "output", "custom"),
+}
+"""What counts as a source inside ``{% %}``, where ``${a:b}`` is an object of JSONata."""
+_MISSING: Any = object()
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+
+
+class Variables:
+    """The variables of a service. ``document``: as ``serverless.yml`` has it."""
+
+    def __init__(
+        self, path: Path, document: dict[str, Any], account: Account, parameters: Parameters
+    ) -> None:
+        self._path, self._document, self._account = path, document, account
+        self._parameters = parameters
+        self._looking: list[str] = []
+        self._filled: dict[str, Any] = {}
+        self._files: dict[Path, Any] = {}
+        self._characters = 0
+
+    @cached_property
+    def stage(self) -> str:
+        """Return the stage: an option, else what the provider says, else ``dev``."""
+        given = self._parameters.text("stage")
+        said = self._at(self._document, ["provider", "stage"]) if given is None else given
+        return "dev" if said is _MISSING or said is None else text_of(self.fill(said, "provider"))
+
+    def fill(self, value: Any, place: str) -> Any:
+        """Return a value with its variables replaced, also those in what they stand for."""
+        if isinstance(value, dict):
+            return {key: self.fill(part, f"{place}.{key}") for key, part in value.items()}
+        if isinstance(value, list):
+            return [self.fill(part, f"{place}[{number}]") for number, part in enumerate(value)]
+        return self._text(value, place, deep=True) if isinstance(value, str) else value
+
+    def shallow(self, value: Any, place: str) -> Any:
+        """Return a value that is no variable any more; the variables in it may stay."""
+        return self._text(value, place, deep=False) if isinstance(value, str) else value
+
+    def section(self, *keys: str) -> Any:
+        """Return a part of the service, None if it is not there."""
+        found = self._at(self._document, list(keys))
+        return None if found is _MISSING else found
+
+    # -- texts -------------------------------------------------------------------------------------
+
+    def _text(self, text: str, place: str, *, deep: bool) -> Any:
+        pieces, end = [], 0
+        for first, last in _variables(text):
+            expression = text[first + 2 : last - 1]
+            if (first, last) == (0, len(text)):
+                value = self._value(expression, place, deep=deep)
+                return self._asked(expression, place) if value is _MISSING else value
+            value = self._value(expression, place, deep=True)
+            value = self._asked(expression, place) if value is _MISSING else value
+            try:
+                pieces += [text[end:first], text_of(value)]
+            except ValueError as error:
+                raise self._error(place, expression, str(error)) from None
+            self._characters += len(pieces[-1])
+            if self._characters > MOST_CHARACTERS:
+                message = f"got a text that grows, wanted at most {MOST_CHARACTERS} characters"
+                raise self._error(place, expression, message)
+            end = last
+        return "".join([*pieces, text[end:]]) if pieces else text.replace("\\${", "${")
+
+    def _value(self, expression: str, place: str, *, deep: bool) -> Any:
+        """Return the first of the values, by comma, that is there."""
+        for part in (text.strip() for text in _by_comma(expression)):
+            quoted = _QUOTED.fullmatch(part)
+            if quoted:
+                return self._text(quoted[1] if quoted[2] is None else quoted[2], place, deep=deep)
+            if _LITERAL.fullmatch(part):
+                return json.loads(part)
+            whole = next(iter(_variables(part)), None) == (0, len(part))
+            if whole:
+                found = self._value(part[2:-1], place, deep=deep)
+            else:
+                found = self._source(part, place, deep=deep)
+            if found is not _MISSING and found is not None:
+                return found
+        return _MISSING
+
+    def _source(self, part: str, place: str, *, deep: bool) -> Any:
+        """Return the value of ``source:address``, whose address may have variables of its own."""
+        if any(True for _ in _variables(part)):
+            before = self._parameters.stand_ins
+            part = str(self._text(part, place, deep=True))
+            if self._parameters.stand_ins > before:
+                return self._parameters.last_stand_in
+        key = f"{part} {deep}"
+        if key in self._filled:
+            return self._filled[key]
+        if key in self._looking:
+            raise self._error(place, part, "got variables in a circle, wanted values")
+        self._looking.append(key)
+        try:
+            given = self._parameters.value(*source_names(part))
+            before = self._parameters.stand_ins
+            found = self._lookup(part, place) if given is None else given
+            if self._parameters.stand_ins > before and (found is _MISSING or found is None):
+                found = self._parameters.last_stand_in
+            elif found is not _MISSING and given is None:
+                found = self.fill(found, place) if deep else self.shallow(found, place)
+        finally:
+            self._looking.pop()
+        self._filled[key] = found
+        return found
+
+    def _asked(self, expression: str, place: str) -> Any:
+        """Return the value that ``--param`` gives, under the name of the first source."""
+        part = _by_comma(expression)[0].strip() if expression.strip() else expression
+        while part.startswith("${"):
+            part = _by_comma(part[2:-1])[0].strip()
+        if any(True for _ in _variables(part)):
+            part = str(self._text(part, place, deep=True))
+        script = part.startswith("file(") and _file_of(part).endswith(_SCRIPTS)
+        got = "JavaScript, which is not run here" if script else "no value"
+        where = f"{self._path}: {place}"
+        return self._parameters.ask(
+            where, f"${{{expression.strip()}}}", *source_names(part), got=got
+        )
+
+    # -- sources -----------------------------------------------------------------------------------
+
+    def _lookup(self, part: str, place: str) -> Any:
+        boolean = _BOOLEAN.fullmatch(part)
+        if boolean:
+            return self._boolean(boolean[1], place)
+        if part.startswith("file("):
+            return self._of_file(part, place)
+        source, _, address = part.partition(":")
+        sources: dict[str, Callable[[str], Any]] = {
+            "self": self._own,
+            "param": self._parameter,
+            "env": lambda name: self._environment.get(name, _MISSING),
+            "sls": lambda name: self.stage if name == "stage" else _MISSING,
+            "aws": lambda name: {
+                "accountId": self._account.number,
+                "region": self._account.region,
+            }.get(name, _MISSING),
+        }
+        return sources[source](address) if source in sources else _MISSING
+
+    def _own(self, address: str) -> Any:
+        found = self._at(self._document, address.split(".") if address else [])
+        if found is _MISSING and address == "provider.stage":
+            return self.stage
+        if found is _MISSING and address == "provider.region":
+            return self._account.region
+        return found
+
+    def _parameter(self, name: str) -> Any:
+        """Return a value of ``params``: of the stage, else of all stages."""
+        for stage in (self.stage, "default"):
+            found = self._at(self._document, ["params", stage, name])
+            if found is not _MISSING:
+                return found
+        return _MISSING
+
+    @cached_property
+    def _environment(self) -> dict[str, Any]:
+        """Return the environment; with ``useDotenv`` also what ``.env`` or ``.env.STAGE`` adds."""
+        if self._at(self._document, ["useDotenv"]) is not True:
+            return dict(os.environ)
+        paths = [self._path.parent / name for name in (f".env.{self.stage}", ".env")]
+        path = next((path for path in paths if path.is_file()), None)
+        if path is None:
+            return dict(os.environ)
+        read_text(path)  # which names a file that cannot be read, and is watched
+        return {**dotenv_values(path, encoding="utf-8"), **os.environ}
+
+    def _boolean(self, text: str, place: str) -> bool:
+        quoted = _QUOTED.fullmatch(text.strip())
+        word = (quoted[1] or quoted[2] or "") if quoted else text.strip()
+        if not quoted and _SOURCE.fullmatch(word) and ":" in word:
+            word = text_of(self._text(f"${{{word}}}", place, deep=True))
+        if word.lower() not in _BOOLEANS:
+            if self._parameters.stand_ins and "${" in word:
+                return False  # missing, and noted
+            raise self._error(place, f"strToBool({text})", f"got {word!r}, wanted true or false")
+        return _BOOLEANS[word.lower()]
+
+    def _of_file(self, part: str, place: str) -> Any:
+        match = _FILE.fullmatch(part)
+        if match is None:
+            raise self._error(place, part, "got no name of a file, wanted file(NAME)")
+        path = self._path.parent / match[1].strip()
+        if not path.is_file() or path.name.endswith(_SCRIPTS):
+            return _MISSING
+        if path not in self._files:
+            known = path.name.endswith((*JSON_ENDS, *YAML_ENDS))
+            self._files[path] = load_document(path) if known else read_text(path)
+        return self._at(self._files[path], match[2].split(".") if match[2] else [])
+
+    def _at(self, document: Any, keys: list[str]) -> Any:
+        """Return what stands at the end of some keys, where a variable may be on the way."""
+        for number, key in enumerate(keys):
+            value = self.shallow(document, ".".join(keys[:number]))
+            if isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+                document = value[int(key)]
+            elif isinstance(value, dict) and key in value:
+                document = value[key]
+            else:
+                return _MISSING
+        return self.shallow(document, ".".join(keys))
+
+    def _error(self, place: str, expression: str, reason: str) -> SourceError:
+        return SourceError(f"{self._path}: {place}: ${{{expression.strip()}}}: {reason}")
+
+
+def _variables(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the outermost variables of a text begin and end."""
+    jsonata = text.lstrip().startswith("{%")
+    end = 0
+    for match in _BEGIN.finditer(text):
+        if match.start() < end or (jsonata and match[1] not in _SOURCES):
+            continue
+        close = _closing(text, match.start() + 2)
+        if close is not None:
+            end = close + 1
+            yield match.start(), end
+
+
+def _closing(text: str, start: int) -> int | None:
+    """Return where the bracket closes that a variable opens."""
+    depth, quote = 1, ""
+    for index in range(start, len(text)):
+        letter = text[index]
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter if letter in text[index + 1 :] else ""
+        elif letter == "{" and text[index - 1] == "$":
+            depth += 1
+        elif letter == "}":
+            depth -= 1
+            if not depth:
+                return index
+    return None
+
+
+def _by_comma(expression: str) -> list[str]:
+    """Return the parts of an expression; a comma inside quotes or brackets separates none."""
+    parts, depth, quote = [""], 0, ""
+    for letter in expression:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+        elif letter in "({":
+            depth += 1
+        elif letter in ")}":
+            depth -= 1
+        if letter == "," and not depth and not quote:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+def _file_of(part: str) -> str:
+    match = _FILE.fullmatch(part)
+    return match[1].strip() if match else ""
