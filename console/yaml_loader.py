@@ -11,9 +11,25 @@ from typing import Any
 
 import yaml
 
+_DEEPEST = 200
+
 
 class Loader(yaml.SafeLoader):
     """Safe YAML 1.2 with tags such as ``!Sub``, which become ``{"Fn::Sub": ...}``."""
+
+    depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """Return the next node; refuse a text that is too deep before it takes minutes to read."""
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            text = f"more than {_DEEPEST} lists and objects in each other"
+            raise yaml.composer.ComposerError(None, None, text, self.peek_event().start_mark)
+        try:
+            node: yaml.Node | None = super().compose_node(parent, index)
+            return node
+        finally:
+            self.depth -= 1
 
     def repeat_key(self, key: yaml.ScalarNode) -> None:
         """Refuse a key that stands twice in an object."""

@@ -393,7 +393,7 @@ def test_the_last_of_two_equal_keys_counts_with_a_warning(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("place", "key"),
-    [("Properties", "DefinitonUri"), ("machine", "definitions"), ("event", "inputs")],
+    [("Properties", "DefinitionURI"), ("machine", "definitions"), ("event", "inputs")],
 )
 def test_unknown_keys_are_named(tmp_path: Path, place: str, key: str) -> None:
     """A property of a template, a key of a state machine or an event of Serverless."""

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from console.cli.documents import YAML_ENDS, as_object, parse_document, read_text
+from console.cli.documents import (
+    YAML_ENDS,
+    SourceError,
+    as_object,
+    kind_of,
+    parse_document,
+    read_text,
+)
 from console.cli.placeholders import Placeholders
 from console.cli.sources import MachineSource, SourceProject, definition_text
 
@@ -36,7 +43,10 @@ def definition_of_file(
     """
     placeholders = Placeholders(parameters, str(path), values or {})
     if path.name.endswith(YAML_ENDS):
-        return definition_text(placeholders.fill_yaml(read_text(path)), str(path))
+        document = placeholders.fill_yaml(read_text(path))
+        if not isinstance(document, dict):
+            raise SourceError(f"{path}: got {kind_of(document)}, wanted a definition")
+        return definition_text(document, str(path))
     return placeholders.fill(read_text(path))
 
 
