@@ -1,4 +1,4 @@
-"""Keep the functions of ``functions.json`` at hand, as the file says them now.
+"""Keep the object of ``functions.json`` or a mock configuration at hand, as the file says it now.
 
 The file is looked at whenever somebody asks, which costs one ``stat``. So an edit counts for the
 next call, and nothing has to be started anew. While the file cannot be used, what it said before
@@ -67,11 +67,15 @@ class FunctionsFile(Mapping[str, Any]):
             kept = environment.read_json_file(self.path, self._shape)
         except SettingError as error:
             self.problem = str(error)
-            log.warning("functions.json is left as it was before", problem=self.problem)
+            log.warning(
+                "a changed file is left as it was before",
+                file=self.path.name,
+                problem=self.problem,
+            )
         else:
             self.problem = ""
             self._entries = kept | self._given
-            log.info("functions.json was read again", functions=len(self._entries))
+            log.info("a file was read again", file=self.path.name, entries=len(self._entries))
         self._stamp = stamp
 
 

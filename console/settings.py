@@ -310,15 +310,19 @@ def _permissions() -> dict[str, Any]:
 STATEYARD_PERMISSIONS = _permissions()
 
 
-def _mocks() -> dict[str, Any]:
-    """The mock configuration of Step Functions Local, from where it says or the data folder."""
+def _mocks() -> FunctionsFile:
+    """The mock configuration of Step Functions Local, from where it says or the data folder.
+
+    It is read again when it changes.
+    """
     named = environment.read_text("SFN_MOCK_CONFIG")
-    if not named:
-        return _kept("MockConfigFile.json", setting_shapes.MOCKS)
-    return environment.read_json_file(Path(named), setting_shapes.MOCKS, "SFN_MOCK_CONFIG")
+    if named:
+        environment.read_json_file(Path(named), setting_shapes.MOCKS, "SFN_MOCK_CONFIG")
+    path = Path(named) if named else DATA_DIR / "MockConfigFile.json"
+    return FunctionsFile(path, setting_shapes.MOCKS, {})
 
 
-STATEYARD_MOCKS = _mocks()
+STATEYARD_MOCKS: Mapping[str, Any] = _mocks()
 STATEYARD_WAIT_TIME_SCALE = local_options.read_wait_time_scale()
 # whether editors may put events of AWS services, marked, on a server that is for trying things out
 STATEYARD_INJECT_AWS_EVENTS = environment.read_switch("STATEYARD_INJECT_AWS_EVENTS")

@@ -1,6 +1,7 @@
 """Answer Tasks from a mock configuration of Step Functions Local, instead of calling anything.
 
-``MockConfigFile.json`` in the data folder (or ``SFN_MOCK_CONFIG``) is used as it is. An execution
+``MockConfigFile.json`` in the data folder (or ``SFN_MOCK_CONFIG``) is used as it is,
+and read again when it changes. An execution
 that is started with ``stateMachineArn#TestCase`` gets the responses of its test case in the states
 that this names; the Tasks of all other states are called as usual. Source: "Using mocked service
 integrations for testing" of the Step Functions Local documentation.
@@ -27,7 +28,10 @@ def mocked_outcome(machine: str, case: str, state: str, invocation: int) -> Outc
     ``invocation``: how often the Task was called before in this execution. A response that the
     configuration lacks fails the Task with ``States.Runtime``.
     """
-    response_name = _cases(machine).get(case, {}).get(state)
+    cases = _cases(machine)
+    if case not in cases:  # it was there when the execution began: nothing real is called instead
+        return Failed("States.Runtime", f"The mock configuration has no test case '{case}' now.")
+    response_name = cases[case].get(state)
     if response_name is None:
         return None
     responses = settings.STATEYARD_MOCKS.get("MockedResponses", {}).get(response_name)
@@ -40,6 +44,12 @@ def mocked_outcome(machine: str, case: str, state: str, invocation: int) -> Outc
             return _outcome(response_name, response)
     cause = f"The mocked response '{response_name}' has no answer for invocation {invocation}."
     return Failed("States.Runtime", cause)
+
+
+def is_mocked(machine: str, case: str, state: str) -> bool:
+    """Tell whether a test case answers in the place of a state's Task."""
+    cases = _cases(machine)
+    return case not in cases or state in cases[case]
 
 
 def mentions_state(state: str) -> bool:

@@ -214,6 +214,13 @@ class Embedded:
             self._calls.submit(partial(log_errors, "offering a task failed", job, None))
         elif name in task_delivery.sample_activities():
             self._offer(execution_id, task, task_delivery.deliver_sample_activity)
+        elif settings.STATEYARD_MOCKS:
+            job = partial(self._offer_if_mocked, execution_id, task)
+            self._calls.submit(partial(log_errors, "offering a mocked task failed", job, None))
+
+    def _offer_if_mocked(self, execution_id: int, task: int) -> None:
+        if task_delivery.is_mocked(execution_id, task):
+            self._offer(execution_id, task)
 
     def _offer_if_worked_here(self, execution_id: int, task: int, arn: str) -> None:
         if task_delivery.works_activity(arn):
@@ -335,6 +342,8 @@ class Embedded:
             scheduled = share.part(TaskRow.objects.filter(condition, status=TaskStatus.SCHEDULED))
             for execution_id, task in scheduled.values_list("execution_id", "task")[:AT_ONCE]:
                 self._offer(execution_id, task)
+        for key in task_delivery.mocked_activities(share.part(claim.open_test_activities())):
+            self._offer(*key)
 
     def _of_samples(self) -> Q:
         """Return which tasks of activities are worked here for sample machines alone."""

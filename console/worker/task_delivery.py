@@ -11,11 +11,18 @@ import structlog
 from django.conf import settings
 from structlog.contextvars import bound_contextvars
 
+import engine
 from console import clock, integrations
 from console.functions import asynchronous
 from console.functions.pool import CallRecord
 from console.integrations import function, mocks, permissions, targets
-from console.integrations.outcome import Failed, Submitted, TaskAttempt, internal_failure
+from console.integrations.outcome import (
+    Failed,
+    Submitted,
+    Succeeded,
+    TaskAttempt,
+    internal_failure,
+)
 from console.models import Execution
 from console.samples import is_sample
 from console.statuses import TaskKind
@@ -32,9 +39,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from contextlib import AbstractContextManager
 
-    import engine
+    from django.db.models import QuerySet
+
+    from console.models import TaskRow
 
 log = structlog.get_logger(__name__)
+_MOCKED_JOB = '"mocked"'
+"""Stands for the job or the callback of a mocked Task, whose outcome the test case has."""
 _INSIST_S = 600.0  # an outcome is worth waiting for the database; after that the task runs again
 
 
@@ -110,9 +121,12 @@ def look_at_job(execution_id: int, number: int) -> None:
     work, job, looks = waiting_job
     with _known(work):
         try:
-            task = _task(work, trusted=True)
-            release_connection()
-            outcome = integrations.poll_job(task, job)
+            if job == _MOCKED_JOB:
+                outcome = _mocked(work)
+            else:
+                task = _task(work, trusted=True)
+                release_connection()
+                outcome = integrations.poll_job(task, job)
         except Exception as error:
             if is_outage(error):
                 raise  # its row is due, so the clock brings it back
@@ -133,6 +147,8 @@ def cancel_job(execution_id: int, number: int) -> None:
 
 
 def _cancel(work: claim.ClaimedTask, job: str) -> None:
+    if job == _MOCKED_JOB:
+        return
     if work.service in schedule.NESTED and children.abandons_children(work.execution_id):
         return
     with _known(work):
@@ -206,10 +222,10 @@ def _outcome(work: claim.ClaimedTask) -> integrations.Outcome:
     try:
         mocked = _mocked(work)
         release_connection()  # the call may take its time
+        if mocked is not None:
+            return _submitted(mocked) if work.pattern else mocked
         if work.kind == TaskKind.ACTIVITY:
             return _worked(work, task)
-        if mocked:
-            return mocked
         in_process = function.runs_here(task)
         with JOURNAL.of(work.execution_id, work.task) if in_process else nullcontext():
             return integrations.call_task(task)
@@ -256,13 +272,45 @@ def _worked(work: claim.ClaimedTask, task: TaskAttempt) -> integrations.Outcome:
         return function.call_python(activity.target, name, task, activity.options)
 
 
-def _mocked(work: claim.ClaimedTask) -> integrations.Outcome | None:
+def _mocked(work: claim.ClaimedTask) -> Succeeded | Failed | None:
     """Return what the execution's test case has for the state, if anything."""
     if not work.test_case:
         return None
-    machine = work.execution_arn.split(":")[6].partition("/")[0]
     before = claim.invocations_before(work)
-    return mocks.mocked_outcome(machine, work.test_case, work.state, before)
+    machine = targets.machine_of(work.execution_arn)
+    mocked = mocks.mocked_outcome(machine, work.test_case, work.state, before)
+    if work.kind == TaskKind.LAMBDA and isinstance(mocked, Succeeded):
+        return _payload(mocked)
+    return mocked
+
+
+def _payload(mocked: Succeeded) -> Succeeded:
+    """Return the payload of an answer of Lambda: a Task with the function's ARN has only that."""
+    answer = engine.loads(mocked.output)
+    is_answer = isinstance(answer, dict) and "Payload" in answer
+    return Succeeded(engine.dumps(answer["Payload"])) if is_answer else mocked
+
+
+def _submitted(mocked: Succeeded | Failed) -> Submitted:
+    """Return the answer of a mocked job or callback: its outcome is there at the next look."""
+    output = mocked.output if isinstance(mocked, Succeeded) else "{}"
+    return Submitted(output, job=_MOCKED_JOB, look_s=0)
+
+
+def is_mocked(execution_id: int, task: int) -> bool:
+    """Tell whether a test case answers in the place of a task's worker."""
+    if not settings.STATEYARD_MOCKS:
+        return False
+    found = claim.find_test_case(execution_id, task)
+    if found is None:
+        return False
+    arn, case, state = found
+    return mocks.is_mocked(targets.machine_of(arn), case, state)
+
+
+def mocked_activities(rows: QuerySet[TaskRow]) -> list[tuple[int, int]]:
+    """Return (execution, task) of the rows whose worker a test case stands in for."""
+    return [key for key in rows.values_list("execution_id", "task") if is_mocked(*key)]
 
 
 def _task(work: claim.ClaimedTask, *, trusted: bool = False) -> TaskAttempt:

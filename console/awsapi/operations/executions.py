@@ -50,14 +50,19 @@ def start(call: Call) -> Pending[dict[str, Any]]:
     return _starting(call, kept=kept).then(_started)
 
 
+def check_test_case(case: str, arn: str, machine: str) -> None:
+    """Refuse a test case that the mock configuration does not have for a state machine."""
+    if case and case not in mocks.test_cases(machine):
+        raise ValidationException(f"The mock configuration has no test case '{case}' for '{arn}'")
+
+
 def _starting(call: Call, *, kept: bool) -> Pending[Execution]:
     """Return the start that is asked for. ``kept``: of a machine that was read a moment ago."""
     params = call.params
     arn, _, case = params["stateMachineArn"].partition("#")
     arns.check_unlabelled(arn)
     target = versions.resolve_target(call.project, arn, kept=kept)
-    if case and case not in mocks.test_cases(target.machine.name):
-        raise ValidationException(f"The mock configuration has no test case '{case}' for '{arn}'")
+    check_test_case(case, arn, target.machine.name)
     text = params.get("input")
     starting = pending_start(
         target.machine,

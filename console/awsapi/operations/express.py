@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from console import arns
 from console.awsapi.members import reads
 from console.awsapi.operations.call import Call, Later, present, seconds
+from console.awsapi.operations.executions import check_test_case
 from console.errors import ErrorCode, ServiceError
 from console.models import Execution
 from console.statuses import Topic
@@ -30,9 +31,11 @@ def start_sync(call: Call) -> Later:
     If the caller goes away, the execution goes on.
     """
     params = call.params
-    arns.check_unlabelled(params["stateMachineArn"])
-    target = versions.resolve_target(call.project, params["stateMachineArn"])
+    arn, _, case = params["stateMachineArn"].partition("#")
+    arns.check_unlabelled(arn)
+    target = versions.resolve_target(call.project, arn)
     _express_only(target.machine)
+    check_test_case(case, arn, target.machine.name)
     text = params.get("input")
     execution = start_execution(
         target.machine,
@@ -41,6 +44,7 @@ def start_sync(call: Call) -> Later:
         name=params.get("name"),
         input="{}" if text is None else text,
         trace_header=params.get("traceHeader") or "",
+        test_case=case,
         sync=True,
         ahead=True,
         parent=call.parent,

@@ -14,7 +14,7 @@ import engine
 from console import clock
 from console.fast_path import rows
 from console.fast_path.rows import Mergeable, Statement, storable
-from console.models import TaskRow
+from console.models import Execution, TaskRow
 from console.statuses import TaskClock, TaskKind, TaskStatus, Topic
 from console.store.db import signals
 from console.store.db.writer import Pending, is_embedded, write
@@ -345,9 +345,42 @@ def _started(work: ClaimedTask, now_ms: int) -> list[Any]:
 
 
 def invocations_before(work: ClaimedTask) -> int:
-    """Return how many tasks the state of a task had before it, in the same execution."""
-    rows = TaskRow.objects.filter(execution_id=work.execution_id, state=storable(work.state))
-    return rows.filter(task__lt=work.task).count()
+    """Return how many tasks the state of a task had before it.
+
+    The children of a distributed Map count together: they are one execution for whoever mocks it.
+    """
+    mine = {"execution_id": work.execution_id}
+    rows = TaskRow.objects.filter(state=storable(work.state))
+    root, way = work.execution_id, "execution"
+    while (parent := _map_parent(root)) is not None:
+        root, way = parent, f"{way}__map_run__parent"
+    if root == work.execution_id:
+        return rows.filter(**mine, task__lt=work.task).count()
+    earlier = (
+        Q(scheduled_ms__lt=work.scheduled_ms)
+        | Q(scheduled_ms=work.scheduled_ms, execution__lt=work.execution_id)
+        | Q(**mine, task__lt=work.task)
+    )
+    return rows.filter(earlier, **{way: root}).count()
+
+
+def _map_parent(execution_id: int) -> int | None:
+    """Return the execution whose distributed Map an execution is a child of, None if it is none."""
+    parents = Execution.objects.filter(pk=execution_id, map_run__isnull=False)
+    return parents.values_list("map_run__parent", flat=True).first()
+
+
+def find_test_case(execution_id: int, task: int) -> tuple[str, str, str] | None:
+    """Return the ARN and the test case of a task's execution, and its state; None without one."""
+    tasks = TaskRow.objects.filter(execution=execution_id, task=task)
+    found = tasks.exclude(execution__test_case="")
+    return found.values_list("execution__arn", "execution__test_case", "state").first()
+
+
+def open_test_activities() -> QuerySet[TaskRow]:
+    """Return the tasks of activities that nobody has taken, in executions of a test case."""
+    rows = TaskRow.objects.filter(kind=TaskKind.ACTIVITY, status=TaskStatus.SCHEDULED)
+    return rows.exclude(execution__test_case="")
 
 
 def set_worker_name(name: str) -> None:
