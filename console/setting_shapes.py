@@ -26,6 +26,7 @@ from console.functions.options import OWN, SHARED, is_callable_target, is_functi
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
+_INVOCATIONS = re.compile(r"\d{1,9}(-\d{1,9})?", re.ASCII)
 _ACTION = re.compile(r"\*|[a-zA-Z0-9*-]+:[a-zA-Z0-9*]+")
 
 
@@ -74,7 +75,7 @@ _TEXT, _OBJECT = environment.KINDS_OF_ENTRY
 class _Exact(BaseModel):
     """An object without unknown members: a name that is mistyped would lead calls elsewhere."""
 
-    model_config = ConfigDict(strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -280,21 +281,60 @@ class Permissions(_Exact):
     deny: dict[str, list[Annotated[str, AfterValidator(_iam_action)]]] = {}
 
 
-class MockedMachine(BaseModel):
-    """The test cases of a state machine: name -> state -> name of a response."""
+def _invocations(given: str) -> str:
+    if not _INVOCATIONS.fullmatch(given):
+        raise ValueError('the number of an invocation, as "0", or a range as "1-3"')
+    return given
 
-    model_config = ConfigDict(extra="allow", strict=True)
+
+class MockedMachine(_Exact):
+    """The test cases of a state machine: name -> state -> name of a response."""
 
     TestCases: dict[str, dict[str, str]] = {}
 
 
-class Mocks(BaseModel):
+class MockedError(_Exact):
+    """The error of a mocked Task."""
+
+    Error: str | None = None
+    Cause: str | None = None
+
+
+class MockedResponse(_Exact):
+    """What a mocked Task returns, or the error that it ends with."""
+
+    Return: Any = None
+    Throw: MockedError | None = None
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> MockedResponse:
+        """Refuse an answer that is both, or none."""
+        if len(self.model_fields_set) != 1:
+            raise ValueError("one of Return and Throw")
+        return self
+
+
+Invocations = Annotated[str, AfterValidator(_invocations)]
+
+
+class Mocks(_Exact):
     """``MockConfigFile.json``, as Step Functions Local has it."""
 
-    model_config = ConfigDict(extra="allow", strict=True)
-
     StateMachines: dict[str, MockedMachine] = {}
-    MockedResponses: dict[str, dict[str, dict[str, Any]]] = {}
+    MockedResponses: dict[str, dict[Invocations, MockedResponse]] = {}
+
+    @model_validator(mode="after")
+    def _responses_are_there(self) -> Mocks:
+        """Refuse a test case with a response that is not there."""
+        for machine, about in self.StateMachines.items():
+            for case, states in about.TestCases.items():
+                for state, response in states.items():
+                    if response not in self.MockedResponses:
+                        place = f"StateMachines: {machine}: TestCases: {case}: {state}"
+                        raise ValueError(
+                            f"one of the MockedResponses for {place}, not {response!r}"
+                        )
+        return self
 
 
 FUNCTIONS: TypeAdapter[Any] = TypeAdapter(Functions)
