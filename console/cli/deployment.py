@@ -10,7 +10,7 @@ from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 from botocore.utils import parse_timestamp
 
 from console import former_name
@@ -27,6 +27,8 @@ SOURCE = "stateyard:source"
 """Key of the tag with the ARN that the deployed definition was pulled from, on another server."""
 STACK = "stateyard:stack"
 """Key of the tag that says which stack a state machine belongs to: only ``--prune`` reads it."""
+_UNREGISTERED = "FUNCTION_NOT_REGISTERED"
+"""Code of the diagnostic of a Stateyard server for a function that nobody registered."""
 _ROLE = "stateyard"
 _TARGETS_AT_ONCE = 10
 _SCHEDULE_DEFAULTS = {
@@ -77,6 +79,26 @@ def plan_deployment(
         yield _plan_schedule(connection, schedule)
     if prune:
         yield from _plan_pruning(connection, stack, set(deployed))
+
+
+def warn_of_functions(project: SourceProject, connection: Connection) -> list[str]:
+    """Return a line for each function that a state machine calls and nobody registered there.
+
+    AWS and servers of other kinds say nothing about that.
+    """
+    if connection.aws:
+        return []
+    lines = []
+    for machine in project.machines:
+        try:
+            answer = connection.states.validate_state_machine_definition(
+                definition=machine.definition, type=machine.type, severity="WARNING"
+            )
+        except (BotoCoreError, ClientError):  # deploying the machine has said why
+            continue
+        found = [one for one in answer["diagnostics"] if one["code"] == _UNREGISTERED]
+        lines += [f"{machine.place}: {one['message']}" for one in found]
+    return lines
 
 
 # -- state machines --------------------------------------------------------------------------------

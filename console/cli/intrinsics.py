@@ -109,8 +109,8 @@ class Template:
             "Fn::If": self._if,
             "Fn::Equals": lambda words: is_equal(*(self._resolved(value) for value in words)),
             "Fn::Not": lambda words: not self._resolved(words[0]),
-            "Fn::And": lambda words: all(self._bools(words)),
-            "Fn::Or": lambda words: any(self._bools(words)),
+            "Fn::And": lambda words: all(self._resolved(list(words))),
+            "Fn::Or": lambda words: any(self._resolved(list(words))),
             "Condition": self.holds,
         }
 
@@ -489,10 +489,6 @@ class Template:
             self._count_call("Fn::Transform")
             return load_document(path)
         return self._ask(f"Fn::Transform {location}", location, got="no such file")
-
-    def _bools(self, words: list[Any]) -> list[bool]:
-        """Return all conditions of a list: each may ask for a value."""
-        return [bool(self._resolved(value)) for value in words]
 
     def _if(self, words: Any) -> Any:
         condition, yes, no = words

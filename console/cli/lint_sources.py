@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+_MISPLACED = re.compile(r"Field '(Retry|Catch)' is not supported")
 _PLACEHOLDER = re.compile(r"\$\{[^{}]+\}|\{\{resolve:[^{}]+\}\}")
 _BARE = re.compile(r'"(?:[^"\\]|\\.)*"|\$\{[^{}"\s]+\}')
 
@@ -92,12 +93,23 @@ def _without_bare_placeholders(text: str) -> str:
 
 
 def _known(problems: Sequence[Any], document: Any) -> list[Any]:
-    """Leave out what is wrong with a value that a placeholder stands for."""
+    """Leave out what is wrong with a value that a placeholder stands for; explain the rest."""
     return [
-        problem
+        _explained(problem)
         for problem in problems
         if not _is_placeholder(_value_at(document, _keys(problem.location, document)))
     ]
+
+
+def _explained(problem: Any) -> Any:
+    """Return a problem; one with a Retry or Catch outside its state says where that belongs."""
+    misplaced = _MISPLACED.fullmatch(problem.message)
+    name = misplaced[1] if misplaced else problem.location.rpartition("/")[2]
+    in_states = problem.location.endswith(f"/States/{name}") and name in ("Retry", "Catch")
+    if not misplaced and not in_states:
+        return problem
+    hint = f"{name} belongs inside the Task, Parallel or Map state that it is for"
+    return replace(problem, message=f"{problem.message}: {hint}")
 
 
 def _is_placeholder(value: Any) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from django.conf import settings
 
 import engine
-from console.integrations.outcome import Failed, Outcome, Succeeded
+from console.integrations.outcome import Failed, Succeeded
 
 
 def test_cases(machine: str) -> list[str]:
@@ -22,7 +22,9 @@ def test_cases(machine: str) -> list[str]:
     return sorted(_cases(machine))
 
 
-def mocked_outcome(machine: str, case: str, state: str, invocation: int) -> Outcome | None:
+def mocked_outcome(
+    machine: str, case: str, state: str, invocation: int
+) -> Succeeded | Failed | None:
     """Return the outcome of a mocked state's Task; None if the test case does not mock the state.
 
     ``invocation``: how often the Task was called before in this execution. A response that the
@@ -72,7 +74,7 @@ def _between(first: str, last: str, number: int) -> bool:
     return first.isdecimal() and last.isdecimal() and int(first) <= number <= int(last)
 
 
-def _outcome(response_name: str, response: Any) -> Outcome:
+def _outcome(response_name: str, response: Any) -> Succeeded | Failed:
     if isinstance(response, dict) and "Return" in response:
         return Succeeded(engine.dumps(response["Return"]))
     if isinstance(response, dict) and isinstance(response.get("Throw"), dict):

@@ -121,6 +121,7 @@ def look_at_job(execution_id: int, number: int) -> None:
     work, job, looks = waiting_job
     with _known(work):
         try:
+            outcome: integrations.Outcome | None
             if job == _MOCKED_JOB:
                 outcome = _mocked(work)
             else:

@@ -165,6 +165,30 @@ def test_a_parameter_without_a_value_is_named(server: Server, tmp_path: Path) ->
     assert "--param TableName=VALUE" in run(server, "deploy", folder, code=1)
 
 
+def test_a_function_that_nobody_registered_is_named(
+    server: Server, empty: Any, tmp_path: Path
+) -> None:
+    """The state machine is deployed, and the line says which state calls what."""
+    function = "arn:aws:lambda:us-east-1:123456789012:function:"
+    states = {
+        "Stock": {"Type": "Task", "Resource": f"{function}stock-fn", "Next": "Price"},
+        "Price": {"Type": "Task", "Resource": f"{function}price-dev:live", "Next": "Ship"},
+        "Ship": {
+            "Type": "Task",
+            "Resource": "arn:aws:states:::lambda:invoke",
+            "Parameters": {"FunctionName": "ship"},
+            "End": True,
+        },
+    }
+    path = tmp_path / "orders.asl.json"
+    path.write_text(json.dumps({"StartAt": "Stock", "States": states}), "utf-8")
+    shown = run(server, "deploy", path)
+    assert "+ state machine orders: created" in shown
+    assert f"warning: {path}: State 'Stock' calls stock-fn: registered nowhere" in shown
+    assert f"warning: {path}: State 'Ship' calls ship: registered nowhere" in shown
+    assert "price-dev" not in shown
+
+
 def test_an_assembly_of_the_cdk(server: Server, empty: Any, tmp_path: Path) -> None:
     """Joined definitions, assets and rules; names are those of the constructs."""
     run(server, "deploy", projects.cdk_project(tmp_path / "cdk.out"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -102,6 +102,28 @@ def test_the_last_of_two_equal_keys_counts(
     assert told == (
         f"stateyard: warning: {path}: line 2: the key 'StartAt' stands twice; the last one counts\n"
     )
+
+
+@pytest.mark.parametrize("place", ["definition", "states", "pass", "processor"])
+def test_a_retry_outside_its_state_is_explained(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, place: str
+) -> None:
+    """Beside the states, among them, in a state that cannot fail, in a processor."""
+    passes = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
+    each = {"Type": "Map", "ItemProcessor": passes, "End": True}
+    body = {"StartAt": "M", "States": {"M": each}}
+    parents: dict[str, Any] = {
+        "definition": body,
+        "states": body["States"],
+        "pass": passes["States"]["P"],
+        "processor": passes,
+    }
+    parents[place]["Retry"] = [{"ErrorEquals": ["States.ALL"]}]
+    path = tmp_path / "m.asl.json"
+    path.write_text(json.dumps(body), "utf-8")
+    code, shown, _ = lint(capsys, path)
+    assert code == 1
+    assert "Retry belongs inside the Task, Parallel or Map state that it is for" in shown
 
 
 def test_a_missing_file_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

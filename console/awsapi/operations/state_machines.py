@@ -13,6 +13,7 @@ from console.awsapi.operations import encryption
 from console.awsapi.operations.call import Call, present, seconds
 from console.awsapi.operations.tags import as_mapping
 from console.errors import ErrorCode, ServiceError, StateMachineDoesNotExist, ValidationException
+from console.integrations import unregistered
 from console.store.executions.find import get_execution
 from console.store.machines import log_groups, machines, tags, versions
 
@@ -29,6 +30,7 @@ _CONFIGURATION_MEMBERS = (
     "tracingConfiguration.enabled encryptionConfiguration.kmsKeyId "
     "encryptionConfiguration.kmsDataKeyReusePeriodSeconds encryptionConfiguration.type"
 )
+UNREGISTERED = "FUNCTION_NOT_REGISTERED"
 
 
 @reads(
@@ -228,19 +230,35 @@ def validate(call: Call) -> dict[str, Any]:
         found = [one for one in found if one.severity == "ERROR"]
     limit = params.get("maxResults") or _DIAGNOSTICS
     failed = any(one.severity == "ERROR" for one in found)
+    diagnostics = [
+        {
+            "severity": one.severity,
+            "code": one.code,
+            "message": one.message,
+            **present(location=one.location or None),
+        }
+        for one in found
+    ]
+    if params.get("severity") == "WARNING" and not failed:
+        diagnostics += _unregistered(call, params["definition"])
     return {
         "result": "FAIL" if failed else "OK",
-        "diagnostics": [
-            {
-                "severity": one.severity,
-                "code": one.code,
-                "message": one.message,
-                **present(location=one.location or None),
-            }
-            for one in found[:limit]
-        ],
-        "truncated": len(found) > limit,
+        "diagnostics": diagnostics[:limit],
+        "truncated": len(diagnostics) > limit,
     }
+
+
+def _unregistered(call: Call, definition: str) -> list[dict[str, Any]]:
+    """Return a warning for each call of a function that nobody registered: AWS has none."""
+    found = unregistered.unregistered_functions(definition, call.project, call.region)
+    return [
+        {
+            "severity": "WARNING",
+            "code": UNREGISTERED,
+            "message": f"State {state!r} calls {name}: registered nowhere",
+        }
+        for state, name in found
+    ]
 
 
 def standard_only(machine: StateMachine) -> None:

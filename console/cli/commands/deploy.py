@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
 from console.cli.connection import ConnectionRefused, add_connection_arguments, connect
-from console.cli.deployment import DeploymentChange, DeploymentRefused, plan_deployment
+from console.cli.deployment import (
+    DeploymentChange,
+    DeploymentRefused,
+    plan_deployment,
+    warn_of_functions,
+)
 from console.cli.discovery import read_paths
 from console.cli.documents import READ_FILES, WARNINGS, SourceError
 from console.cli.output import write_error, write_line
@@ -90,6 +95,8 @@ def _deploy(options: Namespace, connection: Connection, given: dict[str, str]) -
         return 1
     for note in project.notes:
         write_error(f"left out: {note}")
+    for line in warn_of_functions(project, connection):
+        write_error(f"warning: {line}")
     return 1 if failed else 0
 
 

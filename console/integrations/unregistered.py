@@ -1,0 +1,54 @@
+"""Find the functions that a definition calls and nobody registered."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import engine
+from console import arns
+from console.integrations import targets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from console.models import Project
+
+_FUNCTION = ":function:"
+
+
+def unregistered_functions(text: str, project: Project, region: str) -> Iterator[tuple[str, str]]:
+    """Yield the state and the name of each call of a function that has no place to go.
+
+    A function that any state machine of the project has registered for itself is no finding, and
+    neither is a name that the execution computes.
+    """
+    names = ["", *(name for name, _ in targets.sections_of(project.name) if name)]
+    keys = [targets.MachineKey(project.name, name) for name in names]
+    prefix = f"arn:{arns.partition_of(region)}:lambda:{region}:{project.account_id}{_FUNCTION}"
+    try:
+        nodes = engine.build_graph(engine.parse_stored(text, "STANDARD")).nodes
+    except engine.DefinitionError:
+        return
+    for node in nodes:
+        name = _function_of(json.loads(node.text))
+        if name and not any(_has_place(name, f"{prefix}{name}", key) for key in keys):
+            yield node.name, name
+
+
+def _has_place(name: str, arn: str, machine: targets.MachineKey) -> bool:
+    if targets.find_entry("lambda", machine) is not None:
+        return True
+    return targets.find_function(name, arn, machine) is not None
+
+
+def _function_of(state: dict[str, Any]) -> str:
+    """Return the name of the function that a state calls, "" if it calls none that is written."""
+    resource = str(state.get("Resource", ""))
+    if ":states:::lambda:invoke" in resource:
+        parameters = state.get("Arguments", state.get("Parameters"))
+        named = parameters.get("FunctionName") if isinstance(parameters, dict) else None
+        resource = named if isinstance(named, str) and not named.startswith("{%") else ""
+        if _FUNCTION not in resource:
+            return resource.partition(":")[0]
+    return resource.partition(_FUNCTION)[2].partition(":")[0]
