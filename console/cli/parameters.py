@@ -25,7 +25,7 @@ def parse_parameters(words: list[str]) -> dict[str, str]:
     return dict(word.split("=", 1) for word in words)
 
 
-class WrittenNumber(float):
+class LiteralNumber(float):
     """A number that a text shows as it is written: ``1.10`` is a version, too."""
 
     written: str
@@ -44,7 +44,7 @@ def text_of(value: Any) -> str:
     """
     if isinstance(value, str):
         return value
-    if isinstance(value, WrittenNumber):
+    if isinstance(value, LiteralNumber):
         return value.written
     if isinstance(value, bool | int | float):
         return json.dumps(value)
@@ -56,7 +56,7 @@ def text_of(value: Any) -> str:
 def parse_value(text: str) -> Any:
     """Return what a value means: JSON, else the text itself."""
     try:
-        return json.loads(text, parse_float=WrittenNumber, parse_constant=_no_number)
+        return json.loads(text, parse_float=LiteralNumber, parse_constant=_no_number)
     except (ValueError, RecursionError):
         return text
 
@@ -66,7 +66,7 @@ def _no_number(name: str) -> None:
 
 
 @dataclass
-class Attempt:
+class OptionalPart:
     """What a part of a file asks for that nobody gave."""
 
     missing: list[str] = field(default_factory=list)
@@ -131,10 +131,10 @@ class Parameters:
             self.refuse(SourceError(f"{place}: got a value of another shape than wanted ({said})"))
 
     @contextmanager
-    def attempt(self) -> Iterator[Attempt]:
+    def attempt(self) -> Iterator[OptionalPart]:
         """Try to read a part that may do without: what it asks for is not missing."""
         before = dict(self._missing)
-        attempt = Attempt()
+        attempt = OptionalPart()
         try:
             yield attempt
         except SourceError as error:

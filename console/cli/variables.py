@@ -49,7 +49,7 @@ _MISSING: Any = object()
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
-class Variables:
+class ServiceVariables:
     """The variables of a service. ``document``: as ``serverless.yml`` has it."""
 
     def __init__(

@@ -16,7 +16,7 @@ from console.cli.sources import (
     SourceProject,
     definition_text,
 )
-from console.cli.variables import Variables
+from console.cli.variables import ServiceVariables
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,7 +60,7 @@ def read_service(path: Path, account: Account, parameters: Parameters) -> Source
 class _ServiceTemplate(Template):
     """The resources of a service, in which variables may stand."""
 
-    variables: Variables
+    variables: ServiceVariables
 
     def fill_variables(self, text: str) -> Any:
         """Return a text, or whatever its variable stands for."""
@@ -87,7 +87,7 @@ class _Service:
     def __init__(self, path: Path, account: Account, parameters: Parameters) -> None:
         self._path, self._account, self._parameters = path, account, parameters
         document = as_object(load_document(path), str(path))
-        self._variables = Variables(path, document, account, parameters)
+        self._variables = ServiceVariables(path, document, account, parameters)
         self._template = _ServiceTemplate({}, str(path), account, parameters, folder=path.parent)
         self._template.variables = self._variables
         self._template.body = {"Resources": self._resources()}
