@@ -39,12 +39,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import psycopg
 from django.apps import apps
 from django.db import NotSupportedError, connection
-from psycopg.pq import ConnStatus
+from psycopg.pq import Conninfo, ConnStatus
 from psycopg.rows import tuple_row
 from psycopg_pool import ConnectionPool
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
 
     from psycopg.abc import PQGen
 
@@ -90,6 +90,7 @@ _NO_SERVICE = "57P"
 """The class of SQLSTATE of a server that starts, ends or ends sessions."""
 _ASK_AGAIN_S = 2.0  # a server that did not answer is not asked by every thread at once
 _RANDOM = secrets.token_hex(4)
+_KEYWORDS = frozenset(option.keyword.decode() for option in Conninfo.get_defaults())
 _names = itertools.count()
 _own = threading.local()
 _asking = threading.Lock()
@@ -126,12 +127,20 @@ def given_back() -> int:
     return _returns
 
 
-def new_name() -> str:
+def new_name(prefix: object = None) -> str:
     """Return the name of a new connection: by it the server knows it among all others.
 
-    Hosts may have the same name, and processes that were forked the same random part.
+    ``prefix``: the name that operators chose, see ``database_address.NAME_LENGTH``. PostgreSQL cuts
+    names at 63 characters. Hosts may have the same name, and processes that were forked the same
+    random part.
     """
-    return f"stateyard {socket.gethostname()[:20]} {os.getpid()} {_RANDOM}-{next(_names)}"
+    begin, end = str(prefix or "stateyard"), f" {os.getpid()} {_RANDOM}-{next(_names)}"
+    return f"{begin} {socket.gethostname()[: min(20, 62 - len(begin) - len(end))]}{end}"
+
+
+def libpq_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those parameters of a connection of Django's that are libpq's."""
+    return {key: value for key, value in parameters.items() if key in _KEYWORDS}
 
 
 def execute_prepared(
@@ -212,13 +221,12 @@ class WatchedConnection(psycopg.Connection[Any]):
     @classmethod
     def connect(cls, conninfo: str = "", **parameters: Any) -> WatchedConnection:
         """Connect within ``CONNECT_S``; see ``psycopg.Connection.connect``."""
-        name = new_name()
+        name = new_name(parameters.get("application_name"))
         given = {**TIMEOUTS, **parameters, "application_name": name}
         found = super().connect(conninfo, **given)
         found.name, found.begun = name, monotonic()
         found.heard_at = found.begun
-        known = ("dbname", "user", "password", "host", "port")
-        found.address = {key: given[key] for key in known if key in given}
+        found.address = libpq_parameters(given) | _place_of(found)
         if given.get("autocommit"):  # else it would begin a transaction
             found.execute(_SET, [text for pair in SESSION.items() for text in pair])
         return found
@@ -273,6 +281,14 @@ class WatchedConnection(psycopg.Connection[Any]):
         if isinstance(pool, ConnectionPool) and self.begun > _drained_at:
             _drained_at = monotonic()
             pool.drain()
+
+
+def _place_of(own: psycopg.Connection[Any]) -> dict[str, Any]:
+    """Return which of several hosts a connection is to, whatever that server may do by now."""
+    place = {"host": own.info.host, "port": own.info.port, "target_session_attrs": "any"}
+    if own.info.hostaddr:
+        place["hostaddr"] = own.info.hostaddr
+    return place
 
 
 class _Silence:
@@ -350,8 +366,8 @@ def answer(address: dict[str, Any], question: str, values: list[Any] | None = No
     ``address``: parameters of psycopg. Raise ``psycopg.Error`` if the server cannot be reached or
     does not answer, after twice ``CONNECT_S`` at the latest.
     """
-    given = {**TIMEOUTS, **address, "application_name": new_name(), "autocommit": True}
-    own = _Brief.connect(**given)
+    name = new_name(address.get("application_name"))
+    own = _Brief.connect(**{**TIMEOUTS, **address, "application_name": name, "autocommit": True})
     try:
         return own.execute(question, values).fetchall()
     finally:

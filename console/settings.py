@@ -35,6 +35,7 @@ from console import (
     setting_shapes,
 )
 from console.data_folder import DATABASE_FILE, data_folder, derive_key, derive_text, master_secret
+from console.database_address import parse_database_address
 from console.environment import SettingError
 from console.functions_file import FunctionsFile
 from console.samples.functions import FUNCTIONS as SAMPLE_FUNCTIONS
@@ -153,20 +154,21 @@ _POOL = {
 
 
 def _postgres(url: str) -> dict[str, Any]:
-    name, wanted = "STATEYARD_DATABASE_URL", "postgres://user:password@host:port/name"
-    parts = environment.parse_address(name, url, ("postgres", "postgresql"), wanted)
-    if parts.path in ("", "/"):
-        raise SettingError(name, "an address without the name of a database", wanted)
-    query = dict(pair.split("=", 1) for pair in parts.query.split("&") if "=" in pair)
+    parameters = parse_database_address("STATEYARD_DATABASE_URL", url)
     return {
         "ENGINE": "django.db.backends.postgresql",
-        "NAME": parts.path.lstrip("/"),
-        "USER": unquote(parts.username or ""),
-        "PASSWORD": unquote(parts.password or ""),
-        "HOST": unquote(query.get("host", parts.hostname or "")),
-        "PORT": str(parts.port or ""),
+        "NAME": parameters.pop("dbname"),
+        "USER": parameters.pop("user", ""),
+        "PASSWORD": parameters.pop("password", ""),
+        "HOST": parameters.pop("host", ""),
+        "PORT": parameters.pop("port", ""),
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": {**postgres.TIMEOUTS, "pool": _POOL, "prepare_threshold": _NEVER},
+        "OPTIONS": {
+            **postgres.TIMEOUTS,
+            **parameters,
+            "pool": _POOL,
+            "prepare_threshold": _NEVER,
+        },
     }
 
 

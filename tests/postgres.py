@@ -29,9 +29,9 @@ FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 _START_S = 180.0
 
 
-def address(folder: Path, database: str = "postgres") -> str:
-    """Return the URL of a database of the server in a folder."""
-    return f"postgres://postgres:@/{database}?host={folder}"
+def address(*folders: Path, database: str = "postgres") -> str:
+    """Return the URL of a database of the server in a folder, or of servers in several."""
+    return f"postgres://postgres:@/{database}?host={','.join(map(str, folders))}"
 
 
 class Postgres:
@@ -69,14 +69,36 @@ class Postgres:
 
     def stop(self, mode: str = "fast") -> None:
         """Stop it; ``immediate``: as a crash would."""
-        arguments = ("-w", "-m", mode, "-D", str(self.folder), "stop")
         with contextlib.suppress(Exception):
-            pgexec(
-                "pg_ctl",
-                arguments,
-                bin_path=self._server.bin_path,
-                user=self._server.system_user,
-            )
+            self._run("pg_ctl", "-w", "-m", mode, "-D", str(self.folder), "stop")
+
+    def _run(self, program: str, *arguments: str) -> None:
+        """Run one of its programs as the user that the server runs as."""
+        pgexec(program, arguments, bin_path=self._server.bin_path, user=self._server.system_user)
+
+    def replica(self, folder: Path) -> Postgres:
+        """Start a hot standby of it in another folder."""
+        folder.mkdir(mode=0o700)
+        shutil.chown(folder, self.folder.owner(), self.folder.group())
+        copied = ("-h", str(self.folder), "-U", "postgres", "-D", str(folder), "-c", "fast", "-R")
+        self._run("pg_basebackup", *copied)
+        (folder / ".s.PGSQL.5432.lock").unlink(missing_ok=True)  # it is the other one's
+        standby = Postgres.__new__(Postgres)
+        standby.folder, standby.url, standby._server = folder, address(folder), _managed(folder)
+        standby._server.ensure_pgdata_inited()
+        options = f'-h "" -k {folder}'  # the package waits for a server that is no standby
+        log = str(folder / "log")
+        standby._run("pg_ctl", "-w", "-l", log, "-o", options, "-D", str(folder), "start")
+        return standby
+
+    def promote(self) -> None:
+        """Make a standby the primary, once it has all that the other one has written."""
+        self._run("pg_ctl", "-w", "-D", str(self.folder), "promote")
+
+    def read_only(self, *, on: bool) -> None:
+        """Let every session refuse to write, as a primary that has been demoted does."""
+        self.ask(f"ALTER SYSTEM SET default_transaction_read_only = {'on' if on else 'off'}")
+        self.ask("SELECT pg_reload_conf()")
 
     def restart(self, mode: str = "immediate") -> None:
         """Stop it as a crash would (``immediate``) and start it again."""

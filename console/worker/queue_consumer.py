@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import asyncpg
 import structlog
-from django.db import connection
 from pgqueuer.db import AsyncpgDriver
 from pgqueuer.errors import FailingListenerError
 from pgqueuer.qm import QueueManager
 from pgqueuer.queries import Queries
 
 from console import postgres
+from console.database_address import asyncpg_addresses
 from console.store.db import outages, signals
 from console.worker.pg_signals import CHANNEL, SIGNAL, SIGNALS, STEP
+from console.worker.worker_lock import server_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -36,16 +37,20 @@ _BACKLOG = 128
 """With so many executions in the queue of this process it takes no more jobs."""
 _PAUSE_S = 0.01
 _SOCKET = {
-    "TCP_KEEPIDLE": postgres.TIMEOUTS["keepalives_idle"],
-    "TCP_KEEPINTVL": postgres.TIMEOUTS["keepalives_interval"],
-    "TCP_KEEPCNT": postgres.TIMEOUTS["keepalives_count"],
-    "TCP_USER_TIMEOUT": postgres.TIMEOUTS["tcp_user_timeout"],
+    "TCP_KEEPIDLE": "keepalives_idle",
+    "TCP_KEEPINTVL": "keepalives_interval",
+    "TCP_KEEPCNT": "keepalives_count",
+    "TCP_USER_TIMEOUT": "tcp_user_timeout",
 }
+"""Options of a socket -> libpq's parameters."""
 _PLANS = {"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off"}
 """To plan the queue's statements anew takes longer than to execute them.
 
 A plan that is kept must find jobs by an index: it is made when there are none.
 """
+_SET = "; ".join(
+    f"SET {name} = '{value}'" for name, value in {**postgres.SERVER_TIMEOUTS, **_PLANS}.items()
+)
 _LOST_AFTER = timedelta(seconds=6)
 """A job whose worker has not been heard of for so long is given to another."""
 _RETRY_S = 0.5
@@ -98,32 +103,59 @@ its history.
 """
 
 
+_OUTAGES = (
+    OSError,  # TimeoutError is one
+    asyncpg.InterfaceError,  # also of a connection that is closed
+    asyncpg.InternalClientError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.InsufficientResourcesError,
+    FailingListenerError,
+)
+
+
 async def connect() -> asyncpg.Connection[Any]:
-    """Connect for PgQueuer, with the same measures against silence as libpq has."""
-    about = {"application_name": postgres.new_name(), **postgres.SERVER_TIMEOUTS, **_PLANS}
-    own_connection = await asyncpg.connect(
-        **database_address(), timeout=postgres.CONNECT_S, server_settings=about
-    )
-    transport_socket = own_connection._transport.get_extra_info("socket")  # noqa: SLF001 - asyncpg has no setting for it
-    if transport_socket is not None and transport_socket.family != socket.AF_UNIX:
-        transport_socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for name, value in _SOCKET.items():
-            if hasattr(socket, name):  # not on every system
-                transport_socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    """Connect for PgQueuer to the first host that is fit, with libpq's measures against silence."""
+    parameters = server_parameters()
+    failure: BaseException = OSError("the database's address has no host")
+    for address in asyncpg_addresses(parameters):
+        try:
+            return await _connect_to(address, parameters)
+        except (*_OUTAGES, asyncpg.PostgresError) as error:
+            failure = error
+    raise failure
+
+
+async def _connect_to(
+    address: dict[str, Any], parameters: dict[str, Any]
+) -> asyncpg.Connection[Any]:
+    """Connect to one host. What a pooler may not pass on is set when the session has begun."""
+    settings = {"application_name": postgres.new_name(parameters.get("application_name"))}
+    if options := parameters.get("options"):
+        settings["options"] = options
+    seconds = int(parameters["connect_timeout"])
+    own_connection = await asyncpg.connect(**address, timeout=seconds, server_settings=settings)
+    try:
+        _mind_silence(own_connection, parameters)
+        await asyncio.wait_for(own_connection.execute(_SET), seconds)
+    except BaseException:
+        own_connection.terminate()
+        raise
     return own_connection
 
 
-def database_address() -> dict[str, Any]:
-    """Return the database's address as asyncpg wants it."""
-    settings = connection.settings_dict
-    address = {
-        "host": settings["HOST"] or None,
-        "port": int(settings["PORT"]) if settings["PORT"] else None,
-        "user": settings["USER"] or None,
-        "password": settings["PASSWORD"] or None,
-        "database": settings["NAME"],
-    }
-    return {name: value for name, value in address.items() if value is not None}
+def _mind_silence(own_connection: asyncpg.Connection[Any], parameters: dict[str, Any]) -> None:
+    """Set on the socket what libpq's parameters of keepalives say."""
+    transport_socket = own_connection._transport.get_extra_info("socket")  # noqa: SLF001 - asyncpg has no setting for it
+    if transport_socket is None or transport_socket.family == socket.AF_UNIX:
+        return
+    transport_socket.setsockopt(
+        socket.SOL_SOCKET, socket.SO_KEEPALIVE, int(parameters["keepalives"])
+    )
+    for name, parameter in _SOCKET.items():
+        value = int(parameters[parameter])
+        if value and hasattr(socket, name):  # 0: the system's default; not on every system
+            transport_socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def install_queue() -> None:
@@ -139,17 +171,6 @@ def install_queue() -> None:
             await own_connection.close()
 
     asyncio.run(work())
-
-
-_OUTAGES = (
-    OSError,  # TimeoutError is one
-    asyncpg.InterfaceError,  # also of a connection that is closed
-    asyncpg.InternalClientError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.OperatorInterventionError,
-    asyncpg.InsufficientResourcesError,
-    FailingListenerError,
-)
 
 
 def _is_outage(error: BaseException) -> bool:

@@ -88,9 +88,7 @@ class WorkerLock:
 
 def server_parameters() -> dict[str, Any]:
     """Return the parameters of a connection beside those that the threads share."""
-    parameters = connection.get_connection_params()
-    names = ("dbname", "user", "password", "host", "port")
-    return {name: parameters[name] for name in names if name in parameters}
+    return postgres.libpq_parameters(connection.get_connection_params())
 
 
 def _message() -> str:
