@@ -73,7 +73,7 @@ class ErrorCode(StrEnum):
     MissingParameter = "MissingParameter"
     # every service: https://docs.aws.amazon.com/step-functions/latest/apireference/CommonErrors.html
     AccessDeniedException = "AccessDeniedException"  # the caller's role does not allow it
-    ServiceUnavailable = "ServiceUnavailable"  # more calls wait than are answered soon: try again
+    ServiceUnavailable = "ServiceUnavailable"  # too many calls wait, or the database is out
     ThrottlingException = "ThrottlingException"  # more calls than the project's rate allows
     # the protocol
     IncompleteSignatureException = "IncompleteSignatureException"  # lacks a part

@@ -20,6 +20,9 @@ and the idle ones of the pool are replaced then, too. The pool by itself finds o
 after the other, and pauses for 1, 2, 4, ... seconds between them: with two idle ones a thread got a
 connection after 3 seconds, with four after 7.
 
+A server that has become read-only answers, and its connections stay open after a failover: whoever
+meets that closes its connection (``TakesNoWrites``), because only a new one finds the new primary.
+
 A process that serves also bounds each statement (``limit_statements``), because a session that is
 frozen in the server looks as if it worked.
 """
@@ -80,7 +83,8 @@ SESSION = {**SERVER_TIMEOUTS, "plan_cache_mode": "force_custom_plan"}
 A prepared statement is parsed once, but planned for its values and for tables as large as they are,
 each time. (``store.db.merged`` says otherwise for its own.)
 """
-_SET = "SELECT " + ", ".join("set_config(%s, %s, false)" for _ in SESSION)
+_SET = "SELECT pg_backend_pid(), " + ", ".join("set_config(%s, %s, false)" for _ in SESSION)
+READ_ONLY = "SELECT current_setting('transaction_read_only')"
 _WORKS = "SELECT 1 FROM pg_stat_activity WHERE application_name = %s AND state = 'active'"
 _END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s"
 _SENT = re.compile(r": \w[\w ]*:  \S")
@@ -103,6 +107,18 @@ _returns = 0
 
 class Silent(psycopg.OperationalError):
     """Nobody answers on a connection, which is closed."""
+
+
+class TakesNoWrites(psycopg.OperationalError):
+    """The server is read-only: a standby, or a primary that has been demoted. Connect anew.
+
+    psycopg has ``ReadOnlySqlTransaction``, an ``InternalError`` and so no outage to its callers.
+    """
+
+    sqlstate = "25006"
+
+    def __init__(self, told: object = "the server is read-only") -> None:
+        super().__init__(f"the database takes no writes: {told}")
 
 
 def limit_statements(seconds: float | None = STATEMENT_S) -> None:
@@ -198,6 +214,8 @@ class WatchedConnection(psycopg.Connection[Any]):
     """A connection whose every wait is watched."""
 
     name = ""
+    session = 0
+    """The number of the session in the server; what libpq has may be a pooler's invention."""
     begun = 0.0
     heard_at = 0.0
     address: dict[str, Any]
@@ -228,7 +246,8 @@ class WatchedConnection(psycopg.Connection[Any]):
         found.heard_at = found.begun
         found.address = libpq_parameters(given) | _place_of(found)
         if given.get("autocommit"):  # else it would begin a transaction
-            found.execute(_SET, [text for pair in SESSION.items() for text in pair])
+            told = found.execute(_SET, [text for pair in SESSION.items() for text in pair])
+            found.session = told.fetchall()[0][0]
         return found
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
@@ -245,10 +264,18 @@ class WatchedConnection(psycopg.Connection[Any]):
             self._suspect_others()
             self._end_session()
             raise
+        except psycopg.errors.ReadOnlySqlTransaction as error:
+            self.leave()
+            raise TakesNoWrites(error) from error
         except psycopg.OperationalError:
             if self.pgconn.status == ConnStatus.BAD:
                 self._replace_idle()
             raise
+
+    def leave(self) -> None:
+        """Close it and what is idle in the pool: another host may be the primary by now."""
+        self.pgconn.finish()
+        self._replace_idle()
 
     def _watched(self, gen: PQGen[T]) -> Generator[Any, Any, T]:
         """Pass on what the generator and the socket have for each other, and mind the silence."""
@@ -360,18 +387,33 @@ class _Brief(psycopg.Connection[Any]):
         return super().wait(gen, interval, CONNECT_S if timeout is None else timeout)
 
 
+def connect_briefly(address: dict[str, Any]) -> psycopg.Connection[Any]:
+    """Return a connection for a few questions: the wait for each ends after ``CONNECT_S``."""
+    about = {"application_name": new_name(address.get("application_name")), "autocommit": True}
+    return _Brief.connect(**{**TIMEOUTS, **address, **about}, prepare_threshold=None)
+
+
 def answer(address: dict[str, Any], question: str, values: list[Any] | None = None) -> Rows:
     """Return the rows of a statement, asked on a connection of its own.
 
     ``address``: parameters of psycopg. Raise ``psycopg.Error`` if the server cannot be reached or
     does not answer, after twice ``CONNECT_S`` at the latest.
     """
-    name = new_name(address.get("application_name"))
-    own = _Brief.connect(**{**TIMEOUTS, **address, "application_name": name, "autocommit": True})
+    own = connect_briefly(address)
     try:
         return own.execute(question, values).fetchall()
     finally:
         own.close()
+
+
+def require_writes(own: psycopg.Connection[Any]) -> None:
+    """Ask on a connection whether its server is read-only by now; if so, ``TakesNoWrites``."""
+    if own.execute(READ_ONLY).fetchall() == [("on",)]:
+        if isinstance(own, WatchedConnection):
+            own.leave()
+        else:
+            own.close()
+        raise TakesNoWrites
 
 
 _TAKE_KEYS = "SELECT nextval(pg_get_serial_sequence($1, $2)) FROM generate_series(1, $3::integer)"

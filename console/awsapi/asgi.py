@@ -73,6 +73,7 @@ _MOST_UNDER_WAY = 1024
 _under_way = 0
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
+_TOO_MANY = "too many calls wait"
 _SHORT_BYTES = 16_384  # to read more JSON than this takes longer than to hand it to a thread
 
 
@@ -101,13 +102,9 @@ async def aws_application(
         code = error.code
         status, refusal = service.error_answer(error)
         data = encode(refusal)
-    except Exception as error:
-        if is_outage(error):
-            outages.note_outage("an AWS call", error)
-        elif not isinstance(error, _LoggedError):
-            log.exception("an AWS call failed", request_id=request_id)
-        code = ErrorCode.InternalFailure
-        failure = ProtocolError(code, f"The request processing has failed: {request_id}")
+    except Exception as error:  # noqa: BLE001 - failure_of logs it
+        failure = failure_of(error, request_id)
+        code = failure.code
         status, refusal = service.error_answer(failure)
         data = encode(refusal)
     kind = cbor.CONTENT_TYPE if binary else service.content_type
@@ -122,6 +119,22 @@ def _is_short(name: str, body: bytes) -> bool:
     return name in _SHORT and len(body) <= _SHORT_BYTES and is_embedded() and not limited
 
 
+def failure_of(error: Exception, request_id: str) -> ProtocolError:
+    """Log an error that is none of the caller's, and return the answer to it.
+
+    While the database is out, it is another one than for an error of this server: SDKs and people
+    know then that the same call may work in a moment.
+    """
+    if is_outage(error):
+        outages.note_outage("an AWS call", error)
+        return _unavailable("the database is out of reach")
+    if not isinstance(error, _LoggedError):
+        log.error("an AWS call failed", request_id=request_id, exc_info=error)
+    return ProtocolError(
+        ErrorCode.InternalFailure, f"The request processing has failed: {request_id}"
+    )
+
+
 def refuse_overload(*, starts: bool = False) -> None:
     """Raise ``ServiceUnavailable`` if a call would wait for long; SDKs try it again later.
 
@@ -131,13 +144,13 @@ def refuse_overload(*, starts: bool = False) -> None:
     that took every call would answer all of them too late.
     """
     if threads().overloaded or _under_way >= _MOST_UNDER_WAY or (starts and is_behind()):
-        raise _unavailable()
+        raise _unavailable(_TOO_MANY)
 
 
-def _unavailable() -> ProtocolError:
+def _unavailable(why: str) -> ProtocolError:
     return ProtocolError(
         ErrorCode.ServiceUnavailable,
-        "The request has failed due to a temporary failure of the server: too many calls wait",
+        f"The request has failed due to a temporary failure of the server: {why}",
     )
 
 
@@ -146,7 +159,7 @@ async def run_call(call: Callable[[], T]) -> T:
     try:
         answer: T = await threads().run_in_time(time.monotonic(), call)
     except WaitedTooLong:
-        raise _unavailable() from None
+        raise _unavailable(_TOO_MANY) from None
     return answer
 
 
@@ -168,7 +181,7 @@ async def _run_operation(call: Callable[[], Answer], *, short: bool) -> dict[str
             return answer
         found: dict[str, Any] | Later = await threads().run_to_commit(since, call)
     except WaitedTooLong:
-        raise _unavailable() from None
+        raise _unavailable(_TOO_MANY) from None
     else:
         return found
     finally:
@@ -215,10 +228,9 @@ def answer_call(scope: dict[str, Any], headers: Headers, body: bytes, request_id
         raise
     except Exception as error:
         if is_outage(error):
-            outages.note_outage("an AWS call", error)
-        else:
-            # here, where it is known of which execution
-            log.exception("an AWS call failed", request_id=request_id)
+            raise
+        # here, where it is known of which execution
+        log.exception("an AWS call failed", request_id=request_id)
         raise _LoggedError from error
     finally:
         clear_contextvars()

@@ -26,9 +26,8 @@ from console.awsapi import asgi, services, sigv4
 from console.awsapi.operations.call import Call
 from console.awsapi.rest_json import rest_json_application
 from console.errors import ErrorCode, ProtocolError, ServiceError
-from console.store.db import outages
 from console.store.db.audit import Actor
-from console.store.db.writer import drop_broken_connection, is_outage, settled
+from console.store.db.writer import drop_broken_connection, settled
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -133,15 +132,8 @@ async def other_services_application(
         status, kind, data = 200, _XML, _result_as_xml(call, result)
     except ServiceError as error:
         status, kind, data = _error_answer(call, error)
-    except Exception as error:
-        if is_outage(error):
-            outages.note_outage("an AWS call", error)
-        else:
-            log.exception("an AWS call failed", request_id=request_id)
-        failure = ProtocolError(
-            ErrorCode.InternalFailure, f"The request processing has failed: {request_id}"
-        )
-        status, kind, data = _error_answer(call, failure)
+    except Exception as error:  # noqa: BLE001 - failure_of logs it
+        status, kind, data = _error_answer(call, asgi.failure_of(error, request_id))
     answer_headers = [
         (b"content-type", kind.encode()),
         (b"x-amzn-requestid", request_id.encode()),

@@ -19,9 +19,8 @@ from console.awsapi import asgi, services, shapes, sigv4
 from console.awsapi.operations.call import Call
 from console.errors import ErrorCode, ProtocolError, ServiceError, ValidationException
 from console.fast_path.rows import storable
-from console.store.db import outages
 from console.store.db.audit import Actor
-from console.store.db.writer import drop_broken_connection, is_outage, settled
+from console.store.db.writer import drop_broken_connection, settled
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -55,13 +54,9 @@ async def rest_json_application(
         status, members = 200, await asgi.run_call(call)
     except ServiceError as error:
         status, members, code = *_error_answer(service, error), error.code
-    except Exception as error:
-        if is_outage(error):
-            outages.note_outage("an AWS call", error)
-        else:
-            log.exception("an AWS call failed", request_id=request_id)
-        code = ErrorCode.InternalFailure
-        status, members = 500, {"Message": f"The request processing has failed: {request_id}"}
+    except Exception as error:  # noqa: BLE001 - failure_of logs it
+        failure = asgi.failure_of(error, request_id)
+        status, members, code = failure.status, {"Message": failure.message}, failure.code
     answer_headers = [
         (b"content-type", _KIND),
         (b"x-amzn-requestid", request_id.encode()),

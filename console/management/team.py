@@ -50,7 +50,8 @@ def reach_database() -> None:
     if connection.vendor != "postgresql":
         return
     try:
-        postgres.answer(server_parameters(), "SELECT 1")
+        if postgres.answer(server_parameters(), postgres.READ_ONLY) == [("on",)]:
+            raise postgres.TakesNoWrites
     except psycopg.Error as error:
         where = connection.settings_dict
         place = where["HOST"] or "localhost"

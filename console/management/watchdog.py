@@ -116,6 +116,8 @@ class Pulse:
             pause_s = _TICK_S
             try:
                 connection.ensure_connection()  # the pool asks the server whether it is alive
+                with connection.wrap_database_errors:
+                    postgres.require_writes(connection.connection)
                 pause_s = max(_TICK_S, settings.STATEYARD_LEASE_S / 4)
                 self._moved_at = time.monotonic()
                 outages.note_success()

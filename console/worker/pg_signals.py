@@ -130,7 +130,8 @@ class PgTransport:
             entrypoints, payloads, after = map(list, zip(*jobs, strict=True))
             self._queries.enqueue(entrypoints, payloads, [0] * len(jobs), after)
         if notices:
-            _note_own(connection.connection.info.backend_pid)
+            own = connection.connection
+            _note_own(getattr(own, "session", 0) or own.info.backend_pid)
             with connection.cursor() as cursor:
                 cursor.execute(
                     "SELECT pg_notify(%s, notice) FROM unnest(%s::text[]) AS notice",
@@ -203,7 +204,7 @@ class NotifyListener:
                 self._ended.wait(_RETRY_S)
 
     def _pass_on(self, own_connection: psycopg.Connection[Any]) -> None:
-        """Deliver what is notified; send a query when nothing comes, to find a dead connection."""
+        """Deliver what is notified; ask when nothing comes whether this is still the primary."""
         while not self._ended.is_set():
             received = False
             for notice in own_connection.notifies(timeout=_QUIET_S):
@@ -211,4 +212,4 @@ class NotifyListener:
                 if time.monotonic() - _notified_at.get(notice.pid, -_QUIET_S) >= _QUIET_S:
                     signals.deliver(tuple(json.loads(notice.payload)))
             if not received:
-                own_connection.execute("SELECT 1")
+                postgres.require_writes(own_connection)

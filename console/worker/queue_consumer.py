@@ -83,7 +83,7 @@ class _Driver(AsyncpgDriver):
     async def _soon(self, statement: Awaitable[T]) -> T:
         try:
             return await asyncio.wait_for(statement, _STATEMENT_S)
-        except TimeoutError:
+        except (TimeoutError, asyncpg.ReadOnlySQLTransactionError):
             self._connection.terminate()
             raise
 
@@ -110,6 +110,7 @@ _OUTAGES = (
     asyncpg.PostgresConnectionError,
     asyncpg.OperatorInterventionError,
     asyncpg.InsufficientResourcesError,
+    asyncpg.ReadOnlySQLTransactionError,
     FailingListenerError,
 )
 

@@ -56,7 +56,7 @@ class WorkerLock:
         with self._use:
             try:
                 if self._connection is not None:
-                    self._connection.execute("SELECT 1")
+                    postgres.require_writes(self._connection)
                     return True
             except psycopg.Error as error:
                 outages.note_outage("the worker's lock, which is taken again", error)

@@ -16,6 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from tests.chaos.clock import timers
 from tests.chaos.database import Proxy, wait_until
+from tests.chaos.failover import connections, pooled, promote, read_only
 from tests.chaos.freeze import freeze
 from tests.chaos.fuzz import fuzz
 from tests.chaos.guards import guards
@@ -274,6 +275,10 @@ SCENARIOS: dict[str, Callable[[Path, Postgres | None, Size], Report]] = {
     "half-closed": half_closed,
     "frozen": frozen,
     "silent-host": silent_host,
+    "read-only": read_only,
+    "promote": promote,
+    "pooled": pooled,
+    "connections": connections,
     "callbacks": callbacks,
     "stops": stops,
     "sigterm": sigterm,

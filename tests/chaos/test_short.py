@@ -11,6 +11,7 @@ import pytest
 
 from tests.chaos.scenarios import SCENARIOS
 from tests.chaos.stage import Size
+from tests.pgbouncer import PROGRAM
 from tests.postgres import Postgres
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ SIZES = {
     ("frozen", "postgres"): Size(30, 2, workers=2, per_s=3),
     ("silent-host", "postgres"): Size(30, 2, workers=2, per_s=3),
     ("silent-host", "sqlite"): Size(30, 1, per_s=3),
+    ("read-only", "postgres"): Size(40, 1, workers=2, per_s=2),
+    ("promote", "postgres"): Size(40, 1, workers=2, per_s=2),
+    ("pooled", "postgres"): Size(40, 2, workers=2, per_s=3),
     ("kill-web", "postgres"): Size(120, 2, workers=2, per_s=0),
     ("kill-web", "sqlite"): Size(120, 2, per_s=0),
     ("callbacks", "postgres"): Size(25, 0, workers=2),
@@ -49,8 +53,16 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(path, ignore_errors=True)
 
 
+_NO_POOLER = pytest.mark.skipif(PROGRAM is None, reason="no pgbouncer on this system")
 CASES = [
-    pytest.param(check, db, marks=[pytest.mark.postgres_only] if db == "postgres" else [])
+    pytest.param(
+        check,
+        db,
+        marks=[
+            *([pytest.mark.postgres_only] if db == "postgres" else []),
+            *([_NO_POOLER] if check == "pooled" else []),
+        ],
+    )
     for check, db in SIZES
 ]
 

@@ -15,7 +15,7 @@ from django.db import Error, connection, connections
 from django.db.models import Min, Q, QuerySet
 
 import engine
-from console import clock
+from console import clock, postgres
 from console.models import Delivery, InboxMessage, TaskRow, Timer, Worker
 from console.statuses import DeliveryStatus, TaskStatus
 from console.store.db import signals, writer
@@ -145,8 +145,13 @@ def _look() -> Health:
     try:
         return _with_database(free)
     except Error as error:
-        reason = f"the database does not answer: {type(error).__name__}"
-        return Health((reason,), disk_free_bytes=free)
+        return Health((_why_out(error),), disk_free_bytes=free)
+
+
+def _why_out(error: Error) -> str:
+    if isinstance(error.__cause__, postgres.TakesNoWrites):
+        return str(error)
+    return f"the database does not answer: {type(error).__name__}"
 
 
 def _free_bytes() -> int:
@@ -189,6 +194,10 @@ _LOOKS = _Looks()
 
 
 def _with_database(free: int) -> Health:
+    if connection.vendor == "postgresql":
+        connection.ensure_connection()
+        with connection.wrap_database_errors:
+            postgres.require_writes(connection.connection)
     now_ms = clock.now_ms()
     team = signals.get_transport() is not None
     leases = list(Worker.objects.values_list("lease_until_ms", "host", "problem")) if team else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.decorators import login_not_required
@@ -12,6 +13,7 @@ from django.template import loader
 from console import access, logging_setup
 from console.models import Membership, Role, StateMachine
 from console.store.db import refusals
+from console.store.db.writer import is_outage
 from console.web.core.addresses import page_before
 from console.web.core.formatting import action_words
 from console.web.core.scope import ActionNotAllowed, actor_of, render, scope_of
@@ -119,7 +121,11 @@ def _meant_page(request: HttpRequest, names: dict[str, Any]) -> dict[str, Any]:
 
 @login_not_required
 def server_error(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
-    """500: ours. Nothing that could fail again is used to say so."""
+    """500: ours. Nothing that could fail again is used to say so. 503: the database is out."""
+    failure = sys.exception()
+    if failure is not None and is_outage(failure):
+        reason = "Nothing that was accepted is lost. Load the page again in a moment."
+        return _plain_page("503", "The database is out of reach", reason)
     where = (
         "Nothing that was accepted is lost. Load the page again. If that fails, too, tell who "
         f"runs the server: its log has the details, under {logging_setup.request_id()}."
