@@ -14,6 +14,7 @@ from django.db import connection
 
 from console import postgres
 from console.command_line import program
+from console.management import pooler
 from console.store.db import identity
 from console.store.state import wait_scale
 from console.worker.worker_lock import server_parameters
@@ -50,16 +51,19 @@ def reach_database() -> None:
     if connection.vendor != "postgresql":
         return
     try:
-        if postgres.answer(server_parameters(), postgres.READ_ONLY) == [("on",)]:
+        address = server_parameters()
+        if postgres.answer(address, postgres.READ_ONLY) == [("on",)]:
             raise postgres.TakesNoWrites
+        line = pooler.unfit_pooler(address)
     except psycopg.Error as error:
+        line = str(error).strip().partition("\n")[0].removeprefix("connection failed: ")
+    if line:
         where = connection.settings_dict
         place = where["HOST"] or "localhost"
         place += f":{where['PORT']}" if where["PORT"] else ""
-        line = str(error).strip().partition("\n")[0].removeprefix("connection failed: ")
         raise CommandError(
             f"STATEYARD_DATABASE_URL: cannot use database {where['NAME']!r} at {place}: {line}"
-        ) from None
+        )
 
 
 def _has_lock() -> bool:

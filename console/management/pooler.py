@@ -1,0 +1,91 @@
+"""Refuse a pooler that does not keep a session for each connection.
+
+The processes of a team need sessions: locks that live as long as a process, LISTEN, prepared
+statements, and settings. PgBouncer gives a connection a session of its own with ``pool_mode =
+session`` only. With ``transaction`` or ``statement`` a lock is taken in one session and released in
+another one, so that the first process would wait for it for ever.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+
+from console import postgres
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_SESSION = "SELECT pg_backend_pid()"
+_MARK = "SELECT set_config('stateyard.mark', %s, false)"
+_MARKED = "SELECT current_setting('stateyard.mark', true)"
+_ROUNDS = 5
+_RESET_S = 0.05  # a pooler resets a session once its client is gone
+NO_SESSIONS = (
+    "the pooler before it shares sessions between connections, wanted one for each: set "
+    "PgBouncer's pool_mode = session"
+)
+NOT_RESET = (
+    "the pooler before it hands a session on as the last client left it, wanted PgBouncer's "
+    "server_reset_query = DISCARD ALL"
+)
+TOO_FEW = (
+    "the pooler before it gives no second session, wanted as many as all processes take: raise "
+    "PgBouncer's default_pool_size, or lower STATEYARD_DATABASE_CONNECTIONS"
+)
+
+
+def unfit_pooler(address: dict[str, Any]) -> str:
+    """Return why the pooler before a database is of no use, "" if it is, or there is none.
+
+    ``address``: parameters of psycopg. Raise ``psycopg.Error`` if the database cannot be asked.
+    """
+    with ExitStack() as opened:
+
+        def connect() -> psycopg.Connection[Any]:
+            return opened.enter_context(closing(postgres.connect_briefly(address)))
+
+        first = connect()
+        if _ask(first, _SESSION) == first.info.backend_pid:
+            return ""  # a pooler gives clients numbers of its own
+        second = connect()
+        try:
+            _ask(second, _SESSION)
+        except psycopg.OperationalError as error:
+            if error.sqlstate is not None:
+                raise
+            return TOO_FEW  # no answer: the pooler lets it wait for the first one's session
+        if _shares_sessions(first, second):
+            return NO_SESSIONS
+        return NOT_RESET if _hands_on(first, connect) else ""
+
+
+def _ask(own: psycopg.Connection[Any], question: str, *values: object) -> Any:
+    return own.execute(question, values or None).fetchall()[0][0]
+
+
+def _shares_sessions(first: psycopg.Connection[Any], second: psycopg.Connection[Any]) -> bool:
+    """Tell whether two connections ever have the same session, or one of them two sessions.
+
+    A pooler that shares them takes the one that was used last, or the next one in turn.
+    """
+    seen: tuple[set[int], set[int]] = set(), set()
+    for _ in range(_ROUNDS):
+        for own, sessions in ((first, seen[0]), (first, seen[0]), (second, seen[1])):
+            sessions.add(_ask(own, _SESSION))
+    return len(seen[0]) > 1 or len(seen[1]) > 1 or seen[0] == seen[1]
+
+
+def _hands_on(
+    first: psycopg.Connection[Any], connect: Callable[[], psycopg.Connection[Any]]
+) -> bool:
+    """Tell whether the next client of a session finds a setting of the last one."""
+    mark = secrets.token_hex(8)
+    _ask(first, _MARK, mark)
+    first.close()
+    time.sleep(_RESET_S)
+    return _ask(connect(), _MARKED) == mark
