@@ -9,6 +9,7 @@ from __future__ import annotations
 import stat
 from typing import TYPE_CHECKING, Any
 
+import psycopg
 from django.conf import settings
 from django.core.checks import Tags, Warning, register  # noqa: A004 - Django's own word
 
@@ -70,6 +71,27 @@ def check_database(**_: Any) -> list[Warning]:
     said = "The database is a SQLite file: one process does everything, web and worker refuse it."
     hint = "Set STATEYARD_DATABASE_URL to a PostgreSQL to have more than one process."
     return [Warning(said, hint=hint, id="stateyard.W004")]
+
+
+@register(Tags.security, deploy=True)
+def check_connections(**_: Any) -> list[Warning]:
+    """Warn of a PostgreSQL whose connections do not do for a web process and a worker."""
+    if not _has_workers():
+        return []
+    from console.management import capacity  # imports Django's connection
+
+    try:
+        allowed = capacity.count_capacity().allowed
+    except psycopg.Error:
+        return []  # the commands that start processes say that it is out of reach
+    each = settings.DATABASES["default"]["OPTIONS"]["pool"]["max_size"] + capacity.BESIDE
+    if allowed >= 2 * each:
+        return []
+    said = (
+        f"PostgreSQL allows {allowed} connections (max_connections); a process takes up to {each}."
+    )
+    hint = f"Allow {each} for each process, or lower STATEYARD_DATABASE_CONNECTIONS."
+    return [Warning(said, hint=hint, id="stateyard.W007")]
 
 
 @register(Tags.security, deploy=True)

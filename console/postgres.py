@@ -44,7 +44,7 @@ from django.apps import apps
 from django.db import NotSupportedError, connection
 from psycopg.pq import Conninfo, ConnStatus
 from psycopg.rows import tuple_row
-from psycopg_pool import ConnectionPool
+from psycopg_pool import ConnectionPool, PoolTimeout
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -101,7 +101,16 @@ _asking = threading.Lock()
 _unreachable_at = float("-inf")
 _cut_at = float("-inf")
 _drained_at = float("-inf")
+_left_at = float("-inf")
 _limit_s: float | None = None
+FEW = 6
+"""With so many connections in its pool, a process has fewer than threads that would keep one."""
+_REFUSED_S = 30.0
+_refused_until = float("-inf")
+_has_few = False
+_TOO_MANY = re.compile(
+    "too many (clients|connections)|connection slots are reserved|no more connections allowed"
+)
 _returns = 0
 
 
@@ -136,6 +145,28 @@ def patient_statements() -> Iterator[None]:
         yield
     finally:
         _own.patient = before
+
+
+def use_few() -> None:
+    """Note that the pool of this process is small: ``is_scarce`` from now on."""
+    global _has_few  # noqa: PLW0603 - one pool a process
+    _has_few = True
+
+
+def is_scarce() -> bool:
+    """Tell whether threads have to give connections back that they would use again soon."""
+    return _has_few or monotonic() < _refused_until
+
+
+def lacks_connections(error: BaseException) -> bool:
+    """Tell whether an error says that no connection is left, by itself or as the pool's cause.
+
+    psycopg has no SQLSTATE (53300) of what the server says before a session begins.
+    """
+    if getattr(error, "sqlstate", None) == "53300" or _TOO_MANY.search(str(error)):
+        return True
+    cause = error if isinstance(error, PoolTimeout) else error.__cause__
+    return isinstance(cause, PoolTimeout) and monotonic() < _refused_until
 
 
 def given_back() -> int:
@@ -241,9 +272,15 @@ class WatchedConnection(psycopg.Connection[Any]):
         """Connect within ``CONNECT_S``; see ``psycopg.Connection.connect``."""
         name = new_name(parameters.get("application_name"))
         given = {**TIMEOUTS, **parameters, "application_name": name}
-        found = super().connect(conninfo, **given)
-        found.name, found.begun = name, monotonic()
-        found.heard_at = found.begun
+        begun = monotonic()  # before: it may be connected to a server that is left meanwhile
+        try:
+            found = super().connect(conninfo, **given)
+        except psycopg.Error as error:
+            if lacks_connections(error):
+                global _refused_until  # noqa: PLW0603 - one server a process
+                _refused_until = monotonic() + _REFUSED_S
+            raise
+        found.name, found.begun, found.heard_at = name, begun, monotonic()
         found.address = libpq_parameters(given) | _place_of(found)
         if given.get("autocommit"):  # else it would begin a transaction
             told = found.execute(_SET, [text for pair in SESSION.items() for text in pair])
@@ -255,6 +292,9 @@ class WatchedConnection(psycopg.Connection[Any]):
 
         A wait with a ``timeout`` of its own ends anyway: that for notifications is quiet by nature.
         """
+        if self.begun < _left_at:
+            self.pgconn.finish()
+            raise TakesNoWrites("another connection was refused to write")
         if timeout is not None:
             return super().wait(gen, interval, timeout)
         try:
@@ -273,7 +313,12 @@ class WatchedConnection(psycopg.Connection[Any]):
             raise
 
     def leave(self) -> None:
-        """Close it and what is idle in the pool: another host may be the primary by now."""
+        """Close it and all that began before: another host may be the primary by now.
+
+        A thread that only reads would never meet a refusal, and go on with rows of the past.
+        """
+        global _left_at  # noqa: PLW0603 - one server a process
+        _left_at = monotonic()
         self.pgconn.finish()
         self._replace_idle()
 

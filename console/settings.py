@@ -146,6 +146,7 @@ _POOL = {
     # a hundred threads may want one now and then; the server has a hundred for all processes
     "min_size": 1,
     "max_size": _CONNECTIONS,
+    "max_idle": 2.0,  # seconds after which one that nobody needs is closed: others may need it
     "timeout": 10.0,  # seconds that a thread waits for one
     # Seconds after which the pool gives up; who asks next begins anew. By default it tries for five
     # minutes at growing intervals: after an outage of one minute the next try came a minute later.

@@ -88,4 +88,4 @@ def _hands_on(
     _ask(first, _MARK, mark)
     first.close()
     time.sleep(_RESET_S)
-    return _ask(connect(), _MARKED) == mark
+    return bool(_ask(connect(), _MARKED) == mark)

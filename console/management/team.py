@@ -14,7 +14,7 @@ from django.db import connection
 
 from console import postgres
 from console.command_line import program
-from console.management import pooler
+from console.management import capacity, pooler
 from console.store.db import identity
 from console.store.state import wait_scale
 from console.worker.worker_lock import server_parameters
@@ -26,8 +26,11 @@ _LOCK = 0x5354455059415245  # beside the workers' lock: who migrates
 _LOCK_TICK_S = 0.1
 
 
-def prepare() -> None:
-    """Check what a team needs, and bring the tables up to date; raise CommandError otherwise."""
+def prepare(processes: int = 1) -> None:
+    """Check what a team needs, and bring the tables up to date; raise CommandError otherwise.
+
+    ``processes``: as which this one will work.
+    """
     if connection.vendor != "postgresql":
         raise CommandError(
             "STATEYARD_DATABASE_URL: got none, wanted postgres://user:password@host/name: the "
@@ -37,6 +40,7 @@ def prepare() -> None:
     if lacking:
         raise CommandError(f"not installed: {', '.join(lacking)}; pip install {' '.join(lacking)}")
     reach_database()
+    capacity.fit_pool(processes - 1)
     from console.worker import queue_consumer
 
     with one_at_a_time():

@@ -21,6 +21,7 @@ from console.models import Activity, InboxMessage, RunRow, TaskRow, Timer
 from console.samples import samples_condition
 from console.statuses import DueKind, ExecutionStatus, TaskKind, TaskStatus, Topic
 from console.store.db import epoch, identity, signals
+from console.store.db.writer import release_connection
 from console.store.executions.waiting_starts import WAITING_STARTS
 from console.store.state import crash_watch, health, inbox, transition_rate, wait_scale
 from console.store.state.open_work import OpenWork, find_open_work
@@ -295,6 +296,7 @@ class Embedded:
             JOURNAL.retry()
             health.note_worker_problem(JOURNAL.problem)
             log_errors("a sweep failed", self.sweep, None)
+            release_connection()
             if self._ended.wait(SWEEP_EVERY_S):
                 return
 

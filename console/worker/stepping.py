@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from collections import deque
@@ -14,7 +15,12 @@ from structlog.contextvars import bound_contextvars
 
 import engine
 from console.store.db import epoch, outages
-from console.store.db.writer import drop_broken_connection, is_outage
+from console.store.db.writer import (
+    drop_broken_connection,
+    is_outage,
+    release_connection,
+    spare_connection,
+)
 from console.store.executions import engine_failures, step
 from console.store.executions.read_steps import StepRows, read_step_rows
 from console.store.executions.waiting_starts import WAITING_STARTS
@@ -30,6 +36,7 @@ _End = Callable[[], "_End | None"]
 """Waits for a commit; returns what waits for the one after it, if that is handed in already."""
 _STOP = -1
 _TOGETHER = 32
+_REST_S = 0.5  # after so long without a step a thread gives its connection back
 """So many steps a thread may have handed in before it waits for the first of them.
 
 When many wait, so many share a commit. Of a herd of timers on SQLite: with 16, more processor time
@@ -116,6 +123,7 @@ class Stepping:
             if end is not None:
                 under_way.append(end)
             if under_way and (number is None or len(under_way) >= _TOGETHER):
+                spare_connection()  # the thread that commits may need it
                 follow = under_way.popleft()()
                 if follow is not None:
                     under_way.append(follow)
@@ -125,6 +133,10 @@ class Stepping:
     def _next(self, *, wait: bool) -> int | None:
         """Return what is to be stepped next, None if there is nothing now."""
         if wait:
+            spare_connection()
+            with contextlib.suppress(queue.Empty):
+                return self._ready.get(timeout=_REST_S)
+            release_connection()
             return self._ready.get()
         try:
             return self._ready.get_nowait()

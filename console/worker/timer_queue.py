@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from console import clock
 from console.models import TaskRow, Timer
 from console.statuses import TaskStatus
+from console.store.db.writer import release_connection
 from console.worker.retrying import log_errors
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class TimerQueue:
             for due in log_errors("the timer queue could not read the time", self._next, nothing):
                 # What fails here is still in its row, which the next refill brings back.
                 log_errors("something due failed", partial(self._fire, *due[1:]), None)
+            release_connection()
 
     def _next(self) -> list[Due]:
         """Wait, a second at most, and return what has come due, in its order."""

@@ -86,6 +86,22 @@ def test_a_connection_to_a_demoted_primary_is_left(
     assert is_outage(error)
 
 
+def test_connections_that_only_read_are_left_with_it(
+    server: Postgres, demoted: Callable[[], None]
+) -> None:
+    """They would never be refused, and read on from the old primary for ever."""
+    with connect(server) as reading, connect(server) as own:
+        demoted()
+        assert reading.execute("SELECT 1").fetchall() == [(1,)]
+        with pytest.raises(postgres.TakesNoWrites):
+            write(own)
+        with pytest.raises(postgres.TakesNoWrites):
+            reading.execute("SELECT 1")
+        assert reading.closed
+    with connect(server) as new:
+        assert new.execute("SELECT 1").fetchall() == [(1,)]
+
+
 @pytest.mark.parametrize("command", ["up", "web", "worker"])
 def test_no_process_starts_on_it(
     server: Postgres, demoted: Callable[[], None], tmp_path: Path, command: str

@@ -23,6 +23,7 @@ from console.client_profile import (
 from console.command_line import program
 from console.data_folder import PRIVATE, make_private, write_private
 from console.fast_path.cpu_affinity import stay_on_one
+from console.management import capacity
 from console.management.base import DataFolderCommand
 from console.management.serving import allow, let_in, listen, serve
 from console.management.team import reach_database
@@ -93,6 +94,7 @@ class Command(DataFolderCommand):
             lambda name: validate_host(name, settings.ALLOWED_HOSTS),
         )
         reach_database()
+        capacity.fit_pool()
         call_command("migrate", verbosity=0, interactive=False)
         identity.claim_database()  # before anything is written with a wrong secret
         address = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"  # noqa: S104

@@ -58,7 +58,7 @@ class Command(DataFolderCommand):
                 f"--processes: got {options['processes']}, wanted 1: processes are forked, which "
                 "this system cannot do; start the command more than once"
             )
-        prepare()
+        prepare(options["processes"])
         from console.worker import team  # noqa: F401 - its packages have been checked for
 
         spare_collections()

@@ -11,6 +11,8 @@ from time import monotonic
 
 import structlog
 
+from console import postgres
+
 log = structlog.get_logger(__name__)
 _CALM_S = 1.0
 """An outage is over once something succeeded so long after the last failure.
@@ -35,7 +37,11 @@ def note_outage(where: str, error: BaseException) -> None:
             began = _last
     if first:
         line = str(error).strip().partition("\n")[0] or type(error).__name__
-        log.warning("the database is out of reach", where=where, error=line)
+        none_left = postgres.lacks_connections(error)
+        event = (
+            "the database has no connection left" if none_left else "the database is out of reach"
+        )
+        log.warning(event, where=where, error=line)
 
 
 def note_success() -> None:

@@ -31,6 +31,7 @@ from django.db import (
     transaction,
 )
 
+from console import postgres
 from console.fast_path import overload, rows
 from console.store.db import merged, outages, signals
 
@@ -105,6 +106,7 @@ def hand_in_recorded(fn: Callable[[], T], recorded: rows.Recorded | None) -> Cal
     committed = _merger.put(recorded)
 
     def wait() -> T:
+        spare_connection()
         try:
             result: T = committed()
         except merged.RunAlone:
@@ -287,6 +289,12 @@ def release_connection() -> None:
         connection.close()
 
 
+def spare_connection() -> None:
+    """Release the connection where the process has few: who waits for another thread needs none."""
+    if postgres.is_scarce():
+        release_connection()
+
+
 def is_outage(error: BaseException) -> bool:
     """Tell whether the database failed (gone, restarting, locked, disk full) and not the work.
 
@@ -372,6 +380,7 @@ class _Grouping(Generic[J]):
             many = len(group) + behind >= overload.MANY_WAITING or overload.closed_until
             jobs = overload.refuse_late(group, behind) if many else [job for job, _ in group]
             left = self._commit(jobs) if jobs else []
+            spare_connection()
 
     def _wait(self) -> _Waiting[J]:
         try:

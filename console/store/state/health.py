@@ -151,6 +151,8 @@ def _look() -> Health:
 def _why_out(error: Error) -> str:
     if isinstance(error.__cause__, postgres.TakesNoWrites):
         return str(error)
+    if postgres.lacks_connections(error):
+        return "the database has no connection left for this process: too many connections"
     return f"the database does not answer: {type(error).__name__}"
 
 
