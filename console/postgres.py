@@ -102,6 +102,10 @@ _unreachable_at = float("-inf")
 _cut_at = float("-inf")
 _drained_at = float("-inf")
 _left_at = float("-inf")
+_NO_PRIMARY = ("session is read-only", "server is in hot standby mode")
+"""What libpq says of a host that is not the one that takes writes."""
+_READ_ONLY_S = 5.0
+_read_only_until = float("-inf")
 _limit_s: float | None = None
 FEW = 6
 """With so many connections in its pool, a process has fewer than threads that would keep one."""
@@ -145,6 +149,16 @@ def patient_statements() -> Iterator[None]:
         yield
     finally:
         _own.patient = before
+
+
+def _note_read_only() -> None:
+    global _read_only_until  # noqa: PLW0603 - one server a process
+    _read_only_until = monotonic() + _READ_ONLY_S
+
+
+def is_read_only() -> bool:
+    """Tell whether this process has found no server that takes writes, a moment ago."""
+    return monotonic() < _read_only_until
 
 
 def use_few() -> None:
@@ -276,6 +290,8 @@ class WatchedConnection(psycopg.Connection[Any]):
         try:
             found = super().connect(conninfo, **given)
         except psycopg.Error as error:
+            if any(words in str(error) for words in _NO_PRIMARY):
+                _note_read_only()
             if lacks_connections(error):
                 global _refused_until  # noqa: PLW0603 - one server a process
                 _refused_until = monotonic() + _REFUSED_S
@@ -319,6 +335,7 @@ class WatchedConnection(psycopg.Connection[Any]):
         """
         global _left_at  # noqa: PLW0603 - one server a process
         _left_at = monotonic()
+        _note_read_only()
         self.pgconn.finish()
         self._replace_idle()
 
@@ -459,6 +476,8 @@ def require_writes(own: psycopg.Connection[Any]) -> None:
         else:
             own.close()
         raise TakesNoWrites
+    global _read_only_until  # noqa: PLW0603 - one server a process
+    _read_only_until = float("-inf")
 
 
 _TAKE_KEYS = "SELECT nextval(pg_get_serial_sequence($1, $2)) FROM generate_series(1, $3::integer)"

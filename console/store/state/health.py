@@ -22,6 +22,7 @@ from console.store.db import signals, writer
 from console.store.state import late_schedules, transition_rate
 
 ANSWER_S = 3.0
+_NO_WRITES = "the database takes no writes: the server is read-only"
 LATE_MS = 30_000
 """Whatever can go on for so long without having done so is held up."""
 MIN_DISK = 100 * 1024 * 1024
@@ -131,6 +132,8 @@ def check_health() -> Health:
     if health is not None:
         return health
     reason = f"the database does not answer within {ANSWER_S:g} s"
+    if postgres.is_read_only():
+        reason = _NO_WRITES
     return Health((reason,), disk_free_bytes=_free_bytes())
 
 
@@ -149,8 +152,8 @@ def _look() -> Health:
 
 
 def _why_out(error: Error) -> str:
-    if isinstance(error.__cause__, postgres.TakesNoWrites):
-        return str(error)
+    if isinstance(error.__cause__, postgres.TakesNoWrites) or postgres.is_read_only():
+        return _NO_WRITES
     if postgres.lacks_connections(error):
         return "the database has no connection left for this process: too many connections"
     return f"the database does not answer: {type(error).__name__}"
