@@ -15,6 +15,7 @@ from django.db import connections
 
 from console.fast_path.rows import storable
 from console.models import FunctionLog
+from console.store.db import outages
 from console.store.db.writer import is_outage
 from console.store.executions import function_logs
 
@@ -102,7 +103,7 @@ class LogWriter:
             function_logs.insert_logs(batch)
         except Exception as error:
             if is_outage(error):
-                log.exception("logs of functions could not be written")
+                outages.note_outage("logs of functions", error)
                 return batch
             if len(batch) == 1:
                 log.exception("the log of a function's call is lost", function=batch[0].function)

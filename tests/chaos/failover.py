@@ -39,6 +39,7 @@ _LINES = 20  # of the log of a process, in an outage
 _OUT_S = 8.0
 _RETURN_S = 10.0
 _SLOTS = 20  # of which three are for superusers
+_OURS = "SELECT application_name, query FROM pg_stat_activity WHERE application_name ~ '^stateyard'"
 _ENDED = "SELECT count(*) FROM console_execution WHERE status <> 'RUNNING'"
 
 
@@ -80,9 +81,8 @@ def promote(folder: Path, server: Postgres | None, size: Size) -> Report:
             standby.promote()
             _works(standby, report)
         starter.join()
-        left = server.ask("SELECT count(*) FROM pg_stat_activity WHERE application_name ~ '^state'")
-        if left != [(0,)]:
-            report.violations.append(f"{left[0][0]} connections stay with the old primary")
+        if not wait_until(lambda: not server.ask(_OURS), _RETURN_S, 0.5):
+            report.violations.append(f"connections stay with the old one: {server.ask(_OURS)}")
         return close(yard, load, report)
     finally:
         standby.stop()
