@@ -172,6 +172,12 @@ def is_scarce() -> bool:
     return _has_few or monotonic() < _refused_until
 
 
+def spare_connection() -> None:
+    """Release this thread's connection where there are few: who waits for a thread needs none."""
+    if is_scarce() and not connection.in_atomic_block:
+        connection.close()
+
+
 def lacks_connections(error: BaseException) -> bool:
     """Tell whether an error says that no connection is left, by itself or as the pool's cause.
 

@@ -14,12 +14,12 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 import engine
+from console import postgres
 from console.store.db import epoch, outages
 from console.store.db.writer import (
     drop_broken_connection,
     is_outage,
     release_connection,
-    spare_connection,
 )
 from console.store.executions import engine_failures, step
 from console.store.executions.read_steps import StepRows, read_step_rows
@@ -123,7 +123,7 @@ class Stepping:
             if end is not None:
                 under_way.append(end)
             if under_way and (number is None or len(under_way) >= _TOGETHER):
-                spare_connection()  # the thread that commits may need it
+                postgres.spare_connection()  # the thread that commits may need it
                 follow = under_way.popleft()()
                 if follow is not None:
                     under_way.append(follow)
@@ -133,7 +133,7 @@ class Stepping:
     def _next(self, *, wait: bool) -> int | None:
         """Return what is to be stepped next, None if there is nothing now."""
         if wait:
-            spare_connection()
+            postgres.spare_connection()
             with contextlib.suppress(queue.Empty):
                 return self._ready.get(timeout=_REST_S)
             release_connection()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from django.db import connection
+
 from console import access, postgres
 from console.fast_path.cpu_affinity import stay_on_one
 from console.management.base import DataFolderCommand
@@ -56,6 +58,7 @@ class Command(DataFolderCommand):
         delayed_wakeups = DelayedWakeups()
         delayed_wakeups.start()
         Pulse().start()
+        connection.close()  # this thread needs it no more
         let_in(server_socket)
         port = server_socket.getsockname()[1]
         self.stdout.write(f"Stateyard serves at http://{options['host']}:{port}")

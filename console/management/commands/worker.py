@@ -84,6 +84,7 @@ def _work(parent: int | None = None) -> None:
         signal.signal(name, lambda number, _: asked.append(number))
     worker = Team(on_end=ended.set)
     worker.start()
+    connection.close()  # this thread needs it no more
     # with its end in one text: unbuffered, the lines of several processes would run into each other
     print(f"worker {worker.name} works\n", end="", flush=True)  # noqa: T201 - what the command is asked for
     health_file.touch_file()

@@ -106,7 +106,7 @@ def hand_in_recorded(fn: Callable[[], T], recorded: rows.Recorded | None) -> Cal
     committed = _merger.put(recorded)
 
     def wait() -> T:
-        spare_connection()
+        postgres.spare_connection()
         try:
             result: T = committed()
         except merged.RunAlone:
@@ -281,18 +281,9 @@ def drop_broken_connection() -> None:
 
 
 def release_connection() -> None:
-    """Let other threads of this process have the connection, where they share a few (PostgreSQL).
-
-    For threads that will not need it for a while; the next query gets another one.
-    """
+    """Let other threads have the connection (PostgreSQL); the next query gets another one."""
     if connection.vendor == "postgresql" and not connection.in_atomic_block:
         connection.close()
-
-
-def spare_connection() -> None:
-    """Release the connection where the process has few: who waits for another thread needs none."""
-    if postgres.is_scarce():
-        release_connection()
 
 
 def is_outage(error: BaseException) -> bool:
@@ -380,7 +371,7 @@ class _Grouping(Generic[J]):
             many = len(group) + behind >= overload.MANY_WAITING or overload.closed_until
             jobs = overload.refuse_late(group, behind) if many else [job for job, _ in group]
             left = self._commit(jobs) if jobs else []
-            spare_connection()
+            postgres.spare_connection()
 
     def _wait(self) -> _Waiting[J]:
         try:
