@@ -44,6 +44,8 @@ EVENTS = {
     ),
 }
 """Key -> words, and the event types."""
+_JOINT = re.compile(r"(?<![^\s])(?:and|or|not|&&|\|\||!)(?![^\s])", re.IGNORECASE)
+"""Words that other languages write between terms; CloudWatch looks for them."""
 _CURSOR = re.compile(r"(\d{1,15})-(\d{1,18})-(\d{1,9})", re.ASCII)
 
 
@@ -82,6 +84,11 @@ class LogFilter:
             matches = patterns.compile_pattern(pattern) if pattern.strip() else None
         except patterns.InvalidPattern as problem:
             problems["pattern"] = problem.message
+        if (word := _JOINT.search(pattern)) and not pattern.lstrip().startswith("{"):
+            problems["pattern"] = (
+                f"“{word[0]}” is a term to find. All terms must match: leave out “and”; write ?a ?b"
+                f' for “or”, -a for “not”, or "{word[0]}" for the word.'
+            )
         query = LineQuery(
             LINES,
             Range(bounds["from"], bounds["to"]),

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django.db.models import Case, Value, When
+from django.http import QueryDict
 from django.urls import reverse
 
 from console.models import Activity, Alarm, EventRule, Execution, Membership, StateMachine
 from console.statuses import MachineStatus
 from console.web.core import formatting
 from console.web.palette.destinations import ACTIONS, PAGES
-from console.web.search import lists, scan
+from console.web.search import filter_words, lists, scan
 from console.web.search.filters import ExecutionFilters
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def find_matches(scope: Scope, text: str) -> list[MatchGroup]:
         ]
         return [group for group in first if group.matches]
     groups = [
+        MatchGroup("Search", tuple(_searches(scope, text))),
         MatchGroup("State machines", tuple(_machines(scope, text))),
         MatchGroup("Executions", tuple(_executions(scope, text))),
         MatchGroup("States", tuple(_states(scope, text))),
@@ -189,6 +191,17 @@ def _executions(scope: Scope, text: str) -> Iterator[Match]:
     if text and len(executions) > MOST:
         every = _address(scope, "executions", q=text)
         yield Match(f"All executions whose name contains “{text}”", every, "list-checks")
+
+
+def _searches(scope: Scope, text: str) -> Iterator[Match]:
+    """Yield the search of executions for a text with conditions, or what is wrong with them."""
+    if not filter_words.OPERATOR.search(text):
+        return
+    filters = ExecutionFilters.of(QueryDict(urlencode({"find": text})))
+    if not (filters.find.conditions or filters.problems):
+        return
+    words = filters.problems.get("find") or filter_words.understood_words(filters)
+    yield Match(f"Executions: {words}", _address(scope, "executions", find=text), "search")
 
 
 def _found_executions(scope: Scope, text: str) -> list[Execution]:

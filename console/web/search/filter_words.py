@@ -58,7 +58,9 @@ _IN_STATE = {
     Operator.DIFFERS: "not in the state",
     Operator.CONTAINS: "in a state whose name contains",
 }
-_AGO = re.compile(r"(.*\S)\s+ago", re.IGNORECASE)
+_AGO = re.compile(r"(?:an?\s+)?(.*\S)\s+ago", re.IGNORECASE)
+OPERATOR = re.compile(r"[=<>~]")
+"""Expression of the operators that no name of an object of the project has."""
 _IN_TIME = {
     Operator.ABOVE: "after",
     Operator.AT_LEAST: "at or after",
@@ -112,30 +114,34 @@ def _search_words(filters: ExecutionFilters) -> list[str]:
 
 
 class SearchHint(NamedTuple):
-    """What else might have been meant: ``find`` is what the search field would have to say."""
+    """What else might have been meant: the texts of the search field and of the name filter."""
 
     text: str
     find: str
+    name: str | None = None
 
 
 def search_hints(filters: ExecutionFilters) -> list[SearchHint]:
     """Return what else might have been meant, where a search found nothing."""
     hints = []
-    find = filters.find
+    find, name = filters.find, filters.search or None
+    if name and OPERATOR.search(name):
+        asked = " ".join(filter(None, (filters.typed["find"], name)))
+        hints.append(SearchHint("A name has no operators. Search instead:", asked))
     last = find.conditions[-1] if find.words and find.conditions else None
     if last is not None and isinstance(last.value, str) and not last.path:
         both = json.dumps(f"{last.value} {' '.join(find.words)}", ensure_ascii=False)
         asked = f"{last.field} {last.operator} {both}"
-        hints.append(SearchHint("A value with blanks needs quotes:", asked))
+        hints.append(SearchHint("A value with blanks needs quotes:", asked, name))
     if find.words and not find.events:
         text = json.dumps(" ".join(find.words), ensure_ascii=False)
         asked = f"history ~ {text}"
-        hints.append(SearchHint("Histories are only searched if you ask:", asked))
+        hints.append(SearchHint("Histories are only searched if you ask:", asked, name))
     for condition in find.conditions:
         if condition.field == "error":
             value = json.dumps(condition.value, ensure_ascii=False)
             words = "An error that was caught or retried is not the error of the execution:"
-            hints.append(SearchHint(words, f"caught {condition.operator} {value}"))
+            hints.append(SearchHint(words, f"caught {condition.operator} {value}", name))
     return hints
 
 

@@ -3,54 +3,102 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time, timedelta
+from typing import NamedTuple
 
 from console import clock
 from console.web.core import formatting
 
+_WEEK = 7 * formatting.DAY
 _UNITS = {
     "": formatting.SECOND,
-    "ms": 1,
-    "s": formatting.SECOND,
-    "min": formatting.MINUTE,
-    "m": formatting.MINUTE,
-    "h": formatting.HOUR,
-    "d": formatting.DAY,
+    **dict.fromkeys(("ms", "millisecond", "milliseconds"), 1),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), formatting.SECOND),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), formatting.MINUTE),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), formatting.HOUR),
+    **dict.fromkeys(("d", "day", "days"), formatting.DAY),
+    **dict.fromkeys(("w", "week", "weeks"), _WEEK),
 }
+UNIT = f"(?:{'|'.join(sorted(filter(None, _UNITS), key=len, reverse=True))})"
+"""Expression of a unit of time; longer words first."""
+DAY_WORDS = r"(?:today|yesterday|(?:this|last)\s+(?:week|month))"
+"""Expression of the words that mean a day, a week or a month."""
 _AGO = re.compile(r"(.*\S)\s+ago", re.IGNORECASE)
+_SPAN = re.compile(rf"(an?(?=\s)|\d{{1,9}}(?:\.\d{{1,6}})?)\s*({UNIT}|)")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+class Period(NamedTuple):
+    """A day, a week or a month: its first moment, and the first one after it."""
+
+    start_ms: int
+    end_ms: int
 
 
 def parse_moment(text: str) -> int:
-    """Return a moment in epoch milliseconds; without a zone it is UTC."""
-    try:
-        read = datetime.fromisoformat(text)
-    except ValueError:
-        msg = f"Got {quoted_text(text)}, wanted a time (UTC) such as 2026-11-21 13:20."
-        raise ValueError(msg) from None
-    aware = read if read.tzinfo else read.replace(tzinfo=UTC)
-    return round(aware.timestamp() * formatting.SECOND)
+    """Return a moment in epoch milliseconds.
 
-
-def parse_moment_or_age(text: str) -> int:
-    """Return a moment in epoch milliseconds, of a time or of an age such as ``2 h ago``."""
+    A time without a zone is UTC. An age such as ``8 days ago`` counts from now. A day, a week or a
+    month (``today``, ``last week``) means its beginning, in UTC.
+    """
     ago = _AGO.fullmatch(text)
     try:
-        return max(clock.now_ms() - parse_span(ago[1]), 0) if ago else parse_moment(text)
+        if ago is not None:
+            return max(clock.now_ms() - parse_span(ago[1]), 0)
+        period = parse_period(text)
+        return _epoch_ms(datetime.fromisoformat(text)) if period is None else period.start_ms
     except (ValueError, OverflowError):
         msg = (
-            f"Got {quoted_text(text)}, wanted a time (UTC) such as 2026-11-21 13:20,"
-            " or an age such as 2 h ago."
+            f"Got {quoted_text(text)}, wanted a time (UTC) such as 2026-11-21 13:20, an age such as"
+            " 2 h ago, or today, yesterday, this week, last week, this month or last month."
         )
         raise ValueError(msg) from None
 
 
+def parse_period(text: str) -> Period | None:
+    """Return the day, week or month (UTC) of a text, None if it names a moment or nothing."""
+    words = " ".join(text.lower().split())
+    today = datetime.fromtimestamp(clock.now_ms() / formatting.SECOND, UTC).date()
+    day, monday, first = timedelta(days=1), today - timedelta(today.weekday()), today.replace(day=1)
+    if _DATE.fullmatch(words):
+        try:
+            named = date.fromisoformat(words)
+        except ValueError:
+            return None
+        return _period(named, named + day) if named < date.max else None
+    match words:
+        case "today":
+            return _period(today, today + day)
+        case "yesterday":
+            return _period(today - day, today)
+        case "this week":
+            return _period(monday, monday + 7 * day)
+        case "last week":
+            return _period(monday - 7 * day, monday)
+        case "this month":
+            return _period(first, (first + 31 * day).replace(day=1))
+        case "last month":
+            return _period((first - day).replace(day=1), first)
+    return None
+
+
+def _period(start: date, end: date) -> Period:
+    return Period(*(_epoch_ms(datetime.combine(each, time())) for each in (start, end)))
+
+
+def _epoch_ms(moment: datetime) -> int:
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return round(aware.timestamp() * formatting.SECOND)
+
+
 def parse_span(text: str) -> int:
     """Return a span of time in milliseconds; a bare number means seconds."""
-    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)\s*(ms|s|min|m|h|d|)", text.lower())
+    match = _SPAN.fullmatch(text.lower())
     if match is None:
         msg = f"Got {quoted_text(text)}, wanted a span such as 250 ms, 1.5 s, 3 min, 2 h or 1 d."
         raise ValueError(msg)
-    return round(float(match[1]) * _UNITS[match[2]])
+    count = 1.0 if match[1].startswith("a") else float(match[1])
+    return round(count * _UNITS[match[2]])
 
 
 def quoted_text(text: str) -> str:

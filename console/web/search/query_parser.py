@@ -1,17 +1,26 @@
-"""Parse a search: ``state = Charge card duration > 10 m "two words"``.
+"""Parse a search: ``state = Charge card and duration > 10 m "two words"``.
 
-Whatever is not understood is refused with what stands where, and what could stand there.
+Conditions and words stand side by side or with ``and`` between them, and all must hold. Whatever is
+not understood is refused with what stands where, and what could stand there: also ``or``, ``not``,
+``in``, parentheses and other grammar, which would otherwise be looked for as text.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from console.statuses import ExecutionStatus
 from console.web.core.formatting import LISTED, visible_text
-from console.web.search.moments import parse_moment_or_age, parse_span
+from console.web.search.moments import (
+    DAY_WORDS,
+    UNIT,
+    parse_moment,
+    parse_period,
+    parse_span,
+)
 from console.web.search.query import (
     PAYLOADS,
     TEXTS,
@@ -25,14 +34,20 @@ if TYPE_CHECKING:
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _STEP = rf"\.[\w-]+|\[\d+\]|\[{_STRING}\]"
-_BEGINNING = rf"(?P<field>\w+)(?P<path>(?:{_STEP})*)\s*(?P<operator>!=|>=|<=|=|>|<|~)\s*"
+_NAME = rf"(?P<field>(?:\$\.?)?\w+)(?P<path>(?:{_STEP})*)"
+_BEGINNING = rf"{_NAME}\s*(?P<operator>!=|>=|<=|=|>|<|~)\s*"
 _CONDITION = re.compile(_BEGINNING)
 _VALUE = re.compile(rf"(?P<quoted>{_STRING})(?=\s|$)|[^\s\"=<>~]\S*")
-_UNIT = r"(?:ms|min|s|m|h|d)"
-_SPAN = re.compile(rf"\d+(?:\.\d+)?(?:\s*{_UNIT})?(?=\s|$)(?:\s+ago(?=\s|$))?", re.IGNORECASE)
-_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d\S*)?(?=\s|$)")
+_SPAN = re.compile(
+    rf"(?:an?|\d+(?:\.\d+)?)(?:\s*{UNIT})?(?=\s|$)(?:\s+ago(?=\s|$))?", re.IGNORECASE
+)
+_DATE = re.compile(
+    rf"\d{{4}}-\d\d-\d\d(?:[ T]\d\d:\d\d\S*)?(?=\s|$)|{DAY_WORDS}(?:\s+\d+:\S*)?(?=\s|$)",
+    re.IGNORECASE,
+)
 _END = re.compile(rf'(?<=\s)(?:{_BEGINNING}|")')
 _WORD = re.compile(rf"(?P<phrase>{_STRING})(?=\s|$)|\S+")
+_NEXT = re.compile(r"\s+(?P<word>\S+)")
 _MOMENTS, _SPANS = ("started", "ended"), ("duration", "age")
 _COMPARED = (*TEXTS, "by")
 _ORDER = (Operator.ABOVE, Operator.AT_LEAST, Operator.BELOW, Operator.AT_MOST)
@@ -41,13 +56,28 @@ _TEXT = (*_SAME, Operator.CONTAINS)
 _OPERATORS: dict[str, tuple[Operator, ...]] = {
     **dict.fromkeys(PAYLOADS, tuple(Operator)),
     **dict.fromkeys((*_COMPARED, "state"), _TEXT),
-    **dict.fromkeys((*_MOMENTS, *_SPANS), _ORDER),
+    **dict.fromkeys(_MOMENTS, (*_ORDER, Operator.EQUALS)),
+    **dict.fromkeys(_SPANS, _ORDER),
     "status": _SAME,
     "redrives": (*_SAME, *_ORDER),
     "caught": (Operator.EQUALS, Operator.CONTAINS),
     "history": (Operator.CONTAINS,),
 }
 """Field -> the operators that it can stand before."""
+_AND = ("and", "&&")
+_OTHER_GRAMMAR = ("or", "||", "|", "not", "!", "xor", "&", ",", ";")
+_VERBS = (
+    *("is", "isn't", "has", "in", "between", "like", "contains", "equals", "matches"),
+    *("after", "before", "since", "until", "from", "not"),
+)
+"""Words after a field with which other languages compare."""
+_ALL_HOLD = "All conditions must hold: write them side by side or with “and” between them"
+_NO_OR = f"{_ALL_HOLD}. There is no {{}}; put a text that has the word in quotes"
+_NO_GROUP = f"{_ALL_HOLD}. There are no parentheses; put a text that has them in quotes"
+_NO_LIST = (
+    "wanted one value after =, !=, ~, >, >=, < or <=. There are no lists of values: to see several"
+    " statuses, select them below the search; otherwise search for each value"
+)
 _WANTED = (
     "wanted input.path, output.path, error, cause, name, state, caught, history, status, started,"
     " ended, duration, age, by or redrives before =, !=, ~, > or <"
@@ -58,19 +88,69 @@ def parse_search(text: str) -> PayloadSearch:
     """Read what was typed; raise ``ValueError`` with words for the reader."""
     conditions: list[SearchCondition] = []
     words: list[str] = []
-    place = 0
+    place, joint = 0, (0, 0)
     while place < len(text):
         begun = _CONDITION.match(text, place)
         word = _WORD.match(text, place)
         if begun is not None and _is_condition(begun):
-            condition, place = _condition(text, begun)
-            conditions.append(condition)
+            more, place = _condition(text, begun)
+            conditions.extend(more)
+        elif word is not None and word[0].lower() in _AND:
+            if joint[1] or not (conditions or words):
+                raise _lonely_and(text, word.span())
+            joint, place = word.span(), word.end()
+            continue
         elif word is not None:
+            _check_word(text, word)
             words.append(_word(text, word))
             place = word.end()
         else:  # a blank
             place += 1
+            continue
+        joint = (0, 0)
+    if joint[1]:
+        raise _lonely_and(text, joint)
     return PayloadSearch(tuple(conditions), tuple(words))
+
+
+def _lonely_and(text: str, span: tuple[int, int]) -> ValueError:
+    return _problem(text, *span, "wanted a condition or a text on both sides; or quotes around it")
+
+
+def _check_word(text: str, match: re.Match[str]) -> None:
+    """Refuse a bare word that is grammar elsewhere, so that nobody searches for it unawares."""
+    word = match[0]
+    if match["phrase"]:
+        return
+    if word.lower() in _OTHER_GRAMMAR:
+        raise _problem(text, *match.span(), _NO_OR.format(f"“{word.lower()}”"))
+    grouped = _CONDITION.match(text, match.start() + len(word) - len(word.lstrip("(!-")))
+    if word[0] in "(!-" and grouped is not None and grouped["field"] in _OPERATORS:
+        raise _problem(
+            text, *match.span(), _NO_GROUP if word[0] == "(" else _NO_OR.format("negation")
+        )
+    if re.match(r"in\s*[(\[]", text[match.start() :], re.IGNORECASE):
+        raise _problem(text, *match.span(), _NO_LIST)
+    _check_field_word(text, match)
+
+
+def _check_field_word(text: str, match: re.Match[str]) -> None:
+    """Refuse a field without an operator of ours: ``status is FAILED``, ``status:FAILED``."""
+    field = re.match(rf"{_NAME}(?P<rest>.*)", match[0])
+    if field is None or field["field"] not in _OPERATORS:
+        return
+    name, rest = f"{field['field']}{field['path']}", field["rest"]
+    if rest.startswith(":") and (field["path"] or len(rest) > 1):
+        wanted = f"wanted {name} = …, or quotes around a text"
+        raise _problem(text, *match.span(), wanted)
+    after = _NEXT.match(text, match.end())
+    verb = after["word"].lower().partition("(")[0] if after else ""
+    dated = name in _MOMENTS and after and _DATE.match(text, after.start("word"))
+    if rest or not (field["path"] or verb in _VERBS or dated):
+        return
+    operators = f"wanted {_offered(_OPERATORS[field['field']])} after {name}"
+    wanted = _NO_LIST if verb in ("in", "between") else f"{operators}, or quotes around a text"
+    raise _problem(text, match.start(), after.end() if after else match.end(), wanted)
 
 
 def _is_condition(match: re.Match[str]) -> bool:
@@ -88,8 +168,8 @@ def _word(text: str, match: re.Match[str]) -> str:
     return word
 
 
-def _condition(text: str, match: re.Match[str]) -> tuple[SearchCondition, int]:
-    """Read a condition from where it begins; return it, and where it ends."""
+def _condition(text: str, match: re.Match[str]) -> tuple[list[SearchCondition], int]:
+    """Read a condition from where it begins; return what must hold, and where it ends."""
     field, path = match["field"], match["path"]
     operator = Operator(match["operator"])
     _check(text, match, field, path, operator)
@@ -97,23 +177,71 @@ def _condition(text: str, match: re.Match[str]) -> tuple[SearchCondition, int]:
     if not value:
         wanted = f"{_WANTED}, and a value after it"
         raise _problem(text, match.start(), end, wanted, _wanted_value(field))
+    _check_value(text, value, match.end(), end)
+    if field in _MOMENTS and operator is Operator.EQUALS:
+        return _within(text, match, _unquoted(value)), end
     try:
         parsed, or_text = _parse_value(field, value)
     except ValueError as error:
         msg = f"At character {match.end() + 1}: {error}"
         raise ValueError(msg) from None
     steps = _parse_path(path)
-    return SearchCondition(field, steps, parsed, or_text, operator, _unquoted(value)), end
+    return [SearchCondition(field, steps, parsed, or_text, operator, _unquoted(value))], end
+
+
+def _check_value(text: str, value: str, start: int, end: int) -> None:
+    """Refuse a bare value that other languages read as grammar."""
+    if value.startswith('"'):
+        return
+    words = value.lower().split()
+    if len(words) == 1 and words[0] in (*_AND, *_OTHER_GRAMMAR):
+        raise _problem(text, start, end, f'wanted a value, or quotes: "{value}"')
+    if value[0] == "(" or (value[-1] in ",;" and text[end:].strip()):
+        raise _problem(text, start, end, f"{_NO_LIST}; or quotes around the value")
+    if set(words) & {*_AND, *_OTHER_GRAMMAR}:  # of a state, whose name may have blanks
+        wanted = f"{_ALL_HOLD}. A name that has “and”, “or” or “not” needs quotes"
+        raise _problem(text, start, end, wanted)
+
+
+def _within(text: str, match: re.Match[str], value: str) -> list[SearchCondition]:
+    """Return the two conditions of a moment that lies in a day, a week or a month."""
+    period = parse_period(value)
+    if period is None:
+        wanted = f"wanted {_offered(_ORDER)} after {match['field']}; = takes a day such as today"
+        raise _problem(text, match.start(), match.end(), wanted)
+    return [
+        SearchCondition(match["field"], (), moment, None, operator, value)
+        for moment, operator in (
+            (period.start_ms, Operator.AT_LEAST),
+            (period.end_ms, Operator.BELOW),
+        )
+    ]
 
 
 def _check(text: str, match: re.Match[str], field: str, path: str, operator: Operator) -> None:
     """Refuse a field that does not exist, or an operator that it cannot stand before."""
     start, end = match.start(), match.end()
     known = field in _OPERATORS and (not path or field in PAYLOADS)
+    if field not in _OPERATORS:
+        raise _unknown_field(match)
     if not known or (field in PAYLOADS and not path and operator is not Operator.CONTAINS):
         raise _problem(text, start, end, _WANTED)
     if operator not in _OPERATORS[field]:
         raise _problem(text, start, end, f"wanted {_offered(_OPERATORS[field])} after {field}")
+
+
+def _unknown_field(match: re.Match[str]) -> ValueError:
+    """Return the refusal of a field that does not exist, with the one that was probably meant."""
+    field, path = match["field"], match["path"]
+    name = field.removeprefix("$").removeprefix(".")
+    close = get_close_matches(name.lower(), _OPERATORS, 1, 0.8)
+    root, inner = close[0] if close else "", name and f".{name}"
+    meant = root if root and (not path or root in PAYLOADS) else f"input{inner}"
+    got = visible_text(f"{field}{path}"[:60])
+    return ValueError(
+        f"At character {match.start() + 1}: “{got}” is not a field. Did you mean"
+        f" {visible_text(f'{meant}{path}'[:60])}?"
+    )
 
 
 def _read_value(text: str, place: int, field: str) -> tuple[str, int]:
@@ -124,6 +252,8 @@ def _read_value(text: str, place: int, field: str) -> tuple[str, int]:
         return "", place
     if field == "state" and not match["quoted"]:  # the names of states have blanks
         end = min((match.start() for match in _ends(text, match.end())), default=len(text))
+        joined = re.search(r"\s+(?:and|&&)\s+$", text[place:end], re.IGNORECASE)
+        end = place + joined.start() if joined and end < len(text) else end
         return text[place:end].strip(), end
     return match[0], match.end()
 
@@ -141,7 +271,7 @@ def _parse_value(field: str, text: str) -> tuple[Any, str | None]:
     if field in PAYLOADS:
         return _parse_json(text)
     if field in _MOMENTS:
-        return parse_moment_or_age(plain), None
+        return parse_moment(plain), None
     if field in _SPANS:
         return parse_span(plain), None
     if field == "status":
@@ -200,7 +330,7 @@ def _parse_path(path: str) -> tuple[str | int, ...]:
 def _wanted_value(field: str) -> str:
     """Return an example of what can stand after a field."""
     if field in _MOMENTS:
-        return " such as 2026-11-21 or 2 h ago"
+        return " such as 2026-11-21, yesterday or 2 h ago"
     return " such as 10 m" if field in _SPANS else ""
 
 

@@ -28,6 +28,7 @@ from console.web.execution import steps
 from console.web.graph import picture_svg
 from console.web.history import event_row
 from console.web.metrics import axes
+from console.web.search import filter_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -83,6 +84,12 @@ _PASSING = frozenset(
 
 _CHOICES = ("view", "step")
 """Parameters that say something when they are empty: not the default one."""
+
+
+@register.filter
+def is_condition(text: str) -> bool:
+    """Whether a text typed as a name is a condition, which the search of executions reads."""
+    return bool(filter_words.OPERATOR.search(text))
 
 
 @register.simple_tag(takes_context=True, name="query")

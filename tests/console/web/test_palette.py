@@ -177,7 +177,7 @@ def test_the_palette_reads_without_a_script(project: Project, client: Client) ->
     assert "<html" not in part
     assert 'href="/machines/Plain/"' in part
     unknown = client.get("/palette/?q=zzz+<b>")
-    assert "Nothing is called" in text(unknown)
+    assert "No matches." in text(unknown)
     assert b"<b>" not in unknown.content
     assert Execution.objects.count() == 0
     assert client.get("/palette/?q=" + "x" * 3000).status_code == 200

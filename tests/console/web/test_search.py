@@ -104,16 +104,24 @@ def test_a_state_is_where_executions_are_now(project: Project, client: Client) -
 
 
 @pytest.mark.parametrize(
-    "find",
-    ["input = 3", "foo.bar = 3", "input.x =", "= 3", "error.x = 3", "input.a=b c d=", "a==b"],
+    ("find", "words"),
+    [
+        ("input = 3", "wanted input.path"),
+        ("input.x =", "wanted input.path"),
+        ("= 3", "wanted input.path"),
+        ("error.x = 3", "wanted input.path"),
+        ("foo.bar = 3", "“foo.bar” is not a field. Did you mean input.foo.bar?"),
+        ("input.a=b c d=", "“d” is not a field. Did you mean input.d?"),
+        ("a==b", "“a” is not a field. Did you mean input.a?"),
+    ],
 )
 def test_what_is_not_understood_is_told_at_the_field(
-    project: Project, client: Client, find: str
+    project: Project, client: Client, find: str, words: str
 ) -> None:
     """The words name what can stand there; the page is no error page."""
     assert project
     shown = text(client.get("/executions/", {"find": find}), 422)
-    assert "wanted input.path" in shown.split('id="find-problem"')[1].split("</p>")[0]
+    assert words in shown.split('id="find-problem"')[1].split("</p>")[0]
 
 
 def test_one_of_ten_thousand_is_found_within_a_second(
