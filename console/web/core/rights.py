@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 
 import structlog
 from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse
 from django.utils.deprecation import MiddlewareMixin
 
 from console.web.core.error_views import method_not_allowed
 from console.web.core.query_parameters import refuse_unknown
 from console.web.core.scope import ActionNotAllowed, scope_of
+from console.web.core.unread_parameters import record_query, unread_parameters
 
 if TYPE_CHECKING:
-    from django.http import HttpRequest, HttpResponse
+    from django.http import HttpRequest
 
 log = structlog.get_logger(__name__)
 
@@ -201,6 +203,7 @@ class RightsMiddleware(MiddlewareMixin):
 
     def process_view(self, request: HttpRequest, *_view: object) -> HttpResponse | None:
         """Return None where the view may run; raise ``PermissionDenied`` where it may not."""
+        record_query(request)
         match = request.resolver_match
         name = (match.url_name or "") if match else ""
         methods = PAGES.get(name)
@@ -212,6 +215,20 @@ class RightsMiddleware(MiddlewareMixin):
             return method_not_allowed(request, methods)
         _require_one_of(request, methods[method], name)
         return refuse_unknown(request, name)
+
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
+        """Refuse a file whose address has a parameter that nothing reads: a file cannot say so."""
+        attached = response.headers.get("Content-Disposition", "").startswith("attachment")
+        unread = unread_parameters(request) if attached and request.method == "GET" else []
+        if not unread:
+            return response
+        response.close()
+        words = " ".join(
+            f"This address has no parameter “{name}”."
+            + (f" Did you mean “{meant}”?" if meant else "")
+            for name, meant in unread
+        )
+        return HttpResponse(f"{words}\n", status=400, content_type="text/plain; charset=utf-8")
 
 
 def _require_one_of(request: HttpRequest, actions: tuple[str, ...], page: str) -> None:

@@ -28,6 +28,7 @@ from console.statuses import UNSUCCESSFUL, AlarmState, ExecutionStatus
 from console.store.db import audit
 from console.store.db.prepared import read_models
 from console.web.core import columns, formatting
+from console.web.core.unread_parameters import unread_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -206,13 +207,17 @@ def require(scope: Scope, action: str) -> None:
         raise ActionNotAllowed(scope, action)
 
 
+_REFUSED = (403, 404, 405)
+
+
 def render(
     request: HttpRequest, template: str, context: dict[str, Any] | None = None, status: int = 200
 ) -> HttpResponse:
     """Render a page or fragment for this reader."""
-    response = shortcuts.render(
-        request, template, {**_common_context(request), **(context or {})}, status=status
-    )
+    common = _common_context(request)
+    if request.method == "GET" and status not in _REFUSED:  # a refusal comes before its view reads
+        common["unread"] = unread_parameters(request)
+    response = shortcuts.render(request, template, {**common, **(context or {})}, status=status)
     response["Cache-Control"] = "no-store"
     return response
 

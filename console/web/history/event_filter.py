@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 from django.db.models import Q
 
@@ -64,6 +65,19 @@ class EventFilter:
     def active(self) -> bool:
         """Tell whether rows are left out."""
         return any((self.kind, self.state, self.text, self.since, self.until))
+
+    @property
+    def address(self) -> str:
+        """Return the query string that lets the same rows through, in the same order."""
+        pairs = {
+            "type": self.kind,
+            "state": self.state,
+            "text": self.text,
+            "since": self.since,
+            "until": self.until,
+            "order": "newest" if self.newest_first else "",
+        }
+        return urlencode({name: value for name, value in pairs.items() if value})
 
     def rows(self, execution: Execution) -> QuerySet[HistoryEvent]:
         """Return the events the filter lets through, without an order."""

@@ -1,0 +1,73 @@
+"""Name the parameters of an address that its page does not read.
+
+A misspelt filter (``?statsu=FAILED``) would otherwise show a list that looks filtered. What a view
+reads is recorded while it runs, so no table of names has to follow the views.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from django.http import QueryDict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from django.http import HttpRequest
+
+_ONLY_SOMETIMES: dict[str, frozenset[str]] = {}
+"""Name of the address -> what its view reads only together with another parameter."""
+_MOST_NAMED = 5
+_LONGEST = 40
+
+
+class RecordingQuery(QueryDict):
+    """A query string that records which of its parameters were asked for."""
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        self.asked: set[str] = set()
+        super().__init__(*arguments, **keywords)
+        self.asked.clear()  # to fill it reads it
+
+    def __getitem__(self, key: str) -> Any:
+        """Return the last value."""
+        self.asked.add(key)
+        return super().__getitem__(key)
+
+    def __contains__(self, key: object) -> bool:
+        """Whether a parameter was sent."""
+        self.asked.add(str(key))
+        return super().__contains__(key)
+
+    def getlist(self, key: str, default: Any = None) -> Any:
+        """Return all values."""
+        self.asked.add(key)
+        return super().getlist(key, default)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> RecordingQuery:
+        """Return a copy whose reader counts as a reader of this one."""
+        copied: RecordingQuery = super().__deepcopy__(memo)
+        copied.asked = self.asked
+        return copied
+
+
+def record_query(request: HttpRequest) -> None:
+    """Let a request record which parameters its view reads."""
+    query = RecordingQuery(request.META.get("QUERY_STRING", ""), encoding=request.encoding)
+    request.GET = query  # type: ignore[assignment]  # Django's stubs know the immutable class
+
+
+def unread_parameters(request: HttpRequest) -> list[tuple[str, str]]:
+    """Return the parameters that nothing has read so far, each with the name probably meant."""
+    query = request.GET
+    if not isinstance(query, RecordingQuery):
+        return []
+    name = request.resolver_match.url_name if request.resolver_match else None
+    known = query.asked | _ONLY_SOMETIMES.get(name or "", frozenset())
+    unread: Sequence[str] = [key for key in query.keys() if key not in known]  # noqa: SIM118 - "in query" is a reading
+    return [(key[:_LONGEST], _meant(key, known)) for key in unread[:_MOST_NAMED]]
+
+
+def _meant(key: str, known: set[str]) -> str:
+    return next(iter(get_close_matches(key.lower(), sorted(known), 1, 0.6)), "")
