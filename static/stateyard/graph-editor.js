@@ -264,6 +264,13 @@
     room().scrollBy(box.left + box.width / 2 - frame.left - frame.width / 2, box.top + box.height / 2 - frame.top - frame.height / 2);
   }
 
+  /** Open a state that the address names, and move the graph to it. */
+  async function openState(name) {
+    await ask("show", { state: name });
+    const link = linkOf(name);
+    if (link) showBox(room(), offsetOf(link));
+  }
+
   /** Move the graph as little as needed to show a box, the head of one that is too large. */
   function showBox(graph, { x, y, width, height }) {
     const by = (start, size, frame) => {
@@ -459,5 +466,6 @@
     decorate();
     markProblems();
     editor()?.selection.on("changeCursor", followCaret);
+    if (panel().dataset.open) openState(panel().dataset.open);
   });
 })();

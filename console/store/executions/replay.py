@@ -74,6 +74,21 @@ def check_state(text: str, state: str) -> None:
         raise ValidationException(msg)
 
 
+def begins_in(text: str, state: str) -> bool:
+    """Whether an execution can begin in a state of this definition."""
+    try:
+        check_state(text, state)
+    except ValidationException:
+        return False
+    return True
+
+
+def has_changed(execution: Execution) -> bool:
+    """Whether its state machine has another definition than the execution ran with."""
+    machine = execution.state_machine
+    return machine is not None and machine.definition_id != execution.definition_id
+
+
 def origin_of(execution: Execution) -> Origin | None:
     """Return where an execution comes from, None for one that began at the start."""
     text = execution.runrow.snapshot if hasattr(execution, "runrow") else ""

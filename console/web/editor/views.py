@@ -111,6 +111,7 @@ def edit_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
         now = store.revision_of(machine)
         return _render_form(
             request,
+            asked_state=request.GET.get("state", "")[:80],
             machine=machine,
             text=shown,
             formatted=shown != machine.definition.text,
@@ -258,12 +259,16 @@ def _render_refusal(request: HttpRequest, error: ServiceError, **typed: Any) -> 
 def _render_form(request: HttpRequest, *, status: int = 200, **typed: Any) -> HttpResponse:
     machine = typed.get("machine")
     kind = machine.type if machine else typed.get("type", MachineType.STANDARD)
+    shown = ShownPreview(chosen=typed.get("asked_state", ""))
     context = {
         "section": "machines",
         "templates": TEMPLATES,
         "suggestions": suggestions_for(scope_of(request), machine),
         "snippets": snippets_json(),
-        **_checked_context(typed["text"], kind, _view_of(request)),
+        **_checked_context(typed["text"], kind, _view_of(request), shown),
         **typed,
     }
+    context["asked_is_gone"] = typed.get("asked_state") and not any(
+        place.name == typed["asked_state"] for place in context.get("state_places", ())
+    )
     return render(request, "editor/page.html", context, status=status)

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods
 import engine
 from console.errors import ServiceError
 from console.store.executions import redrive as store
+from console.store.executions import replay
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import iterations, map_progress, root_cause
 from console.web.execution.page_parts import base_context
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from console.models import Execution
+    from engine import Graph
 
 
 _ENDED_BADLY = (VisitStatus.FAILED, VisitStatus.TIMED_OUT, VisitStatus.ABORTED)
@@ -80,9 +82,24 @@ def _preview(execution: Execution) -> dict[str, Any]:
     return {
         "again": again,
         "items_again": _items_again(execution),
+        "replays": _replays(execution, graph, again),
         "only_fail": only_fail,
         "root": root_cause.root_cause_of(execution) if only_fail else None,
     }
+
+
+def _replays(execution: Execution, graph: Graph, again: list[str]) -> list[str]:
+    """Return the states from which a replay runs the current definition, if that has changed."""
+    machine = execution.state_machine
+    if machine is None or not replay.has_changed(execution):
+        return []
+    nodes = [graph.by_id[graph.by_name[name]] for name in again if name in graph.by_name]
+    text = machine.definition.text
+    return [
+        node.name
+        for node in nodes
+        if node.group == engine.TOP and node.type != "Fail" and replay.begins_in(text, node.name)
+    ]
 
 
 def _items_again(execution: Execution) -> list[ItemsAgain]:

@@ -110,11 +110,15 @@ def _render_form(
 ) -> HttpResponse:
     name = execution.state_machine_arn.rpartition(":")[2]
     machine = execution.state_machine
+    drifted = store.has_changed(execution)
+    keeps = drifted and machine is not None and store.begins_in(machine.definition.text, step)
     context = {
         **base_context(execution, name),
         "step": step,
         "refused": _refusal(execution, step),
-        "drifted": machine is not None and machine.definition_id != execution.definition_id,
+        "drifted": drifted,
+        "keeps": keeps,
+        "changed": keeps,  # who fixed the definition wants to see the fix run
     }
     return render(request, "execution/replay.html", context | fields, status=status)
 

@@ -10,7 +10,8 @@ class SubjectForm(PageForm):
 
     ``text``, ``role``, ``revision``: of a definition that is not saved. ``origin``: the execution
     whose input of ``visit`` in state ``step`` is used; ``definition``: ``changed`` for the
-    machine's own of now. ``last_input``: the reader asks for what the state got last.
+    current one of the machine, else that of the execution. ``last_input``: the reader asks for
+    what the state got last.
     """
 
     text = TextField(strip=False, lines=True)

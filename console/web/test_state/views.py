@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from console.web.core.scope import Scope
     from engine import Graph, Node
 
+_WHERE_CHANGED = "current"
+"""The definition that a form begins with: the current one, if it has the state still."""
 _OF_MOCK = ("Mock", "A test mock", "State type")
 
 
@@ -39,7 +41,8 @@ class _Subject:
 
     ``revision``: of the machine that an edited text was made from, "" if it is not known.
     ``origin``: the execution whose input is tried again, of ``visit`` in state ``step``;
-    ``changed`` if it ran with another definition than the one of now, which ``newer`` chooses.
+    ``changed`` if it ran with another definition than the current one, which ``newer`` chooses;
+    ``lost``: the current one does not have the state.
     """
 
     machine: StateMachine
@@ -51,6 +54,7 @@ class _Subject:
     visit: str = ""
     changed: bool = False
     newer: bool = False
+    lost: bool = False
     revision: str = ""
 
     def filled(self, test: TestRequest) -> TestRequest:
@@ -71,7 +75,10 @@ def test_state_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     scope = scope_of(request)
     require(scope, "TestState")
     sent = request.POST if request.method == "POST" else request.GET
-    subject = _subject_of(scope, scope.machine(machine_name), SubjectForm(sent).values)
+    values = SubjectForm(sent).values
+    if request.method == "GET":
+        values["definition"] = values["definition"] or _WHERE_CHANGED
+    subject = _subject_of(scope, scope.machine(machine_name), values)
     graph = _graph_of(subject)
     if graph is None or "state" not in request.POST:
         state = SubjectForm(sent).values["state"] or request.GET.get("state", "")
@@ -149,17 +156,30 @@ def _subject_of(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> _S
     if not sent["origin"]:
         return _Subject(machine, machine.definition.text, machine.role_arn)
     origin = scope.execution(machine.name, sent["origin"])
-    newer = sent["definition"] == "changed"
+    changed = origin.definition_id != machine.definition_id
+    step = sent["step"] or sent["state"]
+    lost = changed and not _has_state(machine, step)
+    chosen = sent["definition"]
+    newer = chosen == "changed" or (chosen == _WHERE_CHANGED and changed and not lost)
     return _Subject(
         machine,
         (machine if newer else origin).definition.text,
         origin.role_arn or machine.role_arn,
         origin=origin,
-        step=sent["step"] or sent["state"],
+        step=step,
         visit=sent["visit"],
-        changed=origin.definition_id != machine.definition_id,
+        changed=changed,
         newer=newer,
+        lost=lost,
     )
+
+
+def _has_state(machine: StateMachine, state: str) -> bool:
+    try:
+        graph = engine.build_graph(engine.parse_stored(machine.definition.text, machine.type))
+    except engine.DefinitionError:
+        return False
+    return state in graph.by_name
 
 
 def _graph_of(subject: _Subject) -> Graph | None:
