@@ -34,7 +34,7 @@ FREE_TRANSITIONS = 4_000
 """State transitions of Standard executions that AWS charges no account for, in each month."""
 SHORTEST_PACE_MS = 30 * 60_000
 """From less time no month is estimated."""
-_MONTH_MS = 30 * 24 * 3_600_000
+MONTH_MS = 30 * 24 * 3_600_000
 _EXPRESS_MS = 5 * 60_000
 _BLOCK_MB = 64
 _BLOCK_MS = 100
@@ -63,7 +63,8 @@ class PriceRate:
 class Cost:
     """An estimate: ``count`` times ``unit`` (and, for Express, GB-seconds), with ``tokens``.
 
-    ``token_rates``: what a token costs that a model reads, and one that it writes.
+    ``token_rates``: what a token costs that a model reads, and one that it writes. ``below``: the
+    executions below whose cost is in it, with quantities; ``below_words``: without them.
     """
 
     dollars: Decimal
@@ -73,6 +74,8 @@ class Cost:
     rate: PriceRate
     tokens: TokenUse = NO_TOKENS
     token_rates: tuple[PriceRate, ...] = ()
+    below: str = ""
+    below_words: str = ""
 
     @property
     def about(self) -> str:
@@ -81,6 +84,7 @@ class Cost:
         agents = f" Agents read {read:,} tokens and wrote {written:,}." if self.token_rates else ""
         return (
             f"AWS cost, estimated with the prices of {self.rate.as_of}: {self.rate.source}.{agents}"
+            f"{f' Includes {self.below}.' if self.below else ''}"
             " Functions, logs and storage are not included."
         )
 
@@ -115,6 +119,7 @@ class MonthCost:
     pace_ms: int
     express_dollars: Decimal | None = None
     too_long: int = 0
+    below_words: str = ""
 
 
 def read_rates() -> dict[str, PriceRate]:
@@ -153,7 +158,7 @@ def cost_of_execution(execution: Execution, made: int) -> Cost:
     if own or (machine is not None and machine.type == "EXPRESS"):
         took = 0 if execution.stop_ms is None else execution.stop_ms - execution.start_ms
         size = len(text) + len(execution.input) + len(execution.output or "")
-        cost = _express(1, _gb_seconds(took, BASE_MB * MB + size), rates)
+        cost = _express(1, gb_seconds(took, BASE_MB * MB + size), rates)
     else:
         cost = _standard(transitions_of(execution, made), rates)
     return cost.with_tokens(tokens, rates)
@@ -189,16 +194,16 @@ def costs_of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cos
     share = Decimal(runs) / len(newest) if newest else Decimal(0)
     begin = min(machine.created_ms, sums["first"] or machine.created_ms)
     pace_ms = max(until - max(since, begin), 0)
-    months = Decimal(_MONTH_MS) / max(pace_ms, 1)
+    months = Decimal(MONTH_MS) / max(pace_ms, 1)
     memory = BASE_MB * MB + len(machine.definition.text)
-    held = sum((_gb_seconds(span, memory) for span in spans), Decimal()) * share
+    held = sum((gb_seconds(span, memory) for span in spans), Decimal()) * share
     tokens = read_token_use([pk for pk, _, _ in newest], machine.definition.text).times(share)
     express = _express(runs, held, rates).with_tokens(tokens, rates)
     if machine.type == "EXPRESS":
         count = round(runs * months)
         month = MonthCost(express.dollars * months, count, express.unit, 0, pace_ms)
         return express, month, len(newest)
-    made = round(_made([pk for pk, _, _ in newest]) * share)
+    made = round(states_made([pk for pk, _, _ in newest]) * share)
     cost = _standard(count_transitions(made, redrives, sums["ends"]), rates)
     cost = cost.with_tokens(tokens, rates)
     return cost, _month_of_standard(cost, express, spans, pace_ms), len(newest)
@@ -208,7 +213,7 @@ _NO_RATES = (PriceRate(Decimal(0), "", ""),) * 2
 
 
 def _month_of_standard(cost: Cost, express: Cost, spans: Sequence[int], pace_ms: int) -> MonthCost:
-    months = Decimal(_MONTH_MS) / max(pace_ms, 1)
+    months = Decimal(MONTH_MS) / max(pace_ms, 1)
     count = round(cost.count * months)
     long = sum(span > _EXPRESS_MS for span in spans)
     of_tokens = cost.tokens.dollars(*(price.dollars for price in cost.token_rates or _NO_RATES))
@@ -233,7 +238,8 @@ def billed_mb(size: float) -> int:
     return max(math.ceil(size / (_BLOCK_MB * MB)), 1) * _BLOCK_MB
 
 
-def _gb_seconds(milliseconds: int, size: float) -> Decimal:
+def gb_seconds(milliseconds: int, size: float) -> Decimal:
+    """Return the billed product of memory (in bytes) and time."""
     return Decimal(billed_mb(size)) / 1024 * billed_ms(milliseconds) / 1000
 
 
@@ -247,7 +253,7 @@ _RETRIED_GROUPS = (
 )
 
 
-def _made(executions: Sequence[int]) -> int:
+def states_made(executions: Sequence[int]) -> int:
     """Count the states that executions have entered or retried, as ``Trace.transitions`` does."""
     if not executions:
         return 0

@@ -33,6 +33,10 @@ class TokenUse:
         """Return the tokens as whole numbers: a share of a sample need be none."""
         return round(self.given), round(self.made)
 
+    def __add__(self, other: TokenUse) -> TokenUse:
+        """Return the tokens of both."""
+        return TokenUse(self.given + other.given, self.made + other.made)
+
     def times(self, share: Decimal) -> TokenUse:
         """Return what so many times as many executions use."""
         return TokenUse(self.given * share, self.made * share)

@@ -12,7 +12,7 @@ from django.urls import reverse
 import engine
 from console import arns, clock
 from console.masking import masked_execution
-from console.metrics import cost
+from console.metrics import cost, family_cost
 from console.statuses import UNSUCCESSFUL, ExecutionStatus
 from console.store.executions import redrive, replay
 from console.web.core import formatting, json_view
@@ -355,7 +355,7 @@ def ending_context(execution: Execution, trace: Trace) -> dict[str, Any]:
     return {
         "attempts_ms": took_ms - idle_ms if took_ms and all_gaps else None,
         "transitions": cost.transitions_of(execution, trace.transitions),
-        "cost": cost.cost_of_execution(execution, trace.transitions),
+        "cost": family_cost.cost_with_family(execution, trace.transitions),
         "failed_at": ended.name,
         "failed_visit": ended.visit,
         "failed_attempts": culprit.attempts if culprit else 0,

@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_safe
 
-from console.metrics import cost, read
+from console.metrics import cost, family_cost, read
 from console.metrics.names import METRICS, REDRIVEN_ENDS, STATUS_OF, Metric
 from console.models import Execution, StateMachine
 from console.statuses import MachineType
@@ -45,7 +45,7 @@ def machine_charts(request: HttpRequest, machine_name: str) -> HttpResponse:
         | charts.charts_context(scope, request.GET, machine)
     )
     chosen: span.ChartSpan = context["span"]
-    context["cost"], month, looked_at = cost.costs_of_machine(
+    context["cost"], month, looked_at = family_cost.costs_of_machine(
         machine, chosen.since, chosen.shown_until
     )
     context["month"] = month if month.pace_ms >= cost.SHORTEST_PACE_MS else None

@@ -1,0 +1,214 @@
+"""Estimate what the executions below others cost: children of Map Runs, and nested executions.
+
+AWS charges each of them like any other: a Standard one by its state transitions, an Express one by
+its request and the memory held while it ran. Of each level at most ``MOST`` are looked at; the
+others are taken to be like them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Sum
+from django.db.models.functions import Length
+
+from console import arns
+from console.metrics import cost
+from console.metrics.token_cost import NO_TOKENS, TokenUse, read_token_use
+from console.models import Definition, Execution, MapRun
+from console.statuses import ExecutionStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from django.db.models import QuerySet
+
+    from console.models import StateMachine
+
+MOST = 1000
+"""How many executions of each level are looked at."""
+_DEEPEST = 20
+_STARTS = re.compile(r"DISTRIBUTED|start(?:Sync)?Execution", re.IGNORECASE)
+"""In the text of every definition whose executions start others."""
+
+
+@dataclass(slots=True)
+class FamilyUse:
+    """What executions below others used. ``express``: how many of them are Express."""
+
+    children: int = 0
+    nested: int = 0
+    express: int = 0
+    transitions: Decimal = Decimal(0)
+    held: Decimal = Decimal(0)
+    tokens: TokenUse = field(default=NO_TOKENS)
+    sampled: bool = False
+
+    def dollars(self, rates: Mapping[str, cost.PriceRate]) -> Decimal:
+        """Return what all of it costs."""
+        prices = (rates[name].dollars for name in ("harness_input_token", "harness_output_token"))
+        return (
+            rates["standard_transition"].dollars * self.transitions
+            + rates["express_request"].dollars * self.express
+            + rates["express_gb_second"].dollars * self.held
+            + self.tokens.dollars(*prices)
+        )
+
+    def with_share(self, share: Decimal) -> FamilyUse:
+        """Return the use below so many times as many executions."""
+        counts = (round(number * share) for number in (self.children, self.nested, self.express))
+        return FamilyUse(
+            *counts,
+            self.transitions * share,
+            self.held * share,
+            self.tokens.times(share),
+            self.sampled or share != 1,
+        )
+
+    @property
+    def words(self) -> str:
+        """Name the executions that are counted, "" if there are none."""
+        kinds = ((self.children, "Map Run child", "ren"), (self.nested, "nested execution", "s"))
+        parts = [
+            f"{count:,} {name}{plural if count != 1 else ''}"
+            for count, name, plural in kinds
+            if count
+        ]
+        return " and ".join(parts)
+
+    @property
+    def about(self) -> str:
+        """Say what is counted, and with which quantities; "" if there is nothing."""
+        if not self.words:
+            return ""
+        quantities = []
+        if self.transitions:
+            quantities.append(f"{round(self.transitions):,} state transitions")
+        if self.express:
+            held = f"{self.held.quantize(Decimal('0.001')):f} GB-seconds"
+            quantities.append(f"{self.express:,} Express requests with {held}")
+        sampled = f", estimated from {MOST:,} of each level" if self.sampled else ""
+        return f"{self.words}: {' and '.join(quantities)}{sampled}"
+
+
+def cost_with_family(execution: Execution, made: int) -> cost.Cost:
+    """Estimate an execution that has entered or retried so many states, and all below it."""
+    own = cost.cost_of_execution(execution, made)
+    if execution.imported_ms is not None or not _STARTS.search(execution.definition.text):
+        return own
+    return with_use(own, use_below([execution.pk]))
+
+
+def with_use(own: cost.Cost, use: FamilyUse) -> cost.Cost:
+    """Return an estimate with that of the executions below."""
+    dollars = own.dollars + use.dollars(cost.read_rates())
+    return replace(own, dollars=dollars, below=use.about, below_words=use.words)
+
+
+def costs_of_machine(
+    machine: StateMachine, since: int, until: int
+) -> tuple[cost.Cost, cost.MonthCost, int]:
+    """Return as ``cost.costs_of_machine``, with the children of Map Runs.
+
+    Nested executions belong to state machines of their own, whose estimate has them.
+    """
+    own, month, looked_at = cost.costs_of_machine(machine, since, until)
+    if "DISTRIBUTED" not in machine.definition.text:
+        return own, month, looked_at
+    started = Execution.objects.filter(state_machine=machine, start_ms__range=(since, until - 1))
+    newest = list(started.order_by("-start_ms").values_list("pk", flat=True)[: cost.MOST])
+    share = Decimal(started.count()) / max(len(newest), 1)
+    use = use_below(newest, nested=False).with_share(share)
+    whole = with_use(own, use)
+    months = Decimal(cost.MONTH_MS) / max(month.pace_ms, 1)
+    # no Express workflow may have a distributed Map
+    month = replace(
+        month,
+        dollars=month.dollars + (whole.dollars - own.dollars) * months,
+        express_dollars=None,
+        below_words=use.words,
+    )
+    return whole, month, looked_at
+
+
+def use_below(executions: Sequence[int], *, nested: bool = True) -> FamilyUse:
+    """Return the use of all executions below some. ``nested``: also of those that Tasks started."""
+    use, share, level = FamilyUse(), Decimal(1), list(executions)
+    for _ in range(_DEEPEST):
+        if not level:
+            break
+        of_runs = Execution.objects.filter(map_run__parent__in=level)
+        by_tasks = Execution.objects.filter(parent__in=level, map_run=None)
+        started = MapRun.objects.filter(parent__in=level).aggregate(all=Sum("started"))["all"] or 0
+        parts = [(of_runs.order_by("map_run", "item_index"), started, True)]
+        if nested:
+            parts.append((by_tasks.order_by("pk"), -1, False))
+        level, shares = [], []
+        for rows, count, are_children in parts:
+            below, weight = _add_level(use, rows, count, share, are_children=are_children)
+            level += below
+            shares.append(weight)
+        share *= max(shares)
+    return use
+
+
+def _add_level(
+    use: FamilyUse,
+    rows: QuerySet[Execution],
+    count: int,
+    share: Decimal,
+    *,
+    are_children: bool,
+) -> tuple[list[int], Decimal]:
+    """Add executions of a level; return those that may have others below, and their weight.
+
+    ``count``: how many there are, -1 if that is not known yet; ``share``: the weight of the level.
+    """
+    columns = ("pk", "arn", "definition_id", "status", "redrive_count", "start_ms", "stop_ms")
+    sizes = {"taken": Length("input"), "given": Length("output")}
+    found = list(rows.annotate(**sizes).values(*columns, *sizes)[:MOST])
+    if not found:
+        return [], Decimal(1)
+    count = max(count, len(found)) if count >= 0 or len(found) < MOST else rows.count()
+    weight = Decimal(count) / len(found)
+    total = round(count * share)
+    use.sampled = use.sampled or weight != 1
+    use.children += total if are_children else 0
+    use.nested += 0 if are_children else total
+    groups: dict[tuple[int, bool], list[dict[str, Any]]] = defaultdict(list)
+    for row in found:
+        groups[row["definition_id"], arns.is_express(row["arn"])].append(row)
+    texts = dict(
+        Definition.objects.filter(pk__in={key for key, _ in groups}).values_list("pk", "text")
+    )
+    below: list[int] = []
+    for (definition, is_express), members in groups.items():
+        text, numbers = texts.get(definition, ""), [row["pk"] for row in members]
+        below += numbers if _STARTS.search(text) else []
+        use.tokens += read_token_use(numbers, text).times(weight * share)
+        if is_express:
+            use.express += round(len(members) * weight * share)
+            held = sum((_held(row, len(text)) for row in members), Decimal())
+            use.held += held * weight * share
+        else:
+            use.transitions += _transitions(members, numbers) * weight * share
+    return below, weight
+
+
+def _held(row: Mapping[str, Any], definition: int) -> Decimal:
+    """Return the GB-seconds of an Express execution."""
+    took = 0 if row["stop_ms"] is None else row["stop_ms"] - row["start_ms"]
+    size = cost.BASE_MB * cost.MB + definition + row["taken"] + (row["given"] or 0)
+    return cost.gb_seconds(took, size)
+
+
+def _transitions(members: Sequence[Mapping[str, Any]], numbers: Sequence[int]) -> Decimal:
+    redrives = sum(row["redrive_count"] for row in members)
+    ends = sum(
+        row["status"] != ExecutionStatus.RUNNING or bool(row["redrive_count"]) for row in members
+    )
+    return Decimal(cost.count_transitions(cost.states_made(numbers), redrives, ends))
