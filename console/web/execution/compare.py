@@ -27,6 +27,8 @@ _PYTHON_TRACE = "Traceback (most recent call last)"
 _DEEPEST = 60
 _LAG_MS = 100
 """Durations that differ by less are the same to a reader."""
+_SLOW_RATIO, _SLOW_MS = 1.5, 500
+"""A state differs in its duration from both on."""
 
 
 # -- what one execution did ------------------------------------------------------------------------
@@ -111,11 +113,19 @@ class ComparedRow:
 
     @property
     def differs(self) -> bool:
-        """Tell whether more differs than the time it took."""
-        return (self.a.status, self.a.visits, self.a.retries) != (
+        """Whether its statuses, visits or retries differ, or its durations by far."""
+        return self.lasts_differently or (self.a.status, self.a.visits, self.a.retries) != (
             *(self.b.status, self.b.visits),
             self.b.retries,
         )
+
+    @property
+    def lasts_differently(self) -> bool:
+        """Whether one took at least 1.5 times as long as the other, and 500 ms more."""
+        if self.a.spent is None or self.b.spent is None:
+            return False
+        short, long = sorted((self.a.spent, self.b.spent))
+        return long - short >= _SLOW_MS and long >= _SLOW_RATIO * short
 
     @property
     def lag_ms(self) -> int:
@@ -146,6 +156,15 @@ def shown_rows(every_row: list[ComparedRow], *, differing: bool = False) -> list
     if len(every_row) <= MOST_ROWS:
         return every_row
     return sorted(every_row, key=lambda row: not row.differs)[:MOST_ROWS]
+
+
+def compared_total(a: Execution, b: Execution) -> ComparedRow:
+    """Return the two executions as a row: from start to end, None of one that runs."""
+    spans = (
+        None if execution.stop_ms is None else execution.stop_ms - execution.start_ms
+        for execution in (a, b)
+    )
+    return ComparedRow("Execution", *(ComparedState(spent=span) for span in spans))
 
 
 def compared_rows(a: ExecutionWalk, b: ExecutionWalk) -> list[ComparedRow]:

@@ -128,6 +128,7 @@ def _compared_context(a: Execution, b: Execution, *, differing: bool) -> dict[st
         "divergence": divergence,
         "ways": [("A", a, divergence.a), ("B", b, divergence.b)] if divergence else [],
         "rows": comparing.shown_rows(rows, differing=differing),
+        "total": comparing.compared_total(a, b),
         "states": len(rows),
         "differing": sum(row.differs for row in rows),
         "only_differing": differing,
