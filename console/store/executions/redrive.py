@@ -219,11 +219,22 @@ def again(execution: Execution) -> list[str]:
     None of an execution that a later version of this program has worked on, or that was redriven
     and has succeeded meanwhile.
     """
-    snapshot = RunRow.objects.values_list("snapshot", flat=True).get(pk=execution.pk)
+    return states_again([execution.pk])[execution.pk]
+
+
+def states_again(executions: Sequence[int]) -> dict[int, list[str]]:
+    """Return ``again`` of each execution, by its number."""
+    snapshots = RunRow.objects.filter(pk__in=executions).values_list("pk", "snapshot")
+    return {number: list[str]() for number in executions} | {
+        number: _unsuccessful_states(number, snapshot) for number, snapshot in snapshots
+    }
+
+
+def _unsuccessful_states(number: int, snapshot: str) -> list[str]:
     if not snapshot:
         return []
     try:
-        run = engine.Run.loads(snapshot, StoredValues(execution.pk))
+        run = engine.Run.loads(snapshot, StoredValues(number))
     except engine.NewerFormat:
         return []
     owners = {group.owner for group in run.groups.values()}

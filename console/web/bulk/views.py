@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
@@ -17,6 +18,8 @@ from console.store.executions import bulk as store
 from console.web.bulk import outcomes
 from console.web.bulk.forms import BulkForm, JobForm
 from console.web.core.scope import actor_of, render, require, scope_of
+from console.web.execution.only_fail import executions_with_only_fail
+from console.web.execution.root_cause import root_cause_of
 from console.web.search import scan
 from console.web.search.filters import ExecutionFilters
 
@@ -30,6 +33,10 @@ if TYPE_CHECKING:
 SHOWN = 200
 _PAGE = 100
 _JOBS = 50
+_MOST_ROOTS = 20
+"""Of how many executions the state that led to the Fail state is looked for."""
+_MOST_OTHERS = 400
+"""How many executions an address may name."""
 _SLOW_POLL_S = 5
 """While a job that is done has executions that run."""
 WORDS = {
@@ -99,7 +106,7 @@ def _render_dry_run(request: HttpRequest, scope: Scope, action: str) -> HttpResp
         marked = [number for _, number in keys]
     planned = store.plan_job(scope.project, action, marked)
     verb, done, meaning = WORDS[action]
-    context = {
+    context = _futile_context(scope, planned) | {
         "section": "executions",
         "plan": planned,
         "verb": verb,
@@ -116,6 +123,31 @@ def _render_dry_run(request: HttpRequest, scope: Scope, action: str) -> HttpResp
         "back": f"{reverse('executions')}?{filters.address}",
     }
     return render(request, "bulk/dry_run.html", context)
+
+
+def _futile_context(scope: Scope, planned: store.BulkPlan) -> dict[str, Any]:
+    """Return which of the listed executions a redrive would fail again at once, and replays.
+
+    ``futile``: number -> the state to replay from, None if it is not known; ``others``: a query of
+    the listed executions without them.
+    """
+    if planned.action != BulkAction.REDRIVE:
+        return {}
+    listed = planned.eligible[:SHOWN]
+    futile = executions_with_only_fail(listed)
+    roots = {
+        each.pk: root_cause_of(scope.shown(each)) if each.state_machine else None
+        for each in futile[:_MOST_ROOTS]
+    } | dict.fromkeys((each.pk for each in futile[_MOST_ROOTS:]), None)
+    others = [execution for execution in planned.eligible if execution.pk not in roots]
+    return {
+        "futile": roots,
+        "checked": len(listed),
+        "others": urlencode([("x", execution.pk) for execution in others[:_MOST_OTHERS]])
+        if len(others) <= _MOST_OTHERS
+        else "",
+        "again_from_start": urlencode([("x", each.pk) for each in futile]),
+    }
 
 
 @require_http_methods(["GET", "POST"])

@@ -15,6 +15,7 @@ from console.store.executions import redrive as store
 from console.store.executions import replay
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import iterations, map_progress, root_cause
+from console.web.execution.only_fail import runs_only_fail
 from console.web.execution.page_parts import base_context
 from console.web.history.traces import open_trace
 from engine import VisitStatus
@@ -73,12 +74,7 @@ def _preview(execution: Execution) -> dict[str, Any]:
         graph = engine.build_graph(engine.parse_stored(execution.definition.text))
     except engine.DefinitionError:  # stored by a version that checked less
         return {"again": again}
-    nodes = [graph.by_id[graph.by_name[name]] for name in again if name in graph.by_name]
-    # inside a Parallel or Map it may be retried or caught
-    only_fail = bool(again) and len(nodes) == len(again)
-    only_fail = only_fail and all(
-        node.type == "Fail" and node.group == engine.TOP for node in nodes
-    )
+    only_fail = runs_only_fail(graph, again)
     return {
         "again": again,
         "items_again": _items_again(execution),
