@@ -402,6 +402,18 @@
     { capture: true },
   );
 
+  // The changes that are shown have what was typed into the form of a state, too.
+  document.addEventListener("htmx:confirm", (event) => {
+    if (!event.target.matches?.('[hx-target="#changes"]') || !stateForm.hasChanges()) return;
+    event.preventDefault();
+    const shown = document.getElementById("changes");
+    shown.textContent = "";
+    asking = asking.then(async () => {
+      if (await applyForm()) return event.detail.issueRequest(true);
+      shown.textContent = "The form of the state has a change that cannot be applied. Correct it first.";
+    });
+  });
+
   async function goThroughHistory(way) {
     await (asking = asking.then(applyForm));
     editor()?.[way]();

@@ -21,8 +21,12 @@ def show_changes(request: HttpRequest, machine_name: str) -> HttpResponse:
     scope = scope_of(request)
     require(scope, "UpdateStateMachine")
     # one that is stored in one line has the lines that the editor gave it
-    saved = opened_text(scope.machine(machine_name).definition.text)
-    rows = diff_rows(saved, CheckForm(request.POST).values["text"])
+    machine = scope.machine(machine_name)
+    saved = opened_text(machine.definition.text)
+    sent = CheckForm(request.POST).values
+    rows = diff_rows(saved, sent["text"])
     signs = [row.sign for row in rows or ()]
     context = {"rows": rows, "added": signs.count("+"), "removed": signs.count("-")}
+    if sent["role"] and sent["role"] != machine.role_arn:
+        context |= {"role_before": machine.role_arn, "role_after": sent["role"]}
     return render(request, "editor/_changes.html", context)

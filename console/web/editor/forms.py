@@ -68,9 +68,10 @@ class CheckForm(PageForm):
     """The text that the editor holds while a person types.
 
     ``opened``: a JSON list with the names of unfolded groups; ``chosen``: of a state to be seen;
-    ``drawn``: the digest of the graph that the editor shows.
+    ``drawn``: the digest of the graph that the editor shows; ``role``: of the state machine.
     """
 
+    role = TextField()
     text = TextField(strip=False, lines=True)
     type = OptionTextField(MachineType)
     opened = TextField(strip=False)
