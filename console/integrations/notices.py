@@ -81,9 +81,11 @@ def send_notice(notice: Notice) -> None:
     """Send a notice; return once it was taken, raise ``Undelivered``."""
     kind = addresses.address_kind(notice.address)
     if kind in _WEB_BODIES:
-        _post(notice, _WEB_BODIES[kind](notice.event, notice.body, notice.state))
+        post_body(notice, _WEB_BODIES[kind](notice.event, notice.body, notice.state))
     elif kind == "email":
-        _mail(notice)
+        subject = notice_text.subject_of(notice.event)
+        text = notice_text.mail_text(notice.event, notice.body, notice.state)
+        send_mail(notice, subject, text)
     elif kind == "lambda":
         _invoke(notice)
     else:
@@ -101,7 +103,8 @@ _WEB_BODIES: dict[str, Callable[[str, str, str], str]] = {
 """Kind of address -> what is posted, of the event, the body and the failed state."""
 
 
-def _post(notice: Notice, body: str) -> None:
+def post_body(notice: Notice, body: str) -> None:
+    """Post a body to the address of a notice; raise ``Undelivered``."""
     url = addresses.web_address(notice.address)
     headers = {
         "Content-Type": "application/json",
@@ -130,12 +133,13 @@ def _whose(notice: Notice) -> targets.MachineKey:
 # -- e-mail ----------------------------------------------------------------------------------------
 
 
-def _mail(notice: Notice) -> None:
+def send_mail(notice: Notice, subject: str, text: str) -> None:
+    """Send a mail to the address of a notice; raise ``Undelivered``."""
     if not settings.STATEYARD_MAIL:
         raise Undelivered("No mail server is configured: set STATEYARD_MAIL", final=True)
     message = EmailMessage(
-        subject=notice_text.subject_of(notice.event),
-        body=notice_text.mail_text(notice.event, notice.body, notice.state),
+        subject=subject,
+        body=text,
         to=[notice.address.removeprefix("mailto:")],
         headers={"Message-ID": f"<{notice.event_id}@stateyard>", EVENT_ID: notice.event_id},
     )

@@ -16,6 +16,7 @@ from console.store.people import approval_links
 from console.web.core.scope import render
 from console.web.execution import waiting
 from console.web.tasks.forms import ApprovalForm
+from console.web.tasks.questions import comment_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -59,8 +60,11 @@ def _opened(
     shown = ""
     if approval.with_input:
         shown = _readable(masked_execution.masked_execution(execution).of_task(row.task, row.input))
+    answer = request.GET.get("answer", "")
     context = {
         "approval": approval,
+        "question": approval.note or comment_of(execution, row),
+        "answer": answer if answer in _WORDS else "",
         "task": waiting.open_task(row),
         "execution": execution,
         "input": shown,

@@ -41,8 +41,12 @@ class ApprovalForm(PageForm):
 
 
 class ApprovalLinkForm(PageForm):
-    """A link to make: for how many hours, what it says, and whether it shows the input."""
+    """A link to make: for how many hours, what it asks, and whether it shows the input.
 
+    ``send``: the number of the target of a notification that gets it, "" for none.
+    """
+
+    send = TextField()
     hours = OptionField(approval_links.HOURS, 24)
     note = TextField(lines=True)
     show = PresenceField()

@@ -13,8 +13,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from console import clock
 from console.errors import ServiceError
+from console.events.addresses import KINDS, address_kind
+from console.integrations import approval_messages, notices
 from console.masking import masked_execution
-from console.models import Execution
+from console.models import EventTarget, Execution
 from console.statuses import TaskKind, TaskStatus
 from console.store.people import approval_links
 from console.store.tasks import manual
@@ -25,6 +27,7 @@ from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import waiting
 from console.web.tasks import answers, input_columns, list_changes
 from console.web.tasks.forms import AnswerForm, ApprovalLinkForm, TaskForm
+from console.web.tasks.questions import question_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -224,7 +227,48 @@ def make_link(
             request, machine_name, execution, row, status=422, problem=refused.message, link=sent
         )
     made = request.build_absolute_uri(reverse("approval", args=[token]))
-    return _render_page(request, machine_name, execution, row, made=made, hours=sent["hours"])
+    sending = _send_link(scope, execution, row, made, sent) if sent["send"] else {}
+    hours = sent["hours"]
+    return _render_page(request, machine_name, execution, row, made=made, hours=hours, **sending)
+
+
+def _send_link(
+    scope: Scope, execution: Execution, row: TaskRow, page: str, sent: dict[str, Any]
+) -> dict[str, str]:
+    """Send a link to the target of a notification; return what became of that."""
+    target = next((each for each in _channels(scope) if str(each.pk) == sent["send"]), None)
+    if target is None:
+        return {"unsent": "This notification was deleted."}
+    message = approval_messages.ApprovalMessage(
+        question=sent["note"],
+        step=row.state,
+        machine=execution.state_machine_arn.rpartition(":")[2],
+        execution=execution.name,
+        maker=actor_of(scope).name,
+        page=page,
+    )
+    try:
+        approval_messages.send_approval(message, target.address, scope.project.name)
+    except notices.Undelivered as problem:
+        return {"unsent": str(problem)}
+    return {"sent_to": _channel_words(target)}
+
+
+def _channels(scope: Scope) -> list[EventTarget]:
+    """Return the targets of the project's rules that people read."""
+    targets = EventTarget.objects.filter(rule__project=scope.project, rule__region=scope.region)
+    return [
+        target
+        for target in targets.select_related("rule").order_by("rule__name", "target_id")
+        if address_kind(target.address, universal=True) in approval_messages.CHANNELS
+    ]
+
+
+def _channel_words(target: EventTarget) -> str:
+    """Name a target; the address of a web request is a secret."""
+    kind = address_kind(target.address)
+    name = target.address.removeprefix("mailto:") if kind == "email" else KINDS[kind]
+    return f"{name} (rule {target.rule.name})"
 
 
 def _region_query(scope: Scope) -> str:
@@ -247,6 +291,7 @@ def _render_page(
     **more: Any,
 ) -> HttpResponse:
     sent, scope = TaskForm(request.POST).values, scope_of(request)
+    question = question_of(execution, row)
     context = {
         "section": "tasks",
         "execution": execution,
@@ -261,7 +306,9 @@ def _render_page(
         "ended": answers.answer_words(execution, row) if row.status == TaskStatus.CLOSED else "",
         "may_link": scope.may(approval_links.ACTION),
         "choices": LINK_HOURS,
-        "link": {"hours": 24},
+        "link": {"hours": 24, "show": True, "note": question},
+        "question": question,
+        "channels": [(str(each.pk), _channel_words(each)) for each in _channels(scope)],
         "commands": cli_commands.task_commands(request, scope),
         **more,
     }

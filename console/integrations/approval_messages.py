@@ -1,0 +1,127 @@
+"""Ask somebody to approve: by mail, or by a message in Slack or Teams with two links.
+
+The links lead to a page that asks once more. Whatever opens them on the way, such as a scanner of
+mails, answers nothing: an answer is a POST of that page.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from console.events import addresses
+from console.integrations import notices
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CHANNELS = ("email", "slack", "teams")
+"""The kinds of addresses of notifications that a person reads."""
+_QUESTION = 1_500
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalMessage:
+    """What is asked, of which step, by whom; ``page``: the address of the approver's page."""
+
+    question: str
+    step: str
+    machine: str
+    execution: str
+    maker: str
+    page: str
+
+    @property
+    def subject(self) -> str:
+        """Return it in one line."""
+        return " ".join(f"Approval needed: {self.step} of {self.machine}".split())
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """Return names and values of what a reader wants to know first."""
+        facts = (
+            ("Question", self.question[:_QUESTION]),
+            ("Step", self.step),
+            ("State machine", self.machine),
+            ("Execution", self.execution),
+            ("Asked by", self.maker),
+        )
+        return [(name, value) for name, value in facts if value]
+
+    @property
+    def links(self) -> list[tuple[str, str]]:
+        """Return words and addresses of the answers, and of the page that has both."""
+        return [
+            ("Approve", f"{self.page}?answer=approve"),
+            ("Reject", f"{self.page}?answer=reject"),
+            ("See what is asked", self.page),
+        ]
+
+
+def send_approval(message: ApprovalMessage, address: str, project: str) -> None:
+    """Send a message to an address of a notification; raise ``notices.Undelivered``."""
+    notice = notices.Notice(str(uuid.uuid4()), "", "", address, "", "", project)
+    kind = addresses.address_kind(address)
+    if kind == "email":
+        notices.send_mail(notice, message.subject, mail_text(message))
+    else:
+        notices.post_body(notice, _BODIES[kind](message))
+
+
+def mail_text(message: ApprovalMessage) -> str:
+    """Return the text of a mail."""
+    facts = [f"{name}: {value}" for name, value in message.facts]
+    links = [f"{word}: {address}" for word, address in message.links]
+    note = "Each link opens a page that asks you to confirm."
+    return "\n".join([*facts, "", *links, "", note])
+
+
+def slack_message(message: ApprovalMessage) -> str:
+    """Return the JSON of a message in Slack's format."""
+    facts = [f"{name}: {_slack_text(value)}" for name, value in message.facts]
+    links = " · ".join(f"<{address}|{word}>" for word, address in message.links)
+    return _dumps({"text": "\n".join([f"*{_slack_text(message.subject)}*", *facts, links])})
+
+
+def teams_card(message: ApprovalMessage) -> str:
+    """Return the JSON of a message with an Adaptive Card."""
+    facts = [{"title": name, "value": _plain_markdown(value)} for name, value in message.facts]
+    heading = {"type": "TextBlock", "wrap": True, "weight": "Bolder", "size": "Medium"}
+    card = {
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "type": "AdaptiveCard",
+        "version": "1.4",
+        "body": [
+            heading | {"text": _plain_markdown(message.subject)},
+            {"type": "FactSet", "facts": facts},
+        ],
+        "actions": [
+            {"type": "Action.OpenUrl", "title": word, "url": address}
+            for word, address in message.links
+        ],
+    }
+    kind = "application/vnd.microsoft.card.adaptive"
+    return _dumps({"type": "message", "attachments": [{"contentType": kind, "content": card}]})
+
+
+_BODIES: dict[str, Callable[[ApprovalMessage], str]] = {
+    "slack": slack_message,
+    "teams": teams_card,
+}
+
+
+def _slack_text(text: str) -> str:
+    """Escape the characters that begin something else, and mentions of Mattermost."""
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return escaped.replace("@", "@\u200b")
+
+
+def _plain_markdown(text: str) -> str:
+    """Escape the Markdown of Adaptive Cards: no link of a text looks like one of ours."""
+    return "".join(f"\\{sign}" if sign in "\\[]()*_`#" else sign for sign in text)
+
+
+def _dumps(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

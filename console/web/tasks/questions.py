@@ -1,0 +1,49 @@
+"""Find what an approval asks: the Comment of its state, or a field of its input."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import engine
+from console.masking import masked_execution
+from console.store.people.approval_links import LONGEST_NOTE
+
+if TYPE_CHECKING:
+    from console.models import Execution, TaskRow
+
+FIELDS = ("question", "prompt", "message", "title", "subject")
+"""The fields of an input whose text is a question, the first that is there."""
+
+
+def question_of(execution: Execution, row: TaskRow) -> str:
+    """Return what a person is asked, "" if neither definition nor input says so.
+
+    What the project hides stays hidden.
+    """
+    question = comment_of(execution, row) or _field(execution, row)
+    return question if len(question) <= LONGEST_NOTE else f"{question[: LONGEST_NOTE - 1]}…"
+
+
+def comment_of(execution: Execution, row: TaskRow) -> str:
+    """Return the Comment of the state that asks, "" if it has none."""
+    try:
+        graph = engine.build_graph(engine.parse_stored(execution.definition.text))
+        node = graph.by_id[graph.by_name[row.state]]
+        return str(json.loads(node.text).get("Comment") or "").strip()
+    except (engine.DefinitionError, KeyError, ValueError):
+        return ""
+
+
+def _field(execution: Execution, row: TaskRow) -> str:
+    text = masked_execution.masked_execution(execution).of_task(row.task, row.input)
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return ""
+    inner = value.get("MessageBody", value.get("Message", value)) if isinstance(value, dict) else {}
+    for place in (value, inner, inner.get("Payload") if isinstance(inner, dict) else None):
+        for field in FIELDS if isinstance(place, dict) else ():
+            if isinstance(place.get(field), str) and place[field].strip():
+                return str(place[field]).strip()
+    return ""
