@@ -25,7 +25,7 @@ from console.web.core.formatting import StatusLabel, visible_text
 from console.web.core.numbers import whole_number
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import waiting
-from console.web.tasks import answers, input_columns, list_changes
+from console.web.tasks import answers, input_columns, list_changes, many_views
 from console.web.tasks.forms import AnswerForm, ApprovalLinkForm, TaskForm
 from console.web.tasks.questions import question_of
 
@@ -63,6 +63,7 @@ def task_list(request: HttpRequest) -> HttpResponse:
         "tasks": tasks,
         "seen": f"{tasks.total}-0",
         "now": clock.now_ms(),
+        "alike": many_views.kinds_with_many(tasks.rows),
         "typed_columns": typed,
         "paths": paths,
         "columns_problem": problem,
@@ -97,6 +98,8 @@ def task_list_changes(request: HttpRequest) -> HttpResponse:
 def _answer_in_list(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Approve or reject a task, which is asked before, and lead back to the same list."""
     sent = AnswerForm(request.POST).values
+    if sent["act"] in many_views.ACTS:
+        return many_views.answer_many(request, scope, sent["act"], sent["comment"])
     if sent["act"] not in ("approve", "ask-reject", "reject"):
         raise Http404("The list approves and rejects tasks.")
     approve = sent["act"] == "approve"

@@ -1,0 +1,108 @@
+"""Answer many approvals that are alike: list them once more, then approve or reject all of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.shortcuts import redirect
+
+from console.errors import ServiceError
+from console.models import Execution
+from console.store.people import approval_links
+from console.web.core.numbers import whole_number
+from console.web.core.scope import actor_of, render, require
+from console.web.execution import waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from django.http import HttpRequest, HttpResponse
+
+    from console.web.core.scope import Scope
+    from console.web.execution.waiting import OpenTask
+
+ACTS = ("ask-many", "approve-many", "reject-many")
+MOST = 200
+"""How many tasks are answered at once."""
+_MOST_TOLD = 5
+
+
+def answer_many(request: HttpRequest, scope: Scope, act: str, comment: str) -> HttpResponse:
+    """Ask about the selected tasks, or all like one of them; then answer each by itself."""
+    require(scope, "SendTaskFailure" if act == "reject-many" else "SendTaskSuccess")
+    alike = request.POST.get("alike", "")
+    tasks = _alike(scope, alike) if alike else _chosen(scope, request.POST.getlist("tasks"))
+    if not tasks:
+        messages.error(request, "No open approval is selected.")
+        return redirect(request.get_full_path())
+    if act == "ask-many":
+        context = {"section": "tasks", "tasks": tasks, "comment": comment, "kinds": _kinds(tasks)}
+        return render(request, "tasks/answer_many.html", context | {"most": MOST})
+    done, refused = 0, []
+    for task in tasks:
+        execution = task.row.execution
+        execution.project = scope.project
+        try:
+            approval_links.answer_task(
+                *(execution, task.row.task, actor_of(scope)),
+                approve=act == "approve-many",
+                comment=comment,
+            )
+        except ServiceError as problem:
+            refused.append(f"{execution.name}: {problem.message}")
+        else:
+            done += 1
+    word = "approved" if act == "approve-many" else "rejected"
+    if done:
+        messages.success(request, f"{done} task{'s' if done > 1 else ''} {word}.")
+    for words in refused[:_MOST_TOLD]:
+        messages.error(request, words)
+    if len(refused) > _MOST_TOLD:
+        messages.error(request, f"{len(refused) - _MOST_TOLD} more were not {word}.")
+    return redirect(request.get_full_path())
+
+
+def kinds_with_many(tasks: Sequence[OpenTask]) -> list[tuple[str, str, int, str]]:
+    """Return state, state machine, count and the key of one of the approvals that are alike."""
+    offered = [task for task in tasks if task.offered and task.is_approval]
+    first = {(task.row.state, machine): task.key for task, machine in _named(reversed(offered))}
+    return [
+        (state, machine, count, first[state, machine])
+        for state, machine, count in _kinds(offered)
+        if count > 1
+    ]
+
+
+def _named(tasks: Iterable[OpenTask]) -> list[tuple[OpenTask, str]]:
+    """Return each task with the name of its state machine."""
+    return [(task, task.row.execution.state_machine_arn.rpartition(":")[2]) for task in tasks]
+
+
+def _kinds(tasks: Sequence[OpenTask]) -> list[tuple[str, str, int]]:
+    counts = Counter((task.row.state, machine) for task, machine in _named(tasks))
+    return [(state, machine, count) for (state, machine), count in counts.items()]
+
+
+def _chosen(scope: Scope, keys: Sequence[str]) -> list[OpenTask]:
+    """Return the open approvals with these keys."""
+    wanted = set(keys[:MOST])
+    numbers = {whole_number(key.partition("-")[0]) or 0 for key in wanted}
+    rows = waiting.open_tasks(scope, waiting.TaskFilters()).filter(execution__in=numbers)
+    tasks = map(waiting.open_task, rows.select_related("execution__definition"))
+    return [task for task in tasks if task.key in wanted and task.offered and task.is_approval]
+
+
+def _alike(scope: Scope, key: str) -> list[OpenTask]:
+    """Return the open approvals of the same state and state machine as one, the oldest first."""
+    one = next(iter(_chosen(scope, [key])), None)
+    if one is None:
+        return []
+    machine = Execution.objects.get(pk=one.row.execution_id).state_machine_arn
+    rows = waiting.open_tasks(scope, waiting.TaskFilters()).filter(
+        state=one.row.state, execution__state_machine_arn=machine
+    )
+    rows = rows.select_related("execution__definition").order_by("scheduled_ms", "execution_id")
+    tasks = map(waiting.open_task, rows[:MOST])
+    return [task for task in tasks if task.offered and task.is_approval]
