@@ -76,7 +76,7 @@ def insights_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     }
     if context["picture"] is not None and chosen.executions:
         executions = past_executions.last_executions(machine, most, definition=chosen.sha256)
-        context |= _insights(context["graph"], executions)
+        context |= _insights(context["graph"], executions, _asked_order(request))
         context["summaries"] = {
             box.node.id: context["folded" if box.folded else "summaries"][box.node.id]
             for box in context["picture"].boxes
@@ -85,7 +85,9 @@ def insights_page(request: HttpRequest, machine_name: str) -> HttpResponse:
 
 
 def _insights(
-    graph: engine.Graph, executions: list[past_executions.PastExecution]
+    graph: engine.Graph,
+    executions: list[past_executions.PastExecution],
+    asked: dict[str, str],
 ) -> dict[str, Any]:
     inner = past_executions.child_executions(executions) if seen.states_elsewhere(graph) else []
     known = seen.list_insights(graph, executions, inner)
@@ -95,8 +97,12 @@ def _insights(
     return {
         "runs": executions,
         "inner": len(inner),
-        "insights": list(known.values())[:MOST_LINES],
-        "states": len(known),
+        **asked,
+        "insights": (
+            rows := seen.sorted_insights(list(known.values()), asked["sort"], asked["sought"])
+        )[:MOST_LINES],
+        "states": len(rows),
+        "orders": seen.SORTS,
         "redriven": any(insight.redriven for insight in known.values()),
         "summaries": known,
         "folded": folded_insights(graph, known),
@@ -106,6 +112,14 @@ def _insights(
         "never_tried": len(never),
         "unknown": unknown[:MOST_LINES],
         "not_known": len(unknown),
+    }
+
+
+def _asked_order(request: HttpRequest) -> dict[str, str]:
+    order = request.GET.get("sort", "")
+    return {
+        "sort": order if order in seen.SORTS else "",
+        "sought": request.GET.get("q", "").strip()[:80],
     }
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from console.web.core import formatting
@@ -16,8 +16,9 @@ from console.web.graph.shapes import fitting_line
 from console.web.machines import past_executions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from console.models import Execution
     from console.web.machines.past_executions import PastExecution
     from engine import Edge, Graph, Node
 
@@ -30,7 +31,8 @@ class Insight:
 
     Visits that were aborted or still run do not count in the percentiles. ``failed``: how often a
     visit failed, also if a redrive went on with it; ``failed_before``: those. ``redriven``: how
-    often a redrive went on with a visit.
+    often a redrive went on with a visit. ``newest``: figure -> the newest execution that is in it,
+    of ``p95`` the one with the longest visit.
     """
 
     node: Node
@@ -47,6 +49,7 @@ class Insight:
     p95: int | None
     redriven: int = 0
     failed_before: int = 0
+    newest: Mapping[str, Execution] = field(default_factory=dict)
 
     @property
     def status(self) -> formatting.StatusLabel:
@@ -137,7 +140,8 @@ def list_insights(
 
 
 def _insight(node: Node, executions: Sequence[PastExecution]) -> Insight:
-    cells = [run.cells[node.name] for run in executions if node.name in run.cells]
+    runs = [run for run in executions if node.name in run.cells]
+    cells = [run.cells[node.name] for run in runs]
     times = [time for cell in cells for time in cell.times]
     return Insight(
         node=node,
@@ -154,7 +158,51 @@ def _insight(node: Node, executions: Sequence[PastExecution]) -> Insight:
         p95=past_executions.percentile(times, 95),
         redriven=sum(cell.redriven for cell in cells),
         failed_before=sum(cell.failed_before for cell in cells),
+        newest=_newest(node, runs),
     )
+
+
+def _newest(node: Node, runs: Sequence[PastExecution]) -> dict[str, Execution]:
+    """Return the executions that the figures of a state lead to."""
+    newest: dict[str, Execution] = {}
+    slowest = -1
+    for run in runs:
+        cell = run.cells[node.name]
+        figures = {
+            "ran": True,
+            "failed": cell.failed + cell.failed_before,
+            "caught": cell.caught,
+            "retried": cell.retries,
+        }
+        for name in (name for name, counts in figures.items() if counts):
+            newest.setdefault(name, run.execution)
+        longest = max(cell.times, default=-1)
+        if longest > slowest:
+            slowest, newest["p95"] = longest, run.execution
+    return newest
+
+
+SORTS = {
+    "": "Order of the definition",
+    "name": "Name",
+    "ran": "Entered",
+    "failed": "Failed",
+    "caught": "Caught",
+    "retried": "Retried",
+    "p95": "p95",
+}
+"""The orders of the table of states: all but the names begin with the most."""
+
+
+def sorted_insights(insights: Sequence[Insight], order: str, text: str) -> list[Insight]:
+    """Return the states whose names have a text, in an order of ``SORTS``."""
+    sought = text.casefold()
+    rows = [insight for insight in insights if sought in insight.node.name.casefold()]
+    if order == "name":
+        return sorted(rows, key=lambda insight: insight.node.name.casefold())
+    if order not in SORTS or not order:
+        return rows
+    return sorted(rows, key=lambda insight: getattr(insight, order) or 0, reverse=True)
 
 
 def taken_lines(
