@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from console import clock
-from console.events import cron
+from console.events import cron, phrases
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,7 +106,8 @@ def parse_schedule(text: str, zone: str = "UTC", *, with_once: bool = False) -> 
     match = _FORM.fullmatch(text.strip()) if len(text) <= _MOST_CHARACTERS else None
     if match is None or (match[1] == "at" and not with_once):
         wanted = "cron(...), rate(...) or at(...)" if with_once else "cron(...) or rate(...)"
-        raise ScheduleError(f"got '{text[:80]}', wanted {wanted}")
+        meant = phrases.expression_of(text) if len(text) <= _MOST_CHARACTERS else ""
+        raise ScheduleError(f"got '{text[:80]}', wanted {meant or wanted}")
     place = _zone(zone)
     if match[1] == "at":
         return Schedule(None, place, once_ms=_once_ms(match[2], place))

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from django.core.exceptions import ValidationError
 
+from console.events.phrases import expression_of
 from console.statuses import AfterCompletion
 from console.web.core.forms import PageForm, PresenceField, SubsetField, TextField
 from console.web.rules import rule_display
 
 _LONGEST_WINDOW = 1_440
+
+
+class _ScheduleField(TextField):
+    """An expression; a phrase such as ``every 5 minutes`` becomes the one that it means."""
+
+    def to_python(self, value: Any) -> str:
+        """Return the expression."""
+        text = super().to_python(value)
+        return expression_of(text) or text
 
 
 class _ZoneField(TextField):
@@ -46,9 +57,11 @@ class NotificationForm(NewRuleForm, _ChoicesForm):
 
 
 class ScheduleForm(NewRuleForm):
-    """A rule for times. Its target is ``machine``."""
+    """A rule for times. Its target is ``machine``; ``back``: ``triggers`` for that page of it."""
 
-    schedule = TextField()
+    back = TextField()
+
+    schedule = _ScheduleField()
     timezone = _ZoneField()
 
 
@@ -61,7 +74,7 @@ class RuleForm(_ChoicesForm):
 
     choices = PresenceField()
     pattern = TextField()
-    schedule = TextField()
+    schedule = _ScheduleField()
     timezone = _ZoneField()
     description = TextField()
     revision = TextField(strip=False)
@@ -74,7 +87,7 @@ class ScheduleEditForm(PageForm):
     ``revision``: of the one on display; ``over``: of the one that the reader replaces.
     """
 
-    schedule = TextField()
+    schedule = _ScheduleField()
     timezone = _ZoneField()
     window = TextField()
     after_completion = TextField()
@@ -133,7 +146,7 @@ class ScheduleTimesForm(PageForm):
     ``began``: what a rate counts from, ``end``: the end date, epoch ms, "" for none.
     """
 
-    schedule = TextField()
+    schedule = _ScheduleField()
     timezone = _ZoneField()
     began = TextField()
     end = TextField()

@@ -92,11 +92,12 @@ def schedules_page(request: HttpRequest) -> HttpResponse:
         else:
             problem = _save_rule(scope, request, sent, sent["machine"], fields)
         if not problem:
-            return _redirect_to(scope, "schedules")
+            return _after_schedule(scope, sent)
     if problem or _creates(request, scope):
         context = _form_context(scope, problem) | {
             "section": "schedules",
-            "typed": ScheduleForm(request.POST).data or _named(request, "machine"),
+            "typed": ScheduleForm(request.POST).data
+            or _named(request, "machine") | _named(request, "back"),
             "zones": sorted(available_timezones()),
         }
         return render(
@@ -111,6 +112,14 @@ def schedules_page(request: HttpRequest) -> HttpResponse:
         "may_rule": scope.may("events:PutRule"),
     }
     return render(request, "rules/schedules.html", context)
+
+
+def _after_schedule(scope: Scope, sent: dict[str, Any]) -> HttpResponse:
+    """Lead back to where the form was opened: the triggers of a state machine, or the list."""
+    machine = rule_display.target_address(sent["machine"]).rpartition(":")[2]
+    if sent["back"] == "triggers" and machine:
+        return redirect(page_address(scope, "triggers", machine))
+    return _redirect_to(scope, "schedules")
 
 
 def _form_context(scope: Scope, problem: str) -> dict[str, Any]:

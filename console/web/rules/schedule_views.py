@@ -191,7 +191,9 @@ def schedule_times(request: HttpRequest) -> HttpResponse:
     sent = ScheduleTimesForm(request.GET).values
     began, end = whole_number(sent["began"]), whole_number(sent["end"])
     times = next_times(sent["schedule"], sent["timezone"], began, end)
-    return render(request, "rules/_next_times.html", times)
+    typed = request.GET.get("schedule", "").strip()
+    saved_as = sent["schedule"] if sent["schedule"] != typed else ""
+    return render(request, "rules/_next_times.html", times | {"saved_as": saved_as})
 
 
 @require_http_methods(["GET", "POST"])
