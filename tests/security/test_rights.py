@@ -100,6 +100,7 @@ PAGE = {
     (None, SIGNED_IN): "logout preferences",
     ("viewer", None): """
         alarms arn audit audit-csv chart-executions charts charts-csv charts-delta compare
+        connect
         definition delta diff download event event-payload events events-csv events-json execution
         execution-export execution-scenario execution-svg executions executions-updates
         failures family grid insights machine machine-export machine-logs machine-mermaid

@@ -64,6 +64,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "charts-csv",
             "charts-delta",
             "compare",
+            "connect",
             "definition",
             "delta",
             "diff",

@@ -49,6 +49,14 @@ def overview_page(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+def connect_page(request: HttpRequest) -> HttpResponse:
+    """Answer ``/connect/``: how a shell or a program reaches the server."""
+    scope = scope_of(request)
+    context = first_calls.first_calls_context(request, scope)
+    return render(request, "overview/connect.html", context | {"section": "overview"})
+
+
+@require_safe
 def overview_changes(request: HttpRequest) -> HttpResponse:
     """Answer the page's poll: nothing while nothing changed, else the lists anew."""
     scope = scope_of(request)

@@ -35,6 +35,7 @@ PAGES = (
     Destination("Bulk actions", "bulk", "list-checks", "jobs"),
     Destination("Operations", "operations", "server", "health availability workers uptime ready"),
     Destination("Team", "team", "users", "members people invitations"),
+    Destination("Connect", "connect", "plug", "endpoint cli boto3 sdk shell credentials"),
     Destination("Access keys", "keys", "key-round", "credentials secret"),
     Destination("Project settings", "project-settings", "settings", "masked paths"),
     Destination("Audit", "audit", "scroll-text", "trail changes who"),

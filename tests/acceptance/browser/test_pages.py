@@ -67,6 +67,7 @@ def paths(server: Server) -> dict[str, str]:
     )
     return {
         "overview": "/",
+        "connect": "/connect/",
         "project settings": "/settings/",
         "machines": "/machines/",
         "machine": f"/machines/{machine}/",
