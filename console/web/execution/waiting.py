@@ -328,20 +328,22 @@ class WaitingLine:
         """Tell whether the state goes on by itself when the time is over: a Wait, or a backoff."""
         return self.kind in _PAUSES
 
-    def countdown(self, *, alone: bool) -> dict[str, str | int] | None:
+    def countdown(self, *, together: int) -> dict[str, str | int] | None:
         """Return the words around the time left that a box of the graph shows, None if none.
 
-        ``alone``: no other line is about its state.
+        ``together``: how many lines are about its state, this one included.
         """
         if not self.is_pause or self.until_ms is None:
             return None
-        before, after = _PAUSES[self.kind] if alone else _FIRST_OF_SEVERAL
+        before, after = _PAUSES[self.kind]
+        if together > 1:
+            before, after = f"{together:,} {_MANY[self.kind]} · next ", ""
         return {"before": before, "until": self.until_ms, "after": after}
 
 
 _PAUSES = {"Wait": ("Waits · ", " left"), "Retry": ("Next try in ", "")}
 """Kind of a line -> the words before and after its time left. No longer than a box is wide."""
-_FIRST_OF_SEVERAL = ("Next in ", "")
+_MANY = {"Wait": "wait", "Retry": "retry"}
 
 
 def waiting_context(execution: Execution, *, whole: bool = True) -> dict[str, Any]:
@@ -384,7 +386,7 @@ def _countdowns(
     pauses = Counter((line.state, line.kind) for line in lines)
     for line in lines:
         alone, together = times[line.state] == 1, pauses[line.state, line.kind]
-        countdown = line.countdown(alone=alone)
+        countdown = line.countdown(together=times[line.state])
         if countdown and (alone or (whole and together == times[line.state])):
             countdowns.setdefault(line.state, countdown)
     return countdowns

@@ -117,15 +117,15 @@ def test_iterations_in_one_wait_say_when_the_first_goes_on(
     first, last = (Timer.objects.order_by(key)[0].due_ms for key in ("due_ms", "-due_ms"))
     shown = markup(client.get(page(execution, "?step=Nap&iteration=0")))
     assert f'data-until="{last}"' in step_status(shown)
-    assert "Next in" not in box_words(shown, "Nap")
+    assert "next" not in box_words(shown, "Nap")
     shown = markup(client.get(page(execution, "?step=Nap")))
-    assert re.search(r"Next in ?(1 h 00|59) min", box_words(shown, "Nap"))
+    assert re.search(r"3 wait · next ?(1 h 00|59) min", box_words(shown, "Nap"))
     [countdown] = [
         node["countdown"]
         for node in painted_by_tick(client, execution)["nodes"].values()
         if "countdown" in node
     ]
-    assert countdown == {"before": "Next in ", "until": first, "after": ""}
+    assert countdown == {"before": "3 wait · next ", "until": first, "after": ""}
 
 
 def test_the_page_of_one_that_waits_has_one_heading(project: Project, client: Client) -> None:
