@@ -364,6 +364,14 @@
     });
   }
 
+  // What a page that is left still asks for ends with it: no error, which htmx would write to the console.
+  const underWay = new Set();
+  document.addEventListener("htmx:beforeSend", (event) => underWay.add(event.detail.xhr));
+  document.addEventListener("htmx:afterRequest", (event) => underWay.delete(event.detail.xhr));
+  addEventListener("pagehide", () => {
+    for (const request of underWay) request.onabort = request.onerror = null;
+  });
+
   const pollNow = () => {
     const poll = document.getElementById("poll");
     if (poll) htmx.trigger(poll, "poll-now");
