@@ -38,6 +38,22 @@
     for (const element of document.querySelectorAll("[data-until]")) {
       element.textContent = duration(Number(element.dataset.until) - now + 999);
     }
+    showRelative(now);
+  }
+
+  const AGES = [[60, 1, "s"], [3600, 60, "min"], [86400, 3600, "h"]]; // below so many seconds, unit, name
+
+  /** Show how long ago moments of the last day were; the moment stands in the title. */
+  function showRelative(now) {
+    for (const element of document.querySelectorAll("time[data-relative]")) {
+      const moment = new Date(element.dateTime);
+      const seconds = Math.max(0, Math.floor((now - moment) / 1000));
+      const [, unit, name] = AGES.find(([most]) => seconds < most) ?? [];
+      const exact = clock(moment);
+      element.title = `${exact} ${zone()}`;
+      const text = unit ? `${Math.floor(seconds / unit)} ${name} ago` : exact;
+      if (element.textContent !== text) element.textContent = text;
+    }
   }
 
   function zone() {
@@ -417,6 +433,7 @@
   document.addEventListener("clock", () => showTimes());
   document.addEventListener("DOMContentLoaded", () => {
     if (root.dataset.clock === "local") showTimes();
+    showRelative(Date.now() - skew);
     setInterval(tick, 1000);
   });
 })();

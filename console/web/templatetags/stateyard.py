@@ -203,17 +203,23 @@ def icon_html(name: str, size: int = 16) -> SafeString:
 
 @register.simple_tag(name="when")
 def time_html(
-    milliseconds: int | None, *, precise: bool = False, bare: bool = False, seconds: bool = True
+    milliseconds: int | None,
+    *,
+    precise: bool = False,
+    bare: bool = False,
+    seconds: bool = True,
+    relative: bool = False,
 ) -> SafeString:
     """Return a moment as ``<time>`` in UTC; the page's script may show it in local time.
 
     ``bare``: without the zone, for columns whose heading names it. ``seconds``: False for moments
-    that are kept to the minute.
+    that are kept to the minute. ``relative``: the script shows how long ago a moment of the last
+    day was, and the moment on hover.
     """
     if milliseconds is None:
         return SafeString("-")
     flags = (" data-precise" if precise else "") + (" data-bare" if bare else "")
-    flags += "" if seconds else " data-minute"
+    flags += ("" if seconds else " data-minute") + (" data-relative" if relative else "")
     iso, zone = formatting.iso_text(milliseconds), "" if bare else " UTC"
     text = iso.rstrip("Z") if precise else iso[: _SECONDS if seconds else _MINUTES]
     # nothing in it is of a person: it needs no escaping
