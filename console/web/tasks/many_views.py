@@ -9,7 +9,6 @@ from django.contrib import messages
 from django.shortcuts import redirect
 
 from console.errors import ServiceError
-from console.models import Execution
 from console.store.people import approval_links
 from console.web.core.numbers import whole_number
 from console.web.core.scope import actor_of, render, require
@@ -95,13 +94,13 @@ def _chosen(scope: Scope, keys: Sequence[str]) -> list[OpenTask]:
 
 
 def _alike(scope: Scope, key: str) -> list[OpenTask]:
-    """Return the open approvals of the same state and state machine as one, the oldest first."""
-    one = next(iter(_chosen(scope, [key])), None)
-    if one is None:
+    """Return the open approvals of the same state and state machine as a task, the oldest first."""
+    task = next(iter(_chosen(scope, [key])), None)
+    if task is None:
         return []
-    machine = Execution.objects.get(pk=one.row.execution_id).state_machine_arn
+    machine = task.row.execution.state_machine_arn
     rows = waiting.open_tasks(scope, waiting.TaskFilters()).filter(
-        state=one.row.state, execution__state_machine_arn=machine
+        state=task.row.state, execution__state_machine_arn=machine
     )
     rows = rows.select_related("execution__definition").order_by("scheduled_ms", "execution_id")
     tasks = map(waiting.open_task, rows[:MOST])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html import unescape
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl, urljoin, urlsplit
+from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
 import pytest
 from django.urls import NoReverseMatch, resolve, reverse
@@ -128,8 +128,17 @@ def test_no_link_of_a_page_has_a_parameter_that_is_not_read(
             wrong.append((address, names))
         links = re.findall(r'href="([^"#]+)', shown)
         open_addresses += [urljoin(address, unescape(link)) for link in links]
+        open_addresses += [urljoin(address, sent) for sent in _sent_forms(address, shown)]
     assert not wrong
     assert len(seen) > 100
+
+
+def _sent_forms(address: str, shown: str) -> Iterator[str]:
+    """Yield what the forms of a page ask for."""
+    for tag, inside in re.findall(r'<form([^>]*method="get"[^>]*)>(.*?)</form>', shown, re.DOTALL):
+        action = re.search(r'action="([^"#]*)', tag)
+        names = dict.fromkeys(re.findall(r'\bname="([^"]+)"', inside), "")
+        yield f"{unescape(action[1]) if action else urlsplit(address).path}?{urlencode(names)}"
 
 
 def _shape(address: str) -> tuple[str, ...] | None:
