@@ -60,9 +60,10 @@ class FamilyUse:
 
     def with_share(self, share: Decimal) -> FamilyUse:
         """Return the use below so many times as many executions."""
-        counts = (round(number * share) for number in (self.children, self.nested, self.express))
         return FamilyUse(
-            *counts,
+            round(self.children * share),
+            round(self.nested * share),
+            round(self.express * share),
             self.transitions * share,
             self.held * share,
             self.tokens.times(share),
@@ -179,7 +180,7 @@ def _add_level(
     use.sampled = use.sampled or weight != 1
     use.children += total if are_children else 0
     use.nested += 0 if are_children else total
-    groups: dict[tuple[int, bool], list[dict[str, Any]]] = defaultdict(list)
+    groups: dict[tuple[str, bool], list[dict[str, Any]]] = defaultdict(list)
     for row in found:
         groups[row["definition_id"], arns.is_express(row["arn"])].append(row)
     texts = dict(

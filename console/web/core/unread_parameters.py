@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from django.http import QueryDict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import MutableMapping, Sequence
 
     from django.http import HttpRequest
 
@@ -45,7 +45,7 @@ class RecordingQuery(QueryDict):
         self.asked.add(key)
         return super().getlist(key, default)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> RecordingQuery:
+    def __deepcopy__(self, memo: MutableMapping[int, Any]) -> RecordingQuery:
         """Return a copy whose reader counts as a reader of this one."""
         copied: RecordingQuery = super().__deepcopy__(memo)
         copied.asked = self.asked

@@ -41,9 +41,11 @@ def _field(execution: Execution, row: TaskRow) -> str:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return ""
-    inner = value.get("MessageBody", value.get("Message", value)) if isinstance(value, dict) else {}
-    for place in (value, inner, inner.get("Payload") if isinstance(inner, dict) else None):
-        for field in FIELDS if isinstance(place, dict) else ():
+    if not isinstance(value, dict):
+        return ""
+    places = [value, *(value.get(name) for name in ("MessageBody", "Message", "Payload"))]
+    for place in (each for each in places if isinstance(each, dict)):
+        for field in FIELDS:
             if isinstance(place.get(field), str) and place[field].strip():
                 return str(place[field]).strip()
     return ""

@@ -230,14 +230,16 @@ def make_link(
             request, machine_name, execution, row, status=422, problem=refused.message, link=sent
         )
     made = request.build_absolute_uri(reverse("approval", args=[token]))
-    sending = _send_link(scope, execution, row, made, sent) if sent["send"] else {}
+    sending: dict[str, Any] = {}
+    if sent["send"]:
+        sending = _send_link(scope, execution, row, made, sent)
     hours = sent["hours"]
     return _render_page(request, machine_name, execution, row, made=made, hours=hours, **sending)
 
 
 def _send_link(
     scope: Scope, execution: Execution, row: TaskRow, page: str, sent: dict[str, Any]
-) -> dict[str, str]:
+) -> dict[str, Any]:
     """Send a link to the target of a notification; return what became of that."""
     target = next((each for each in _channels(scope) if str(each.pk) == sent["send"]), None)
     if target is None:

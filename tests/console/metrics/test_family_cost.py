@@ -45,7 +45,8 @@ def nested(machine_arn: str) -> dict[str, Any]:
 def test_standard_children_are_counted(project: Project, worker: Any, signed_in: Any) -> None:
     """Thirty children with three transitions each, beside the two of the parent."""
     del worker
-    execution = ended(start(create(project, spread("STANDARD")), list(range(30))))
+    machine = create(project, spread("STANDARD"))
+    execution = ended(start(machine, list(range(30))))
     own = cost.cost_of_execution(execution, 1)
     whole = family_cost.cost_with_family(execution, 1)
     assert own.dollars == 2 * Decimal("0.000025")
@@ -58,9 +59,7 @@ def test_standard_children_are_counted(project: Project, worker: Any, signed_in:
     assert "with 30 Map Run children" in shown
     assert "Includes 30 Map Run children: 90 state transitions." in shown
     assert "90 state transitions" in text(client.get("/machines/machine/metrics/"))
-    of_machine, month, _ = family_cost.costs_of_machine(
-        execution.state_machine, 0, clock.now_ms() + 1
-    )
+    of_machine, month, _ = family_cost.costs_of_machine(machine, 0, clock.now_ms() + 1)
     assert of_machine.dollars == whole.dollars
     assert month.express_dollars is None
 

@@ -48,13 +48,14 @@ def _plain_pages() -> Iterator[str]:
 def yard(project: Project, client: Client) -> list[str]:
     """Fill a project, and return addresses of objects to begin a walk at."""
     create(project, PASS)
-    failed = drain(start(create(project, ORDERS, "orders"), name="led"))
-    running = start(create(project, CHAIN, "chain"), name="runs")
+    orders, chain = create(project, ORDERS, "orders"), create(project, CHAIN, "chain")
+    failed = drain(start(orders, name="led"))
+    running = start(chain, name="runs")
     drain(running)
-    stopped = start(running.state_machine, name="stopped")
+    stopped = start(chain, name="stopped")
     drain(stopped)
     stop_execution(stopped)
-    seed(project, failed.state_machine, 60)
+    seed(project, orders, 60)
     client.post("/notifications/", {"act": "create", "name": "told", "about": "executions"})
     return [
         *_plain_pages(),
@@ -110,7 +111,8 @@ def test_no_link_of_a_page_has_a_parameter_that_is_not_read(
 ) -> None:
     """A walk over the links of a filled project: each shape of address once."""
     owner = signed_in("owner")
-    open_addresses, seen, wrong = list(yard), set[tuple[str, ...]](), []
+    open_addresses, seen = list(yard), set[tuple[str, ...]]()
+    wrong: list[tuple[str, object]] = []
     while open_addresses and len(seen) < MOST:
         address = open_addresses.pop(0)
         shape = _shape(address)
@@ -138,6 +140,7 @@ def _sent_forms(address: str, shown: str) -> Iterator[str]:
     for tag, inside in re.findall(r'<form([^>]*method="get"[^>]*)>(.*?)</form>', shown, re.DOTALL):
         action = re.search(r'action="([^"#]*)', tag)
         names = dict.fromkeys(re.findall(r'\bname="([^"]+)"', inside), "")
+        names |= {"action": "stop"} if "action" in names else {}  # of a button
         yield f"{unescape(action[1]) if action else urlsplit(address).path}?{urlencode(names)}"
 
 
