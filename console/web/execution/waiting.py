@@ -487,14 +487,8 @@ def _read_snapshot(execution: int) -> QuerySet[RunRow, tuple[str]]:
 
 
 def _timer_line(frame: Any, due_ms: int) -> WaitingLine:
-    words = (
-        frame.state,
-        "Wait",
-        "Timer",
-        frame.entered_ms or None,
-        due_ms,
-        "the execution continues",
-    )
+    since = frame.entered_ms or None
+    words = (frame.state, "Wait", "Timer", since, due_ms, "the execution continues")
     if frame.phase == "backoff":
         text = f"Pause before retry {frame.retry_count}"
         words = (frame.state, "Retry", text, None, due_ms, "the next attempt")
