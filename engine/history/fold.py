@@ -39,6 +39,7 @@ from engine.history.visits import (
     TIMED_OUT,
     ControlLine,
     GroupAttempt,
+    GroupProgress,
     Visit,
     Visits,
     VisitStatus,
@@ -120,9 +121,15 @@ class Trace(VisitTable):
             result.setdefault(node, Counter()).update(counts)
         return result
 
-    def progress(self, node: str) -> GroupAttempt | None:
-        """Return the last attempt of a Parallel or Map that is not itself inside a Map."""
-        return self._root.find(node)
+    def progress(self, node: str, iteration: tuple[int, ...] = ()) -> GroupProgress | None:
+        """Return how far the current visits of a Parallel or Map are, None before it began.
+
+        ``iteration``: count only those inside this iteration.
+        """
+        lines = {self.lines[number] for number in self.visits_of(node).counting_still()}
+        inside = (line for line in lines if line.iteration[: len(iteration)] == iteration)
+        attempts = ((line.attempts or {}).get(node) for line in inside)
+        return GroupProgress.of([attempt for attempt in attempts if attempt])
 
     @property
     def taken(self) -> dict[tuple[str, str], int]:

@@ -416,6 +416,23 @@ class GroupAttempt:
     culprit: tuple[str, int] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class GroupProgress:
+    """How far some attempts at a Parallel or Map are together. ``total``: None if not known."""
+
+    started: int
+    done: int
+    total: int | None
+
+    @classmethod
+    def of(cls, attempts: Sequence[GroupAttempt]) -> GroupProgress | None:
+        """Return how far some are together, None without any."""
+        totals = [attempt.total for attempt in attempts if attempt.total is not None]
+        total = sum(totals) if len(totals) == len(attempts) else None
+        counts = (sum(each.started for each in attempts), sum(each.done for each in attempts))
+        return cls(*counts, total) if attempts else None
+
+
 class ControlLine:
     """One line of control: the execution itself (no attempt), a branch, or an iteration.
 
@@ -464,17 +481,6 @@ class ControlLine:
                 return line
             line = attempt.home
             attempt = line.attempt
-        return None
-
-    def find(self, node: str) -> GroupAttempt | None:
-        """Return the current attempt of a Parallel or Map on this line or inside it."""
-        for owner, attempt in (self.attempts or {}).items():
-            if owner == node:
-                return attempt
-            for child in attempt.lines.values():
-                found = child.find(node)
-                if found is not None:
-                    return found
         return None
 
     def deepest_failure(self) -> tuple[str, int]:

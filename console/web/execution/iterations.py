@@ -79,9 +79,13 @@ class MapIterations:
         """Yield those that have a status."""
         return map(self.at, self.places.get(status, ()))
 
-    def count(self, status: str) -> int:
-        """Return how many have a status."""
-        return len(self.places.get(status, ()))
+    def count(self, status: str, within: Index = ()) -> int:
+        """Return how many have a status; ``within``: in this iteration of the Maps around."""
+        places = self.places.get(status, ())
+        if not within:
+            return len(places)
+        size = len(within)
+        return sum(self.indexes[place][:size] == within for place in places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +202,8 @@ def items_not_started(trace: Trace, owner: Node, begun: int) -> int:
 
     It is not for a Map inside another one, which has a number of items for each iteration around.
     """
-    attempt = trace.progress(owner.id) if not _map_depth(trace.graph, owner) else None
-    return max(0, attempt.total - begun) if attempt is not None and attempt.total else 0
+    progress = trace.progress(owner.id) if not _map_depth(trace.graph, owner) else None
+    return max(0, progress.total - begun) if progress is not None and progress.total else 0
 
 
 def _at_state(iteration: Iteration | None, kept_state: str) -> Iteration | None:

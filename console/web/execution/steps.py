@@ -275,9 +275,10 @@ def _summary_in_iteration(
         return StepSummary(node, depth, formatting.STEP[""])
     last = trace.visits_of(node.id)[places[-1]]
     counted = maps.of_visit(node.id, last.number) if maps is not None and node.distributed else None
-    done = counted.note if counted else ""
+    endings = _endings_text(trace, node, last, counted, shown.index)
+    done = endings or _map_progress_text(trace, node, counted, shown.index)
     summary = _visited_summary(node, depth, last.status, last, len(places), done)
-    return _with_worked_time(summary, trace.visits_of(node.id))
+    return replace(_with_worked_time(summary, trace.visits_of(node.id)), endings=endings)
 
 
 def _with_worked_time(summary: StepSummary, visits: Visits) -> StepSummary:
@@ -310,31 +311,43 @@ def _visited_summary(
     )
 
 
-def _map_progress_text(trace: Trace, node: Node, counted: MapProgress | None) -> str:
-    """Return how far a Map is, "" of other states and where nobody knows."""
+def _map_progress_text(
+    trace: Trace, node: Node, counted: MapProgress | None, within: iterations.Index = ()
+) -> str:
+    """Return how far a Map is, "" of other states and where nobody knows.
+
+    ``within``: count only the visits in this iteration of the Maps around it.
+    """
     if node.distributed:
         return counted.note if counted else ""
-    attempt = trace.progress(node.id) if node.type == "Map" else None
-    if attempt is None or attempt.total is None:
+    progress = trace.progress(node.id, within) if node.type == "Map" else None
+    if progress is None or progress.total is None:
         return ""
-    return f"{attempt.done:,} of {attempt.total:,}"
+    return f"{progress.done:,} of {progress.total:,}"
 
 
-def _endings_text(trace: Trace, node: Node, last: Visit, counted: MapProgress | None) -> str:
+def _endings_text(
+    trace: Trace,
+    node: Node,
+    last: Visit,
+    counted: MapProgress | None,
+    within: iterations.Index = (),
+) -> str:
     """Return how iterations or children of a Map ended that did not succeed, "" of other states.
 
-    The counts are those of its panel: ``1 of 3 failed, 1 aborted``.
+    The counts are those of its panel: ``1 of 3 failed, 1 aborted``. ``within``: count only the
+    visits in this iteration of the Maps around it.
     """
     if node.type != "Map" or last.status not in _ENDED_BADLY:
         return ""
     if node.distributed:
         return counted.endings if counted else ""
-    attempt = trace.progress(node.id)
-    if attempt is None or attempt.total is None:
+    progress = trace.progress(node.id, within)
+    if progress is None or progress.total is None:
         return ""
-    made = iterations.iterations_of_map(trace, node)
-    bad = [(made.count(key), _ENDINGS[key]) for key in _NOT_SUCCEEDED]
-    return map_progress.endings_text(bad, attempt.total)
+    begun = iterations.iterations_of_map(trace, node)
+    bad = [(begun.count(key, within), _ENDINGS[key]) for key in _NOT_SUCCEEDED]
+    return map_progress.endings_text(bad, progress.total)
 
 
 _NOT_SUCCEEDED = (VisitStatus.FAILED, VisitStatus.TIMED_OUT, VisitStatus.ABORTED)

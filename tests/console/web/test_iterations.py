@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.models import Timer
+from console.store.executions.stop import stop_execution
 from console.web.execution import iterations
 from console.web.history.traces import open_trace
 from tests.console.store.helpers import create, drain, one, start
@@ -114,6 +115,66 @@ def test_the_box_of_a_map_that_began_some_of_its_items_counts_all(
     shown = client.get(page(failed)).context
     summary = next(each for each in shown["summaries"].values() if each.node.name == "Over")
     assert summary.under == "1 of 200 failed"
+
+
+def nested(*, catch: bool = False) -> dict[str, Any]:
+    """Return a Map inside a Map: a 13 fails, a number from 50 on waits."""
+    ways = [
+        {"Variable": "$", "NumericEquals": 13, "Next": "Break"},
+        {"Variable": "$", "NumericGreaterThanEquals": 50, "Next": "Nap"},
+    ]
+    each = {
+        "StartAt": "Look",
+        "States": {
+            "Look": {"Type": "Choice", "Choices": ways, "Default": "Fine"},
+            "Fine": {"Type": "Pass", "End": True},
+            "Nap": {"Type": "Wait", "Seconds": 3600, "End": True},
+            "Break": {"Type": "Fail", "Error": "Bad"},
+        },
+    }
+    inner = {"Type": "Map", "ItemProcessor": each, "Next": "Last"}
+    if catch:
+        inner["Catch"] = [{"ErrorEquals": ["States.ALL"], "Next": "Last"}]
+    states = {"Inner": inner, "Last": {"Type": "Pass", "End": True}}
+    return one("Outer", Type="Map", ItemProcessor={"StartAt": "Inner", "States": states})
+
+
+def lines_of_maps(client: Client, execution: Execution, query: str = "") -> dict[str, str]:
+    """Return the line under the name of each Map in the graph."""
+    summaries = client.get(page(execution, query)).context["summaries"].values()
+    return {each.node.name: each.under for each in summaries if each.node.type == "Map"}
+
+
+def test_a_map_inside_a_map_counts_iterations_and_items_of_the_same_visits(
+    project: Project, client: Client
+) -> None:
+    """All visits together, or those of the iteration on display; never more than there are."""
+    machine = create(project, nested())
+    whole = drain(start(machine, [[1, 2, 3]] * 54, "whole"))
+    assert lines_of_maps(client, whole)["Inner"].startswith("Succeeded · 162 of 162")
+    assert lines_of_maps(client, whole, "?step=Last&iteration=5")["Inner"].startswith(
+        "Succeeded · 3 of 3"
+    )
+    waiting = drain(start(machine, [[50, 51], [52], [1, 53, 54]], "stopped"))
+    stop_execution(waiting)
+    stopped = drain(waiting)
+    assert lines_of_maps(client, stopped) == {
+        "Outer": "3 of 3 aborted",
+        "Inner": "5 of 6 aborted",
+    }
+    assert lines_of_maps(client, stopped, "?step=Last&iteration=2")["Inner"] == "2 of 3 aborted"
+    runs = drain(start(machine, [[1, 50], [2, 3, 51, 52]], "runs"))
+    assert "3 of 6" in lines_of_maps(client, runs)["Inner"]
+
+
+def test_a_caught_failure_counts_with_the_items_of_its_own_map(
+    project: Project, client: Client
+) -> None:
+    """The iteration on display failed one of two; all visits together have four items."""
+    execution = drain(start(create(project, nested(catch=True)), [[1, 2], [3, 13]], "x"))
+    shown = lines_of_maps(client, execution, "?step=Last&iteration=1")
+    assert shown["Inner"] == "Caught error · 1 of 2 failed"
+    assert lines_of_maps(client, execution)["Inner"] == "1 passed · 1 caught"
 
 
 def test_iterations_are_grouped_by_what_came_of_them(client: Client, failed: Execution) -> None:
