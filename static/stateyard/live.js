@@ -162,7 +162,7 @@
     }
     paintVisits(cell("visits"), node);
     cell("retries")?.replaceChildren(node.retries);
-    paintSpent(row, node, node.worked);
+    paintSpent(row, node);
     paintChildren(cell("children"), node);
     cell("entered")?.replaceChildren(moment(node.entered), ...(node.visits > 1 ? [" ", note("first")] : []));
     cell("left")?.replaceChildren(moment(node.left));
@@ -204,16 +204,16 @@
     return badge;
   }
 
-  function paintSpent(row, node, spent = node.spent) {
+  function paintSpent(row, { worked_since: from, worked }) {
     const since = document.createElement("span");
-    if (node.since) since.dataset.since = node.since;
-    row?.querySelector('[data-cell="spent"]')?.replaceChildren(node.since ? since : spent || "-");
+    if (from) since.dataset.since = from;
+    row?.querySelector('[data-cell="spent"]')?.replaceChildren(from ? since : worked || "-");
   }
 
   // As in timeline/_row_duration.html: a bar shows all visits of its state.
   function paintWorked(row, node) {
     const drawn = node.drawn ?? node; // of the attempt that was chosen, if one was
-    paintSpent(row, drawn, drawn.worked);
+    paintSpent(row, drawn);
     if (!(drawn.visits > 1)) return;
     const count = note(`${drawn.visits.toLocaleString("en")} visits`);
     count.classList.add("visit-count");

@@ -285,6 +285,7 @@ def _paint_values(
             "spent": summary.duration,
             "worked": summary.worked,
             "since": summary.running_since,
+            "worked_since": summary.worked_since,
             "entered": summary.entered_ms,
             "left": summary.left_ms,
             "visits": "-" if summary.in_children else summary.visits,

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 MOST_FILTERED = 100
 MOST_OPENED = 50
+MOST_LEVELS = 16
+"""How many levels have an indentation of their own in the style sheet."""
 _NODE_ID = re.compile(r"n\d{1,6}", re.ASCII)
 IN_CHILDREN = "apart"
 """The key of a state that runs in child executions."""
@@ -103,6 +105,11 @@ class StepRow:
     def status(self) -> formatting.StatusLabel:
         """Return tone and word."""
         return self.apart or self.mixed or formatting.STEP[self.key]
+
+    @property
+    def level(self) -> int:
+        """Return how far it is indented: its depth, or the most that styles know."""
+        return min(self.depth, MOST_LEVELS)
 
     @property
     def in_children(self) -> bool:
@@ -206,7 +213,7 @@ def _state(trace: Trace, node: Node, summary: StepSummary, depth: int, *, inside
         depth=depth,
         entered_ms=summary.entered_ms,
         left_ms=summary.left_ms,
-        since=summary.running_since,
+        since=summary.worked_since,
         took=summary.took_ms if summary.left_ms is not None else None,
         visits=len(visits),
         retries=summary.retries,
@@ -225,7 +232,7 @@ def _iteration_branches(
 ) -> list[_StepBranch]:
     rows = (
         _iteration(
-            *(trace, iteration),
+            *(trace, node, iteration),
             iteration_rows.visits_of_iteration(trace, node, iteration.index),
             depth,
         )
@@ -274,13 +281,15 @@ def _took_between(trace: Trace, entered: int | None, left: int | None) -> int | 
     return None if entered is None or left is None else trace.worked_ms(entered, left)
 
 
-def _iteration(trace: Trace, iteration: Iteration, visits: list[Visit], depth: int) -> StepRow:
+def _iteration(
+    trace: Trace, owner: Node, iteration: Iteration, visits: list[Visit], depth: int
+) -> StepRow:
     ends = [visit.left_ms for visit in visits]
     running = None in ends
     entered = min(visit.entered_ms for visit in visits)
     left = None if running else max(end for end in ends if end is not None)
     return StepRow(
-        id=f"i{iteration.key}",
+        id=f"i{owner.id}-{iteration.key}",
         step=iteration.step,
         label=iteration.label,
         kind="Iteration",

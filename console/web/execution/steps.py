@@ -35,7 +35,8 @@ class StepSummary:
 
     ``in_children``: it runs in the child executions of a distributed Map. ``done``: how far a Map
     is. ``worked``: how long all its visits lasted, "" while it runs, and ``took_ms`` in
-    milliseconds; ``entered_ms``: the first of them. ``key``: of its status in ``formatting.STEP``;
+    milliseconds; ``worked_since``: while it runs, what a clock of all its visits counts from, and
+    ``running_since`` one of the newest that runs; ``entered_ms``: the first of them. ``key``: of its status in ``formatting.STEP``;
     ``mixed``: its latest visits ended differently, and the status counts them. ``endings``: how
     many iterations or children of a Map did not end well, "" while none is known.
     """
@@ -53,6 +54,7 @@ class StepSummary:
     in_children: bool = False
     done: str = ""
     worked: str = ""
+    worked_since: int | None = None
     took_ms: int | None = None
     key: str = ""
     mixed: bool = False
@@ -244,7 +246,7 @@ def _summary(
     done = _map_progress_text(trace, node, counted) if node.distributed or not endings else endings
     shown = visits[-1] if status != VisitStatus.RUNNING else _newest_running(trace, visits)
     summary = _visited_summary(node, depth, status, shown, len(visits), done)
-    summary = _with_worked_time(summary, visits)
+    summary = _with_worked_time(summary, visits, trace.times[-1])
     entered, left = _first_and_last(visits)
     left = None if summary.running_since is not None else left
     return replace(
@@ -278,13 +280,17 @@ def _summary_in_iteration(
     endings = _endings_text(trace, node, last, counted, shown.index)
     done = endings or _map_progress_text(trace, node, counted, shown.index)
     summary = _visited_summary(node, depth, last.status, last, len(places), done)
-    return replace(_with_worked_time(summary, trace.visits_of(node.id)), endings=endings)
+    summary = _with_worked_time(summary, trace.visits_of(node.id), trace.times[-1])
+    return replace(summary, endings=endings)
 
 
-def _with_worked_time(summary: StepSummary, visits: Visits) -> StepSummary:
-    """Return the summary with how long all visits lasted; it has what the last one did."""
+def _with_worked_time(summary: StepSummary, visits: Visits, newest_ms: int) -> StepSummary:
+    """Return the summary with how long all visits lasted; it has what the last one did.
+
+    ``newest_ms``: the newest event; from then on the time of a state that runs grows with the clock.
+    """
     if summary.running_since is not None:
-        return replace(summary, worked=summary.duration)
+        return replace(summary, worked_since=newest_ms - visits.covered_ms(newest_ms))
     took_ms = visits.covered_ms(visits[-1].entered_ms)
     text = summary.duration if len(visits) == 1 else formatting.duration_text(took_ms)
     return replace(summary, worked=text, took_ms=took_ms)

@@ -98,7 +98,7 @@ def test_what_was_aborted_before_a_redrive_does_not_count_as_failed(
         "First run: aborted"
     ]
     opened = drawn(client, redriven, "?rows=n1")["bars"]
-    assert [each.tone for each in opened["i2"]] == ["aborted", "succeeded"]
+    assert [each.tone for each in opened["in1-2"]] == ["aborted", "succeeded"]
 
 
 def test_many_visits_are_drawn_in_the_attempts_they_were_in(
@@ -180,9 +180,9 @@ def test_the_clock_of_iterations_leaves_out_the_time_before_a_redrive(
     again(execution)
     rows = client.get(steps_page(execution, "?rows=n1")).context["tree"]["rows"]
     since = {row.id: row.since for row in rows if row.since is not None}
-    assert {"n1", "sn1", "i0", "i1"} <= since.keys()
+    assert {"n1", "sn1", "in1-0", "in1-1"} <= since.keys()
     assert since["sn1"] == since["n1"]
-    assert since["i0"] >= since["n1"]
+    assert since["in1-0"] >= since["n1"]
 
 
 def test_the_way_to_a_redrive_is_no_backoff(client: Client, redriven: Execution) -> None:

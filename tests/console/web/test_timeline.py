@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.conf import settings
 from django.http import QueryDict
 
 from console import clock
-from console.models import Execution, HistoryEvent
+from console.models import Execution, HistoryEvent, Timer
 from console.store.executions.stop import stop_execution
 from console.web.execution.iteration_rows import IterationSpan
+from console.web.execution.step_tree import MOST_LEVELS
 from console.web.execution.timeline.axis import WIDTH, AxisSpan
 from console.web.execution.timeline.bars import MOST_VISITS
 from console.web.execution.timeline.critical_path import critical_path
@@ -19,9 +23,10 @@ from console.web.execution.timeline.lanes import MOST_LANES, MOST_RECTANGLES, la
 from console.web.execution.timeline.timeline_part import TimelinePart
 from console.web.history.traces import open_trace
 from engine.history.visits import Visits, VisitTable
-from tests.console.store.helpers import create, drain, function, start
+from tests.console.store.helpers import create, drain, function, one, start
 from tests.console.store.transition_rates import Clock
 from tests.console.web.helpers import CHAIN, page, steps_page, text, timeline_page
+from tests.console.web.test_axis import later
 from tests.console.web.test_scenario import answer
 
 if TYPE_CHECKING:
@@ -115,6 +120,79 @@ def test_lanes_say_how_many_ran_at_once() -> None:
     assert len(many.rectangles) <= MOST_RECTANGLES
 
 
+def test_no_iteration_hides_or_swallows_a_worse_one() -> None:
+    """Iterations too short to be told apart overlap: the one that failed is drawn last."""
+    axis = AxisSpan(0, 60_000, 60_000)
+    spans = [IterationSpan(5, 5, status) for status in ("aborted", "failed", "aborted")]
+    bar = lane_bar(spans, axis, "3 iterations")
+    assert re.findall(r'rect class="(\w+)"', bar.drawing)[-1] == "failed"
+    crowd = [IterationSpan(100 * number, 100 * number + 50, "succeeded") for number in range(590)]
+    mixed = [
+        span._replace(
+            status="failed" if place % 100 == 99 else "aborted" if place % 2 else "caught"
+        )
+        for place, span in enumerate(crowd)
+    ]
+    drawn = lane_bar(mixed, axis, "590 iterations").rectangles
+    assert len(drawn) <= MOST_RECTANGLES
+    for span in mixed:
+        if span.status == "failed":
+            x = axis.place(span.begin, span.end)[0]
+            assert any(
+                each.x <= x <= each.x + each.width and each.tone == "failed" for each in drawn
+            )
+
+
+def test_iterations_of_maps_side_by_side_have_rows_of_their_own(
+    project: Project, client: Client
+) -> None:
+    """#0 of the second Map succeeded; the bar of #0 of the first one shows a failure."""
+    each = {"StartAt": "Bad", "States": {"Bad": {"Type": "Fail", "Error": "Bad"}}}
+    fine = {"StartAt": "Nap", "States": {"Nap": {"Type": "Wait", "Seconds": 3600, "End": True}}}
+    catch = [{"ErrorEquals": ["States.ALL"], "ResultPath": None, "Next": "Second"}]
+    first = {"Type": "Map", "ItemProcessor": each, "Catch": catch, "Next": "Second"}
+    second = {"Type": "Map", "ItemProcessor": fine, "End": True}
+    machine = create(project, {"StartAt": "First", "States": {"First": first, "Second": second}})
+    execution = drain(start(machine, [1], "x"))
+    stop_execution(execution)
+    shown = [row for row in rows(client, execution) if row.iteration]
+    assert [(row.step, row.label) for row in shown] == [("Bad", "#0"), ("Nap", "#0")]
+    assert len({row.id for row in shown}) == 2
+    bars = client.get(timeline_page(execution)).context["timeline"]["bars"]
+    assert [bars[row.id][0].tone for row in shown] == ["failed", "aborted"]
+
+
+def test_a_state_that_runs_has_the_time_of_all_its_visits(project: Project, client: Client) -> None:
+    """One visit took an hour, another one waits: the clock begins with that hour."""
+    each = {"StartAt": "Nap", "States": {"Nap": {"Type": "Wait", "Seconds": 3600, "End": True}}}
+    machine = create(project, one("Over", Type="Map", MaxConcurrency=1, ItemProcessor=each))
+    execution = drain(start(machine, [1, 2], "x"))
+    later(execution, 3_600_000)
+    Timer.objects.update(due_ms=0)
+    execution = drain(execution)
+    row = next(row for row in rows(client, execution) if row.label == "Nap")
+    assert (row.visits, row.key) == (2, "running")
+    entered = [visit.entered_ms for visit in row.visits_made]
+    assert entered[1] - entered[0] >= 3_600_000
+    assert row.since == entered[0]
+    painted = client.get(page(execution, "_delta?cursor=1&view=timeline")).context
+    assert json.loads(painted["paint"])["nodes"][row.id]["worked_since"] == entered[0]
+
+
+def test_rows_are_indented_by_their_depth_at_any_level(project: Project, client: Client) -> None:
+    """Each level has a class of its own that the style sheet knows."""
+    inner: dict[str, Any] = {"StartAt": "Last", "States": {"Last": {"Type": "Pass", "End": True}}}
+    for number in range(9, 0, -1):
+        inner = one(f"L{number}", Type="Map", ItemProcessor=inner)
+    execution = drain(start(create(project, inner), [[[[[[[[[1]]]]]]]]], "x"))
+    levels = {row.label: row.level for row in rows(client, execution)}
+    assert [levels[f"L{number}"] for number in range(1, 10)] == list(range(9))
+    style = (Path(settings.BASE_DIR) / "static/stateyard/workflow.css").read_text()
+    known = [float(depth) for depth in re.findall(r"\.depth-\d+ \{ --depth: ([\d.]+); \}", style)]
+    assert len(known) == MOST_LEVELS
+    assert known == sorted(set(known))
+
+
 # -- the critical path -----------------------------------------------------------------------------
 
 
@@ -200,8 +278,8 @@ def test_the_page_names_where_the_path_was_longest(client: Client, execution: Ex
     assert re.search(r"<b>Critical path</b>, longest in\s+<span><bdi>", shown)
     assert "on the critical path" in shown
     bars = client.get(timeline_page(execution)).context["timeline"]["bars"]
-    assert bars["i59"][0].critical
-    assert not bars["i57"][0].critical
+    assert bars["in1-59"][0].critical
+    assert not bars["in1-57"][0].critical
     past = text(client.get(timeline_page(execution, "?at=20")))
     assert "Critical path</b>" not in past
 

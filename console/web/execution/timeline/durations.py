@@ -30,7 +30,7 @@ class RowDuration:
     @property
     def paint(self) -> dict[str, str | int | None]:
         """Return what the script repaints the cell with."""
-        return {"worked": self.worked, "since": self.since, "visits": self.visits}
+        return {"worked": self.worked, "worked_since": self.since, "visits": self.visits}
 
 
 def attempt_durations(rows: Iterable[StepRow], axis: TimeAxis) -> dict[str, RowDuration]:
@@ -50,9 +50,9 @@ def _duration(row: StepRow, axis: TimeAxis) -> RowDuration:
     ]
     if not stays:
         return RowDuration()
-    if row.since is not None and axis.chosen == len(axis.attempts):
-        return RowDuration(since=max(row.since, chosen.since), visits=len(stays))
     worked = covered_ms([since for since, _ in stays], [until for _, until in stays])
+    if row.since is not None and axis.chosen == len(axis.attempts):
+        return RowDuration(since=axis.span.now - worked, visits=len(stays))
     return RowDuration(formatting.duration_text(worked), visits=len(stays))
 
 

@@ -31,6 +31,8 @@ _SEEN = 8.0
 """Units: short iterations of a lane that end alike and follow each other are drawn as one."""
 _STRIP, _STRIP_GAP = 3, 1
 """Pixels: the mark of the critical path, and what is between it and the lanes."""
+_RANKS = {formatting.STEP[status].tone: -rank for rank, status in enumerate(reversed(WORST_FIRST))}
+"""Tone of an iteration -> 0 for the best, less for worse ones."""
 
 
 @dataclass(slots=True)
@@ -69,7 +71,9 @@ class LaneBar:
     @property
     def drawing(self) -> SafeString:
         """Return the rectangles as SVG, which no template makes: there may be hundreds."""
-        return SafeString("".join([rectangle.drawing for rectangle in self.rectangles]))
+        # Short iterations are widened to be seen, so that they overlap: the worst stands on top.
+        ordered = sorted(self.rectangles, key=lambda each: _RANKS[each.tone], reverse=True)
+        return SafeString("".join([rectangle.drawing for rectangle in ordered]))
 
     @property
     def height(self) -> int:
@@ -166,7 +170,8 @@ def _draw_lanes(
         if before is not None and (
             (before.tone == tone and width < _SEEN and x - before.x - before.width < _APART)
             or len(rectangles) >= MOST_RECTANGLES - MOST_LANES
-        ):  # it is drawn as a part of the one before it in its lane
+        ):  # it is drawn as a part of the one before it in its lane, with the tone of the worse one
+            before.tone = min(before.tone, tone, key=_RANKS.__getitem__)
             if x + width - before.x > before.width:
                 before.width = round(x + width - before.x, 1)
         else:
