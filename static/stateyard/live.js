@@ -214,6 +214,7 @@
   function paintWorked(row, node) {
     const drawn = node.drawn ?? node; // of the attempt that was chosen, if one was
     paintSpent(row, drawn);
+    if (node.children) row?.querySelector('[data-cell="children"]')?.replaceChildren(node.children);
     if (!(drawn.visits > 1)) return;
     const count = note(`${drawn.visits.toLocaleString("en")} visits`);
     count.classList.add("visit-count");

@@ -36,9 +36,10 @@ class StepSummary:
     ``in_children``: it runs in the child executions of a distributed Map. ``done``: how far a Map
     is. ``worked``: how long all its visits lasted, "" while it runs, and ``took_ms`` in
     milliseconds; ``worked_since``: while it runs, what a clock of all its visits counts from, and
-    ``running_since`` one of the newest that runs; ``entered_ms``: the first of them. ``key``: of its status in ``formatting.STEP``;
-    ``mixed``: its latest visits ended differently, and the status counts them. ``endings``: how
-    many iterations or children of a Map did not end well, "" while none is known.
+    ``running_since`` one of the newest that runs; ``entered_ms``: the first of them. ``key``: of
+    its status in ``formatting.STEP``; ``mixed``: its latest visits ended differently, and the
+    status counts them. ``endings``: how many iterations or children of a Map did not end well, ""
+    while none is known.
     """
 
     node: Node
@@ -105,20 +106,17 @@ class StepSummary:
         room: float = MAP_ROOM if self.node.type in ("Map", "Parallel") else STATUS_ROOM
         if self.mixed:  # with the time of the last visit there is no room; the worst stands last
             return " · ".join(_fitting_end(self.status.word.split(" · "), room))
-        if self.endings:  # they say the status, too; that the error was caught they do not
-            caught = [self.status.word] if self.key == VisitStatus.CAUGHT else []
-            return _fitting_endings(caught, self.endings, room)
-        parts = [
-            part for part in (self.status.word, *self.done.split(" · "), self.duration) if part
-        ]
+        if self.endings:  # "failed" and "aborted" say the status, too; of other ones it is named
+            named = self.key in (VisitStatus.CAUGHT, VisitStatus.SUCCEEDED)
+            return _fitting_endings([self.status.word] if named else [], self.endings, room)
+        ended, *bad = self.done.split(" · ")
         if self.running_since is not None and self.done:
             room -= text_width_px(CLOCK, DETAIL_SIZE, bold=True)
-            with_word = fitting_line(parts, room)
-            if with_word.count(" · "):
-                return with_word
-            ended, *bad = self.done.split(" · ")
-            return fitting_line([f"{ended} done", *bad], room)
-        return fitting_line(parts, room)
+            lines = ([self.status.word, ended, *bad], [f"{ended} done", *bad], [ended, *bad])
+            fitting = (line for line in map(" · ".join, lines) if _fits(line, room))
+            return next(fitting, bad[0] if bad else ended)
+        parts = (self.status.word, ended, self.duration)
+        return fitting_line([part for part in parts if part], room)
 
 
 def step_summaries(
@@ -191,12 +189,16 @@ def _fitting_end(parts: list[str], room: float) -> list[str]:
     return backwards[::-1]
 
 
+def _fits(line: str, room: float) -> bool:
+    return text_width_px(line, DETAIL_SIZE, bold=True) <= room
+
+
 def _fitting_endings(before: list[str], endings: str, room: float) -> str:
     """Return how iterations ended, without the last endings where there is no room for them."""
     known = endings.split(", ")
     for count in range(len(known), 0, -1):
         line = " · ".join([*before, ", ".join(known[:count])])
-        if text_width_px(line, DETAIL_SIZE, bold=True) <= room:
+        if _fits(line, room):
             return line
     return known[0]
 
@@ -287,7 +289,7 @@ def _summary_in_iteration(
 def _with_worked_time(summary: StepSummary, visits: Visits, newest_ms: int) -> StepSummary:
     """Return the summary with how long all visits lasted; it has what the last one did.
 
-    ``newest_ms``: the newest event; from then on the time of a state that runs grows with the clock.
+    ``newest_ms``: the newest event; from then on the time of a running state grows as the clock.
     """
     if summary.running_since is not None:
         return replace(summary, worked_since=newest_ms - visits.covered_ms(newest_ms))
@@ -344,10 +346,10 @@ def _endings_text(
     The counts are those of its panel: ``1 of 3 failed, 1 aborted``. ``within``: count only the
     visits in this iteration of the Maps around it.
     """
+    if node.distributed:  # it may succeed although some failed
+        return counted.endings if counted and last.status != VisitStatus.RUNNING else ""
     if node.type != "Map" or last.status not in _ENDED_BADLY:
         return ""
-    if node.distributed:
-        return counted.endings if counted else ""
     progress = trace.progress(node.id, within)
     if progress is None or progress.total is None:
         return ""

@@ -21,7 +21,7 @@ from console.web.graph.font_metrics import text_width_px
 from console.web.graph.shapes import CLOCK, DETAIL_SIZE, MAP_ROOM, STATUS_ROOM
 from console.web.history import traces
 from tests.console.store.helpers import create, ended, one, start, types
-from tests.console.web.helpers import page, text
+from tests.console.web.helpers import markup, page, text
 from tests.console.web.test_map_run import FAILS, NAPS, begun, over
 from tests.waiting import wait_until
 
@@ -66,6 +66,27 @@ def test_the_node_counts_the_children_that_ended(tolerant: Execution, client: Cl
     assert of(shown(client, tolerant), "Each").note.startswith("5 of 5 · 1 failed")
     assert "5 of 5 · 1 failed" in text(client.get(page(tolerant, "graph.svg")))
     assert "5 of 5 · 1 failed" in outline_text(tolerant)
+
+
+def test_tolerated_failures_are_shown_to_everybody(tolerant: Execution, client: Client) -> None:
+    """The Map succeeded: its box, its rows and its panel say that one failed."""
+    summary = of(shown(client, tolerant), "Each")
+    assert (summary.key, summary.under) == ("succeeded", "Succeeded · 1 of 5 failed")
+    assert ">Succeeded · 1 of 5 failed<" in markup(client.get(page(tolerant, "?view=graph")))
+    for view in ("steps", "timeline"):
+        rows = markup(client.get(page(tolerant, f"?view={view}")))
+        assert 'data-cell="children">Child executions: 5 of 5 · 1 failed<' in rows, view
+
+
+def test_failures_are_shown_while_the_others_run(tolerant: Execution, client: Client) -> None:
+    """The line drops a word before it drops what failed."""
+    summary = of(shown(client, tolerant), "Each")
+    for ended_ones, bad in (("5 of 7", "2 failed"), ("12,345 of 98,765", "1,234 failed")):
+        runs = replace(
+            summary, endings="", done=f"{ended_ones} · {bad}", running_since=1, key="running"
+        )
+        assert bad in runs.under
+        assert text_width_px(f"{runs.under}{CLOCK}", DETAIL_SIZE, bold=True) <= MAP_ROOM
 
 
 def test_the_states_inside_run_in_child_executions(tolerant: Execution, client: Client) -> None:
@@ -231,9 +252,9 @@ def test_the_box_of_a_state_inside_has_room_for_its_counts(
 def test_the_box_of_a_running_one_leaves_room_for_its_clock(
     napping: Execution, client: Client
 ) -> None:
-    """It says ``3 of 6 done``, and how many failed only where there is room."""
+    """It says ``3 of 6 done``, or how many failed: a word has to go for that."""
     running = of(shown(client, napping), "Each")
-    for done, under in (("3 of 6 · 1 failed", "3 of 6 done"), ("3 of 6", "3 of 6 done")):
+    for done, under in (("3 of 6 · 1 failed", "3 of 6 · 1 failed"), ("3 of 6", "3 of 6 done")):
         summary = replace(running, done=done)
         assert summary.under == under
         words = text_width_px(f"{summary.under}{CLOCK}", DETAIL_SIZE, bold=True)
