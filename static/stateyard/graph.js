@@ -3,12 +3,9 @@
 "use strict";
 (() => {
   const MAX_SCALE = 3;
-  const MIN_SCALE = 0.1;
-  const READABLE = 0.92; // the smallest text has 12 px, and stays above 11
-  const FITS = 0.7; // a graph that is seen whole at this scale or a larger one opens whole
-  const COMPACT_FITS = 0.6; // one of names only, in a column as wide as the graph
-  const PHONE = 500; // in a frame below this width, all of a graph's width at once
-  const PHONE_FITS = 0.58; // is worth this much of the text's size
+  const MIN_SCALE = 0.02;
+  const READABLE = 0.92; // the smallest text has 11.5 px, and stays above 10.5
+  const COMPACT_READABLE = 0.82; // of names only, which have 13 px
   let scale = 1;
   let fitted = false;
 
@@ -52,8 +49,8 @@
   }
   document.addEventListener("scroll", holdHeads, true);
 
-  /** Show the whole graph; one that would be smaller than `fits` is shown at `minimum` at least. */
-  function fit(minimum = MIN_SCALE, fits = minimum) {
+  /** Show the whole graph, or as much of it as there is room for at a scale of `minimum`. */
+  function fit(minimum = MIN_SCALE) {
     const parts = graphParts();
     if (!parts?.graph.clientWidth) return;
     document.dispatchEvent(new Event("fit-graph"));
@@ -61,7 +58,7 @@
     // a frame that is as high as its graph may grow
     const room = Math.max(parts.graph.clientHeight, parseFloat(getComputedStyle(parts.graph).maxHeight) || 0);
     const wanted = Math.min(parts.graph.clientWidth / width, room / height, 1);
-    setScale(wanted < fits ? Math.max(wanted, minimum) : wanted);
+    setScale(Math.max(wanted, minimum));
     const start = parts.svg.querySelector("[data-start]");
     if (start) {
       // Start stands at one border of the graph: in that direction, this scrolls to it
@@ -71,23 +68,19 @@
     fitted = true;
   }
 
-  /** Show all of the width of a graph that can be read so; its height can be scrolled. */
-  function fitWidth(smallest) {
-    const { graph, svg } = graphParts();
-    const wide = Math.min(1, graph.clientWidth / svg.viewBox.baseVal.width);
-    if (wide < smallest || wide > scale) return;
-    setScale(wide);
-    graph.scrollTo(0, 0);
-  }
+  const readableScale = () => (graphParts()?.graph.dataset.compact === undefined ? READABLE : COMPACT_READABLE);
 
   // A graph opens whole where it can be read so, else around the chosen state.
   function openGraph() {
-    const frame = graphParts()?.graph;
-    fit(READABLE, FITS);
-    if (frame?.dataset.compact !== undefined) fitWidth(COMPACT_FITS);
-    else if (frame?.clientWidth < PHONE) fitWidth(PHONE_FITS);
+    fit(readableScale());
     showChosenNode(true);
   }
+
+  // Who looks for a state wants to read it: a graph that was made smaller grows.
+  function zoomToText() {
+    if (scale < readableScale()) setScale(readableScale());
+  }
+  document.addEventListener("find-state", zoomToText);
 
   // Bring the chosen state into view; one that is in view stays where it is, unless it is to be centred.
   function showChosenNode(centred = false) {
@@ -105,7 +98,6 @@
     const aboveFold = innerHeight - graph.getBoundingClientRect().top;
     const room = aboveFold > 200 ? Math.min(aboveFold, graph.clientHeight) : graph.clientHeight;
     graph.scrollTo(axis(x + shift / scale, width, graph.scrollLeft, graph.clientWidth), axis(y, height, graph.scrollTop, room));
-    document.dispatchEvent(new Event("shown-node"));
   }
 
   document.addEventListener("click", (event) => {
@@ -180,6 +172,7 @@
 
   async function select(changes, focus) {
     const address = currentUrl();
+    const small = scale < readableScale();
     for (const [key, value] of Object.entries(changes)) {
       // an empty step is a choice, too: the execution itself
       if (value || key === "step") address.searchParams.set(key, value);
@@ -192,6 +185,10 @@
     else history.replaceState(history.state, "", address);
     const focused = document.activeElement;
     await showPanel(address);
+    if (small) {
+      zoomToText();
+      showChosenNode(true);
+    }
     const title = document.getElementById("panel-title");
     if (!focus || !title) return;
     // who has gone on to something outside the panel meanwhile keeps the focus there

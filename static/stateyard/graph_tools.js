@@ -55,6 +55,7 @@
 
   function next(by) {
     current = (current + by + matches.length) % matches.length;
+    document.dispatchEvent(new Event("find-state"));
     const box = matches[current].querySelector(".box").getBoundingClientRect();
     const room = graph().getBoundingClientRect();
     graph().scrollBy({

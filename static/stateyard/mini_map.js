@@ -1,14 +1,12 @@
 // A small map of a graph that is larger than its frame, and a shade at each edge with more beyond it.
-// The map has a place of its own beside or below the graph. A graph that is wider than its frame and much higher
-// keeps all of the frame: the map lies over a corner, and the graph can be scrolled on from under it.
+// The map and the number of states in view have a place of their own beside or below the graph: they cover nothing.
 "use strict";
 (() => {
   const PAD = 10; // pixels between the map and what is around it
   const WIDEST = 96; // of a map beside the graph
   const HIGHEST = 64; // of a map below the graph
-  const OVER = { width: 132, share: 0.35 }; // of a map over a corner: pixels, and of the height of the frame
+  const WORDS = 44; // pixels for the number of states above a map beside the graph
   const LEAST = 24;
-  const MUCH = 2; // a graph so many times as high as its frame
   const TOLERATED = 1.2; // of a graph that is cut by less, a map would hide more than it shows
   const narrow = matchMedia("(max-width: 767px)");
   const frame = () => document.querySelector("[data-picture] [data-graph]");
@@ -19,7 +17,7 @@
 
   let map = null;
   let count = null;
-  let reserved = { beside: 0, below: 0, over: 0 };
+  let reserved = { beside: 0, below: 0 };
   const whole = document.createElement("canvas");
 
   function createMap() {
@@ -50,29 +48,24 @@
     const [wide, high] = [graph.width / room.width, graph.height / room.height];
     if (Math.max(wide, high) < TOLERATED) return null;
     const fitsBeside = graph.width <= room.width - LEAST - 2 * PAD;
-    if (!fitsBeside && high > MUCH) {
-      const ratio = Math.min(OVER.width / graph.width, (OVER.share * room.height) / graph.height);
-      const [width, height] = [graph.width, graph.height].map((size) => Math.max(LEAST, Math.round(size * ratio)));
-      return { width, height, beside: 0, below: 0, over: height + 2 * PAD };
-    }
     // a map beside a graph that has just the room for its width would cut it: that map goes below
     if (high >= wide && fitsBeside) {
       // where the graph alone fits beside it, a narrower map leaves it room
       const free = room.width - graph.width - 2 * PAD;
       const widest = Math.min(WIDEST, free > LEAST ? free : WIDEST);
-      const ratio = Math.min(widest / graph.width, (room.height - 2 * PAD) / graph.height);
+      const ratio = Math.min(widest / graph.width, (room.height - 2 * PAD - WORDS) / graph.height);
       const width = Math.max(LEAST, Math.round(graph.width * ratio));
-      return { width, height: Math.round(graph.height * ratio), beside: width + 2 * PAD, below: 0, over: 0 };
+      return { width, height: Math.round(graph.height * ratio), beside: width + 2 * PAD, below: 0 };
     }
     const ratio = Math.min((room.width - 2 * PAD) / graph.width, HIGHEST / graph.height);
     const height = Math.max(LEAST, Math.round(graph.height * ratio));
-    return { width: Math.round(graph.width * ratio), height, beside: 0, below: height + 2 * PAD, over: 0 };
+    return { width: Math.round(graph.width * ratio), height, beside: 0, below: height + 2 * PAD };
   }
 
   function reserve(place) {
-    const { beside = 0, below = 0, over = 0 } = place ?? {};
-    if (beside === reserved.beside && below === reserved.below && over === reserved.over) return;
-    reserved = { beside, below, over };
+    const { beside = 0, below = 0 } = place ?? {};
+    if (beside === reserved.beside && below === reserved.below) return;
+    reserved = { beside, below };
     for (const { style } of [picture(), frame()]) {
       for (const side of Object.keys(reserved)) style.setProperty(`--map-${side}`, `${reserved[side]}px`);
     }
@@ -89,25 +82,10 @@
     const height = Math.max(room.clientHeight, highest) + reserved.below;
     const place = placeOfMap(graph, { width: room.clientWidth + reserved.beside, height });
     map.hidden = count.hidden = !place;
-    count.dataset.side = map.dataset.side = place?.over ? "over" : place?.below ? "below" : "beside";
+    count.dataset.side = map.dataset.side = place?.below ? "below" : "beside";
     if (place?.beside) count.hidden = place.width < 80; // no room for words
     if (place) [whole.width, whole.height] = [place.width, place.height];
     reserve(place);
-  }
-
-  // A map that has come to lie over a corner stands beside the chosen state, not over it.
-  let uncoveredAt = 0;
-  function uncoverOnce() {
-    if (uncoveredAt !== reserved.over) uncover();
-    uncoveredAt = reserved.over;
-  }
-
-  function uncover() {
-    const box = flow()?.querySelector('a[aria-current="true"] .box');
-    if (!box || !map || map.hidden || map.dataset.side !== "over") return;
-    const [state, over] = [box.getBoundingClientRect(), map.getBoundingClientRect()];
-    const apart = state.right < over.left || state.left > over.right || state.bottom < over.top || state.top > over.bottom;
-    if (!apart && state.height < frame().clientHeight / 2) frame().scrollTop += state.bottom - over.top + PAD;
   }
 
   // -- what it shows ----------------------------------------------------------------------------
@@ -116,7 +94,6 @@
     fitMap();
     if (map && !map.hidden) drawStates(frame(), flow());
     drawWindow();
-    uncoverOnce();
   }
 
   let boxes = []; // of the states: left, top, right, bottom in the graph, and whether it holds others
@@ -159,10 +136,8 @@
     });
     if (!map || map.hidden) return;
     const [toX, toY] = [scrollLeft + clientWidth + 1, scrollTop + clientHeight + 1];
-    const covered = map.dataset.side === "over" && { left: toX - map.offsetWidth - 2 * PAD, top: toY - reserved.over };
     const seen = boxes.filter(([left, top, right, bottom, holds]) => {
       if (holds) return left < toX && right > scrollLeft && top < toY && bottom > scrollTop; // its name is in sight
-      if (covered && right > covered.left && bottom > covered.top) return false;
       return left >= scrollLeft - 1 && right <= toX && top >= scrollTop - 1 && bottom <= toY;
     });
     count.textContent = `${seen.length} of ${boxes.length} states in view`;
@@ -202,7 +177,7 @@
   function followGraph() {
     const room = frame();
     if (!room) return;
-    reserved = { beside: NaN, below: NaN, over: NaN }; // a new picture has reserved nothing
+    reserved = { beside: NaN, below: NaN }; // a new picture has reserved nothing
     drawSoon();
     room.addEventListener("scroll", moveSoon, { passive: true });
     sizes.disconnect();
@@ -214,5 +189,4 @@
   document.addEventListener("redrawn", followGraph);
   document.addEventListener("paint", drawSoon);
   document.addEventListener("theme", drawSoon);
-  document.addEventListener("shown-node", uncover);
 })();

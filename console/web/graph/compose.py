@@ -15,6 +15,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
+from console.web.graph.columns import in_columns
 from console.web.graph.diagram import Arrow, Diagram, Direction, Rectangle
 from console.web.graph.shapes import (
     ENTRY,
@@ -121,7 +122,11 @@ class _Composer:
         inner = {node.id: self._inside(node) for node in nodes}
         sizes = {node.id: _box_size(node, inner[node.id], self._view) for node in nodes}
         states = _GroupStates(group, nodes, self._edges.get(group.id, []), inner, sizes)
-        return _compose(states, self._draw(_diagram(states, self._view)), self._view)
+        diagram = _diagram(states, self._view)
+        drawn = self._draw(diagram)
+        if not self._view.compact:  # a narrow column has no room for a second one
+            drawn = in_columns(diagram, drawn)
+        return _compose(states, drawn, self._view)
 
     def _inside(self, node: Node) -> Picture | None:
         """Return the branches of a Parallel or the processor of a Map, side by side."""

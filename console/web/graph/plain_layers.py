@@ -27,11 +27,11 @@ _LANES = 40
 def lay_out(diagram: Diagram, most_arrows: int) -> Drawn:
     """Place every rectangle, and the first ``most_arrows`` arrows between different pairs."""
     if diagram.direction is Direction.RIGHT:
-        return _mirror(_downwards(_turned(diagram), most_arrows))
+        return mirrored(_downwards(turned(diagram), most_arrows))
     return _downwards(diagram, most_arrows)
 
 
-def _turned(diagram: Diagram) -> Diagram:
+def turned(diagram: Diagram) -> Diagram:
     """Return a diagram with width and height of its rectangles exchanged."""
     parts = (
         replace(part, width=part.height, height=part.width) if isinstance(part, Rectangle) else part
@@ -40,7 +40,7 @@ def _turned(diagram: Diagram) -> Diagram:
     return Diagram(tuple(parts))
 
 
-def _mirror(drawn: Drawn) -> Drawn:
+def mirrored(drawn: Drawn) -> Drawn:
     """Return what was drawn downwards as it leads to the right: x and y are exchanged."""
     return Drawn(
         drawn.height,

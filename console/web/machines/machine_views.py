@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 MOST_BESIDE_A_LIST = 150
 """How many states a graph may have that stands beside a list."""
-WIDEST_BESIDE_A_LIST = 660
+WIDEST_BESIDE_A_LIST = 480
 """Pixels: the groups of a wider graph are folded, so that its names can be read beside a list."""
 LEAST_FOLDED = 4
 """With fewer boxes left, a folded graph says nothing: the groups stay open."""

@@ -72,7 +72,7 @@ def test_an_unknown_direction_is_downwards(page: Page, server: Server) -> None:
 
 def test_keys_move_and_zoom_the_graph(page: Page, server: Server) -> None:
     """From a state in it, too; what is in the middle stays there, and the keys are told."""
-    machine = create(server, chain([f"State {number}" for number in range(40)]))
+    machine = create(server, chain([f"State {number}" for number in range(17)]))
     page.goto(ended(server, start(server, machine)))
     expect(page.locator("#graph-keys")).to_be_visible()
     graph = page.locator("[data-graph]")
