@@ -165,9 +165,11 @@
   async function showPanel(address) {
     markStep(address.searchParams.get("step") ?? stepOfPanel());
     const source = `${address.pathname}_step${address.search}`;
-    await htmx.ajax("GET", source, { source: "#panel", target: "#panel", swap: "innerHTML" });
+    await htmx.ajax("GET", source, { source: "#panel", target: "#panel", swap: "innerHTML" }).catch(() => {});
+    if (document.querySelector("#panel > .failed-load")) return false; // a note says so, and has a button
     markStep(stepOfPanel());
     showChosenTab();
+    return true;
   }
 
   async function select(changes, focus) {
@@ -184,11 +186,12 @@
     if (another) history.pushState({}, "", address);
     else history.replaceState(history.state, "", address);
     const focused = document.activeElement;
-    await showPanel(address);
+    const loaded = await showPanel(address);
     if (small) {
       zoomToText();
       showChosenNode(true);
     }
+    if (!loaded) return;
     const title = document.getElementById("panel-title");
     if (!focus || !title) return;
     // who has gone on to something outside the panel meanwhile keeps the focus there
@@ -242,6 +245,8 @@
     const source = (asked = tableAddress());
     try {
       await htmx.ajax("GET", source, { source: "#steps", target: "#steps", select: "#steps", swap: "outerHTML" });
+    } catch {
+      // a note says so, and has a button
     } finally {
       // also after a failure; each address is asked for once, so that this ends without a network
       asked = "";

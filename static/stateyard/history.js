@@ -11,7 +11,7 @@
     if (!document.getElementById("history")) return;
     if (push) history.pushState({}, "", address);
     const source = address.pathname + address.search;
-    await htmx.ajax("GET", source, { source: "#history", target: "#history", select: "#history", swap: "outerHTML" });
+    await htmx.ajax("GET", source, { source: "#history", target: "#history", select: "#history", swap: "outerHTML" }).catch(() => {});
     if (address.searchParams.get("event")) goTo(address.searchParams.get("event"));
   }
 
@@ -57,7 +57,7 @@
       const cell = detail.insertCell();
       cell.colSpan = 6;
       row.after(detail);
-      htmx.ajax("GET", link.getAttribute("href"), { target: cell, swap: "innerHTML" });
+      htmx.ajax("GET", link.getAttribute("href"), { target: cell, swap: "innerHTML" }).catch(() => {});
     }
     keepOpen();
   }

@@ -25,7 +25,7 @@
     const inTime = address.searchParams.get("view") === "timeline";
     const rows = document.getElementById(inTime ? "timeline-rows" : "step-table")?.dataset.rows ?? "";
     const source = `${address.pathname}_at${address.search}&seen_rows=${rows}`;
-    await htmx.ajax("GET", source, { source: "#moment", target: "#moment", swap: "none" });
+    await htmx.ajax("GET", source, { source: "#moment", target: "#moment", swap: "none" }).catch(() => {});
     const words = document.getElementById("moment");
     range.setAttribute("aria-valuetext", words.textContent.replace(/\s+/g, " ").trim());
     for (const row of document.querySelectorAll("tr.current-event")) row.classList.remove("current-event");

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 BUNDLES = {
     "base.css": ("console.css", "inputs.css", "palette.css"),
-    "base.js": ("live.js", "keys.js", "palette.js"),
+    "base.js": ("live.js", "failed-loads.js", "keys.js", "palette.js"),
     "execution.css": ("graph.css", "execution.css", "workflow.css"),
     "execution.js": (
         *("panel.js", "graph.js", "graph_tools.js", "mini_map.js"),
