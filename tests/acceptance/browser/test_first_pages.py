@@ -16,7 +16,7 @@ from playwright.sync_api import expect
 
 from tests.acceptance.browser.conftest import Watch
 from tests.acceptance.browser.test_graph_editor import BUILT
-from tests.acceptance.browser.yard import create, log_in, manage, start, waits
+from tests.acceptance.browser.yard import create, ended, log_in, manage, start, waits
 from tests.acceptance.server import Server
 from tests.waiting import PATIENCE_S
 
@@ -111,6 +111,24 @@ def test_every_tab_of_a_machine_stands_in_a_group(page: Page, server: Server) ->
     box = page.locator("nav.tabs").bounding_box()
     assert box is not None
     assert box["y"] <= 170
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_keyboard_comes_to_the_graph_and_to_the_name_at_once(
+    page: Page, server: Server, width: int
+) -> None:
+    """A link at the top skips to the graph; the page of a new machine begins in its name."""
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(ended(server, start(server, create(server, waits(0)))))
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the graph")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#graph")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.locator("a[data-step=Before]")).to_be_focused()
+    page.goto("/machines/new/?fresh=1")
+    expect(page.locator("#name")).to_be_focused()
 
 
 @pytest.mark.parametrize("width", [1440, 390])

@@ -315,6 +315,24 @@ def test_no_page_breaks_an_accessibility_rule(page: Page, paths: dict[str, str])
     assert not found, "\n".join(found.values())
 
 
+TARGET_SIZE = {"runOnly": {"type": "rule", "values": ["target-size"]}}
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_targets_are_large_enough_or_apart(page: Page, paths: dict[str, str], width: int) -> None:
+    """Each has 24 by 24 pixels, or that much room around its middle (WCAG 2.5.8)."""
+    page.set_viewport_size({"width": width, "height": 900})
+    found = {}
+    for name, path in paths.items():
+        page.goto(path)
+        results = Axe().run(page, options=TARGET_SIZE).response
+        rules = (*results["violations"], *results["incomplete"])
+        small = [f"  {node['html'][:120]}" for rule in rules for node in rule["nodes"]]
+        if small:
+            found[name] = "\n".join([f"{name}:", *small[:5]])
+    assert not found, "\n".join(found.values())
+
+
 @pytest.mark.parametrize("width", [1440, 390, 320])
 def test_no_page_scrolls_sideways(page: Page, paths: dict[str, str], width: int) -> None:
     """Only tables and graphs scroll sideways, inside their own regions."""
