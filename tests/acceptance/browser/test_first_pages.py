@@ -98,19 +98,76 @@ def test_a_new_key_works_as_pasted(first_page: Page, empty_yard: Server, tmp_pat
     in_a_fresh_shell(tmp_path, "aws --profile stateyard stepfunctions list-state-machines")
 
 
-def test_every_tab_of_a_machine_stands_in_a_group(page: Page, server: Server) -> None:
-    """All are in sight, below a head of two lines."""
+def test_the_tabs_of_a_machine_are_few_and_in_sight(page: Page, server: Server) -> None:
+    """Eight below a head of two lines; three of them lead to two pages each, whose tab they are."""
     name = create(server, json.loads(BUILT) | {"Comment": "An order, " * 60})
     page.set_viewport_size({"width": 1440, "height": 900})
     page.goto(f"/machines/{name}/")
-    groups = page.locator("nav.tabs > [role=group]")
-    expect(groups).to_have_count(3)
-    for group in groups.all():
-        assert group.locator("a").count() >= 3
+    expect(page.locator("nav.tabs a")).to_have_count(8)
     expect(page.locator("nav.tabs a").last).to_be_in_viewport(ratio=0.95)
     box = page.locator("nav.tabs").bounding_box()
     assert box is not None
     assert box["y"] <= 170
+    pairs = {
+        "Insights": (("Grid of executions", "grid"), ("States", "insights")),
+        "Definition": (("Graph and code", "definition"), ("Calls", "calls")),
+        "Triggers & alarms": (("Triggers", "triggers"), ("Alarms", "alarms")),
+    }
+    for tab, pages in pairs.items():
+        page.locator("nav.tabs").get_by_role("link", name=tab).click()
+        for words, address in pages:
+            page.locator("nav.subtabs").get_by_role("link", name=words).click()
+            page.wait_for_url(f"**/machines/{name}/{address}/**")
+            expect(page.locator("nav.tabs [aria-current]")).to_have_text(tab)
+            expect(page.locator("nav.subtabs [aria-current=page]")).to_have_text(words)
+
+
+def test_the_head_of_a_machine_cuts_nothing(page: Page, server: Server) -> None:
+    """ARN and role are copied whole; neither is shown in part."""
+    name = create(server, waits(0))
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"/machines/{name}/")
+    cut = """facts => [...facts.querySelectorAll("dd, dd *")].filter(
+      (each) => each.checkVisibility() && !each.closest(".visually-hidden")
+        && each.scrollWidth > each.clientWidth + 1 && getComputedStyle(each).overflow === "hidden"
+    ).length"""
+    assert page.locator(".machine-facts dl").evaluate(cut) == 0
+    page.get_by_role("button", name="Copy ARN").click()
+    arn = page.evaluate("navigator.clipboard.readText()")
+    assert arn == f"arn:aws:states:us-east-1:123456789012:stateMachine:{name}"
+
+
+def test_the_header_groups_pages_and_every_address_stays(page: Page) -> None:
+    """Six entries; alarms, metrics, notifications and schedules have their own addresses still."""
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto("/")
+    expect(page.locator("#main-menu a")).to_have_count(6)
+    for address, entry, tab in (
+        ("/charts/", "Monitoring", "Metrics"),
+        ("/alarms/", "Monitoring", "Alarms"),
+        ("/notifications/", "Rules & schedules", "Notifications"),
+        ("/schedules/", "Rules & schedules", "Schedules"),
+    ):
+        page.goto(address)
+        expect(page.locator("#main-menu [aria-current]")).to_have_text(entry)
+        expect(page.locator("nav.subtabs [aria-current]")).to_have_text(tab)
+
+
+def test_an_execution_that_ended_has_no_stop_and_one_card_before_its_events(
+    page: Page, server: Server
+) -> None:
+    """Assignee, note and export share it; without any of them it has one line."""
+    page.goto(ended(server, start(server, create(server, waits(0)))))
+    expect(page.locator("#actions")).not_to_contain_text("Stop")
+    cards = """() => [...document.querySelectorAll("#workflow ~ .card")].filter(
+      (card) => card.checkVisibility()
+        && card.compareDocumentPosition(document.querySelector("#history")) & 4
+        && !card.contains(document.querySelector("#history"))).length"""
+    assert page.evaluate(cards) == 1
+    box = page.locator("#notes").bounding_box()
+    assert box is not None
+    assert box["height"] < 80
 
 
 @pytest.mark.parametrize("width", [1440, 390])

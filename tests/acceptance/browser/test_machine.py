@@ -93,7 +93,7 @@ def test_e22_a_copied_command_does_what_the_button_does(page: Page, server: Serv
     path = start(server, machine, {"it's": '"$HOME"'})
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(path)
-    page.click("text=As AWS CLI commands")
+    page.click("text=Export (CLI, JSON, test)")
     page.click("button[aria-label='Copy the command: Start the same again']")
     command = page.evaluate("navigator.clipboard.readText()")
     credentials = {"AWS_SHARED_CREDENTIALS_FILE": str(server.data / "credentials")}

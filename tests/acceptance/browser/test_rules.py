@@ -147,7 +147,7 @@ def test_the_menu_shows_where_one_is_on_a_phone(page: Page) -> None:
     page.keyboard.press("s")
     page.wait_for_url("**/schedules/")
     page.get_by_role("button", name="Menu", exact=True).click()
-    expect(page.locator(".nav [aria-current]")).to_have_text("Schedules")
+    expect(page.locator(".nav [aria-current]")).to_have_text("Rules & schedules")
     expect(page.locator(".nav [aria-current]")).to_be_in_viewport(ratio=1)
 
 

@@ -59,6 +59,7 @@ def test_what_would_this_state_call(page: Page, server: Server) -> None:
     """Each Task has a line: what, where, or why nothing; its parameters open in place."""
     name = calling(server)
     page.goto(f"/machines/{name}/")
+    page.locator(".tabs").get_by_role("link", name="Definition").click()
     page.get_by_role("link", name="Calls").click()
     ask, child = page.locator("tbody tr").all()
     expect(ask).to_contain_text("Nothing")

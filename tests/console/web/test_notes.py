@@ -51,7 +51,7 @@ def test_x15_others_see_who_looks_and_what_is_noted(
     put_note(ana, execution, act="unassign")
     put_note(ana, execution, act="note", note="")
     shown = text(ben.get(page(execution)))
-    assert "Nobody is assigned" in shown
+    assert "No assignee or note" in shown
     assert "Assigned to" not in text(ben.get("/executions/"))
 
 
