@@ -24,7 +24,8 @@ class Loader(yaml.SafeLoader):
         self.depth += 1
         if self.depth > _DEEPEST:
             text = f"more than {_DEEPEST} lists and objects in each other"
-            raise yaml.composer.ComposerError(None, None, text, self.peek_event().start_mark)
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.composer.ComposerError(None, None, text, mark)
         try:
             node: yaml.Node | None = super().compose_node(parent, index)
             return node

@@ -6,7 +6,7 @@ import re
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import asyncpg
 import psycopg
@@ -83,7 +83,7 @@ def test_the_check_for_deployment_compares_them(server: Postgres, tmp_path: Path
 
 def test_the_error_is_named(server: Postgres) -> None:
     """By either driver, and remembered for those who wait for the pool in vain."""
-    address = {"host": str(server.folder), "user": "narrow"}
+    address: dict[str, Any] = {"host": str(server.folder), "user": "narrow"}
 
     async def connect() -> None:
         await asyncpg.connect(**address, database="postgres")

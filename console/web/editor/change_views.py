@@ -26,7 +26,11 @@ def show_changes(request: HttpRequest, machine_name: str) -> HttpResponse:
     sent = CheckForm(request.POST).values
     rows = diff_rows(saved, sent["text"])
     signs = [row.sign for row in rows or ()]
-    context = {"rows": rows, "added": signs.count("+"), "removed": signs.count("-")}
+    context: dict[str, object] = {
+        "rows": rows,
+        "added": signs.count("+"),
+        "removed": signs.count("-"),
+    }
     if sent["role"] and sent["role"] != machine.role_arn:
         context |= {"role_before": machine.role_arn, "role_after": sent["role"]}
     return render(request, "editor/_changes.html", context)

@@ -10,7 +10,7 @@ import pytest
 from console.awsapi import services
 from console.awsapi.asgi import parse_params
 from console.errors import ServiceError
-from tests.console.awsapi.test_extremes import Path, ask, filled, known
+from tests.console.awsapi.requests import Path, ask, filled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from botocore.model import Shape
 
     from tests.console.awsapi.world import World
-
-__all__ = ["known"]
 
 TEXTS = (
     "",

@@ -132,7 +132,7 @@ def nested(*, catch: bool = False) -> dict[str, Any]:
             "Break": {"Type": "Fail", "Error": "Bad"},
         },
     }
-    inner = {"Type": "Map", "ItemProcessor": each, "Next": "Last"}
+    inner: dict[str, Any] = {"Type": "Map", "ItemProcessor": each, "Next": "Last"}
     if catch:
         inner["Catch"] = [{"ErrorEquals": ["States.ALL"], "Next": "Last"}]
     states = {"Inner": inner, "Last": {"Type": "Pass", "End": True}}

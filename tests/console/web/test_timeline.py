@@ -137,6 +137,7 @@ def test_no_iteration_hides_or_swallows_a_worse_one() -> None:
     assert len(drawn) <= MOST_RECTANGLES
     for span in mixed:
         if span.status == "failed":
+            assert span.end is not None
             x = axis.place(span.begin, span.end)[0]
             assert any(
                 each.x <= x <= each.x + each.width and each.tone == "failed" for each in drawn
