@@ -259,3 +259,9 @@ def test_commands_of_a_client_need_no_server_code(path: Path) -> None:
     if own:
         later = CLI_ORDER[own[0] + 1 :]
         assert not {name for name in others if name.startswith(later)}
+
+
+@pytest.mark.parametrize("path", modules("console"), ids=dotted)
+def test_headers_of_htmx_are_read_and_written_by_django_htmx(path: Path) -> None:
+    """``request.htmx`` and the helpers of ``django_htmx.http`` know the names of the headers."""
+    assert not re.search(r"\bHX[-_][A-Z]", path.read_text(encoding="utf-8"))

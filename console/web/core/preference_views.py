@@ -18,6 +18,8 @@ from console.web.core.scope import scope_of
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
+    from console.web.core.scope import HtmxRequest
+
 _CHOICES: dict[str, tuple[str, ...]] = {
     "theme": ("light", "dark", "system"),
     "clock": ("utc", "local"),
@@ -46,11 +48,11 @@ class ColumnsForm(PageForm):
 
 
 @require_POST
-def save_preferences(request: HttpRequest) -> HttpResponse:
+def save_preferences(request: HtmxRequest) -> HttpResponse:
     """Keep a choice in a cookie and go back to where the reader was."""
     sent = PreferencesForm(request.POST).values
     response = HttpResponse(status=204)
-    if not request.headers.get("HX-Request"):
+    if not request.htmx:
         response = redirect(_address_to_return_to(request, sent["next"], sent["direction"]))
     choices = dict(_CHOICES)
     if sent["project"]:

@@ -18,7 +18,7 @@ from django.conf import settings
 from django.contrib.staticfiles import finders
 from django.core.exceptions import PermissionDenied
 from django.db.models import Case, Exists, OuterRef, Q, Value, When
-from django.http import Http404
+from django.http import Http404, HttpRequest
 from structlog.contextvars import bind_contextvars
 
 from console import access, arns, clock, logging_setup
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from django.db.models import QuerySet
-    from django.http import HttpRequest, HttpResponse
+    from django.http import HttpResponse
+    from django_htmx.middleware import HtmxDetails
 
 
 _SUCCESSES = Execution.objects.filter(
@@ -44,6 +45,12 @@ _HAS_LAST_SUCCESS = Case(
     When(status__in=UNSUCCESSFUL, then=Exists(_SUCCESSES)), default=Value(value=False)
 )
 """Whether there is a success to compare a failed execution with: asked without a query more."""
+
+
+class HtmxRequest(HttpRequest):
+    """A request as django-htmx's middleware leaves it, for views that answer htmx otherwise."""
+
+    htmx: HtmxDetails
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from django.conf import settings
 from django.contrib.auth.middleware import LoginRequiredMiddleware
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
+
+    from console.web.core.scope import HtmxRequest
 
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _FORMER_SESSION = f"{former_name.FORMER}_session"
@@ -52,7 +54,7 @@ class SignInMiddleware(LoginRequiredMiddleware):
     ) -> HttpResponseBase | None:
         """Return None where the view may run, else where to sign in, or 401 for a part."""
         answer = super().process_view(request, view_func, view_args, view_kwargs)
-        if answer is not None and request.headers.get("HX-Request"):
+        if answer is not None and cast("HtmxRequest", request).htmx:
             return HttpResponse(status=401)
         return answer
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from console.models import Execution
+    from console.web.core.scope import HtmxRequest
 
 
 @require_safe
@@ -87,7 +88,7 @@ def executed_definition(
 
 @require_safe
 def event_page(
-    request: HttpRequest, machine_name: str, execution_name: str, number: int
+    request: HtmxRequest, machine_name: str, execution_name: str, number: int
 ) -> HttpResponse:
     """Answer with one event unfolded, as a page or as the fragment of the table."""
     execution = scope_of(request).execution(machine_name, execution_name)
@@ -95,7 +96,7 @@ def event_page(
     if row is None:
         raise Http404(f"This execution has no event {number}.")
     context = {**base_context(execution, machine_name), "row": row}
-    if request.headers.get("HX-Request"):
+    if request.htmx:
         return render(request, "history/_event_detail.html", context)
     context |= {
         "before": number - 1,

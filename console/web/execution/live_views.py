@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_safe
+from django_htmx.http import trigger_client_event
 
 import engine
 from console import clock
@@ -125,8 +126,7 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
         context |= waiting.waiting_context(execution)
     context["activity"] = audit_trail.audit_trail_of(execution)
     response = render(request, "execution/_live_update.html", context)
-    response["HX-Trigger-After-Swap"] = "paint"
-    return response
+    return trigger_client_event(response, "paint", after="swap")
 
 
 def _ending_known(execution: Execution, query: QueryDict) -> dict[str, Any]:
@@ -162,8 +162,7 @@ def time_machine_moment(
             painted["nodes"][node]["under"] = steps.line_at(summary, context["past_ms"])
     context["paint"] = json.dumps(painted)
     response = render(request, "execution/_time_machine_update.html", context)
-    response["HX-Trigger-After-Swap"] = "paint"
-    return response
+    return trigger_client_event(response, "paint", after="swap")
 
 
 def _forget_unread_tables(context: dict[str, Any], query: QueryDict) -> None:

@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
+from django_htmx.http import trigger_client_event
 
 from console.errors import ServiceError
 from console.store.executions.stop import stop_execution
@@ -16,11 +17,11 @@ from console.web.execution.forms import StopForm
 from console.web.execution.page_parts import base_context
 
 if TYPE_CHECKING:
-    from django.http import HttpRequest
+    from console.web.core.scope import HtmxRequest
 
 
 @require_http_methods(["GET", "POST"])
-def stop_page(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
+def stop_page(request: HtmxRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Ask once (page or dialog), then stop; the page learns of it by its poll."""
     scope = scope_of(request)
     require(scope, "StopExecution")
@@ -30,14 +31,13 @@ def stop_page(request: HttpRequest, machine_name: str, execution_name: str) -> H
         return render(request, "execution/stop.html", context)
     sent = StopForm(request.POST).values
     error, cause = sent["error"], sent["cause"]
-    scripted = bool(request.headers.get("HX-Request"))
     try:
         stop_execution(execution, error=error or None, cause=cause or None, actor=actor_of(scope))
     except ServiceError as refused:
         context |= {"error": error, "cause_text": cause, "refused": refused.message}
-        template = "execution/_stop_form.html" if scripted else "execution/stop.html"
+        template = "execution/_stop_form.html" if request.htmx else "execution/stop.html"
         return render(request, template, context, status=422)
-    if scripted:
-        return HttpResponse(status=204, headers={"HX-Trigger": "stopped"})
+    if request.htmx:
+        return trigger_client_event(HttpResponse(status=204), "stopped")
     messages.success(request, "The execution is being stopped.")
     return redirect("execution", machine_name, execution.name)

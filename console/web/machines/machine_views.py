@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from console.models import DefinitionDraft, StateMachine
-    from console.web.core.scope import Scope
+    from console.web.core.scope import HtmxRequest, Scope
 
 MOST_BESIDE_A_LIST = 150
 """How many states a graph may have that stands beside a list."""
@@ -77,7 +77,7 @@ def _next_sorts(sort: str) -> dict[str, str]:
 
 
 @require_safe
-def machine_page(request: HttpRequest, machine_name: str) -> HttpResponse:
+def machine_page(request: HtmxRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/``: its executions."""
     scope = scope_of(request)
     machine = scope.machine(machine_name)

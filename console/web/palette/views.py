@@ -10,13 +10,16 @@ from console.web.core.scope import render, scope_of
 from console.web.palette import matches
 
 if TYPE_CHECKING:
-    from django.http import HttpRequest, HttpResponse
+    from django.http import HttpResponse
+
+    from console.web.core.scope import HtmxRequest
 
 
 @require_safe
-def palette_page(request: HttpRequest) -> HttpResponse:
+def palette_page(request: HtmxRequest) -> HttpResponse:
     """Answer ``/palette/``: what the text in ``q`` may mean; to htmx only the list."""
     text = request.GET.get("q", "").replace("\0", "").strip()[: matches.LONGEST]
     context = {"text": text, "groups": matches.find_matches(scope_of(request), text)}
-    part = request.headers.get("HX-Request")
-    return render(request, "palette/_matches.html" if part else "palette/page.html", context)
+    return render(
+        request, "palette/_matches.html" if request.htmx else "palette/page.html", context
+    )

@@ -9,6 +9,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
+from django_htmx.http import push_url
 
 from console.models import Execution
 from console.store.executions.open_states import open_states
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
     from console.models import StateMachine
+    from console.web.core.scope import HtmxRequest
 
 
 @require_safe
-def execution_list(request: HttpRequest) -> HttpResponse:
+def execution_list(request: HtmxRequest) -> HttpResponse:
     """Answer ``/executions/``: those of all machines."""
     scope = scope_of(request)
     address = saved_view_list.default_view(scope, request, None)
@@ -44,7 +46,7 @@ def execution_list(request: HttpRequest) -> HttpResponse:
 
 
 def render_execution_list(
-    request: HttpRequest, template: str, context: dict[str, Any]
+    request: HtmxRequest, template: str, context: dict[str, Any]
 ) -> HttpResponse:
     """Answer with a page of ``executions``; a script's browser shows its address without blanks."""
     filters: ExecutionFilters = context["executions"].filters
@@ -59,13 +61,13 @@ def render_execution_list(
         ),
     }
     response = render(request, template, context, status=422 if filters.problems else 200)
-    if request.headers.get("HX-Request"):
+    if request.htmx:
         region = scope_of(request).region if scope_of(request).elsewhere else ""
         # a machine's page without an address would begin with its default view
         own = "" if filters.address or not context["saved"].default else "view="
         parts = (filters.address, own, region and f"region={region}")
         query = "&".join(part for part in parts if part)
-        response["HX-Push-Url"] = f"{request.path}?{query}" if query else request.path
+        push_url(response, f"{request.path}?{query}" if query else request.path)
     return response
 
 

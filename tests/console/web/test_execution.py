@@ -92,7 +92,7 @@ def test_a_tick_carries_only_what_is_new(project: Project, client: Client) -> No
     drain(execution)
     answer = client.get(first)
     shown = text(answer)
-    assert answer["HX-Trigger-After-Swap"] == "paint"
+    assert answer["HX-Trigger-After-Swap"] == '{"paint": {}}'
     assert [f'id="e{number}"' in shown for number in (1, 2, 3, 4)] == [False, True, True, True]
     assert '"tone": "running"' in shown
     assert "_delta?after=4" in shown

@@ -319,7 +319,7 @@ def test_stopping_tells_error_and_cause(project: Project, client: Client) -> Non
     drain(execution)
     sent = {"error": "Wrong", "cause": MARKUP}
     answer = client.post(page(execution, "stop/"), sent, HTTP_HX_REQUEST="true")
-    assert (answer.status_code, answer["HX-Trigger"]) == (204, "stopped")
+    assert (answer.status_code, answer["HX-Trigger"]) == (204, '{"stopped": {}}')
     execution.refresh_from_db()
     assert (execution.status, execution.error, execution.cause) == ("ABORTED", "Wrong", MARKUP)
     assert MARKUP not in client.get(page(execution)).content.decode()
