@@ -66,7 +66,8 @@ STATEYARD_PAGING_KEY = derive_key(_MASTER, "paging")
 DEBUG = False
 STATEYARD_HTTPS = environment.read_switch("STATEYARD_HTTPS")
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", ".localhost"]
-ALLOWED_HOSTS += environment.read_hosts("STATEYARD_HOSTS")
+STATEYARD_HOSTS = environment.read_hosts("STATEYARD_HOSTS")
+ALLOWED_HOSTS += STATEYARD_HOSTS
 STATEYARD_PROXIES = environment.read_proxies("STATEYARD_PROXIES")
 
 INSTALLED_APPS = [

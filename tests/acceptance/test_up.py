@@ -255,6 +255,11 @@ def test_the_lines_that_are_printed_set_up_a_client(up: Server, tmp_path: Path) 
     assert "stateMachines" in typed(tmp_path, lines)
 
 
+def test_the_interpreter_of_python_functions_is_printed(up: Server) -> None:
+    """It is the server's own; who installs a package for a function sees where."""
+    assert f"  Python functions run with:    {sys.executable}\n" in up.log()
+
+
 def test_a_dummy_key_is_told_what_to_do(up: Server) -> None:
     """AWS's own words come first; then how to get on."""
     with pytest.raises(ClientError, match=r"is invalid.*--insecure-accept-any-key") as refused:

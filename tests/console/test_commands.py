@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import configparser
 import io
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from console import access
+from console.management import addresses
 from console.models import AccessKey, Membership, StateMachine, Tag
 from console.store.machines import tags
 from tests.console.store.helpers import PASS, WAIT, create
@@ -28,10 +31,20 @@ def said(command: str, *args: str, **options: Any) -> str:
 
 
 def test_a_member_gets_a_role_and_a_key(project: Project) -> None:
-    """The printed secret is the one that signs."""
-    printed = said("member", "robot", role="operator", key=True, project=project.name)
+    """The key comes as a profile that works as it is pasted; its secret is the one that signs."""
+    address = "https://yard.example.com"
+    options = {"role": "operator", "key": True, "project": project.name}
+    printed = said("member", "robot", address=f"{address}/", **options)
     key = AccessKey.objects.get(user__username="robot")
-    assert f"aws_secret_access_key = {access.secret_for(key.key_id)}" in printed
+    profiles = configparser.RawConfigParser()
+    profiles.read_string(printed.partition("\n")[2])
+    assert dict(profiles["stateyard"]) == {
+        "aws_access_key_id": key.key_id,
+        "aws_secret_access_key": access.secret_for(key.key_id),
+        "region": settings.STATEYARD_REGION,
+        "endpoint_url": address,
+        "disable_host_prefix_injection": "true",
+    }
     assert Membership.objects.get(user__username="robot").role == "operator"
     said("member", "robot", remove=True, project=project.name)
     assert not AccessKey.objects.filter(pk=key.pk).exists()
@@ -75,3 +88,29 @@ def test_what_cannot_be_imported_is_told_and_the_rest_is_done(
     file.write_text('{"not": "an array"}')
     with pytest.raises(CommandError, match="wanted what export_machines printed"):
         said("import_machines", str(file), project=project.name)
+
+
+@pytest.mark.parametrize(
+    ("listening", "configured", "address"),
+    [
+        (("0.0.0.0", 8083), {}, "http://127.0.0.1:8083"),
+        (("::1", 80), {}, "http://[::1]:80"),
+        (
+            ("0.0.0.0", 8083),
+            {"HTTPS": True, "HOSTS": ["web", ".example.com", "yard.example.com"]},
+            "https://yard.example.com",
+        ),
+        (("10.1.1.1", 8083), {"HTTPS": True, "HOSTS": ["web"]}, "http://10.1.1.1:8083"),
+    ],
+)
+def test_the_address_that_is_printed_can_be_opened(
+    listening: tuple[str, int],
+    configured: dict[str, Any],
+    address: str,
+    settings: Any,
+) -> None:
+    """Behind a proxy it is the public name; of a socket on all interfaces it is the loopback."""
+    settings.STATEYARD_URL = "http://web:8083"
+    settings.STATEYARD_HTTPS = configured.get("HTTPS", False)
+    settings.STATEYARD_HOSTS = configured.get("HOSTS", [])
+    assert addresses.public_address(*listening) == address

@@ -10,6 +10,7 @@ from django.core.management.base import CommandError
 
 from console import access
 from console.data_folder import write_private
+from console.management.addresses import stored_address
 from console.management.base import DataFolderCommand
 
 if TYPE_CHECKING:
@@ -32,13 +33,7 @@ class Command(DataFolderCommand):
         user = get_user_model().objects.filter(username=options["user"], is_active=True).first()
         if user is None:
             raise CommandError(f"--user: got {options['user']!r}, wanted an active user's name")
-        address = options["address"] or _address()
+        address = options["address"] or stored_address()
         url = f"{address}/login/{access.create_login_link(user)}/"
         write_private(settings.DATA_DIR / "login-url", url + "\n")
         self.stdout.write(url)
-
-
-def _address() -> str:
-    """Return the address the server printed last, or the default one."""
-    path = settings.DATA_DIR / "address"
-    return path.read_text(encoding="utf-8").strip() if path.exists() else "http://127.0.0.1:8083"

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.core.management.base import CommandError
 
+from console.client_profile import profile_text
 from console.errors import ServiceError
+from console.management.addresses import stored_address
 from console.management.base import DataFolderCommand
 from console.models import Project, Role
 from console.store.db.audit import Actor
@@ -28,7 +31,10 @@ class Command(DataFolderCommand):
         parser.add_argument("name", help="the person's or service account's name")
         parser.add_argument("--role", choices=Role.values, default="viewer")
         parser.add_argument("--project", default="default")
-        parser.add_argument("--key", action="store_true", help="make an access key and print it")
+        parser.add_argument(
+            "--key", action="store_true", help="make an access key and print its profile"
+        )
+        parser.add_argument("--address", default="", help="the server's address in the profile")
         parser.add_argument("--remove", action="store_true", help="end the membership")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -47,8 +53,9 @@ class Command(DataFolderCommand):
             self.stdout.write(f"{options['name']} is {member.role} of {project.name}")
             if options["key"]:
                 key, secret = people.new_key(member.user, project, _ACTOR)
-                self.stdout.write(f"aws_access_key_id = {key.key_id}")
-                self.stdout.write(f"aws_secret_access_key = {secret}")
-                self.stdout.write("disable_host_prefix_injection = true")
+                address = (options["address"] or stored_address()).rstrip("/")
+                region = settings.STATEYARD_REGION
+                profile = profile_text(key.key_id, secret, address=address, region=region)
+                self.stdout.write("\n" + profile)
         except ServiceError as error:
             raise CommandError(error.message) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -23,7 +24,9 @@ from console.client_profile import (
 from console.command_line import program
 from console.data_folder import PRIVATE, make_private, write_private
 from console.fast_path.cpu_affinity import stay_on_one
+from console.functions.options import general_options, read_entry
 from console.management import capacity
+from console.management.addresses import local_address, store_address
 from console.management.base import DataFolderCommand
 from console.management.serving import allow, let_in, listen, serve
 from console.management.team import reach_database
@@ -97,7 +100,7 @@ class Command(DataFolderCommand):
         capacity.fit_pool()
         call_command("migrate", verbosity=0, interactive=False)
         identity.claim_database()  # before anything is written with a wrong secret
-        address = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"  # noqa: S104
+        address = local_address(host, port)
         settings.STATEYARD_URL = settings.STATEYARD_URL or address
         let_in(listener)
         self._prepare(folder, address, empty=options["empty"])
@@ -129,14 +132,15 @@ class Command(DataFolderCommand):
                 key = access.create_access_key(user, samples, _DESCRIPTION)
                 write_private(credentials, text + _profile(key, address, SAMPLES_PROFILE))
             decided.write_text("no: the first start was --empty\n" if empty else "yes\n")
-        write_private(folder / "address", address + "\n")
+        store_address(address)
         link = f"{address}/login/{access.create_login_link(user)}/"
         write_private(folder / "login-url", link + "\n")
         make_private(credentials)
         self.stdout.write(
             f"\nStateyard is at {address}\n\n"
             f"  Log in (once, within a day):  {link}\n"
-            f"  Another link:                 {program()} login_url --data {folder}\n\n"
+            f"  Another link:                 {program()} login_url --data {folder}\n"
+            f"  Python functions run with:    {_interpreter(folder)}\n\n"
             "For boto3 and the AWS CLI, in their shell:\n\n"
             f"  export AWS_SHARED_CREDENTIALS_FILE={shlex.quote(str(credentials))}"
             f" AWS_PROFILE={PROFILE}\n"
@@ -175,6 +179,12 @@ def _lock(folder: Path) -> IO[bytes]:
             "or choose another folder"
         )
     return file
+
+
+def _interpreter(folder: Path) -> str:
+    """Return the interpreter of functions that name none of their own."""
+    general = general_options(settings.STATEYARD_FUNCTIONS)
+    return read_entry("", "", general, folder).options.python or sys.executable
 
 
 def _profile(key: AccessKey, address: str, name: str = PROFILE) -> str:

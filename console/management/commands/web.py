@@ -9,6 +9,7 @@ from django.db import connection
 
 from console import access, postgres
 from console.fast_path.cpu_affinity import stay_on_one
+from console.management.addresses import public_address, store_address
 from console.management.base import DataFolderCommand
 from console.management.serving import allow, let_in, listen, serve
 from console.management.team import one_at_a_time, prepare
@@ -50,8 +51,10 @@ class Command(DataFolderCommand):
 
         server_socket = listen(options["host"], options["port"])
         allow(options["host"])
+        address = public_address(options["host"], server_socket.getsockname()[1])
+        store_address(address)
         with one_at_a_time():
-            self._first_start(samples=options["samples"])
+            self._first_start(address, samples=options["samples"])
         signals.use_transport(PgTransport(*FROM_OUTSIDE))
         signal_listener = NotifyListener()
         signal_listener.start()
@@ -60,8 +63,7 @@ class Command(DataFolderCommand):
         Pulse().start()
         connection.close()  # this thread needs it no more
         let_in(server_socket)
-        port = server_socket.getsockname()[1]
-        self.stdout.write(f"Stateyard serves at http://{options['host']}:{port}")
+        self.stdout.write(f"Stateyard serves at {address}")
         self.stdout.flush()
         try:
             serve(server_socket)
@@ -72,7 +74,7 @@ class Command(DataFolderCommand):
         self.stdout.flush()
         os._exit(0)  # a usual exit waits for threads, and one may wait for a silent database
 
-    def _first_start(self, *, samples: bool) -> None:
+    def _first_start(self, address: str, *, samples: bool) -> None:
         """Create the owner if there is no user yet, and print the link of the first sign-in."""
         user, _, new = access.first_owner()
         if not new:
@@ -80,4 +82,4 @@ class Command(DataFolderCommand):
         if samples:
             put_sample_project(user)
         link = access.create_login_link(user)
-        self.stdout.write(f"Log in (once, within a day): /login/{link}/")
+        self.stdout.write(f"Log in (once, within a day): {address}/login/{link}/")
