@@ -30,7 +30,6 @@ from console.web.execution import (
     step_tree,
     steps,
     time_machine,
-    timed_out,
 )
 from console.web.execution.child_signs import child_signs
 from console.web.execution.chosen_step import (
@@ -49,7 +48,7 @@ from console.web.execution.timeline.timeline_part import TimelinePart
 from console.web.graph import folding, svg
 from console.web.graph.definition_text import coloured_text
 from console.web.graph.graph_view import WHOLE
-from console.web.history import child_executions, event_table, visit_events
+from console.web.history import child_executions, event_table, timed_out, visit_events
 from console.web.history.event_filter import EventFilter
 from console.web.history.traces import open_trace
 

@@ -15,8 +15,8 @@ from console.web.core.causes import Cause, cause_of
 from console.web.execution import iterations, map_progress
 from console.web.execution.attempts import StateAttempt, list_attempts
 from console.web.execution.steps import StepSummary, step_summaries
-from console.web.execution.timed_out import limit_that_ran_out
 from console.web.history import child_executions, task_timeouts, visit_events
+from console.web.history.timed_out import limit_that_ran_out
 from engine import event_types
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import engine
 from console.masking import masked_execution
 from console.models import HistoryEvent
 from console.web.core import json_view
-from console.web.history import child_executions, task_timeouts
+from console.web.history import child_executions, task_timeouts, timed_out
 from console.web.history.traces import details_of
 
 if TYPE_CHECKING:
@@ -278,6 +278,9 @@ def _open_event(
     """Unfold an event. ``clock``: which one ran out, in words."""
     masked = masked_execution.masked_execution(execution).event(number, text)
     opened = _event_detail(number, kind, masked)
+    if kind == "ExecutionTimedOut":
+        facts = (*opened.facts, *timed_out.event_facts(execution, number))
+        return replace(opened, facts=facts)
     return replace(opened, facts=(*opened.facts, ("timeout", clock))) if clock else opened
 
 

@@ -10,12 +10,12 @@ import pytest
 from django.urls import reverse
 
 from console import clock
-from console.models import Execution, MapRun
+from console.models import Execution, HistoryEvent, MapRun
 from console.store.db.audit import Actor
 from console.store.executions.stop import stop_execution
 from console.store.machines import tags
 from console.store.tasks import activities
-from console.web.execution import timed_out
+from console.web.history import timed_out
 from tests.console.store.helpers import REGION, WAIT, create, drain, start
 from tests.console.store.transition_rates import Clock
 from tests.console.web.helpers import page, text
@@ -103,6 +103,39 @@ def test_children_are_counted(project: Project, client: Client, policy: str, sai
     nested = "1 running, 1 succeeded, 2 aborted (started by Tasks)"
     assert f"Its children now: {nested}; 1 running, 1 succeeded, 2 aborted (of Map Runs)." in shown
     assert said in shown
+
+
+@pytest.mark.parametrize(
+    ("more", "redriven", "limit"),
+    [
+        (
+            {"TimeoutSeconds": 90},
+            False,
+            "TimeoutSeconds of the state machine: 1 min 30 s since its",
+        ),
+        ({}, False, "No Standard execution runs for longer than a year; it began with its start"),
+        ({}, True, "for longer than a year; it began with its last redrive"),
+    ],
+)
+def test_the_event_names_the_limit_and_the_policy(
+    project: Project, client: Client, more: dict[str, Any], limit: str, *, redriven: bool
+) -> None:
+    """On its page and in the table; an earlier end counts from the start, not from a redrive."""
+    execution = ended(project, **more)
+    tags.put_tags(execution.state_machine_arn, {"stateyard:childPolicy": "terminate"})
+    events = HistoryEvent.objects.filter(execution=execution)
+    first = events.order_by("-event_id").values_list("event_id", flat=True)[0] + 1
+    kinds = ["ExecutionRedriven"] * redriven + ["ExecutionTimedOut"]
+    HistoryEvent.objects.bulk_create(
+        HistoryEvent(execution=execution, event_id=number, previous=0, at_ms=1, type=kind)
+        for number, kind in enumerate(kinds, first)
+    )
+    number = first + len(kinds) - 1
+    for address in (f"events/{number}/", f"events/?open={number}"):
+        shown = " ".join(text(client.get(page(execution, address))).split())
+        assert limit in shown
+        assert "stateyard:childPolicy" in shown
+        assert "terminate: all of them are stopped" in shown
 
 
 def test_others_have_no_such_line(project: Project, client: Client) -> None:

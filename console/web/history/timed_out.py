@@ -14,7 +14,7 @@ from django.db.models import Count, Sum
 
 import engine
 from console import arns
-from console.models import Execution, MapRun
+from console.models import Execution, HistoryEvent, MapRun
 from console.statuses import ExecutionStatus
 from console.store.machines import machine_options
 from console.web.core import formatting
@@ -49,18 +49,35 @@ def explain_timeout(execution: Execution) -> TimeoutExplanation | None:
     children = "; ".join(_children_lines(execution))
     if not children:
         return TimeoutExplanation(limit_that_ran_out(execution))
-    policy = machine_options.of_execution(execution.pk, machine_options.CHILD_POLICY)
-    meaning = _POLICIES[policy]
-    return TimeoutExplanation(limit_that_ran_out(execution), children, f"{policy}: {meaning}")
+    return TimeoutExplanation(limit_that_ran_out(execution), children, _policy_text(execution))
+
+
+def event_facts(execution: Execution, number: int) -> tuple[tuple[str, str], ...]:
+    """Return name and text of what AWS's event ``number``, ExecutionTimedOut, does not say."""
+    before = HistoryEvent.objects.filter(execution_id=execution.pk, event_id__lt=number)
+    redriven = before.filter(type="ExecutionRedriven").exists()
+    return (
+        ("limit", _limit_text(execution, redriven=redriven)),
+        (machine_options.CHILD_POLICY, _policy_text(execution)),
+    )
 
 
 def limit_that_ran_out(execution: Execution) -> str:
     """Say in words which limit of time ended an execution."""
+    return _limit_text(execution, redriven=bool(execution.redrive_ms))
+
+
+def _policy_text(execution: Execution) -> str:
+    policy = machine_options.of_execution(execution.pk, machine_options.CHILD_POLICY)
+    return f"{policy}: {_POLICIES[policy]}"
+
+
+def _limit_text(execution: Execution, *, redriven: bool) -> str:
     definition = json.loads(execution.definition.text)  # an imported one may be anything
     seconds = definition.get("TimeoutSeconds") if isinstance(definition, dict) else None
     express = arns.is_express(execution.arn)
     most_s = _EXPRESS_S if express else engine.MAX_EXECUTION_S
-    since = "its last redrive" if execution.redrive_ms else "its start"
+    since = "its last redrive" if redriven else "its start"
     if isinstance(seconds, int) and seconds < most_s:
         span = formatting.duration_text(seconds * formatting.SECOND)
         return f"TimeoutSeconds of the state machine: {span} since {since}"
