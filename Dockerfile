@@ -1,5 +1,7 @@
 # One image for every process: pages and API (`web`), workers (`worker`), and all in one (`up`).
-FROM python:3.12-slim
+# PYTHON may name a digest: docker build --build-arg PYTHON=python@sha256:...
+ARG PYTHON=python:3.12-slim
+FROM ${PYTHON}
 
 ENV PYTHONUNBUFFERED=1 \
     PIP_NO_CACHE_DIR=1 \
@@ -9,14 +11,15 @@ ENV PYTHONUNBUFFERED=1 \
 WORKDIR /app
 
 # The dependencies before the program: they change seldom, and all of them come as wheels.
-COPY pyproject.toml requirements.lock README.md LICENSE ./
-RUN mkdir engine console \
-    && touch engine/__init__.py console/__init__.py \
-    && pip install --constraint requirements.lock '.[team]' \
-    && pip uninstall --yes stateyard \
-    && rm -rf engine console build ./*.egg-info
+# PARQUET=1 adds PyArrow, with which a Distributed Map reads Parquet files.
+ARG PARQUET=0
+COPY requirements-team.lock requirements-parquet.lock ./
+RUN pip install --require-hashes --no-deps --requirement requirements-team.lock \
+    && if [ "$PARQUET" = 1 ]; then \
+         pip install --require-hashes --no-deps --requirement requirements-parquet.lock; \
+       fi
 
-COPY manage.py ./
+COPY LICENSE manage.py ./
 COPY engine engine
 COPY console console
 COPY templates templates
