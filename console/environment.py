@@ -14,6 +14,7 @@ import json
 import math
 import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -22,7 +23,6 @@ from pydantic import TypeAdapter, ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
 _ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 _HOST = re.compile(r"\*|\.?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\]")
@@ -129,6 +129,19 @@ def read_region(name: str, default: str) -> str:
     if not _REGION.fullmatch(given):
         raise SettingError(name, _quoted(given), "a region, as us-east-1")
     return given
+
+
+def read_folder(name: str) -> Path | None:
+    """Return a variable that names a folder, None if it is not set. The folder must be there."""
+    given = read_text(name)
+    if given and not Path(given).is_dir():
+        raise SettingError(name, _quoted(given), "a folder that is there")
+    return Path(given).resolve() if given else None
+
+
+def known_variables() -> frozenset[str]:
+    """Return the variables that were read so far: of all settings, once they are loaded."""
+    return frozenset(_known)
 
 
 def read_hosts(name: str) -> list[str]:

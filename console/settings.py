@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 former_name.adopt_variables()
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = data_folder()
+STATEYARD_CONFIG = environment.read_folder("STATEYARD_CONFIG")
+_CONFIG_DIR = STATEYARD_CONFIG or DATA_DIR  # of the files that only operators write
 
 
 def _shipped(name: str) -> Path:
@@ -261,15 +263,15 @@ STATEYARD_MAX_REQUEST_BYTES = 1_048_576
 
 
 def _kept(name: str, shape: TypeAdapter[Any]) -> dict[str, Any]:
-    """Return the object in a file of the data folder, {} if there is none."""
-    return environment.read_json_file(DATA_DIR / name, shape)
+    """Return the object in a file of the configuration, {} if there is none."""
+    return environment.read_json_file(_CONFIG_DIR / name, shape)
 
 
 def _functions() -> FunctionsFile:
     """Functions of ``DATA/functions.json``, read again when it changes; the environment wins."""
     shape = setting_shapes.FUNCTIONS
     given = environment.read_json_variable("STATEYARD_FUNCTIONS", shape)
-    return FunctionsFile(DATA_DIR / "functions.json", shape, given)
+    return FunctionsFile(_CONFIG_DIR / "functions.json", shape, given)
 
 
 STATEYARD_FUNCTIONS: Mapping[str, Any] = _functions()
@@ -284,7 +286,7 @@ def _quotas() -> dict[str, Any]:
     """What differs from AWS's quotas: ``DATA/quotas.json`` and the environment, which wins."""
     kept = _kept("quotas.json", setting_shapes.OBJECT)
     given = environment.read_json_variable("STATEYARD_QUOTAS", setting_shapes.OBJECT)
-    quotas.check_quotas(kept, str(DATA_DIR / "quotas.json"))
+    quotas.check_quotas(kept, str(_CONFIG_DIR / "quotas.json"))
     quotas.check_quotas(given, "STATEYARD_QUOTAS")
     return kept | given
 
@@ -292,7 +294,7 @@ def _quotas() -> dict[str, Any]:
 STATEYARD_QUOTAS = _quotas()
 
 
-STATEYARD_TARGETS_FILE = StartupFile(DATA_DIR / "targets.json", setting_shapes.TARGETS)
+STATEYARD_TARGETS_FILE = StartupFile(_CONFIG_DIR / "targets.json", setting_shapes.TARGETS)
 
 
 def _targets() -> dict[str, dict[str, Any]]:
@@ -322,7 +324,7 @@ def _mocks() -> FunctionsFile:
     named = environment.read_text("SFN_MOCK_CONFIG")
     if named:
         environment.read_json_file(Path(named), setting_shapes.MOCKS, "SFN_MOCK_CONFIG")
-    path = Path(named) if named else DATA_DIR / "MockConfigFile.json"
+    path = Path(named) if named else _CONFIG_DIR / "MockConfigFile.json"
     return FunctionsFile(path, setting_shapes.MOCKS, {})
 
 

@@ -13,6 +13,8 @@ import pytest
 import yaml
 from django.core.management import CommandError, get_commands, load_command_class
 
+from console import environment, local_options
+
 ROOT = Path(__file__).parent.parent
 COMPOSE = (ROOT / "compose.yaml").read_text(encoding="utf-8")
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
@@ -65,7 +67,16 @@ def test_no_secret_has_a_default() -> None:
         assert uses
         assert set(uses) == {":"}
     defaults = dict(re.findall(r"\$\{(\w+):-([^}]*)\}", COMPOSE))
-    assert defaults == {"STATEYARD_HOSTS": "", "STATEYARD_HTTPS": "1", "PUBLISH": "127.0.0.1:8083"}
+    assert defaults == {
+        "STATEYARD_HOSTS": "",
+        "STATEYARD_HTTPS": "1",
+        "PUBLISH": "127.0.0.1:8083",
+        "CONFIG": "./config",
+        "MEMORY": "2g",
+        "PARQUET": "0",
+        "POSTGRES_IMAGE": "postgres:17",
+        "PYTHON_IMAGE": "python:3.12-slim",
+    }
     assert not re.findall(r"(?:ARG|ENV) .*(?:SECRET|PASSWORD|KEY)", DOCKERFILE)
 
 
@@ -78,6 +89,32 @@ def test_all_processes_share_one_configuration() -> None:
     # the workers' own calls go to a name that the server answers to
     assert given["STATEYARD_URL"] == "http://web:8083"
     assert given["STATEYARD_HOSTS"].split(",")[0] == "web"
+
+
+def test_every_variable_reaches_the_containers() -> None:
+    """A variable that only Compose does not know would be set in .env and count for nothing."""
+    passed = set(SERVICES["web"]["environment"])
+    documented = (ROOT / "docs/reference/settings.md").read_text(encoding="utf-8")
+    read = {name for name in environment.known_variables() if f"`{name}`" in documented}
+    known = {*read, *local_options.VARIABLES}  # other tests read variables of their own
+    own = {name for name in known if name.startswith("STATEYARD_")}
+    assert {"STATEYARD_QUOTAS", "STATEYARD_CONFIG", "STATEYARD_URL"} <= own
+    assert known - passed == {"STATEYARD_DATA"}  # the image's own
+    assert passed <= known
+
+
+def test_the_containers_write_their_data_only() -> None:
+    """The root is read-only, the configuration is mounted and read-only, memory has a limit."""
+    image = dict(re.findall(r"(STATEYARD_\w+)=(\S+)", DOCKERFILE))
+    assert re.findall(r"^VOLUME (\S+)$", DOCKERFILE, re.MULTILINE) == [image["STATEYARD_DATA"]]
+    for name in OURS:
+        service = SERVICES[name]
+        assert service["read_only"] is True
+        assert service["mem_limit"]
+        assert service["pids_limit"]
+        assert len(service["tmpfs"]) == 1
+        (mounted,) = service["volumes"]
+        assert mounted.endswith(f":{service['environment']['STATEYARD_CONFIG']}:ro")
 
 
 def test_the_database_outlives_its_container() -> None:

@@ -136,7 +136,7 @@ def load_handler(target: str) -> Callable[[Any, Any], Any]:
 def search_folders() -> tuple[str, str]:
     """Return where modules are searched beside Python's own path."""
     here = os.getcwd()  # noqa: PTH109 - each call of a function asks, and Path takes longer
-    return _resolved(settings.DATA_DIR, here), here
+    return _resolved(settings.STATEYARD_CONFIG or settings.DATA_DIR, here), here
 
 
 @lru_cache(maxsize=16)

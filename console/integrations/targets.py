@@ -172,7 +172,7 @@ def read_function(
 ) -> FoundFunction:
     """Return a function by its entry in a section of either file."""
     general = general_options(_all_functions()) | general_options(section)
-    return read_entry(entry, where, general, settings.DATA_DIR)
+    return read_entry(entry, where, general, settings.STATEYARD_CONFIG or settings.DATA_DIR)
 
 
 def functions_of(project: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

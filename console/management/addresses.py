@@ -22,7 +22,8 @@ def local_address(host: str, port: int) -> str:
 def public_address(host: str, port: int) -> str:
     """Return the address behind the proxy: HTTPS on the first public name of STATEYARD_HOSTS.
 
-    The name in STATEYARD_URL is the one that workers use, and patterns of names are no address.
+    The name in STATEYARD_URL is the one that workers use, and patterns of names are no address. A
+    name with a dot comes first, because others are of a private network.
     Without HTTPS or such a name, return the address of the listening socket.
     """
     inside = urlsplit(settings.STATEYARD_URL or "").hostname
@@ -32,7 +33,7 @@ def public_address(host: str, port: int) -> str:
         if name != inside and not name.startswith((".", "*"))
     ]
     if settings.STATEYARD_HTTPS and names:
-        return f"https://{names[0]}"
+        return f"https://{max(names, key=lambda name: '.' in name)}"
     return local_address(host, port)
 
 

@@ -257,6 +257,7 @@ def test_good_values_are_taken(tmp_path: Path) -> None:
 
 
 VARIABLES = [
+    ("STATEYARD_CONFIG", "/no/such/folder", "'/no/such/folder'", "a folder that is there"),
     ("STATEYARD_FUNCTION_PROCESSES", "-1", "'-1'", "a whole number from 0 to 1000"),
     ("STATEYARD_DATABASE_CONNECTIONS", "ten", "'ten'", "a whole number from 1 to 1000"),
     ("STATEYARD_DATABASE_CONNECTIONS", "0", "'0'", "a whole number from 1 to 1000"),
@@ -493,3 +494,33 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("x", encoding="utf-8")
     refused(check(file), str(file), "File exists", "a folder that can be written")
+
+
+def test_the_configuration_may_stand_in_a_folder_of_its_own(tmp_path: Path) -> None:
+    """It is read there and written nowhere: files, and the modules of functions."""
+    config, data = tmp_path / "config", tmp_path / "data"
+    config.mkdir()
+    (config / "functions.json").write_text('{"charge": "shop:charge", "lost": "no:where"}')
+    (config / "shop.py").write_text("def charge(event, context):\n    return event\n")
+    (config / "targets.json").write_text('{"sqs": {"regon": "x"}}')
+    done = run(data, "check", STATEYARD_CONFIG=str(config))
+    refused(done, f"{config}/targets.json: sqs: regon", "an unknown name", "region")
+    (config / "targets.json").write_text("{}")
+    mocks = config / "MockConfigFile.json"
+    mocks.write_text("[]")
+    refused(run(data, "check", STATEYARD_CONFIG=str(config)), str(mocks), "an array", "a JSON")
+    mocks.unlink()
+    code = (
+        "import django; django.setup()\n"
+        "from django.conf import settings\n"
+        "from console.functions import handlers\n"
+        "print({name: handlers.find_problem(target) == ''"
+        " for name, target in settings.STATEYARD_FUNCTIONS.items()})"
+    )
+    printed = run(data, "shell", "-v", "0", "-c", code, STATEYARD_CONFIG=str(config)).stdout
+    assert printed.splitlines()[-1] == "{'charge': True, 'lost': False}"
+    assert sorted(path.name for path in config.iterdir() if path.suffix) == [
+        "functions.json",
+        "shop.py",
+        "targets.json",
+    ]

@@ -184,7 +184,10 @@ def _lock(folder: Path) -> IO[bytes]:
 def _interpreter(folder: Path) -> str:
     """Return the interpreter of functions that name none of their own."""
     general = general_options(settings.STATEYARD_FUNCTIONS)
-    return read_entry("", "", general, folder).options.python or sys.executable
+    return (
+        read_entry("", "", general, settings.STATEYARD_CONFIG or folder).options.python
+        or sys.executable
+    )
 
 
 def _profile(key: AccessKey, address: str, name: str = PROFILE) -> str:
