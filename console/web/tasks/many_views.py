@@ -30,7 +30,8 @@ _MOST_TOLD = 5
 
 def answer_many(request: HttpRequest, scope: Scope, act: str, comment: str) -> HttpResponse:
     """Ask about the selected tasks, or all like one of them; then answer each by itself."""
-    require(scope, "SendTaskFailure" if act == "reject-many" else "SendTaskSuccess")
+    rejects = act == "reject-many"
+    require(scope, "SendTaskFailure" if rejects else "SendTaskSuccess")
     alike = request.POST.get("alike", "")
     tasks = _alike(scope, alike) if alike else _chosen(scope, request.POST.getlist("tasks"))
     if not tasks:

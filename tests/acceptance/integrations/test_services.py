@@ -223,13 +223,16 @@ def test_jobs_are_waited_for(sfn: Any, aws: Moto) -> None:
 
 
 def test_http_tasks(sfn: Any, web: str) -> None:
-    """Query and body go out, the connection's key with them; errors carry the status."""
+    """Query and body go out, the connection's key with them; errors carry the status.
+
+    The web server sends the key back: the result has a mask in its place.
+    """
     connection = {"ConnectionArn": "arn:aws:events:us-east-1:123456789012:connection/shop/1"}
     wanted = {"Method": "POST", "InvocationConfig": connection, "RequestBody": {"a": 1}}
     asked = {**wanted, "ApiEndpoint": f"{web}/ok", "QueryParameters": {"q": ["1", "2"]}}
     found = output_of(run_task(sfn, "http:invoke", asked))
     assert found["StatusCode"] == 200
-    assert found["ResponseBody"] == {"path": "/ok?q=1&q=2", "key": "secret", "body": '{"a":1}'}
+    assert found["ResponseBody"] == {"path": "/ok?q=1&q=2", "key": "(masked)", "body": '{"a":1}'}
     missing = run_task(sfn, "http:invoke", {**wanted, "ApiEndpoint": f"{web}/no"})
     assert missing["error"] == "States.Http.StatusCode.404"
     elsewhere = run_task(sfn, "http:invoke", {**wanted, "ApiEndpoint": "http://169.254.169.254/ok"})
