@@ -95,7 +95,8 @@ class Placeholders:
             if match is None:
                 return token
             value = self._value(match, place)
-            return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            return self._counted(text, match, place)
         if not any(begin in token for begin in ("${", "{{resolve:", "#{AWS::")):
             return token
         try:
@@ -141,6 +142,10 @@ class Placeholders:
             text = self._asked_text(match, place) if given is None else text_of(given)
         except ValueError as error:
             raise SourceError(f"{place}: {match[0]}: {error}") from None
+        return self._counted(text, match, place)
+
+    def _counted(self, text: str, match: re.Match[str], place: str) -> str:
+        """Return a text; raise ``SourceError`` before a small template makes gigabytes of it."""
         self._characters += len(text)
         if self._characters > MOST_CHARACTERS:
             message = f"got a text that grows, wanted at most {MOST_CHARACTERS} characters"

@@ -50,11 +50,11 @@ def unfit_pooler(address: dict[str, Any]) -> str:
             return opened.enter_context(closing(postgres.connect_briefly(address)))
 
         first = connect()
-        if _ask(first, _SESSION) == first.info.backend_pid:
+        if _fetch_value(first, _SESSION) == first.info.backend_pid:
             return ""  # a pooler gives clients numbers of its own
         second = connect()
         try:
-            _ask(second, _SESSION)
+            _fetch_value(second, _SESSION)
         except psycopg.OperationalError as error:
             if error.sqlstate is not None:
                 raise
@@ -64,7 +64,7 @@ def unfit_pooler(address: dict[str, Any]) -> str:
         return NOT_RESET if _hands_on(first, connect) else ""
 
 
-def _ask(own: psycopg.Connection[Any], question: str, *values: object) -> Any:
+def _fetch_value(own: psycopg.Connection[Any], question: str, *values: object) -> Any:
     return own.execute(question, values or None).fetchall()[0][0]
 
 
@@ -76,7 +76,7 @@ def _shares_sessions(first: psycopg.Connection[Any], second: psycopg.Connection[
     seen: tuple[set[int], set[int]] = set(), set()
     for _ in range(_ROUNDS):
         for own, sessions in ((first, seen[0]), (first, seen[0]), (second, seen[1])):
-            sessions.add(_ask(own, _SESSION))
+            sessions.add(_fetch_value(own, _SESSION))
     return len(seen[0]) > 1 or len(seen[1]) > 1 or seen[0] == seen[1]
 
 
@@ -85,7 +85,7 @@ def _hands_on(
 ) -> bool:
     """Tell whether the next client of a session finds a setting of the last one."""
     mark = secrets.token_hex(8)
-    _ask(first, _MARK, mark)
+    _fetch_value(first, _MARK, mark)
     first.close()
     time.sleep(_RESET_S)
-    return bool(_ask(connect(), _MARKED) == mark)
+    return bool(_fetch_value(connect(), _MARKED) == mark)

@@ -52,7 +52,7 @@ def threshold_fields(params: Mapping[str, Any]) -> dict[str, Any]:
         "threshold": params["Threshold"],
         "comparison": params["ComparisonOperator"],
         "missing": missing,
-        "enabled": params.get("ActionsEnabled", True),
+        "enabled": params.get("ActionsEnabled") is not False,
     }
 
 

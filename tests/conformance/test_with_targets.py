@@ -31,7 +31,6 @@ ANY = "<whatever the service says>"
 OUT_OF_REACH = {
     r"error_handling/test_aws_sdk/test_no_such_bucket": "the bucket's name is cut in the recording",
     r"test_send_message_no_such_queue": "the queue's host does not exist; moto answers for it",
-    r"test_put_events_mixed_malformed_detail": "moto takes every Detail",
     r"DYNAMODB_PUT_UPDATE_GET_ITEM": "moto answers ConsumedCapacity unasked",
     r"task_service_lambda/test_no_such_function": "moto names the function without its version",
     r"test_fifo_message_attribute\[input_params0-True\]": "moto asks for the MessageGroupId in "

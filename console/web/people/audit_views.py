@@ -18,7 +18,7 @@ from console.web.core.numbers import whole_number
 from console.web.core.scope import render, scope_of
 from console.web.core.spreadsheets import without_formula
 from console.web.people.audit_rows import audit_row, group_days, mask_reasons
-from console.web.search.moments import parse_moment
+from console.web.search.moments import parse_moment, parse_period
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -152,8 +152,10 @@ def _between(entries: QuerySet[AuditEntry], since: str, until: str) -> QuerySet[
     if since:
         entries = entries.filter(at_ms__gte=parse_moment(since))
     if until:
+        period = parse_period(until)
         whole = 60 * SECOND if len(until) == _MINUTE else SECOND
-        entries = entries.filter(at_ms__lt=parse_moment(until) + whole)
+        end_ms = parse_moment(until) + whole if period is None else period.end_ms
+        entries = entries.filter(at_ms__lt=end_ms)
     return entries
 
 

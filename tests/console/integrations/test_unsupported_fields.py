@@ -164,6 +164,10 @@ def known_actions(services: list[str]) -> list[tuple[str, str]]:
         if client is None:
             continue
         model = names.service_model(client)
-        name = next(one for one in model.operation_names if model.operation_model(one).input_shape)
-        found.append((service, name[:1].lower() + name[1:]))
+        actions = (
+            name[:1].lower() + name[1:]
+            for name in model.operation_names
+            if model.operation_model(name).input_shape
+        )
+        found.append((service, next(one for one in actions if names.has_operation(service, one))))
     return found

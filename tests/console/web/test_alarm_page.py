@@ -212,7 +212,7 @@ def test_the_page_is_of_its_project_and_its_buttons_are_for_editors(
     for address in ("/alarms/", "/machines/machine/alarms/"):
         assert f'<a href="/alarms/{alarm.pk}/">' in text(client.get(address)), address
     page = text(client.get(f"/alarms/{alarm.pk}/"))
-    assert '<a href="/alarms/" aria-current="page">Alarms</a>' in page
+    assert '<a href="/alarms/" aria-current="true">Alarms</a>' in page
     assert 'value="delete"' in page
     assert "alarm=failure-rate#alarm-failure-rate" in page
     reader = signed_in("viewer")

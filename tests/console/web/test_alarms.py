@@ -448,7 +448,7 @@ def test_a_rule_hears_of_the_alarms_of_its_machine(project: Project, client: Cli
     target = {"act": "notify", "target": machine.arn}
     assert client.post(PAGE, target).status_code == 302
     assert "These rules tell" in text(client.get(PAGE))
-    assert "Alarms" in text(client.get("/notifications/"))
+    assert "Alarm state change" in text(client.get("/notifications/"))
     for each in (machine, other):
         values = {"kind": "stuck", "machine": each, "period_s": 60}
         alarms.put_alarm(project, REGION, each.name, values, actor=BY)

@@ -23,7 +23,17 @@ if TYPE_CHECKING:
 
     from console.models import Project
 
-TABS = ("", "grid/", "insights/", "definition/", "versions/", "metrics/", "logs/", "settings/")
+GROUPS = {
+    "": ("",),
+    "grid/": ("grid/", "insights/"),
+    "metrics/": ("metrics/",),
+    "logs/": ("logs/",),
+    "definition/": ("definition/", "calls/"),
+    "versions/": ("versions/",),
+    "triggers/": ("triggers/", "alarms/"),
+    "settings/": ("settings/",),
+}
+"""A tab of a machine -> the pages that it groups."""
 
 
 def post(client: Client, page: str, status: int = 302, **form: Any) -> str:
@@ -35,16 +45,18 @@ def post(client: Client, page: str, status: int = 302, **form: Any) -> str:
 # -- tabs ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("tab", TABS)
-def test_each_tab_has_an_address_and_links_to_the_others(
-    project: Project, client: Client, tab: str
+@pytest.mark.parametrize(
+    ("tab", "page"), [(tab, page) for tab, pages in GROUPS.items() for page in pages]
+)
+def test_each_page_links_to_the_tabs_and_to_the_pages_of_its_own(
+    project: Project, client: Client, tab: str, page: str
 ) -> None:
     """And marks itself as the one that is open."""
     create(project, PASS)
-    shown = text(client.get(f"/machines/machine/{tab}"))
-    for other in TABS:
+    shown = text(client.get(f"/machines/machine/{page}"))
+    for other in (*GROUPS, *GROUPS[tab]):
         assert f'href="/machines/machine/{other}"' in shown
-    assert f'<a href="/machines/machine/{tab}" aria-current="page">' in shown
+    assert f'<a href="/machines/machine/{page}" aria-current="page">' in shown
 
 
 def test_the_graph_leads_to_the_text(project: Project, client: Client) -> None:

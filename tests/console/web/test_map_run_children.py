@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -42,12 +43,15 @@ def test_e18_a_child_leads_to_the_machine_above(
 def test_e18_a_map_run_in_an_express_child_is_found(
     project: Project, worker: Embedded, client: Client
 ) -> None:
-    """Its parent is found by another ARN."""
+    """Its parent is found by another ARN. Such a machine was stored before it was refused."""
     del worker
     inner = over(one("P", Type="Pass"))
     inner["States"]["Inner"] = inner["States"].pop("Each") | {"Label": "Inner"}
     inner["StartAt"] = "Inner"
-    ended(start(create(project, over(inner, "EXPRESS")), [[1, 2]], "x"))
+    machine = create(project, over(one("P", Type="Pass"), "EXPRESS"))
+    machine.definition.text = json.dumps(over(inner, "EXPRESS"))
+    machine.definition.save()
+    ended(start(machine, [[1, 2]], "x"))
     run = MapRun.objects.get(state_machine_arn__endswith="/Inner")
     answer = client.get(f"/arn/{run.arn}")
     assert client.get(answer["Location"]).status_code == 200
