@@ -26,7 +26,7 @@ FILES: dict[str, TypeAdapter[Any]] = {
 ODD = "zzz"
 KEYS = {"environment": "NAME"}
 """Field -> a name that its objects take; others take a number, as mocked responses do."""
-TEXTS = {"handler": "module:function"}
+TEXTS = {"handler": "module:function", "AuthorizationEndpoint": "https://example.com/token"}
 
 
 class Schema:
@@ -50,7 +50,15 @@ class Schema:
 
     def smallest(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Return an object with the members that it needs."""
-        return {name: TEXTS[name] for name in schema.get("required", ())}
+        properties = schema.get("properties", {})
+        return {name: self.value(name, properties[name]) for name in schema.get("required", ())}
+
+    def value(self, name: str, schema: Any) -> Any:
+        """Return a value that a member takes."""
+        option = self.options(schema)[0]
+        if option.get("type") == "object":
+            return self.smallest(option)
+        return option.get("enum", [TEXTS.get(name, "x")])[0]
 
     def spoiled(self, schema: Any, field: str = "") -> Iterator[Any]:
         """Yield values with one member, somewhere in them, that nobody reads."""

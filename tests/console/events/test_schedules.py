@@ -113,7 +113,8 @@ def test_a_schedule_is_due(expression: str, after: str, zone: str, wanted: list[
     ("expression", "words"),
     [
         ("", "wanted cron"),
-        ("every day", "wanted cron"),
+        ("every blue moon", "wanted cron"),
+        ("every day", r"wanted rate\(1 day\)"),
         ("at(2026-01-01T00:00:00)", "wanted cron"),
         ("cron(0 10 * * ?)", "got 5 fields, wanted six"),
         ("cron(0 10 * * * *)", "one of day of month and day of week"),

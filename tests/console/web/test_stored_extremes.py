@@ -207,7 +207,10 @@ def test_a_schedule_beyond_the_calendar_is_refused(
         "ScheduleExpression": f"at({moment})",
         "ScheduleExpressionTimezone": zone,
         "FlexibleTimeWindow": {"Mode": "OFF"},
-        "Target": {"Arn": world_of_schedules.machine, "RoleArn": "arn:aws:iam::1:role/r"},
+        "Target": {
+            "Arn": world_of_schedules.machine,
+            "RoleArn": "arn:aws:iam::123456789012:role/r",
+        },
     }
     with pytest.raises(ServiceError, match="years 1 to 9999"):
         ask(world_of_schedules, services.SCHEDULER, "CreateSchedule", settings)
