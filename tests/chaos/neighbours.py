@@ -92,6 +92,7 @@ class Neighbours:
         """End the hosts."""
         self.silent.close()
         self.listener.server.shutdown()
+        self.listener.server.server_close()
 
     def prepare(self) -> None:
         """Make the second project, and the machines and rules of both."""

@@ -371,7 +371,8 @@ class _Grouping(Generic[J]):
             many = len(group) + behind >= overload.MANY_WAITING or overload.closed_until
             jobs = overload.refuse_late(group, behind) if many else [job for job, _ in group]
             left = self._commit(jobs) if jobs else []
-            postgres.spare_connection()
+            if not is_embedded():
+                postgres.spare_connection()
 
     def _wait(self) -> _Waiting[J]:
         try:
