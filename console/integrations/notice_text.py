@@ -182,7 +182,8 @@ _MARKUP = re.compile(
     r"|[*`~]"
     r"|(?<!\w)_|_(?!\w)"
     r"|\](?=[\[(:])"  # links and images
-    r"|\n(?=\s*(?:[#>|=+-]|&gt;|\d+[.)]))"  # headings, lists, quotes, tables, rules
+    # headings, lists, quotes, tables, rules; of blanks those of one line only, to stay linear
+    r"|[\r\n](?=[ \t]*(?:[#>|=+-]|&gt;|\d+[.)]))"
 )
 CHATS: dict[str, Callable[[str], str]] = {"slack": slack_text, "teams": without_markup}
 """Kind of address -> how a value from an event becomes a text of that chat."""

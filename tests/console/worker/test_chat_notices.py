@@ -221,6 +221,18 @@ def test_usual_names_stay_as_they_are(name: str) -> None:
     assert notice_text.without_markup(name) == name
 
 
+@pytest.mark.parametrize("text", ["\n", "\n ", "\r\n", "\n\t1"])
+def test_a_text_of_many_lines_is_changed_in_linear_time(text: str) -> None:
+    """Each line end looks at its own line only: this would take minutes otherwise."""
+    assert notice_text.without_markup(text * 100_000) == text * 100_000
+
+
+@pytest.mark.parametrize("line", ["# pay", " \t> pay", "12) pay", "- pay"])
+def test_a_line_after_empty_ones_is_no_markup(line: str) -> None:
+    """A heading or a list may begin after any number of line ends."""
+    assert notice_text.without_markup(f"a\n\n \n{line}") == f"a\n\n \n\u200b{line}"
+
+
 # -- events of others ------------------------------------------------------------------------------
 
 
