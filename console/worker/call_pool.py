@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 MAX_HUNG = 16
 """Threads that may be left to jobs that hang: each has a database connection."""
+_AGAIN_S = 0.2
+"""After so long a pool without a thread tries again to start one."""
 
 
 class CallPool:
@@ -41,20 +43,32 @@ class CallPool:
         self._stopping = False
 
     def submit(self, job: Callable[[], None], key: Hashable = None) -> None:
-        """Queue a job, under a name if it may have to be replaced; it must not raise."""
+        """Queue a job, under a name if it may have to be replaced; it must not raise.
+
+        While the pool has no thread and the system starts none, the caller waits.
+        """
         with self._change:
             if self._stopping:
                 return
             self._jobs.append((key, job))
-            self._help()
+            while not self._help() and not self._stopping:
+                self._change.wait(_AGAIN_S)
             self._change.notify()
 
-    def _help(self) -> None:
-        """Start a thread if more jobs are queued than threads wait for one."""
+    def _help(self) -> bool:
+        """Start a thread if more jobs are queued than threads wait for one.
+
+        Return whether the queued jobs have a thread, now or when it has ended what it does.
+        """
         if self._idle < len(self._jobs) and len(self._threads) < self._size:
             thread = threading.Thread(target=self._work, name=next(self._names), daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:  # the limit of the system or of the container
+                log.warning("a thread could not be started", name=thread.name, problem=str(error))
+                return bool(self._threads)
             self._threads.add(thread)
-            thread.start()
+        return True
 
     def _work(self) -> None:
         try:

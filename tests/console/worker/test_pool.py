@@ -11,6 +11,8 @@ import pytest
 
 from console.worker import Embedded, call_pool, embedded
 from console.worker.call_pool import CallPool
+from console.worker.fair_pool import FairPool
+from console.worker.fair_shares import FairShare
 from tests.console.store.helpers import create, ended, function, one, start
 
 if TYPE_CHECKING:
@@ -71,6 +73,64 @@ def test_a_job_that_comes_as_another_is_taken_has_a_thread() -> None:
     jobs.submit(lambda: none(both.wait(5)))
     both.wait(5)
     jobs.stop(0)
+
+
+class _NoThreads:
+    """Lets the system start no thread of a pool for so many times."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+        self.left = times
+        self._start = threading.Thread.start
+        monkeypatch.setattr(threading.Thread, "start", lambda thread: self.start(thread))
+
+    def start(self, thread: threading.Thread) -> None:
+        """Start a thread, or refuse as CPython does at the limit of the system."""
+        if self.left:
+            self.left -= 1
+            raise RuntimeError("can't start new thread")
+        self._start(thread)
+
+
+def test_a_job_waits_until_the_system_starts_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is neither lost nor does it take the place of others."""
+    system = _NoThreads(monkeypatch, 3)
+    jobs, done = CallPool(1, "test"), threading.Event()
+    jobs.submit(done.set)
+    assert done.wait(30)
+    assert system.left == 0
+    jobs.stop(0)
+
+
+def test_a_job_without_a_thread_of_its_own_is_done_by_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The place of the thread that did not start is still there for the next job."""
+    jobs, go_on, done = CallPool(2, "test"), threading.Event(), threading.Event()
+    jobs.submit(lambda: none(go_on.wait(30)))
+    system = _NoThreads(monkeypatch, 1)
+    jobs.submit(done.set)
+    assert system.left == 0
+    go_on.set()
+    assert done.wait(30)
+    go_on.clear()
+    both = threading.Barrier(3)
+    jobs.submit(lambda: none(both.wait(30)))
+    jobs.submit(lambda: none(both.wait(30)))
+    both.wait(30)
+    jobs.stop(0)
+
+
+def test_a_fair_pool_sorts_on_after_a_time_without_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its sorter and its places are as before, so that what is queued begins."""
+    _NoThreads(monkeypatch, 5)
+    pool = FairPool(1, "test", lambda abouts: dict.fromkeys(abouts, FairShare(1, "")))
+    done = [threading.Event() for _ in range(4)]
+    for number, event in enumerate(done):
+        pool.submit(event.set, about=number)
+    assert all(event.wait(30) for event in done)
+    pool.stop(0)
 
 
 def test_hanging_jobs_are_replaced_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
