@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("console", "0054_silent_targets"),
+        ("console", "0055_deliveries_of_target"),
     ]
 
     operations = [

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("console", "0055_start_link_members"),
+        ("console", "0056_start_link_members"),
     ]
 
     operations = [

@@ -1,0 +1,23 @@
+"""What each target has to get has an index; by itself, so that it can be repeated."""
+
+from django.db import migrations, models
+
+from console.store.db.indexes import AddIndexConcurrently
+
+
+class Migration(migrations.Migration):
+    atomic = False
+    dependencies = [
+        ("console", "0054_silent_targets"),
+    ]
+
+    operations = [
+        AddIndexConcurrently(
+            "delivery",
+            models.Index(
+                fields=["target", "next_ms"],
+                name="delivery_of_target",
+                condition=models.Q(status="waiting"),
+            ),
+        ),
+    ]
