@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING, Any
 
+import psycopg
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, ProgrammingError
 
@@ -32,7 +33,7 @@ class DataFolderCommand(BaseCommand):
         """Run; a database that is lost or has no tables ends the command with one line."""
         try:
             return super().execute(*args, **options)
-        except (OperationalError, ProgrammingError) as error:
+        except (OperationalError, ProgrammingError, psycopg.Error) as error:
             line = " ".join(str(error).split())
             raise CommandError(f"the database refused: {line}") from error
         except OSError as error:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import psycopg
 import structlog
 from django.db import connection
 
@@ -68,12 +69,18 @@ def count_capacity() -> Capacity:
 def fit_pool(more: int = 0) -> None:
     """Let the pool of this process grow to its share, and say so if that is less than set.
 
-    To be called before the pool is used. ``more``: processes that this one is about to fork.
+    If it cannot be found out, the pool keeps its size. To be called before the pool is used. ``more``: processes that this one is about to fork.
     """
     options: MutableMapping[str, Any] | None = connection.settings_dict["OPTIONS"].get("pool")
     if not options:
         return
-    most, capacity = options["max_size"], count_capacity()
+    most = options["max_size"]
+    try:
+        capacity = count_capacity()
+    except psycopg.Error as error:  # the database was reached before: what it lacks comes and goes
+        problem = " ".join(str(error).split())
+        log.warning("the connections of PostgreSQL could not be counted", problem=problem)
+        return
     options["max_size"] = capacity.share(most, more)
     if options["max_size"] < most:
         log.warning(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import asyncpg
 import structlog
+from django.db import OperationalError
 from pgqueuer.db import AsyncpgDriver
 from pgqueuer.errors import FailingListenerError
 from pgqueuer.qm import QueueManager
@@ -160,7 +161,10 @@ def _mind_silence(own_connection: asyncpg.Connection[Any], parameters: dict[str,
 
 
 def install_queue() -> None:
-    """Make PgQueuer's tables, or bring them up to date; several may call this at once."""
+    """Make PgQueuer's tables, or bring them up to date; several may call this at once.
+
+    Raise Django's ``OperationalError`` if the database cannot be reached.
+    """
 
     async def work() -> None:
         own_connection = await connect()
@@ -171,7 +175,10 @@ def install_queue() -> None:
         finally:
             await own_connection.close()
 
-    asyncio.run(work())
+    try:
+        asyncio.run(work())
+    except _OUTAGES as error:
+        raise OperationalError(str(error) or type(error).__name__) from error
 
 
 def _is_outage(error: BaseException) -> bool:
