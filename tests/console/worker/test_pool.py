@@ -81,7 +81,9 @@ class _NoThreads:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, times: int) -> None:
         self.left = times
         self._start = threading.Thread.start
-        monkeypatch.setattr(threading.Thread, "start", lambda thread: self.start(thread))
+        monkeypatch.setattr(
+            threading.Thread, "start", lambda thread: _NoThreads.start(self, thread)
+        )
 
     def start(self, thread: threading.Thread) -> None:
         """Start a thread, or refuse as CPython does at the limit of the system."""
