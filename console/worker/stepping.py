@@ -35,8 +35,8 @@ _Outcome = tuple[TaskOutcome, "Callable[[bool], None]"]
 _End = Callable[[], "_End | None"]
 """Waits for a commit; returns what waits for the one after it, if that is handed in already."""
 _STOP = -1
-_TOGETHER = 32
 _REST_S = 0.5  # after so long without a step a thread gives its connection back
+_TOGETHER = 32
 """So many steps a thread may have handed in before it waits for the first of them.
 
 When many wait, so many share a commit. Of a herd of timers on SQLite: with 16, more processor time
