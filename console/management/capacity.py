@@ -69,7 +69,8 @@ def count_capacity() -> Capacity:
 def fit_pool(more: int = 0) -> None:
     """Let the pool of this process grow to its share, and say so if that is less than set.
 
-    If it cannot be found out, the pool keeps its size. To be called before the pool is used. ``more``: processes that this one is about to fork.
+    If it cannot be found out, the pool keeps its size. To be called before the pool is used.
+    ``more``: processes that this one is about to fork.
     """
     options: MutableMapping[str, Any] | None = connection.settings_dict["OPTIONS"].get("pool")
     if not options:

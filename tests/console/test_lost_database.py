@@ -41,7 +41,7 @@ def test_a_command_says_in_one_line_that_a_driver_was_refused(
             del options
             raise _LOST
 
-    with pytest.raises(CommandError, match="^the database refused: connection refused$"):
+    with pytest.raises(CommandError, match=r"^the database refused: connection refused$"):
         Command().execute(no_color=True, force_color=False, skip_checks=True)
 
 
