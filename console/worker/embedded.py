@@ -192,6 +192,7 @@ class Embedded:
     ) -> None:
         """Record an outcome by itself, if no step was committed with it."""
         if committed:
+            outcome.committed()
             self._forget(key)
         elif self._ended.is_set():  # the pool takes no more jobs
             self._record(key, outcome)

@@ -62,6 +62,10 @@ class UnrecordedOutcome:
         with _known(self.work):
             _record(self.work, self.outcome)
 
+    def committed(self) -> None:
+        """Do what follows, once it is written down with a step of its execution."""
+        _invoke_event(self.work, self.outcome)
+
 
 def deliver_task(execution_id: int, number: int) -> own_calls.Waiting | None:
     """Take a task that is worked here, do it, and record its one outcome.
@@ -93,8 +97,6 @@ def call_task(execution_id: int, number: int) -> own_calls.Waiting | UnrecordedO
         outcome = _outcome(work)
         if outcome.record is not None:
             LOGS.add(work.execution_id, work.task, outcome.record.function, outcome.record)
-        if not isinstance(outcome, Failed) and outcome.event is not None:
-            _invoke_later(work, outcome.event)
         waits_for_call = work.kind in schedule.CALLED and not work.pattern
         if waits_for_call and not isinstance(outcome, Submitted):
             return UnrecordedOutcome(work, outcome, own_calls.outcome_message(work, outcome))
@@ -164,6 +166,7 @@ def _record(work: claim.ClaimedTask, outcome: integrations.Outcome) -> None:
     """Write down what came of a call: the task's end, or that it goes on elsewhere."""
     number = work.execution_id
     if retry_during_outage(lambda: own_calls.record_outcome(work, outcome), _INSIST_S):
+        _invoke_event(work, outcome)
         return
     log.info("late outcome dropped")
     if (
@@ -235,14 +238,22 @@ def _outcome(work: claim.ClaimedTask) -> integrations.Outcome:
         return internal_failure(task)
 
 
-def _invoke_later(work: claim.ClaimedTask, event: TaskAttempt) -> None:
-    """Make an asynchronous invocation; its failures are in the logs of the function alone."""
+def _invoke_event(work: claim.ClaimedTask, outcome: integrations.Outcome) -> None:
+    """Make the asynchronous invocation of an outcome that is written down, if it has one.
+
+    Its failures are in the logs of the function alone.
+    """
+    if isinstance(outcome, Failed) or outcome.event is None:
+        return
+    event = outcome.event
     name = function.function_name(event.resource)
 
     def call(attempt: int) -> str:
         with _known(work):
             started_ms = clock.now_ms()
-            outcome = integrations.call_task(event)
+            in_process = function.runs_here(event)
+            with JOURNAL.of(work.execution_id, work.task) if in_process else nullcontext():
+                outcome = integrations.call_task(event)
             error = (outcome.error or "Lambda.Unknown") if isinstance(outcome, Failed) else ""
             record = outcome.record
             if record is None and isinstance(outcome, Failed):
