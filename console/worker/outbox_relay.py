@@ -196,27 +196,30 @@ def relay_delivery(number: int) -> Callable[[], None] | None:
     if delivery is None:
         return None
     settings = json.loads(delivery.target.settings)
-    begun = time.monotonic()
+    called: float | None = None  # since when something outside is called
     try:
-        _send(delivery, settings)
+        notice = _start_or_word(delivery, settings)
+        if notice is not None:
+            release_connection()  # the call may take its time
+            called = time.monotonic()
+            notices.send_notice(notice)
     except notices.Undelivered as problem:
-        timed_out = _is_timeout(delivery, begun)
+        timed_out = _is_timeout(called)
         return _failed(delivery, settings, str(problem), final=problem.final, timed_out=timed_out)
     except Exception as error:
         if is_outage(error):
             raise  # nobody has it then, so it is taken back and sent again
         log.exception("a delivery raised")
         reason = without_url_secrets(f"{type(error).__name__}: {error}", delivery.target.address)
-        timed_out = _is_timeout(delivery, begun)
+        timed_out = _is_timeout(called)
         return _failed(delivery, settings, reason, final=False, timed_out=timed_out)
     deliveries.mark_delivered(delivery)
     return None
 
 
-def _is_timeout(delivery: Delivery, begun: float) -> bool:
-    """Whether a failed attempt took so long that its target keeps others from being tried."""
-    starts = deliveries.starts_executions(delivery.target.address)
-    return not starts and time.monotonic() - begun >= SILENT_S
+def _is_timeout(called: float | None) -> bool:
+    """Whether a failed call took so long that its target keeps others from being tried."""
+    return called is not None and time.monotonic() - called >= SILENT_S
 
 
 def _failed(
@@ -266,7 +269,8 @@ def _dead_letter(delivery: Delivery, queue: str, problem: str, settings: dict[st
     return problem
 
 
-def _send(delivery: Delivery, settings: dict[str, Any]) -> None:
+def _start_or_word(delivery: Delivery, settings: dict[str, Any]) -> notices.Notice | None:
+    """Start the target's execution, or return what is to be sent to the target."""
     target, event = delivery.target, delivery.event
     rule = target.rule
     kind = addresses.address_kind(target.address, universal=True)
@@ -278,10 +282,8 @@ def _send(delivery: Delivery, settings: dict[str, Any]) -> None:
         body = inputs.fill_context(body, _context_attributes(delivery))
     if kind == "machine":
         _start(delivery, body)
-        return
-    notice = _notice(delivery, shown, body, settings)
-    release_connection()  # the call may take its time
-    notices.send_notice(notice)
+        return None
+    return _notice(delivery, shown, body, settings)
 
 
 def _context_attributes(delivery: Delivery) -> dict[str, str]:
