@@ -66,6 +66,14 @@ def address_kind(address: str, *, universal: bool = False) -> str:
     )
 
 
+def kind_of_row(address: str) -> str:
+    """Return which of ``KINDS`` the address of a row is, "" for one of an earlier release."""
+    try:
+        return address_kind(address, universal=True)
+    except AddressError:
+        return ""
+
+
 def _kind_of_arn(service: str, rest: str, address: str) -> str:
     if service == "states" and rest.startswith("stateMachine:"):
         return "machine"

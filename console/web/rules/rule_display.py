@@ -349,7 +349,7 @@ def sent_targets(
 
 def sent_target(target: EventTarget, health: TargetHealth | None = None) -> SentTarget:
     """Return a target as the pages name it."""
-    kind = addresses.KINDS[addresses.address_kind(target.address, universal=True)]
+    kind = addresses.KINDS.get(addresses.kind_of_row(target.address), "Unknown address")
     return SentTarget(target, kind, _target_name(target), health or TargetHealth())
 
 

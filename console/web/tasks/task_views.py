@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from console import clock
 from console.errors import ServiceError
-from console.events.addresses import KINDS, address_kind
+from console.events.addresses import KINDS, kind_of_row
 from console.integrations import approval_messages, notices
 from console.masking import masked_execution
 from console.models import EventTarget, Execution
@@ -265,13 +265,13 @@ def _channels(scope: Scope) -> list[EventTarget]:
     return [
         target
         for target in targets.select_related("rule").order_by("rule__name", "target_id")
-        if address_kind(target.address, universal=True) in approval_messages.CHANNELS
+        if kind_of_row(target.address) in approval_messages.CHANNELS
     ]
 
 
 def _channel_words(target: EventTarget) -> str:
     """Name a target; the address of a web request is a secret."""
-    kind = address_kind(target.address)
+    kind = kind_of_row(target.address)
     name = target.address.removeprefix("mailto:") if kind == "email" else KINDS[kind]
     return f"{name} (rule {target.rule.name})"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from console.events.addresses import AddressError, address_kind
+from console.events.addresses import AddressError, address_kind, kind_of_row
 from console.events.inputs import InputError, build_input, check_input
 
 EVENT = json.dumps(
@@ -102,3 +102,9 @@ def test_an_address_is_of_a_kind(address: str, wanted: str | None) -> None:
             address_kind(address)
     else:
         assert address_kind(address) == wanted
+
+
+def test_an_address_of_an_earlier_release_has_no_kind() -> None:
+    """Pages that list targets show such a row, too."""
+    assert kind_of_row("gopher://old") == ""
+    assert kind_of_row("mailto:ana@example.com") == "email"
