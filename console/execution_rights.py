@@ -45,8 +45,12 @@ _STARTED_BY = 150
 
 
 def name_with_sender(rule: str, sender: str) -> str:
-    """Return the name of a rule or schedule with who put the event, as ``started_by`` has it."""
-    return f"{rule}{BY_EVENT}{sender}"[:_STARTED_BY] if sender else rule
+    """Return the name of a rule or schedule with who put the event, as ``started_by`` has it.
+
+    ``started_through`` finds it by all but the sender, so that alone is cut to the column.
+    """
+    room = _STARTED_BY - len(rule) - len(BY_EVENT)
+    return f"{rule}{BY_EVENT}{sender[:room]}" if sender and room > 0 else rule
 
 
 def started_through(name: str) -> Q:

@@ -104,3 +104,13 @@ def test_a_rule_goes_round_whoever_put_the_event(project: Project) -> None:
     assert Execution.objects.count() == 1
     drain(start(machine))
     assert Execution.objects.count() == 2
+
+
+def test_a_long_sender_is_cut_and_the_rule_is_not() -> None:
+    """An execution of a rule is found by all that stands before the sender."""
+    name = f"rule {'r' * 64}"
+    started_by = execution_rights.name_with_sender(name, "s" * 150)
+    assert started_by.startswith(name + execution_rights.BY_EVENT + "s")
+    assert len(started_by) == 150
+    longest = f"schedule {'g' * 64}/{'n' * 64}"
+    assert execution_rights.name_with_sender(longest, "ana") == longest
