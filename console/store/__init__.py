@@ -94,14 +94,23 @@ PUBLIC = {
     ),
     "state": (
         *("crash_watch", "health", "history", "history_columns", "history_pages", "inbox"),
-        *("open_work", "readiness", "step_rows", "transition_rate", "wait_scale"),
+        *("late_schedules", "open_work", "readiness", "step_rows", "transition_rate", "wait_scale"),
     ),
     "machines": (
         *("activity_limits", "drafts", "log_groups", "machine_options", "machines"),
         *("published", "revisions", "tags", "versions"),
     ),
     "tasks": (
-        *("activities", "claim", "complete", "expiry", "handover", "jobs", "lost_calls"),
+        *(
+            "activities",
+            "call_targets",
+            "claim",
+            "complete",
+            "expiry",
+            "handover",
+            "jobs",
+            "lost_calls",
+        ),
         *("manual", "schedule", "timeouts", "workers"),
     ),
     "events": (
