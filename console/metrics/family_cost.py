@@ -8,12 +8,13 @@ others are taken to be like them.
 from __future__ import annotations
 
 import re
+import time
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Sum
+from django.db.models import Case, Q, Sum, When
 from django.db.models.functions import Length
 
 from console import arns
@@ -29,9 +30,12 @@ if TYPE_CHECKING:
 
     from console.models import StateMachine
 
+_kept: dict[int, tuple[float, FamilyUse]] = {}
 MOST = 1000
 """How many executions of each level are looked at."""
 _DEEPEST = 20
+_KEPT_S = 10.0
+_MOST_KEPT = 500
 _STARTS = re.compile(r"DISTRIBUTED|start(?:Sync)?Execution", re.IGNORECASE)
 """In the text of every definition whose executions start others."""
 
@@ -101,7 +105,21 @@ def cost_with_family(execution: Execution, made: int) -> cost.Cost:
     own = cost.cost_of_execution(execution, made)
     if execution.imported_ms is not None or not _STARTS.search(execution.definition.text):
         return own
-    return with_use(own, use_below([execution.pk]))
+    return with_use(own, _recent_use(execution.pk))
+
+
+def _recent_use(execution: int) -> FamilyUse:
+    """Return the use of all executions below one, looked up again after ``_KEPT_S``.
+
+    Each look of a page that follows an execution asks for it.
+    """
+    now = time.monotonic()
+    kept = _kept.get(execution)
+    if kept is None or kept[0] < now:
+        if len(_kept) >= _MOST_KEPT:
+            _kept.clear()
+        kept = _kept[execution] = (now + _KEPT_S, use_below([execution]))
+    return kept[1]
 
 
 def with_use(own: cost.Cost, use: FamilyUse) -> cost.Cost:
@@ -170,7 +188,11 @@ def _add_level(
     ``count``: how many there are, -1 if that is not known yet; ``share``: the weight of the level.
     """
     columns = ("pk", "arn", "definition_id", "status", "redrive_count", "start_ms", "stop_ms")
-    sizes = {"taken": Length("input"), "given": Length("output")}
+    express = Q(arn__contains=":express:")  # of others no payload is measured
+    sizes = {
+        "taken": Case(When(express, then=Length("input")), default=0),
+        "given": Case(When(express, then=Length("output")), default=0),
+    }
     found = list(rows.annotate(**sizes).values(*columns, *sizes)[:MOST])
     if not found:
         return [], Decimal(1)

@@ -97,4 +97,6 @@ def test_a_start_enters_few_files(
     finally:
         sys.setprofile(None)
         trace_committing(None)
+    if not writer.is_embedded():  # there a thread gives its connection back while it waits
+        files.discard("console/postgres.py")
     assert len(files) <= MOST_FILES, "\n".join(sorted(files))
