@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from console.events import addresses
 from console.integrations import notices
+from console.integrations.notice_text import slack_text, without_markup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,21 +81,21 @@ def mail_text(message: ApprovalMessage) -> str:
 
 def slack_message(message: ApprovalMessage) -> str:
     """Return the JSON of a message in Slack's format."""
-    facts = [f"{name}: {_slack_text(value)}" for name, value in message.facts]
+    facts = [f"{name}: {slack_text(value)}" for name, value in message.facts]
     links = " · ".join(f"<{address}|{word}>" for word, address in message.links)
-    return _dumps({"text": "\n".join([f"*{_slack_text(message.subject)}*", *facts, links])})
+    return _dumps({"text": "\n".join([f"*{slack_text(message.subject)}*", *facts, links])})
 
 
 def teams_card(message: ApprovalMessage) -> str:
     """Return the JSON of a message with an Adaptive Card."""
-    facts = [{"title": name, "value": _plain_markdown(value)} for name, value in message.facts]
+    facts = [{"title": name, "value": without_markup(value)} for name, value in message.facts]
     heading = {"type": "TextBlock", "wrap": True, "weight": "Bolder", "size": "Medium"}
     card = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
         "type": "AdaptiveCard",
         "version": "1.4",
         "body": [
-            heading | {"text": _plain_markdown(message.subject)},
+            heading | {"text": without_markup(message.subject)},
             {"type": "FactSet", "facts": facts},
         ],
         "actions": [
@@ -110,17 +111,6 @@ _BODIES: dict[str, Callable[[ApprovalMessage], str]] = {
     "slack": slack_message,
     "teams": teams_card,
 }
-
-
-def _slack_text(text: str) -> str:
-    """Escape the characters that begin something else, and mentions of Mattermost."""
-    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return escaped.replace("@", "@\u200b")
-
-
-def _plain_markdown(text: str) -> str:
-    """Escape the Markdown of Adaptive Cards: no link of a text looks like one of ours."""
-    return "".join(f"\\{sign}" if sign in "\\[]()*_`#" else sign for sign in text)
 
 
 def _dumps(value: object) -> str:
