@@ -15,6 +15,7 @@ from botocore.exceptions import (
 
 import engine
 from console.integrations import names, shapes, targets
+from console.integrations.event_buses import DEFAULT_BUS, other_buses
 from console.integrations.outcome import (
     Failed,
     Outcome,
@@ -89,6 +90,13 @@ def build_request(task: TaskAttempt) -> Request | Failed:
         return Failed(
             "States.Runtime",
             f"Stateyard does not carry out {' and '.join(added)} of '{task.resource}'.",
+        )
+    others = other_buses(task)
+    if any(others) and not all(others) and targets.is_here(operation.client, task.machine):
+        return Failed(
+            "States.Runtime",
+            f"Entries: got events for the event bus '{DEFAULT_BUS}' of this server and for others, "
+            "wanted one Task for each: the others go to the target of '*' in targets.json.",
         )
     starting = operation.model.name == "StartExecution" and isinstance(parameters, dict)
     if starting and parameters.get("Name") is None:  # also a null, which is not sent
@@ -165,8 +173,9 @@ def send_request(task: TaskAttempt, asked: Request) -> dict[str, Any]:
 
 def _request(task: TaskAttempt, asked: Request, *, validating: bool) -> dict[str, Any]:
     operation = asked.operation
+    home = None if any(other_buses(task)) else task.home
     client = targets.service_client(
-        operation.client, task.home, task.region, task.machine, validating=validating
+        operation.client, home, task.region, task.machine, validating=validating
     )
     try:
         answer: dict[str, Any] = client._make_api_call(  # noqa: SLF001

@@ -25,7 +25,7 @@ from structlog.contextvars import bound_contextvars
 from console import execution_rights, integrations, own_api, own_client
 from console.access import Denied, Principal
 from console.errors import ErrorCode, ServiceError
-from console.integrations import aws, names, targets
+from console.integrations import aws, event_buses, names, targets
 from console.models import Execution, Role
 from console.store.db.audit import Actor
 from console.store.db.writer import Pending, is_outage, release_connection
@@ -114,7 +114,9 @@ class OwnApi:
 def is_own(task: TaskAttempt) -> bool:
     """Tell whether a task calls a service of this server."""
     service = OWN_SERVICES.get(task.service)
-    return service is not None and targets.is_here(service, task.machine)
+    if service is None or not targets.is_here(service, task.machine):
+        return False
+    return not any(event_buses.other_buses(task))
 
 
 def begin_call(work: claim.ClaimedTask, task: TaskAttempt) -> Outcome | Waiting | None:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 
 import engine
-from console import access, arns, clock
+from console import access, clock
 from console.awsapi import paging
 from console.awsapi.members import reads
 from console.awsapi.operations.call import present
 from console.awsapi.operations.resource_tags import requested_tags, tag_handlers
 from console.errors import ErrorCode, InvalidToken, ServiceError, ValidationException
 from console.events import body, patterns
+from console.integrations.event_buses import DEFAULT_BUS, bus_arn
 from console.integrations.redaction import without_secrets
 from console.masking.target_inputs import mask_target_settings
 from console.store.db import audit
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from console.awsapi.operations.call import Call
     from console.models import EventRule, EventTarget
 
-_BUS = "default"
 _PAGE = 100
 _MOST_BYTES = 256 * 1024
 _DEEPEST = 499
@@ -45,9 +45,7 @@ def _check_bus(call: Call) -> None:
 
 
 def _is_default(call: Call, bus: str | None) -> bool:
-    partition = arns.partition_of(call.region)
-    arn = f"arn:{partition}:events:{call.region}:{call.project.account_id}:event-bus/{_BUS}"
-    return bus in (None, _BUS, arn)
+    return bus in (None, DEFAULT_BUS, bus_arn(call.region, call.project.account_id))
 
 
 # -- events ----------------------------------------------------------------------------------------
@@ -207,7 +205,7 @@ def _shown(rule: EventRule) -> dict[str, Any]:
         State=rule.state,
         Description=rule.description or None,
         RoleArn=rule.role_arn or None,
-        EventBusName=_BUS,
+        EventBusName=DEFAULT_BUS,
     )
 
 

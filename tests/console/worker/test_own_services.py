@@ -245,3 +245,22 @@ def test_the_page_of_targets_tells_what_stays_here(
     settings.STATEYARD_TARGETS = {"*": NOBODY, "logs": NOBODY}
     page = " ".join(client.get("/targets/").content.decode().split())
     assert "Tasks that call cloudwatch, events, scheduler, stepfunctions act on this server" in page
+
+
+@pytest.mark.parametrize("action", ["events:putEvents", "aws-sdk:eventbridge:putEvents"])
+def test_an_event_for_another_bus_goes_to_the_target_of_all_services(
+    project: Project, worker: Embedded, settings: Any, action: str
+) -> None:
+    """It is not dropped here: nobody listens there, or there is no target."""
+    del worker
+    other = ENTRY | {"EventBusName": "orders"}
+    assert run(project, action, Entries=[other]).error == "EventBridge.SdkClientException"
+    mixed = run(project, action, Entries=[ENTRY, other])
+    assert mixed.error == "States.Runtime"
+    assert "wanted one Task for each" in str(mixed.cause)
+    account = project.account_id
+    own = ENTRY | {"EventBusName": f"arn:aws:events:us-east-1:{account}:event-bus/default"}
+    assert result(run(project, action, Entries=[own]))["FailedEntryCount"] == 0
+    settings.STATEYARD_TARGETS = {}
+    alone = run(project, action, Entries=[other])
+    assert "No target is configured for the service 'events'" in str(alone.cause)
