@@ -1,7 +1,8 @@
 """Refuse query parameters that the addresses of files and of programs do not read.
 
 A program that misspells a parameter would get the answer of another question. Pages are not held to
-this: their lists say what they read.
+this: their lists say what they read. Nor are probes, whose callers add a time against caches, and
+start links, whose callers, such as webhooks, add parameters of their own.
 """
 
 from __future__ import annotations
@@ -29,7 +30,6 @@ PARAMETERS: dict[str, frozenset[str]] = {
     "execution-export": _REGION,
     "execution-scenario": _REGION,
     "execution-svg": frozenset({"at", "region", "unfold"}),
-    "healthz": _NONE,
     "machine-export": _REGION,
     "machine-mermaid": _REGION,
     "machine-svg": frozenset({"region", "unfold"}),
@@ -37,10 +37,8 @@ PARAMETERS: dict[str, frozenset[str]] = {
     "payload": _REGION,
     "prometheus": _NONE,
     "ran-text": _REGION,
-    "readyz": _NONE,
     "reset": _NONE,
     "shared": _NONE,
-    "start-link": frozenset({"name"}),
 }
 """Name of an address that programs read -> its query parameters."""
 

@@ -9,6 +9,8 @@ import pytest
 from django.test import Client, RequestFactory
 from django.urls import URLResolver, get_resolver
 
+from console.store.db.audit import Actor
+from console.store.events import start_links
 from console.web.core.query_parameters import PARAMETERS, refuse_unknown
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import page, text
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from console.models import Project
 
 _FILE = re.compile(r"\.(csv|json|svg|mmd|txt|asl\.json)$|/export/|<str:field>/$|<str:kind>$")
-_PROGRAMS = {"healthz", "prometheus", "readyz", "reset", "start-link"}
+_PROGRAMS = {"prometheus", "reset"}
 
 
 def addresses(resolver: URLResolver | None = None) -> Iterator[tuple[str, str]]:
@@ -48,7 +50,7 @@ def test_an_unknown_parameter_is_named(name: str) -> None:
     assert refused.content.decode().startswith("colour: got an unknown query parameter, wanted ")
 
 
-def test_files_and_probes_refuse_it_where_they_are_served(project: Project, client: Client) -> None:
+def test_files_refuse_it_where_they_are_served(project: Project, client: Client) -> None:
     """Before anything is read."""
     execution = start(create(project, PASS), name="x")
     drain(execution)
@@ -56,9 +58,22 @@ def test_files_and_probes_refuse_it_where_they_are_served(project: Project, clie
         assert client.get(page(execution, address)).status_code == 200, address
         refused = text(client.get(page(execution, f"{address}?typ=PassStateEntered")), 400)
         assert refused.startswith("typ: got an unknown query parameter")
-    for address in ("/healthz", "/readyz", "/audit.csv", "/charts.csv"):
+    for address in ("/audit.csv", "/charts.csv"):
         assert text(client.get(f"{address}?form=json"), 400).startswith("form: got")
     assert "no project" not in text(Client().get("/shared/x/graph.svg?at=3"), 400)
+
+
+def test_probes_and_start_links_ignore_it(project: Project) -> None:
+    """A monitor adds a time against caches, a webhook parameters of its own."""
+    machine = create(project, PASS, "orders")
+    _, secret = start_links.create_link(machine, "gitlab", Actor("ana"))
+    for address in ("/healthz", "/readyz"):
+        known = Client().get(address).status_code
+        assert Client().get(f"{address}?t=1").status_code == known, address
+    answer = Client().post(
+        f"/start/orders/{secret}?source=shop&name=x", "{}", content_type="application/json"
+    )
+    assert b"unknown query parameter" not in answer.content
 
 
 def test_the_page_of_events_links_to_its_files_with_its_filters(
