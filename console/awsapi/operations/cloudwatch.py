@@ -203,7 +203,8 @@ def _resource(known: Metric, given: dict[str, str]) -> str | None:
     "MetricDataQueries.MetricStat.Period MetricDataQueries.MetricStat.Stat "
     "MetricDataQueries.MetricStat.Unit MetricDataQueries.Expression "
     "MetricDataQueries.Label MetricDataQueries.ReturnData StartTime EndTime NextToken "
-    "ScanBy MaxDatapoints"
+    "ScanBy MaxDatapoints",
+    ignored={"LabelOptions": "the time zone of dynamic labels, which are refused"},
 )
 def get_metric_data(call: Call) -> dict[str, Any]:
     """Answer GetMetricData: many metrics at once, in pages of so many values."""

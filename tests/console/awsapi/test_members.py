@@ -162,6 +162,20 @@ def test_members_that_were_once_dropped_are_refused(
         service.check_members(action, {member: value})
 
 
+@pytest.mark.parametrize(
+    ("service", "action", "sent"),
+    [
+        (services.CLOUDWATCH, "GetMetricData", {"LabelOptions": {"Timezone": "+0200"}}),
+        (services.LOGS, "CreateLogGroup", {"tags": {"team": "orders"}}),
+    ],
+)
+def test_members_that_clients_always_send_change_nothing(
+    service: ApiService, action: str, sent: dict[str, Any]
+) -> None:
+    """Grafana sends the one, Terraform with default tags the other."""
+    service.check_members(action, sent)
+
+
 class Recorder(dict[str, Any]):
     """A request that notes which of its members are asked for by name."""
 
