@@ -205,7 +205,7 @@ def test_the_changes_are_shown_before_they_are_saved(page: Page, server: Server)
     wait_for_state(page, "Nap")
     button = page.get_by_role("button", name="Changes", exact=True)
     button.click()
-    expect(page.locator("#changes")).to_contain_text("The text is what is saved.")
+    expect(page.locator("#changes")).to_contain_text("No changes.")
     page.keyboard.press("Escape")
     type_definition(page, json.dumps(waits(71), indent=2))
     button.click()
@@ -221,7 +221,7 @@ def test_lines_that_the_editor_gave_a_text_are_no_changes(page: Page, server: Se
     page.goto(f"/machines/{create(server, json.loads(BUILT))}/edit/")
     wait_for_state(page, "Call a function")
     page.get_by_role("button", name="Changes", exact=True).click()
-    expect(page.locator("#changes")).to_contain_text("The text is what is saved.")
+    expect(page.locator("#changes")).to_contain_text("No changes.")
 
 
 def test_a_new_machine_keeps_its_name_when_a_template_is_taken(page: Page) -> None:
