@@ -1,9 +1,10 @@
-"""An event loop for tests, wherever they run."""
+"""Threads for tests: one with an event loop, and one without."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
@@ -53,3 +54,9 @@ def looped(fn: Callable[[], Coroutine[Any, Any, T]], seconds: float = 20) -> T:
     if failed:
         raise failed[0]
     return found[0]
+
+
+def threaded(fn: Callable[[], T]) -> T:
+    """Call in a thread without an event loop: the browser's driver has one in this."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(fn).result()

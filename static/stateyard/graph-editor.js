@@ -231,11 +231,12 @@
     if (!graph) return null;
     const scroll = { left: graph.scrollLeft, top: graph.scrollTop };
     const [width, height] = [graph.clientWidth, graph.clientHeight];
-    const name = pinned || selected;
+    const toggled = pinned;
+    const name = toggled || selected;
     pinned = "";
     const own = linkOf(name);
     const at = own && offsetOf(own);
-    if (at && at.x < width && at.y < height && at.x + at.width > 0 && at.y + at.height > 0) return { name, at, scroll };
+    if (at && at.x < width && at.y < height && at.x + at.width > 0 && at.y + at.height > 0) return { name, at, scroll, toggled };
     let best = null;
     for (const link of graph.querySelectorAll("a.node")) {
       const offset = offsetOf(link);
@@ -252,6 +253,7 @@
     const now = link && offsetOf(link);
     if (now) graph.scrollBy(now.x - kept.at.x, now.y - kept.at.y);
     else graph.scrollTo(kept.scroll);
+    if (now && kept.toggled) showBox(graph, offsetOf(link)); // an unfolded group is shown whole
     const fresh = linkOf(document.getElementById("chosen").value);
     if (fresh) showBox(graph, offsetOf(fresh));
   }

@@ -73,7 +73,7 @@
 
   function showTimes(within = document) {
     const name = zone();
-    for (const element of within.querySelectorAll?.("time[datetime]") ?? []) {
+    for (const element of within.querySelectorAll?.("time[datetime]:not([data-relative])") ?? []) {
       const whole = clock(new Date(element.dateTime), "precise" in element.dataset);
       const text = "minute" in element.dataset ? whole.slice(0, 16) : whole;
       const shown = text.startsWith(`${element.dataset.day} `) ? text.slice(11) : text;
@@ -84,6 +84,7 @@
       element.textContent = text.slice(...AXIS_PARTS[element.dataset.axis]);
     }
     for (const element of within.querySelectorAll?.("[data-zone]") ?? []) element.textContent = name;
+    showRelative(Date.now() - skew);
   }
 
   // -- repainting -------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from django.db import OperationalError, connection
 from console.management import capacity
 from console.management.base import DataFolderCommand
 from console.worker import queue_consumer
+from tests.loops import threaded
 
 _LOST = psycopg.OperationalError("connection refused")
 
@@ -55,4 +56,4 @@ def test_a_queue_without_a_database_raises_what_commands_know(
 
     monkeypatch.setattr(queue_consumer, "connect", refuse)
     with pytest.raises(OperationalError, match="TimeoutError"):
-        queue_consumer.install_queue()
+        threaded(queue_consumer.install_queue)

@@ -15,7 +15,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from tests.acceptance.browser.yard import create, ended, start, waits
+from tests.acceptance.browser.yard import create, ended, held, start
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -214,7 +214,8 @@ def test_E9_the_table_of_steps_is_a_tree_with_filters(page: Page, demo_200: str)
 
 def test_E9_chosen_columns_are_kept_and_followed_live(page: Page, server: Server) -> None:
     """The choice stands in another page, too; a tick fills the cells there are, and no others."""
-    path = start(server, create(server, waits(4)))
+    definition, complete = held(server)
+    path = start(server, create(server, definition))
     page.goto(f"{path}?view=steps&step=Nap")
     page.click("summary:has-text('Columns')")
     for word in ("Type", "Status", "Entered", "Visits"):
@@ -226,6 +227,7 @@ def test_E9_chosen_columns_are_kept_and_followed_live(page: Page, server: Server
     expect(words).to_have_text(["Name", re.compile("Left"), "Duration"])
     nap = page.locator(".step-table [data-step=Nap]")
     expect(nap.locator("[data-cell=left]")).to_have_text("-")
+    complete()
     expect(page.locator("#status")).to_have_text("Succeeded")
     expect(nap.locator("[data-cell=left] time")).to_be_visible()
     page.goto("/machines/Wait/")

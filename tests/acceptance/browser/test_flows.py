@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.acceptance.browser.yard import create, start, type_definition, unique, waits
+from tests.acceptance.browser.yard import create, held, start, type_definition, unique, waits
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -134,12 +134,14 @@ def test_a_recent_input_is_chosen_and_the_command_follows(page: Page, server: Se
 
 def test_colours_change_without_a_reload(page: Page, server: Server) -> None:
     """Graph, table, history and summary follow the execution to its end, then polling stops."""
-    path = start(server, create(server, waits(2)))
+    definition, complete = held(server)
+    path = start(server, create(server, definition))
     page.goto(path)
     page.evaluate("window.untouched = document.querySelector('svg.flow')")
     nap, after = page.locator("a[data-step=Nap]"), page.locator("a[data-step=After]")
     expect(nap).to_contain_class("running")
     expect(after).to_contain_class("idle")
+    complete()
     expect(nap).to_contain_class("succeeded")
     expect(after).to_contain_class("succeeded")
     expect(page.locator("#status")).to_have_text("Succeeded")

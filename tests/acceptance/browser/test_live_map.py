@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.acceptance.browser.yard import create, start
+from tests.acceptance.browser.yard import create, held, start
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -66,11 +66,11 @@ def test_the_page_that_followed_equals_the_reloaded_one(
 
 def test_the_timeline_that_is_opened_meanwhile_has_its_bars(page: Page, server: Server) -> None:
     """A reader of the steps who turns to the timeline sees what has gone on since the page came."""
-    nap = {"Type": "Wait", "Seconds": 60, "End": True}
-    first = {"Type": "Wait", "Seconds": 2, "Next": "Long"}
-    machine = create(server, {"StartAt": "First", "States": {"First": first, "Long": nap}})
-    page.goto(f"{start(server, machine)}?view=steps")
-    expect(page.locator("#step-table [data-step=First]")).to_contain_text("Succeeded")
+    definition, complete = held(server)
+    definition["States"]["After"] = {"Type": "Wait", "Seconds": 600, "End": True}
+    page.goto(f"{start(server, create(server, definition))}?view=steps")
+    complete()
+    expect(page.locator("#step-table [data-step=Nap]")).to_contain_text("Succeeded")
     page.click("[data-view-link=timeline]")
-    bar = page.locator(".timeline [data-state-name=Long] svg.bar rect.running")
+    bar = page.locator(".timeline [data-state-name=After] svg.bar rect.running")
     expect(bar).to_have_count(1)

@@ -249,14 +249,17 @@ def test_E23_a_viewer_can_look_and_nothing_else(
 def test_E24_a_clock_changes_what_is_read_and_not_what_is_meant(
     browser: Browser, server: Server, signed_in: Path
 ) -> None:
-    """Every time on the page changes its text, none its moment; the next page keeps it."""
+    """Every time on the page changes its text, none its moment; the next page keeps it.
+
+    A time of the last day says how long ago it was: its title changes.
+    """
     ended(server, start(server, create(server, waits(0))))
     context = browser.new_context(
         base_url=server.url, storage_state=signed_in, timezone_id="Asia/Tokyo"
     )
     page = context.new_page()
     page.goto("/executions/")
-    read = "all => all.map(one => [one.dateTime, one.textContent])"
+    read = "all => all.map(one => [one.dateTime, one.title || one.textContent])"
     before = page.locator("main time").evaluate_all(read)
     page.click(".menu > summary")
     with page.expect_response("**/preferences/"):

@@ -17,6 +17,8 @@ from playwright.sync_api import Error, expect
 from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from playwright.sync_api import Page
 
     from tests.acceptance.server import Server
@@ -164,3 +166,17 @@ def waits(seconds: int, *, rounds: int = 0) -> dict[str, Any]:
             "Done": {"Type": "Succeed"},
         },
     }
+
+
+def held(server: Server) -> tuple[dict[str, Any], Callable[[], None]]:
+    """Return ``waits`` whose Nap is a task of an activity, and what completes one such task."""
+    client = server.client()
+    activity = client.create_activity(name=unique("held"))["activityArn"]
+    definition = waits(0)
+    definition["States"]["Nap"] = {"Type": "Task", "Resource": activity, "Next": "After"}
+
+    def complete() -> None:
+        task = client.get_activity_task(activityArn=activity)
+        client.send_task_success(taskToken=task["taskToken"], output="{}")
+
+    return definition, complete
