@@ -79,7 +79,7 @@ def test_a_job_with_its_logs(sfn: Any, kube: Kube) -> None:
 def test_a_job_that_nobody_waits_for_is_deleted(sfn: Any, kube: Kube, how: str) -> None:
     """StopExecution and the state's time both end it in the cluster."""
     kube.ends = ""
-    more = {"TimeoutSeconds": 5} if how == "timeout" else {}  # time for the first look
+    more = {"TimeoutSeconds": 15} if how == "timeout" else {}  # time for the first look
     execution = start(sfn, definition("eks:runJob.sync", about(kube, Job=JOB), **more))
     wait_until(lambda: kube.asked("GET"))
     if how == "stop":
