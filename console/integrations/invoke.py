@@ -68,8 +68,7 @@ def call_sdk(task: TaskAttempt) -> Outcome:
         parameters["InvocationType"] = "Event"
     outcome = _registered(task, name, parameters)
     if isinstance(outcome, Failed):
-        # Lambda's own refusals have its name before them, and a function's errors do not.
-        if outcome.error is None or not outcome.error.startswith("Lambda."):
+        if _is_of_function(outcome.error or ""):
             failed = {
                 "ExecutedVersion": "$LATEST",
                 "FunctionError": "Unhandled",
@@ -88,6 +87,11 @@ def call_sdk(task: TaskAttempt) -> Outcome:
     return replace(
         outcome, output=engine.dumps({key: answer[key] for key in members if key in answer})
     )
+
+
+def _is_of_function(error: str) -> bool:
+    """Tell the errors of a function from refusals of Lambda, and from errors of a state here."""
+    return error == "Lambda.Unknown" or not error.startswith(("Lambda.", "States."))
 
 
 def named_function(named: str) -> str:

@@ -14,7 +14,7 @@ import pytest
 import engine
 from console import integrations
 from console.functions import asynchronous
-from console.integrations import explain, targets
+from console.integrations import explain, function, targets
 from console.integrations.outcome import Failed, Outcome, Submitted, Succeeded, TaskAttempt
 from console.models import FunctionLog
 from tests.console.store.helpers import create, ended, one, start
@@ -131,6 +131,19 @@ def test_an_error_of_the_function_is_no_error_of_the_sdk() -> None:
     failed = invoke(Payload={"failures": 9})
     assert isinstance(failed, Failed)
     assert failed.error == "ValueError"
+
+
+@pytest.mark.parametrize("error", ["Lambda.Unknown", "ValueError", "States.Runtime"])
+def test_the_sdk_tells_errors_of_the_function_only(
+    monkeypatch: pytest.MonkeyPatch, error: str
+) -> None:
+    """Also those without a name; a function that ends its process each time fails the state."""
+    monkeypatch.setattr(function, "call", lambda _: Failed(error, "{}"))
+    outcome = invoke_by_sdk(Payload={})
+    if error == "States.Runtime":
+        assert outcome == Failed(error, "{}")
+    else:
+        assert answer(outcome)["FunctionError"] == "Unhandled"
 
 
 def test_the_older_call_of_the_sdk() -> None:
