@@ -31,7 +31,7 @@ _LETTERS_ALIKE = {
     "i": "\u0456\u03b9",
     "j": "\u0458\u03f3",
     "k": "\u043a\u03ba",
-    "l": "\u04cf1",
+    "l": "\u04cf",
     "m": "\u043c",
     "o": "\u043e\u03bf\u05850",
     "p": "\u0440\u03c1",
@@ -46,7 +46,9 @@ _LETTERS_ALIKE = {
 }
 """Letter -> what looks like it: Cyrillic, Greek and Armenian letters, and digits."""
 _ALIKE = str.maketrans({one: letter for letter, many in _LETTERS_ALIKE.items() for one in many})
-_SAME = (("rn", "m"), ("vv", "w"), ("cl", "d"), ("i", "l"))
+_SAME = (("rn", "m"), ("vv", "w"))
+_LARGE_L = "\ufffd"
+"""Stands for L, which looks like neither I nor l."""
 _SIGNS = " .'\u2019-"
 _OF_THE_SERVER = ("link ", "rule ", "schedule ", "execution ")
 """What the names of this server's own actors begin with."""
@@ -63,21 +65,33 @@ def check_script(name: str, what: str) -> None:
         )
 
 
-def skeleton(name: str) -> str:
-    """Return what a name looks like: the same for names that a reader may confuse."""
-    folded = unicodedata.normalize("NFKD", name).casefold()
-    bare = "".join(letter for letter in folded if not unicodedata.combining(letter))
-    bare = bare.translate(_ALIKE)
+def skeletons(name: str) -> set[str]:
+    """Return what a name looks like: names that a reader may confuse have one in common.
+
+    A 1 looks like an l and like an i, a large I like an l; an i and an l do not look alike.
+    """
+    folded = unicodedata.normalize("NFKD", name)
+    letters = "".join(letter for letter in folded if not unicodedata.combining(letter))
+    shapes = letters.replace("L", _LARGE_L).replace("I", "l").replace("1", "l")
+    return {
+        _plain(letters.replace("1", "l")),
+        _plain(letters.replace("1", "i")),
+        f"as drawn: {_plain(shapes)}",
+    }
+
+
+def _plain(letters: str) -> str:
+    plain = letters.casefold().translate(_ALIKE)
     for pair, letter in _SAME:
-        bare = bare.replace(pair, letter)
-    return bare
+        plain = plain.replace(pair, letter)
+    return plain
 
 
 def check_new_name(name: str, others: Iterable[str]) -> None:
     """Raise ValidationException if the name of a new person looks like another one."""
-    alike = skeleton(name)
+    alike = skeletons(name)
     for other in others:
-        if other != name and skeleton(other) == alike:
+        if other != name and not alike.isdisjoint(skeletons(other)):
             raise ValidationException(f"name: {name!r} looks like {other!r}, who is here already")
 
 
@@ -92,6 +106,8 @@ def check_free_name(name: str, longest: int) -> None:
             f"Your name: wanted 1 to {longest} letters, digits, blanks and . ' -"
         )
     check_script(name, "Your name")
-    words = f"{skeleton(name)} "
-    if words.startswith(tuple(map(skeleton, _OF_THE_SERVER))) or skeleton("by a link") in words:
+    if any(
+        words.startswith(_OF_THE_SERVER) or "by a link" in words
+        for words in (f"{shape} " for shape in skeletons(name))
+    ):
         raise ValidationException(f"Your name: got {name!r}, which is no name of a person")

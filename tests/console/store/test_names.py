@@ -21,13 +21,15 @@ CONFUSING = {
     "adrnin": "looks like 'admin'",
     "\u0430\u0441\u0435": "looks like 'ace'",  # Cyrillic throughout
     "l1ly": "looks like 'lily'",
+    "liIy": "looks like 'lily'",
+    "Ian": "looks like 'lan'",
 }
 
 
 @pytest.fixture
 def members(project: Project) -> Project:
     """A project with members."""
-    for name in ("ana", "admin", "ace", "lily"):
+    for name in ("ana", "admin", "ace", "lily", "lan", "dara"):
         people.put_member(project, name, "owner", OWNER)
     return project
 
@@ -41,7 +43,7 @@ def test_a_look_alike_is_neither_invited_nor_added(
         invitations.create_invitation(members, name, "owner", 1, OWNER)
     with pytest.raises(ValidationException, match=problem):
         people.put_member(members, name, "owner", OWNER)
-    assert Membership.objects.filter(project=members).count() == 4
+    assert Membership.objects.filter(project=members).count() == 6
 
 
 @pytest.mark.parametrize(
@@ -52,6 +54,8 @@ def test_a_look_alike_is_neither_invited_nor_added(
         "\u6797\u3055\u304f\u3089",
         "\uc774\uc218",
         "ana2",
+        "ian",
+        "clara",
         "ben-1.x+ci@y",
     ],
 )
