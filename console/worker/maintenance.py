@@ -102,6 +102,7 @@ class Maintenance:
         if time.monotonic() >= self._cleaning_at:
             self._cleaning_at = time.monotonic() + CLEANING_EVERY_S
             self._once("events", deliveries.remove_old_events)
+            self._once("pauses", deliveries.end_pauses)
             self._once("function logs", function_logs.remove_old_logs)
         if time.monotonic() >= self._metrics_at:
             self._metrics_at = time.monotonic() + METRICS_EVERY_S

@@ -196,6 +196,8 @@ def relay_delivery(number: int) -> Callable[[], None] | None:
     if delivery is None:
         return None
     settings = json.loads(delivery.target.settings)
+    if deliveries.is_too_old_to_send(delivery, settings.get("RetryPolicy") or {}):
+        return _expired(delivery, settings)
     called: float | None = None  # since when something outside is called
     try:
         notice = _start_or_word(delivery, settings)
@@ -225,14 +227,8 @@ def _is_timeout(called: float | None) -> bool:
 def _failed(
     delivery: Delivery, settings: dict[str, Any], problem: str, *, final: bool, timed_out: bool
 ) -> Callable[[], None] | None:
-    policy = settings.get("RetryPolicy") or {}
-    most = policy.get("MaximumRetryAttempts")
-    dead = final or deliveries.is_over(
-        delivery,
-        most=deliveries.MOST_ATTEMPTS if most is None else int(most),
-        age_s=int(policy.get("MaximumEventAgeInSeconds") or 0),
-    )
-    queue = str((settings.get("DeadLetterConfig") or {}).get("Arn") or "")
+    dead = final or deliveries.is_over(delivery, settings.get("RetryPolicy") or {})
+    queue = _dead_letter_queue(settings)
 
     def bury() -> None:
         # before it is noted: whoever dies in between sends it again
@@ -244,6 +240,26 @@ def _failed(
         return bury
     deliveries.mark_failed(delivery, problem, dead=dead, timed_out=timed_out)
     return None
+
+
+def _expired(delivery: Delivery, settings: dict[str, Any]) -> Callable[[], None] | None:
+    """Note that a delivery waited too long for a silent target; return as ``relay_delivery``."""
+    problem = (
+        f"The event got too old while its target did not answer. {delivery.last_error}".strip()
+    )
+    queue = _dead_letter_queue(settings)
+    if not queue:
+        deliveries.mark_expired(delivery, problem)
+        return None
+
+    def bury() -> None:
+        deliveries.mark_expired(delivery, _dead_letter(delivery, queue, problem, settings))
+
+    return bury
+
+
+def _dead_letter_queue(settings: dict[str, Any]) -> str:
+    return str((settings.get("DeadLetterConfig") or {}).get("Arn") or "")
 
 
 def _dead_letter(delivery: Delivery, queue: str, problem: str, settings: dict[str, Any]) -> str:

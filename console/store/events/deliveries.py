@@ -5,9 +5,11 @@ A delivery that is being sent when the process is killed is sent again by the ne
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from django.db.models import Count, Min, Q
 
@@ -147,13 +149,35 @@ def _delete_completed(known: EventRule) -> None:
         rule.delete()
 
 
-def is_over(delivery: Delivery, *, most: int = MOST_ATTEMPTS, age_s: int = 0) -> bool:
+def is_over(delivery: Delivery, policy: Mapping[str, Any]) -> bool:
     """Tell whether a delivery that failed again was tried often or long enough.
 
-    ``most``: retries at most; ``age_s``: how old it may get.
+    ``policy``: the RetryPolicy of its target.
     """
-    age_ms = min(age_s * 1000 or MOST_AGE_MS, MOST_AGE_MS)
-    return delivery.attempts >= most or clock.now_ms() - delivery.created_ms >= age_ms
+    most = policy.get("MaximumRetryAttempts")
+    return delivery.attempts >= (MOST_ATTEMPTS if most is None else int(most)) or _is_old(
+        delivery, policy
+    )
+
+
+def is_too_old_to_send(delivery: Delivery, policy: Mapping[str, Any]) -> bool:
+    """Tell whether a delivery has waited for a silent target for longer than it may."""
+    return delivery.target.timeouts > 0 and _is_old(delivery, policy)
+
+
+def _is_old(delivery: Delivery, policy: Mapping[str, Any]) -> bool:
+    return clock.now_ms() - delivery.created_ms >= _most_age_ms(policy)
+
+
+def _most_age_ms(policy: Mapping[str, Any]) -> int:
+    return min(int(policy.get("MaximumEventAgeInSeconds") or 0) * 1000 or MOST_AGE_MS, MOST_AGE_MS)
+
+
+def mark_expired(delivery: Delivery, problem: str) -> None:
+    """Note that a delivery is not tried any more."""
+    fields = {"status": DeliveryStatus.DEAD, "ended_ms": clock.now_ms()}
+    told = {"last_error": storable(problem[:_ERROR])}
+    write(lambda: Delivery.objects.filter(pk=delivery.pk).update(**fields, **told))
 
 
 def mark_failed(delivery: Delivery, problem: str, *, dead: bool, timed_out: bool = False) -> None:
@@ -201,6 +225,19 @@ def end_pause(targets: Collection[int]) -> None:
     """Let targets have their next delivery now (inside the caller's transaction)."""
     paused = EventTarget.objects.filter(pk__in=targets, paused_until_ms__isnull=False)
     paused.update(paused_until_ms=None)
+
+
+def end_pauses() -> None:
+    """End the pause of targets whose next delivery is too old to be sent, and ends therefore."""
+    now_ms = clock.now_ms()
+    paused = EventTarget.objects.filter(paused_until_ms__gt=now_ms)
+    due = Delivery.objects.filter(status=DeliveryStatus.WAITING, next_ms__lte=now_ms)
+    for number, text in list(paused.values_list("pk", "settings")):
+        before_ms = now_ms - _most_age_ms(json.loads(text).get("RetryPolicy") or {})
+        oldest = due.filter(target=number).order_by("next_ms", "pk")
+        created_ms = oldest.values_list("created_ms", flat=True).first()
+        if created_ms is not None and created_ms <= before_ms:
+            write(partial(end_pause, [number]))
 
 
 def pause_ms(attempts: int) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from console import clock
 from console.integrations import notices
 from console.models import Delivery, EventTarget, OutboxEvent
 from console.store.events import deliveries, rules
@@ -111,6 +112,25 @@ def test_a_retry_policy_ends_it(project: Project, receiver: Receiver) -> None:
         carry_all()
     assert Delivery.objects.get().status == "dead"
     assert len(receiver.got) == 2
+
+
+def test_what_waits_too_long_for_a_silent_target_ends(project: Project, receiver: Receiver) -> None:
+    """Without a call, though the target is paused; what is younger waits on."""
+    policy = {"MaximumEventAgeInSeconds": 60}
+    rule_to(project, f"{receiver.url}/hook", f"{receiver.url}/young", RetryPolicy=policy)
+    happened(project)
+    later_ms = clock.now_ms() + 300_000
+    EventTarget.objects.update(timeouts=3, paused_until_ms=later_ms)
+    Delivery.objects.filter(target__target_id="1").update(created_ms=clock.now_ms() - 60_000)
+    deliveries.end_pauses()
+    carry_all()
+    old, young = Delivery.objects.order_by("target__target_id")
+    assert (old.status, old.attempts, young.status) == ("dead", 0, "waiting")
+    assert old.last_error == "The event got too old while its target did not answer."
+    assert receiver.got == []
+    assert list(
+        EventTarget.objects.order_by("target_id").values_list("timeouts", "paused_until_ms")
+    ) == [(3, None), (3, later_ms)]
 
 
 def test_an_address_nobody_named_is_not_called(project: Project, receiver: Receiver) -> None:
