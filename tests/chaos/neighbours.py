@@ -137,7 +137,7 @@ class Neighbours:
             aws_access_key_id=key,
             aws_secret_access_key=secret,
             config=Config(
-                retries={"max_attempts": 8, "mode": "standard"},
+                retries={"max_attempts": 25, "mode": "standard"},  # a restart takes its time
                 max_pool_connections=64,
                 inject_host_prefix=False,
             ),
