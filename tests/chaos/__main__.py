@@ -36,6 +36,7 @@ _SIZES = {  # executions, faults, starts a second: the sizes of a full run
     "promote": (600, 1, 6.0),
     "pooled": (1000, 60, 8.0),
     "connections": (400, 0, 0.0),
+    "refused": (400, 3, 4.0),
     "sigterm": (600, 50, 8.0),
     "upgrade": (600, 0, 8.0),
     "restore": (200, 3, 10.0),

@@ -3,7 +3,7 @@
 ``read-only``: the server refuses to write for a while, as a demoted primary does. ``promote``: the
 second host of an address becomes the primary while the first one answers on, read-only. ``pooled``:
 a PgBouncer in session mode is killed, and workers behind it. ``connections``: fewer than the
-processes would take.
+processes would take. ``refused``: the server is down for twenty seconds.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tests.chaos.team_server import TeamServer
 
 _LINES = 20  # of the log of a process, in an outage
-_OUT_S = 8.0
+_OUT_S, _DOWN_S = 8.0, 20.0
 _RETURN_S = 10.0
 _SLOTS = 20  # of which three are for superusers
 _OURS = "SELECT application_name, query FROM pg_stat_activity WHERE application_name ~ '^stateyard'"
@@ -133,6 +133,35 @@ def connections(folder: Path, server: Postgres | None, size: Size) -> Report:
     return close(yard, load, report)
 
 
+def refused(folder: Path, server: Postgres | None, size: Size) -> Report:
+    """End the server for a while, again and again; no process may end with it."""
+    assert server is not None
+    report = Report("refused", size.seed)
+    yard = begin(folder, server, size)
+    load = Load(yard)
+    load.work()
+    before = _processes(yard)
+    starter = load.begin(size.n, size.per_s)
+    for _ in range(size.faults):
+        time.sleep(size.n / size.per_s / (size.faults + 1))
+        with _few_lines(yard, report, size):
+            server.stop("immediate")
+            _answers_503(yard, report)
+            time.sleep(_DOWN_S)
+            server.start()
+            _works(server, report)
+    starter.join()
+    if _processes(yard) != before:
+        report.violations.append(f"processes {before} became {_processes(yard)}")
+    return close(yard, load, report)
+
+
+def _processes(yard: TeamServer) -> set[int]:
+    assert yard.web is not None
+    alive = {yard.web.pid} if yard.web.poll() is None else set()
+    return alive | set(yard.worker_pids())
+
+
 def _refuses(yard: TeamServer, report: Report) -> None:
     """Check that readiness names the reason, and that the API answers 503."""
     told: list[str] = []
@@ -147,6 +176,10 @@ def _refuses(yard: TeamServer, report: Report) -> None:
 
     if not wait_until(says, _RETURN_S, 1.0):
         report.violations.append(f"readiness does not say that nothing is written: {told}")
+    _answers_503(yard, report)
+
+
+def _answers_503(yard: TeamServer, report: Report) -> None:
     try:
         yard.client().start_execution(stateMachineArn=machine_arn("chain"), name="refused")
         report.violations.append("an execution was started without a database that takes writes")

@@ -16,7 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from tests.chaos.clock import timers
 from tests.chaos.database import Proxy, wait_until
-from tests.chaos.failover import connections, pooled, promote, read_only
+from tests.chaos.failover import connections, pooled, promote, read_only, refused
 from tests.chaos.freeze import freeze
 from tests.chaos.fuzz import fuzz
 from tests.chaos.guards import guards
@@ -279,6 +279,7 @@ SCENARIOS: dict[str, Callable[[Path, Postgres | None, Size], Report]] = {
     "promote": promote,
     "pooled": pooled,
     "connections": connections,
+    "refused": refused,
     "callbacks": callbacks,
     "stops": stops,
     "sigterm": sigterm,

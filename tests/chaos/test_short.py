@@ -33,6 +33,7 @@ SIZES = {
     ("promote", "postgres"): Size(40, 1, workers=2, per_s=2),
     ("pooled", "postgres"): Size(40, 2, workers=2, per_s=3),
     ("connections", "postgres"): Size(40, 0, workers=2, per_s=4),
+    ("refused", "postgres"): Size(40, 1, workers=2, per_s=2),
     ("kill-web", "postgres"): Size(120, 2, workers=2, per_s=0),
     ("kill-web", "sqlite"): Size(120, 2, per_s=0),
     ("callbacks", "postgres"): Size(25, 0, workers=2),
