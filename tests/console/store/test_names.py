@@ -21,7 +21,6 @@ CONFUSING = {
     "adrnin": "looks like 'admin'",
     "\u0430\u0441\u0435": "looks like 'ace'",  # Cyrillic throughout
     "l1ly": "looks like 'lily'",
-    "liIy": "looks like 'lily'",
     "Ian": "looks like 'lan'",
 }
 
