@@ -11,7 +11,8 @@ from django.db import connection
 from console.statuses import Topic
 from console.store.db import signals
 from console.worker.delayed_wakeups import DelayedWakeups
-from console.worker.pg_signals import NotifyListener, PgTransport
+from console.worker.pg_signals import CHANNEL, NotifyListener, PgTransport
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,6 +57,12 @@ def test_only_what_was_not_stepped_is_woken(woken: list[int]) -> None:
     assert not any(signals.subscribers((Topic.EXECUTION, number)) for number in range(1, 5))
 
 
+def notify_by_another() -> None:
+    """Notify as a session does of which this process does not know."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, '["activity", "theirs"]'])
+
+
 @pytest.mark.postgres_only
 @pytest.mark.usefixtures("project")
 def test_a_process_does_not_hear_its_own_notice_twice(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,15 +76,17 @@ def test_a_process_does_not_hear_its_own_notice_twice(monkeypatch: pytest.Monkey
     monkeypatch.setattr(signals, "_transport", PgTransport())
     listener = NotifyListener()
     listener.start()
+
+    def listens() -> bool:
+        notify_by_another()
+        return last.wait(0.05)
+
     try:
-        while not last.wait(0.05):  # until it listens
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_notify('stateyard', '[\"activity\", \"theirs\"]')")
+        wait_until(listens)
         last.clear()
         signals.publish((Topic.ACTIVITY, "own"))
         connection.close()  # what another session notifies is another process'
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_notify('stateyard', '[\"activity\", \"theirs\"]')")
+        notify_by_another()
         assert last.wait(20)
         assert heard_of == ["own"]
     finally:
