@@ -147,7 +147,8 @@ def route_events() -> bool:
     numbers = list(waiting.values_list("pk", flat=True)[:_AT_ONCE])
     if numbers:
         rules = _rules()
-        events = OutboxEvent.objects.filter(pk__in=numbers).iterator(chunk_size=_IN_MEMORY)
+        rows = OutboxEvent.objects.filter(pk__in=numbers).order_by("pk")  # as they happened
+        events = rows.iterator(chunk_size=_IN_MEMORY)
         matched = {event.pk: _matching(event, rules) for event in events}
         write(lambda: _store(matched))
     return len(numbers) == _AT_ONCE
