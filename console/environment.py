@@ -94,6 +94,17 @@ def read_choice(name: str, known: Iterable[str], default: str) -> str:
     return given
 
 
+def read_features(name: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a variable that chooses features by comma: all if it is not set, or ``none``."""
+    given = read_text(name).strip()
+    if not given or given == "none":
+        return () if given else known
+    chosen = {one.strip() for one in given.split(",")}
+    if unknown := sorted(chosen - set(known)):
+        raise SettingError(name, _quoted(unknown[0]), f"none, or of: {', '.join(known)}")
+    return tuple(one for one in known if one in chosen)
+
+
 def read_switch(name: str) -> bool:
     """Tell whether a variable switches something on."""
     given = read_text(name, "0").strip().lower()

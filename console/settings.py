@@ -37,6 +37,7 @@ from console import (
 from console.data_folder import DATABASE_FILE, data_folder, derive_key, derive_text, master_secret
 from console.database_address import parse_database_address
 from console.environment import SettingError
+from console.features import NAMES as FEATURES
 from console.functions_file import FunctionsFile
 from console.samples.functions import FUNCTIONS as SAMPLE_FUNCTIONS
 from console.startup_file import StartupFile
@@ -130,7 +131,7 @@ TEMPLATES = [
 def _sqlite() -> dict[str, Any]:
     """One durable file: write-ahead log, every commit flushed, writers queue instead of failing.
 
-    The caches of all connections, one a thread, share 256 MiB: ``soft_heap_limit`` is the process's.
+    All connections share 256 MiB of cache: ``soft_heap_limit`` counts for the process.
     """
     pragmas = (
         "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA busy_timeout=20000;"
@@ -364,6 +365,7 @@ if STATEYARD_MAIL:
     EMAIL_USE_TLS = not EMAIL_USE_SSL and bool(EMAIL_HOST_USER)
     DEFAULT_FROM_EMAIL = _SMTP["sender"]
     EMAIL_TIMEOUT = 15
+STATEYARD_FEATURES = environment.read_features("STATEYARD_FEATURES", FEATURES)
 STATEYARD_METRICS_TOKEN = environment.read_text("STATEYARD_METRICS_TOKEN")
 STATEYARD_RETENTION_DAYS: float | None = None  # after which ended executions are removed
 if environment.read_text("STATEYARD_RETENTION_DAYS"):

@@ -70,7 +70,6 @@ SCATTERED = {
         "console.web.rules",
         "console.worker.outbox_relay",
     ),
-    "palette": ("console.web.palette",),
     "test_state": (
         "console.awsapi.operations.test_state",
         "console.test_state",

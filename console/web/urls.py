@@ -1,20 +1,20 @@
-"""Join the addresses of all rooms. An address that begins with an underscore answers a fragment.
+"""Join the addresses of all features and rooms. One that begins with an underscore is a fragment.
 
-Django takes the first address that matches. The rooms stand from the last one to the first one, so
-that the particular address of a later room (``machines/new/``, ``scenario.json``) comes before the
-general one of an earlier room (``machines/<name>/``, ``<field>.json``).
+Django takes the first address that matches. Features come first, and the rooms stand from the last
+one to the first one, so that a particular address (``machines/new/``, ``scenario.json``) comes
+before the general one of an earlier room (``machines/<name>/``, ``<field>.json``).
 """
 
 from __future__ import annotations
 
 from django.urls import include, path, register_converter
 
+from console.feature import chosen_features
 from console.web.core.numbers import NumberConverter
 
 register_converter(NumberConverter, "number")
 _ROOMS = (
     "overview",
-    "palette",
     "bulk",
     "operations",
     "people",
@@ -31,4 +31,6 @@ _ROOMS = (
     "masking",
     "core",
 )
-urlpatterns = [path("", include(f"console.web.{room}.urls")) for room in _ROOMS]
+_OF_FEATURES = [feature.urls for feature in chosen_features() if feature.urls]
+_OF_ROOMS = [f"console.web.{room}.urls" for room in _ROOMS]
+urlpatterns = [path("", include(urls)) for urls in (*_OF_FEATURES, *_OF_ROOMS)]

@@ -13,6 +13,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.utils.deprecation import MiddlewareMixin
 
+from console.feature import chosen_features
 from console.web.core.error_views import method_not_allowed
 from console.web.core.query_parameters import refuse_unknown
 from console.web.core.scope import ActionNotAllowed, scope_of
@@ -98,7 +99,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "outline",
             "overview",
             "overview-updates",
-            "palette",
             "schedule-times",
             "payload",
             "ran-definition",
@@ -192,6 +192,12 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "key": {"POST": ("UpdateAccessKey",)},
     "project-settings": {"GET": (VIEW,), "POST": ("PutMaskedPaths",)},
     "columns": {"POST": ("PutColumns",)},
+    # -- features
+    **{
+        name: dict(methods)
+        for feature in chosen_features()
+        for name, methods in feature.pages.items()
+    },
 }
 """Name of the address -> method -> actions of which the reader needs one.
 

@@ -16,6 +16,7 @@ from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from console import clock
+from console.feature import has_feature
 from console.integrations import redaction
 from console.models import Alarm, StateMachine
 from console.statuses import AlarmState
@@ -432,6 +433,12 @@ def original_arn(execution: Execution) -> str:
     """Return the ARN an execution had where it ran, "" if that is not known."""
     arn = execution.arn
     return arn if execution.imported_ms is None else arn.split(":", 2)[2]
+
+
+@register.filter(name="has_feature")
+def is_chosen(feature: str) -> bool:
+    """Tell whether this server has a feature."""
+    return has_feature(feature)
 
 
 @register.filter(name="ago")

@@ -16,10 +16,10 @@ from django.db.models import Case, Value, When
 from django.http import QueryDict
 from django.urls import reverse
 
+from console.features.palette.destinations import ACTIONS, PAGES
 from console.models import Activity, Alarm, EventRule, Execution, Membership, StateMachine
 from console.statuses import MachineStatus
 from console.web.core import formatting
-from console.web.palette.destinations import ACTIONS, PAGES
 from console.web.search import filter_words, lists, scan
 from console.web.search.filters import ExecutionFilters
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
+    from console.features.palette.destinations import Destination
     from console.web.core.scope import Scope
-    from console.web.palette.destinations import Destination
 
 MOST = 6
 """How many matches of each kind are offered."""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from django.views.decorators.http import require_safe
 
+from console.features.palette import matches
 from console.web.core.scope import render, scope_of
-from console.web.palette import matches
 
 if TYPE_CHECKING:
     from django.http import HttpResponse

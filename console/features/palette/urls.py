@@ -1,9 +1,9 @@
-"""The addresses of the room palette."""
+"""The addresses of the palette."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from console.web.palette import views
+from console.features.palette import views
 
 urlpatterns = [path("palette/", views.palette_page, name="palette")]
