@@ -10,6 +10,7 @@ import ast
 import io
 import re
 import tokenize
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ _TEMPLATE_COMMENT = re.compile(r"\{#(.*?)#\}|\{% comment %\}(.*?)\{% endcomment 
 _ENTRY = re.compile(r"^\| (?P<id>[A-Z]\d{1,2}) \||^#+ `(?P<mark>\[\w+\])`$", re.MULTILINE)
 
 
+@cache
 def cited() -> dict[str, set[str]]:
     """Return each citation of code, tests and templates with the files that have it."""
     found: dict[str, set[str]] = {}
@@ -71,5 +73,7 @@ def statements_of(source: str) -> Iterator[str]:
                 named = _TEST_NAME.match(name)
                 if named:
                     yield named[1].upper()
-            case ast.Call(args=arguments) if ast.unparse(node.func) == "pytest.mark.row":
+            case ast.Call(func=ast.Attribute(attr="row"), args=arguments) if (
+                ast.unparse(node.func) == "pytest.mark.row"
+            ):
                 yield from (str(ast.literal_eval(argument)) for argument in arguments)
