@@ -6,7 +6,9 @@ kind alone (``console.environment``).
 
 from __future__ import annotations
 
+import difflib
 import re
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -241,6 +243,17 @@ class FunctionSection(BaseModel):
     process: ProcessOption | None = None
 
 
+ALL_SERVICES = "*"
+
+
+@cache
+def _services() -> frozenset[str]:
+    """Return botocore's names of services: those of the AWS CLI and of boto3's clients."""
+    from botocore.loaders import Loader
+
+    return frozenset(Loader().list_available_services("service-2"))
+
+
 class Section(BaseModel):
     """Services by name, and what is no service."""
 
@@ -249,6 +262,17 @@ class Section(BaseModel):
 
     http: Http | None = None
     kubernetes: Kubernetes | None = None
+
+    @model_validator(mode="after")
+    def _services_exist(self) -> Section:
+        for name in set(self.__pydantic_extra__) - {ALL_SERVICES}:
+            if name not in _services():
+                own = sorted(type(self).model_fields)
+                alike = difflib.get_close_matches(name, [*_services(), *own], n=2) or ["sqs"]
+                known = {"name": name, "alike": ", ".join(alike), "own": ", ".join(own)}
+                words = "a service of boto3 such as {alike}, or one of: *, {own}"
+                raise PydanticCustomError(environment.UNKNOWN, words, known)
+        return self
 
 
 class MachineShape(Section):

@@ -373,6 +373,11 @@ FILES = [
     ("targets.json", '{"s3": "http://x"}', ": s3", "a text", "an object"),
     ("targets.json", '{"s3": {"endpoint": "x"}}', ": s3: endpoint", "an unknown", "endpoint_url"),
     ("targets.json", '{"*": {"endpoint_url": "x"}}', ": *: endpoint_url", "'x'", "http://host"),
+    ("targets.json", '{"dynamdb": {}}', ": dynamdb", "an unknown name", "dynamodb"),
+    (
+        *("targets.json", '{"machines": {"m": {"sfn": {}}}}', ": machines: m: sfn"),
+        *("an unknown name", "a service of boto3 such as"),
+    ),
     ("targets.json", '{"*": {"access_key_id": 7}}', ": *: access_key_id", "a number", "a text"),
     ("targets.json", '{"http": {"endpoints": "x"}}', ": http: endpoints", "a text", "an array"),
     ("targets.json", '{"http": {"endpoints": ["x"]}}', ": http: endpoints: 0", "'x'", "http://"),
