@@ -54,6 +54,7 @@ def paths(server: Server) -> dict[str, str]:
     approve = {"Type": "Task", "Resource": activity, "End": True}
     asking = create(server, {"StartAt": "Approve refund", "States": {"Approve refund": approve}})
     asked = start(server, asking, {"order": 4711})
+    start(server, asking, {"order": 4712}, name="alike")  # so that both can be answered together
     server.client("cloudwatch").put_metric_alarm(
         AlarmName=f"{machine} fails",
         Namespace="AWS/States",
