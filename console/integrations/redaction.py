@@ -26,6 +26,10 @@ SHORTEST = 4
 """Shorter values are left: they stand in every text."""
 _SHORTEST_PART = 8
 """Of a value within a longer text in Base64, for the same reason."""
+_END = 24
+"""Characters at each end by which a long value is found."""
+_LONGEST_SPELLING = 12
+"""Characters that stand for one, as ``%F0%9F%98%80`` does."""
 _OPEN = ("arn:", "mailto:")
 _SCHEMES = re.compile(r"(?:basic|bearer|token|apikey|digest)\s+(\S.*)", re.IGNORECASE | re.DOTALL)
 _URL = re.compile(r"(?:(?:slack|teams)\+)?https?://[^\s\"'<>\\]+", re.IGNORECASE)
@@ -161,7 +165,7 @@ def _is_json(text: str) -> bool:
 def _pattern(secrets: frozenset[str]) -> re.Pattern[str] | None:
     texts = {form for one in secrets for form in _forms(one) if len(form) >= SHORTEST}
     # the longest first: a value may begin with another
-    parts = ["".join(map(_spelled, one)) for one in sorted(texts, key=len, reverse=True)]
+    parts = [_spelled_form(one) for one in sorted(texts, key=len, reverse=True)]
     return re.compile("|".join(parts)) if parts else None
 
 
@@ -184,6 +188,18 @@ def _forms(value: str) -> Iterable[str]:
             part = encode(whole).decode()[first:last]
             if len(part) >= _SHORTEST_PART:
                 yield part
+
+
+def _spelled_form(form: str) -> str:
+    """Return a pattern of a form of a value: of a long one, such as a JWT, its two ends.
+
+    Between these stands whatever is no longer than its longest spelling and does not begin anew,
+    so that each character is looked at once. To compile all of such a value takes seconds.
+    """
+    if len(form) <= 2 * _END or form[:_END] in form[1:]:
+        return "".join(map(_spelled, form))
+    first, last = ("".join(map(_spelled, end)) for end in (form[:_END], form[-_END:]))
+    return f"{first}(?s:(?!{first}).){{0,{_LONGEST_SPELLING * len(form)}}}?{last}"
 
 
 @lru_cache(maxsize=4096)
