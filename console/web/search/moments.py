@@ -26,6 +26,7 @@ DAY_WORDS = r"(?:today|yesterday|(?:this|last)\s+(?:week|month))"
 _AGO = re.compile(r"(.*\S)\s+ago", re.IGNORECASE)
 _SPAN = re.compile(rf"(an?(?=\s)|\d{{1,9}}(?:\.\d{{1,6}})?)\s*({UNIT}|)")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_NAMED = ("today", "yesterday", "this week", "last week", "this month", "last month")
 
 
 class Period(NamedTuple):
@@ -58,28 +59,28 @@ def parse_moment(text: str) -> int:
 def parse_period(text: str) -> Period | None:
     """Return the day, week or month (UTC) of a text, None if it names a moment or nothing."""
     words = " ".join(text.lower().split())
+    if not _DATE.fullmatch(words):
+        return _named_period(words) if words in _NAMED else None
+    try:
+        named = date.fromisoformat(words)
+    except ValueError:
+        return None
+    return _period(named, named + timedelta(days=1)) if named < date.max else None
+
+
+def _named_period(words: str) -> Period:
+    """Return the period of one of ``_NAMED``, which depends on today."""
     today = datetime.fromtimestamp(clock.now_ms() / formatting.SECOND, UTC).date()
     day, monday, first = timedelta(days=1), today - timedelta(today.weekday()), today.replace(day=1)
-    if _DATE.fullmatch(words):
-        try:
-            named = date.fromisoformat(words)
-        except ValueError:
-            return None
-        return _period(named, named + day) if named < date.max else None
-    match words:
-        case "today":
-            return _period(today, today + day)
-        case "yesterday":
-            return _period(today - day, today)
-        case "this week":
-            return _period(monday, monday + 7 * day)
-        case "last week":
-            return _period(monday - 7 * day, monday)
-        case "this month":
-            return _period(first, (first + 31 * day).replace(day=1))
-        case "last month":
-            return _period((first - day).replace(day=1), first)
-    return None
+    periods = (
+        (today, today + day),
+        (today - day, today),
+        (monday, monday + 7 * day),
+        (monday - 7 * day, monday),
+        (first, (first + 31 * day).replace(day=1)),
+        ((first - day).replace(day=1), first),
+    )
+    return _period(*periods[_NAMED.index(words)])
 
 
 def _period(start: date, end: date) -> Period:
