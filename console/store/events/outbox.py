@@ -147,8 +147,7 @@ def route_events() -> bool:
     numbers = list(waiting.values_list("pk", flat=True)[:_AT_ONCE])
     if numbers:
         rules = _rules()
-        rows = OutboxEvent.objects.filter(pk__in=numbers).order_by("pk")  # as they happened
-        events = rows.iterator(chunk_size=_IN_MEMORY)
+        events = OutboxEvent.objects.filter(pk__in=numbers).iterator(chunk_size=_IN_MEMORY)
         matched = {event.pk: _matching(event, rules) for event in events}
         write(lambda: _store(matched))
     return len(numbers) == _AT_ONCE
@@ -187,7 +186,8 @@ def _matching(event: OutboxEvent, rules: Iterable[tuple[EventRule, Pattern]]) ->
 def _store(matched: dict[int, list[int]]) -> None:
     """Write a delivery for each target; an event that nobody waits for is removed."""
     events = OutboxEvent.objects.select_for_update(of=("self",)).select_related("project")
-    for event in events.filter(pk__in=list(matched), routed=False).defer("body"):
+    waiting = events.filter(pk__in=list(matched), routed=False).order_by("pk")  # as they happened
+    for event in waiting.defer("body"):
         if event.sent_by and matched[event.pk]:
             _record_match(event, matched[event.pk])
         if create_deliveries(event, matched[event.pk]):

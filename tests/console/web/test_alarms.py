@@ -459,7 +459,7 @@ def test_a_rule_hears_of_the_alarms_of_its_machine(project: Project, client: Cli
         pass
     from console.models import Delivery
 
-    told = [json.loads(each.event.body)["detail"] for each in Delivery.objects.all()]
+    told = [json.loads(each.event.body)["detail"] for each in Delivery.objects.order_by("pk")]
     assert [(each["alarmName"], each["state"]["value"]) for each in told] == [
         ("machine", "ALARM"),
         ("machine", "OK"),
