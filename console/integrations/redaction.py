@@ -29,7 +29,7 @@ _SHORTEST_PART = 8
 _END = 24
 """Characters at each end by which a long value is found."""
 _LONGEST_SPELLING = 12
-"""Characters that stand for one, as ``%F0%9F%98%80`` does."""
+"""Characters of the longest spelling of one: four percent-encoded bytes."""
 _OPEN = ("arn:", "mailto:")
 _SCHEMES = re.compile(r"(?:basic|bearer|token|apikey|digest)\s+(\S.*)", re.IGNORECASE | re.DOTALL)
 _URL = re.compile(r"(?:(?:slack|teams)\+)?https?://[^\s\"'<>\\]+", re.IGNORECASE)

@@ -287,7 +287,7 @@ VARIABLES = [
     ("STATEYARD_LEASE_S", "0", "'0'", "a number of seconds"),
     ("STATEYARD_LEASE_S", "nan", "'nan'", "a number of seconds"),
     ("STATEYARD_LEASE_S", "inf", "'inf'", "a number of seconds"),
-    ("STATEYARD_FEATURES", "palete", "'palete'", "none, or of: palette"),
+    ("STATEYARD_FEATURES", "search", "'search'", "none, or of: palette"),
     ("STATEYARD_LIMITS", "2018", "'2018'", "one of: aws, 2019"),
     ("STATEYARD_LOG", "xml", "'xml'", "one of: text, json"),
     ("STATEYARD_MAIL", "mail.example.com", "something without a scheme", "smtp://user:password@"),
