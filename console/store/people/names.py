@@ -49,6 +49,8 @@ _ALIKE = str.maketrans({one: letter for letter, many in _LETTERS_ALIKE.items() f
 _SAME = (("rn", "m"), ("vv", "w"))
 _LARGE_L = "\ufffd"
 """Stands for L, which looks like neither I nor l."""
+_DRAWN = "as drawn: "
+"""Begins a shape that counts large and small letters apart."""
 _SIGNS = " .'\u2019-"
 _OF_THE_SERVER = ("link ", "rule ", "schedule ", "execution ")
 """What the names of this server's own actors begin with."""
@@ -66,7 +68,7 @@ def check_script(name: str, what: str) -> None:
 
 
 def skeletons(name: str) -> set[str]:
-    """Return what a name looks like: names that a reader may confuse have one in common.
+    """Return the shapes of a name; two names with a common shape look alike.
 
     A 1 looks like an l and like an i, a large I like an l; an i and an l do not look alike.
     """
@@ -76,7 +78,7 @@ def skeletons(name: str) -> set[str]:
     return {
         _plain(letters.replace("1", "l")),
         _plain(letters.replace("1", "i")),
-        f"as drawn: {_plain(shapes)}",
+        f"{_DRAWN}{_plain(shapes)}",
     }
 
 
@@ -108,6 +110,6 @@ def check_free_name(name: str, longest: int) -> None:
     check_script(name, "Your name")
     if any(
         words.startswith(_OF_THE_SERVER) or "by a link" in words
-        for words in (f"{shape} " for shape in skeletons(name))
+        for words in (f"{shape.removeprefix(_DRAWN)} " for shape in skeletons(name))
     ):
         raise ValidationException(f"Your name: got {name!r}, which is no name of a person")

@@ -70,6 +70,7 @@ def test_names_of_one_script_are_taken(members: Project, name: str) -> None:
     [
         *("", " ", "...", "a" * 81, "ana, by a link of owner", "ana\u201a by a link of owner"),
         *("ana by a link of owner", "by a l1nk", "rule nightly", "Schedule x", "link shop"),
+        *("ruIe nightly", "Iink shop", "ana by a Iink"),
         *("\u0430na", "ana\u202egro", "ana\u200b", "ana\nx", "ana\x00", "<b>", "ana (owner)"),
     ],
     ids=ascii,
