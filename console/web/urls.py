@@ -15,7 +15,6 @@ from console.web.core.numbers import NumberConverter
 register_converter(NumberConverter, "number")
 _ROOMS = (
     "overview",
-    "bulk",
     "operations",
     "people",
     "alarms",

@@ -34,7 +34,6 @@ _EDIT = "UpdateStateMachine"
 _RULE = "events:PutRule"
 _START = "StartExecution"
 _ANSWERS = ("SendTaskSuccess", "SendTaskFailure", "SendTaskHeartbeat")
-_BULK = (_START, "StopExecution", "RedriveExecution")
 
 PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     # -- anybody
@@ -122,8 +121,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "approval-link": {"POST": ("CreateApprovalLink",)},
     "tasks": {"GET": (VIEW,), "POST": _ANSWERS},
     "map-run": {"GET": (VIEW,), "POST": ("UpdateMapRun",)},
-    "bulk": {"GET": (VIEW,), "POST": _BULK},
-    "bulk-job": {"GET": (VIEW,), "POST": _BULK},
     "import": {"GET": (VIEW,), "POST": ("ImportExecution",)},
     "import-delete": {"POST": ("ImportExecution",)},
     "views": {"POST": ("PutView", "DeleteView")},

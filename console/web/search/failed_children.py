@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from console.features.bulk import store as bulk
 from console.models import Execution
 from console.statuses import BulkAction
-from console.store.executions import bulk
 from console.web.search import scan
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from console.features.bulk import store as bulk
 from console.masking import masked_execution
 from console.models import Execution
 from console.statuses import UNSUCCESSFUL, ExecutionStatus
-from console.store.executions import bulk
 from console.store.executions.failed_states import failed_states
 from console.store.executions.open_states import open_states
 from console.web.search.endings import ending_without_error

@@ -9,10 +9,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from console.features.bulk import store as bulk
+from console.features.bulk.views import parse_ranges, ranges_text
 from console.models import AuditEntry, BulkJob, Execution
-from console.store.executions import bulk
 from console.store.executions.stop import stop_execution
-from console.web.bulk.views import parse_ranges, ranges_text
 from tests.console.store.helpers import WAIT, create, drain, start
 from tests.console.web.helpers import markup, text
 from tests.console.web.test_filters import seed

@@ -12,6 +12,7 @@ from django.contrib.auth import get_user_model
 from django.db import connection
 
 from console import access, execution_rights
+from console.features.bulk import store as bulk
 from console.models import (
     AccessKey,
     AuditEntry,
@@ -24,7 +25,7 @@ from console.models import (
 )
 from console.store.db.audit import Actor
 from console.store.events import rules, start_links
-from console.store.executions import bulk, redrive, replay
+from console.store.executions import redrive, replay
 from console.store.executions.start import start_execution
 from console.store.executions.stop import stop_execution
 from console.store.machines import machines, versions

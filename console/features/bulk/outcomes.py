@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Count
 
+from console.features.bulk.store import NOT_RUNNING
 from console.models import BulkItem, Execution
 from console.statuses import BulkAction, BulkItemStatus, ExecutionStatus
-from console.store.executions.bulk import NOT_RUNNING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from console.web.bulk import views
+from console.features.bulk import views
 
 urlpatterns = [
     path("executions/bulk/", views.bulk_page, name="bulk"),

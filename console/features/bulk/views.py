@@ -12,11 +12,10 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
+from console.features.bulk import outcomes, store
+from console.features.bulk.forms import BulkForm, JobForm
 from console.models import BulkItem, BulkJob
 from console.statuses import BulkAction, BulkItemStatus, BulkJobStatus
-from console.store.executions import bulk as store
-from console.web.bulk import outcomes
-from console.web.bulk.forms import BulkForm, JobForm
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution.only_fail import executions_with_only_fail
 from console.web.execution.root_cause import root_cause_of
