@@ -143,7 +143,7 @@ def test_shell_layers(package: str, forbidden: tuple[str, ...]) -> None:
 
 WEB_ROOMS = (
     *("core", "masking", "graph", "history", "execution", "search", "map_runs", "tasks"),
-    *("machines", "metrics", "test_state", "editor", "rules"),
+    *("machines", "metrics", "editor", "rules"),
     *("alarms", "people", "operations"),
     "overview",
 )

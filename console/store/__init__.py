@@ -114,7 +114,7 @@ PUBLIC = {
         *("imports", "max_duration", "open_states", "outcome_steps", "read_steps"),
         *("redrive", "replay", "retention", "start", "step", "stop", "waiting_starts"),
     ),
-    "map_runs": ("map_counts", "map_items", "map_runs", "map_tasks"),
+    "map_runs": (*("map_counts", "map_items", "map_runs", "map_tasks"),),
     "people": (
         *("approval_links", "invitations", "login_attempts", "login_links", "masks"),
         *("notes", "people", "reset", "sample_project", "saved_views", "shares"),

@@ -20,7 +20,6 @@ _ROOMS = (
     "alarms",
     "rules",
     "editor",
-    "test_state",
     "metrics",
     "machines",
     "tasks",

@@ -12,9 +12,9 @@ from console.awsapi.operations import (
     state_machines,
     tags,
     tasks,
-    test_state,
     versions,
 )
+from console.features.test_state import operations as test_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable

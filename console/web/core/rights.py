@@ -76,7 +76,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "events-json",
             "execution",
             "execution-export",
-            "execution-scenario",
             "execution-svg",
             "executions",
             "executions-updates",
@@ -134,7 +133,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "draft": {"POST": (_EDIT,)},
     "changes": {"POST": (_EDIT,)},
     "delete": {"GET": ("DeleteStateMachine",), "POST": ("DeleteStateMachine",)},
-    "test": {"GET": ("TestState",), "POST": ("TestState",)},
     "machine-settings": {"GET": (VIEW,), "POST": (_EDIT, "TagResource", "UntagResource")},
     "calls": {"GET": (VIEW,), "POST": ("TagResource",)},
     "versions": {

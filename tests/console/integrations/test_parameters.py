@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import engine
+from console.features.test_state.web import scenario
 from console.integrations import parameters
 from console.models import TaskRow
-from console.web.test_state import scenario
 from tests.console.store.helpers import create, drain, one, start, types
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console import access
+from console.features.test_state.state import try_state
 from console.integrations import permissions
 from console.models import Execution
-from console.test_state.state import try_state
 from tests.console.store.helpers import PASS, ROLE, create, drain, function, one, start, types
 from tests.console.worker.nesting import worked
 

@@ -9,10 +9,10 @@ import pytest
 
 import engine
 from console import clock
+from console.features.test_state.web import scenario
 from console.metrics import samples
 from console.models import Execution, HistoryEvent, InboxMessage, TaskRow
 from console.store.tasks import claim, complete, jobs
-from console.web.test_state import scenario
 from console.worker import task_delivery
 from tests.console.store.helpers import create, drain, one, start, types
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console import access, test_state
+from console import access
+from console.features import test_state
 from console.integrations import Failed, TaskAttempt, explain, invoke, targets
 from console.models import Activity, StateMachine
 from console.samples import MACHINES, is_sample, sample_role

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.urls import path
 
+from console.features.test_state.web import views
 from console.web.core.addresses import EXECUTION, MACHINE
-from console.web.test_state import views
 
 urlpatterns = [
     path(f"{MACHINE}test/", views.test_state_page, name="test"),

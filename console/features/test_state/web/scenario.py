@@ -17,6 +17,7 @@ from django.db.models import Sum
 from django.db.models.functions import Length
 
 import engine
+from console.features.test_state.web import parameters
 from console.masking import masked_execution
 from console.models import HistoryEvent, MapRun, TaskRow
 from console.statuses import ExecutionStatus, MachineType, TaskClock
@@ -24,7 +25,6 @@ from console.store.executions import replay
 from console.store.map_runs import map_runs
 from console.web.history import visit_events
 from console.web.history.traces import open_trace
-from console.web.test_state import parameters
 from engine import event_types
 
 if TYPE_CHECKING:

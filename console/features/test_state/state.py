@@ -14,6 +14,7 @@ from django.db import connections
 import engine
 from console import access, arns, clock, integrations, own_api
 from console.errors import ErrorCode, InvalidDefinition, ServiceError, ValidationException
+from console.features.test_state import mocks
 from console.functions import asynchronous
 from console.integrations import (
     Exchange,
@@ -29,7 +30,6 @@ from console.own_client import OwnClient
 from console.samples import is_sample
 from console.store.db import audit
 from console.store.db.writer import write
-from console.test_state import mocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable

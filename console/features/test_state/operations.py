@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from console import test_state
 from console.awsapi.members import reads
 from console.errors import ValidationException
+from console.features import test_state
 
 if TYPE_CHECKING:
     from console.awsapi.operations.call import Call

@@ -12,16 +12,16 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 import engine
 from console.errors import ServiceError
+from console.features.test_state.web import form
+from console.features.test_state.web import scenario as scenarios
+from console.features.test_state.web.form import TestRequest
+from console.features.test_state.web.forms import SubjectForm, TestStateForm
 from console.masking import mask
 from console.statuses import ExecutionStatus
 from console.web.core.scope import render, require, scope_of
 from console.web.execution.replay_views import recorded_input
 from console.web.machines import past_executions
 from console.web.machines.machine_views import machine_context, suggested_input
-from console.web.test_state import form
-from console.web.test_state import scenario as scenarios
-from console.web.test_state.form import TestRequest
-from console.web.test_state.forms import SubjectForm, TestStateForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest

@@ -1,7 +1,7 @@
 """Check a request to test a state, run it, and show its outcome.
 
-The page asks what the API asks (``console.test_state``). What the project hides stays hidden: in
-what a form is filled with, and in all that comes back.
+The page asks what the API asks (``console.features.test_state``). What the project hides stays
+hidden: in what a form is filled with, and in all that comes back.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console import test_state
 from console.errors import ServiceError
+from console.features import test_state
 from console.masking import masked_execution
 from console.masking.mask import OPEN, Mask
 from console.web.core import causes, formatting, json_view

@@ -1,0 +1,12 @@
+"""TestState: run one state with one input, from the API and on a page."""
+
+from console.feature import Feature
+
+FEATURE = Feature(
+    name="test_state",
+    urls="console.features.test_state.web.urls",
+    pages={
+        "test": {"GET": ("TestState",), "POST": ("TestState",)},
+        "execution-scenario": {"GET": ("ViewPages",)},
+    },
+)
