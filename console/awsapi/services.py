@@ -7,8 +7,9 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from console.awsapi import members, operations, regions, shapes
-from console.awsapi.operations import alarms, cloudwatch, events, logs, scheduler, sts
+from console.awsapi.operations import cloudwatch, events, logs, scheduler, sts
 from console.errors import ErrorCode, ProtocolError, ServiceError
+from console.features.alarms import operations as alarms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

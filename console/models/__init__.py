@@ -9,8 +9,8 @@ in goes out.
 
 from __future__ import annotations
 
+from console.features.alarms.models import Alarm, AlarmChange
 from console.features.bulk.models import BulkItem, BulkJob
-from console.models.alarms import Alarm, AlarmChange
 from console.models.events import (
     Delivery,
     EventRule,

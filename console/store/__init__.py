@@ -106,7 +106,7 @@ PUBLIC = {
         *("jobs", "lost_calls", "manual", "schedule", "timeouts", "workers"),
     ),
     "events": (
-        *("alarms", "deliveries", "manual_events", "outbox", "resource_tags", "rules"),
+        *("deliveries", "manual_events", "outbox", "resource_tags", "rules"),
         *("scheduler", "start_links"),
     ),
     "executions": (

@@ -16,6 +16,7 @@ from django.conf import settings
 
 import engine
 from console import clock
+from console.features.alarms.jobs import evaluate_alarms
 from console.features.bulk import store as bulk
 from console.metrics import rollups
 from console.postgres import patient_statements
@@ -27,7 +28,6 @@ from console.store.machines import machines
 from console.store.map_runs import map_runs, map_tasks
 from console.store.tasks import expiry
 from console.worker import fair_shares, map_data, readiness_probe
-from console.worker.alarm_evaluation import evaluate_alarms
 from console.worker.call_pool import CallPool
 from console.worker.fair_pool import FairPool
 from console.worker.outbox_relay import OutboxRelay

@@ -55,7 +55,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     **{
         name: {"GET": (VIEW,)}
         for name in (
-            "alarms",
             "arn",
             "audit",
             "audit-csv",
@@ -147,11 +146,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "triggers": {"GET": (VIEW,), "POST": ("CreateStartLink",)},
-    "alarm": {"GET": (VIEW,), "POST": ("monitoring:PutMetricAlarm",)},
-    "machine-alarms": {
-        "GET": (VIEW,),
-        "POST": ("monitoring:PutMetricAlarm", "monitoring:DeleteAlarms", _RULE),
-    },
     "start-link-revoke": {"POST": ("RevokeStartLink",)},
     "activities": {"GET": (VIEW,), "POST": ("CreateActivity",)},
     "activity": {"GET": (VIEW,), "POST": ("DeleteActivity", "TagResource")},

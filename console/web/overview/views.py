@@ -12,10 +12,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
+from console.features.alarms import alarm_display
 from console.models import Alarm
 from console.statuses import ExecutionStatus
 from console.store.executions.open_states import open_states
-from console.web.alarms import alarm_display
 from console.web.core.scope import Scope, render, scope_of
 from console.web.execution import waiting
 from console.web.machines import sample_views

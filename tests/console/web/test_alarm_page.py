@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console import clock
-from console.metrics.alarm_rules import evaluate_alarm
+from console.features.alarms import store as alarms
+from console.features.alarms.alarm_display import threshold_text
+from console.features.alarms.alarm_rules import evaluate_alarm
+from console.features.alarms.jobs import evaluate_alarms
 from console.models import Alarm, AlarmChange
 from console.statuses import AlarmKind
 from console.store.db.audit import Actor
-from console.store.events import alarms
-from console.web.alarms.alarm_display import threshold_text
 from console.web.core.formatting import DAY, HOUR, MINUTE
-from console.worker.alarm_evaluation import evaluate_alarms
 from tests.console.store.helpers import PASS, REGION, WAIT, create
 from tests.console.web.helpers import markup, text
 from tests.console.web.test_alarms import BY, ended, put

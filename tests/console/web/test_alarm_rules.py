@@ -6,10 +6,10 @@ import json
 from typing import TYPE_CHECKING
 
 from console.events.patterns import parse_pattern
+from console.features.alarms import store as alarms
 from console.models import Alarm, EventRule, OutboxEvent
 from console.statuses import AlarmKind, AlarmState
 from console.store.db.audit import Actor
-from console.store.events import alarms
 from tests.console.store.helpers import PASS, create
 from tests.console.web.helpers import markup
 from tests.console.web.test_rules import ASKED, NOTIFICATIONS, REGION

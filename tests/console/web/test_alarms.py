@@ -10,18 +10,19 @@ import pytest
 
 from console import access, clock
 from console.errors import ServiceError
+from console.features.alarms import alarm_display, alarm_views
+from console.features.alarms import store as alarms
+from console.features.alarms.alarm_rules import evaluate_alarm
+from console.features.alarms.jobs import evaluate_alarms
 from console.integrations import notices
 from console.metrics import rollups
-from console.metrics.alarm_rules import evaluate_alarm
 from console.models import Alarm, AuditEntry, Execution, HistoryEvent, OutboxEvent, Project
 from console.statuses import AlarmKind, AlarmState
 from console.store.db.audit import Actor
 from console.store.db.prepared import read_rows
-from console.store.events import alarms, rules
-from console.web.alarms import alarm_display, alarm_views
+from console.store.events import rules
 from console.web.core.formatting import DAY, HOUR, MINUTE, clock_text
 from console.web.core.scope import Scope
-from console.worker.alarm_evaluation import evaluate_alarms
 from tests.console.store.helpers import PASS, REGION, WAIT, create, drain, start
 from tests.console.web.helpers import markup, text
 from tests.console.web.test_filters import seed
@@ -186,7 +187,7 @@ def test_one_broken_alarm_keeps_no_other_from_its_turn(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next one is evaluated, and the broken one again a minute later."""
-    from console.metrics import alarm_rules
+    from console.features.alarms import alarm_rules
 
     def broken(*_: object) -> Any:
         raise ValueError("broken")

@@ -10,16 +10,16 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console import clock
+from console.features.alarms import store as alarms
+from console.features.alarms.jobs import evaluate_alarms
 from console.models import Alarm, Execution
 from console.store.db.audit import Actor
-from console.store.events import alarms
 from console.store.executions.open_states import open_states
 from console.store.executions.stop import stop_execution
 from console.store.machines import machines
 from console.store.tasks import activities
 from console.web.overview import failure_kinds
 from console.web.search import scan
-from console.worker.alarm_evaluation import evaluate_alarms
 from tests.console.store.helpers import PASS, REGION, ROLE, WAIT, WORK, create, drain, start
 from tests.console.store.transition_rates import Clock
 from tests.console.web.helpers import markup, page, text

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from console.errors import ErrorCode, ServiceError
+from console.features.alarms.alarm_rules import most_periods
 from console.metrics import tally
-from console.metrics.alarm_rules import most_periods
 from console.statuses import AlarmComparison, MissingData
 
 if TYPE_CHECKING:

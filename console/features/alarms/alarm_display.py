@@ -11,8 +11,10 @@ from django.db.models import Count, Window
 
 from console import clock
 from console.events import body, patterns
-from console.metrics.alarm_rules import evaluate_alarm
-from console.metrics.alarm_series import unit_of_metric
+from console.features.alarms import store as alarms
+from console.features.alarms.alarm_rules import evaluate_alarm
+from console.features.alarms.alarm_series import unit_of_metric
+from console.features.alarms.forms import OFFERED
 from console.models import Alarm, EventRule
 from console.statuses import (
     AlarmComparison,
@@ -22,8 +24,6 @@ from console.statuses import (
     MissingData,
 )
 from console.store.db.prepared import read_rows
-from console.store.events import alarms
-from console.web.alarms.forms import OFFERED
 from console.web.core import formatting
 from console.web.metrics import charts
 from console.web.rules import rule_display

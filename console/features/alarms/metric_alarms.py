@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 from console import clock
 from console.errors import ErrorCode, ServiceError
-from console.metrics import alarm_settings
+from console.features.alarms import alarm_chart, alarm_display, alarm_settings
+from console.features.alarms import store as alarms
 from console.metrics.names import METRICS
 from console.models import Alarm
 from console.statuses import AlarmComparison, AlarmKind, MachineType, MissingData
-from console.store.events import alarms
-from console.web.alarms import alarm_chart, alarm_display
 from console.web.core import formatting
 from console.web.core.formatting import SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from console.features.alarms.alarm_chart import AlarmChart
+    from console.features.alarms.forms import MetricAlarmForm
     from console.models import StateMachine
-    from console.web.alarms.alarm_chart import AlarmChart
-    from console.web.alarms.forms import MetricAlarmForm
 
 _STATISTICS = (
     *("Sum", "Average", "Minimum", "Maximum", "SampleCount"),

@@ -14,17 +14,18 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from console import clock
 from console.errors import ConflictException, ServiceError
-from console.metrics.alarm_rules import evaluate_alarm
-from console.statuses import AlarmKind, AlarmState
-from console.store.events import alarms, rules
-from console.web.alarms import alarm_chart, alarm_display, alarm_history, metric_alarms
-from console.web.alarms.forms import (
+from console.features.alarms import alarm_chart, alarm_display, alarm_history, metric_alarms
+from console.features.alarms import store as alarms
+from console.features.alarms.alarm_rules import evaluate_alarm
+from console.features.alarms.forms import (
     OFFERED,
     AlarmForm,
     DeleteAlarmForm,
     MetricAlarmForm,
     NotifyForm,
 )
+from console.statuses import AlarmKind, AlarmState
+from console.store.events import rules
 from console.web.core import conflicts, form_actions
 from console.web.core.addresses import page_address
 from console.web.core.numbers import whole_number

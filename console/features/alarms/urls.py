@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from console.web.alarms import alarm_views
+from console.features.alarms import alarm_views
 from console.web.core.addresses import MACHINE
 
 urlpatterns = [

@@ -7,9 +7,9 @@ from functools import partial
 import structlog
 
 from console import clock
-from console.metrics.alarm_rules import evaluate_alarm
+from console.features.alarms import store as alarms
+from console.features.alarms.alarm_rules import evaluate_alarm
 from console.models import Alarm
-from console.store.events import alarms
 from console.worker.retrying import log_errors
 
 log = structlog.get_logger(__name__)

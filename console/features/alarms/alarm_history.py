@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from console.features.alarms import alarm_display
+from console.features.alarms.store import MOST_CHANGES
 from console.models import AlarmChange, AuditEntry
-from console.store.events.alarms import MOST_CHANGES
-from console.web.alarms import alarm_display
 
 if TYPE_CHECKING:
     from console.models import Alarm

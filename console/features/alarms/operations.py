@@ -10,10 +10,11 @@ from console.awsapi.members import reads
 from console.awsapi.operations.call import seconds
 from console.awsapi.operations.cloudwatch import series_of
 from console.errors import ErrorCode, InvalidToken, ServiceError
-from console.metrics import alarm_settings, tally
+from console.features.alarms import alarm_settings
+from console.features.alarms import store as alarms
+from console.metrics import tally
 from console.metrics.names import METRICS, NAMESPACE
 from console.statuses import AlarmKind, AlarmState
-from console.store.events import alarms
 
 if TYPE_CHECKING:
     from collections.abc import Callable

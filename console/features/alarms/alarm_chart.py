@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from console import clock
-from console.metrics.alarm_series import read_series
+from console.features.alarms import alarm_display
+from console.features.alarms.alarm_series import read_series
 from console.statuses import AlarmKind, MissingData
-from console.web.alarms import alarm_display
 from console.web.core import formatting
 from console.web.metrics import axes, scale
 from console.web.metrics.scale import HEIGHT, WIDTH
 
 if TYPE_CHECKING:
-    from console.metrics.alarm_series import AlarmSeries, SeriesPoint
+    from console.features.alarms.alarm_series import AlarmSeries, SeriesPoint
     from console.models import Alarm
 
 _HEADROOM = 1.15

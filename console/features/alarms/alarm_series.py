@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from console.metrics import read
-from console.metrics.alarm_rules import (
+from console.features.alarms.alarm_rules import (
     breaches,
     failure_counts,
     metric_points,
     past_percentile,
     percentiles,
 )
+from console.metrics import read
 from console.metrics.names import METRICS
 from console.metrics.rollups import MINUTE
 from console.statuses import AlarmKind

@@ -1,0 +1,16 @@
+"""Alarms: a metric crosses a threshold, and targets are told."""
+
+from console.feature import Feature
+
+FEATURE = Feature(
+    name="alarms",
+    urls="console.features.alarms.urls",
+    pages={
+        "alarms": {"GET": ("ViewPages",)},
+        "alarm": {"GET": ("ViewPages",), "POST": ("monitoring:PutMetricAlarm",)},
+        "machine-alarms": {
+            "GET": ("ViewPages",),
+            "POST": ("monitoring:PutMetricAlarm", "monitoring:DeleteAlarms", "events:PutRule"),
+        },
+    },
+)
