@@ -15,7 +15,7 @@ from django.urls import get_resolver
 from console import command_line, local_options
 from console.access import least_role
 from console.awsapi.services import SCHEDULER, SERVICES, STS
-from console.metrics.names import METRICS
+from console.features.metrics.names import METRICS
 from console.quotas import Quotas
 from tests import citations
 from tests.chaos.scenarios import SCENARIOS

@@ -11,6 +11,11 @@ from __future__ import annotations
 
 from console.features.alarms.models import Alarm, AlarmChange
 from console.features.bulk.models import BulkItem, BulkJob
+from console.features.metrics.models import (
+    MetricMinute,
+    MetricTotal,
+    Price,
+)
 from console.models.events import (
     Delivery,
     EventRule,
@@ -41,11 +46,6 @@ from console.models.machines import (
     StateMachine,
     Tag,
     Version,
-)
-from console.models.metrics import (
-    MetricMinute,
-    MetricTotal,
-    Price,
 )
 from console.models.notes import ExecutionNote
 from console.models.people import (

@@ -19,7 +19,6 @@ _ROOMS = (
     "people",
     "rules",
     "editor",
-    "metrics",
     "machines",
     "tasks",
     "map_runs",

@@ -18,7 +18,7 @@ import engine
 from console import clock
 from console.features.alarms.jobs import evaluate_alarms
 from console.features.bulk import store as bulk
-from console.metrics import rollups
+from console.features.metrics import rollups
 from console.postgres import patient_statements
 from console.store.db.audit import Actor
 from console.store.db.writer import drop_broken_connection, is_outage

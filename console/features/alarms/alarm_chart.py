@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from console import clock
 from console.features.alarms import alarm_display
 from console.features.alarms.alarm_series import read_series
+from console.features.metrics.web import axes, scale
+from console.features.metrics.web.scale import HEIGHT, WIDTH
 from console.statuses import AlarmKind, MissingData
 from console.web.core import formatting
-from console.web.metrics import axes, scale
-from console.web.metrics.scale import HEIGHT, WIDTH
 
 if TYPE_CHECKING:
     from console.features.alarms.alarm_series import AlarmSeries, SeriesPoint

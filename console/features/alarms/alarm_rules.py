@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from django.db.models import OuterRef, Subquery
 
 from console import clock
-from console.metrics import read
-from console.metrics.names import METRICS
-from console.metrics.rollups import MINUTE
+from console.features.metrics import read
+from console.features.metrics.names import METRICS
+from console.features.metrics.rollups import MINUTE
 from console.models import Execution, HistoryEvent
 from console.statuses import (
     AlarmComparison,

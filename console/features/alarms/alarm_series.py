@@ -12,9 +12,9 @@ from console.features.alarms.alarm_rules import (
     past_percentile,
     percentiles,
 )
-from console.metrics import read
-from console.metrics.names import METRICS
-from console.metrics.rollups import MINUTE
+from console.features.metrics import read
+from console.features.metrics.names import METRICS
+from console.features.metrics.rollups import MINUTE
 from console.statuses import AlarmKind
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.errors import ErrorCode, ServiceError
 from console.features.alarms.alarm_rules import most_periods
-from console.metrics import tally
+from console.features.metrics import tally
 from console.statuses import AlarmComparison, MissingData
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from console import clock
 from console.errors import ErrorCode, ServiceError
 from console.features.alarms import alarm_chart, alarm_display, alarm_settings
 from console.features.alarms import store as alarms
-from console.metrics.names import METRICS
+from console.features.metrics.names import METRICS
 from console.models import Alarm
 from console.statuses import AlarmComparison, AlarmKind, MachineType, MissingData
 from console.web.core import formatting

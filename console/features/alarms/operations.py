@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from console.awsapi import paging
 from console.awsapi.members import reads
 from console.awsapi.operations.call import seconds
-from console.awsapi.operations.cloudwatch import series_of
 from console.errors import ErrorCode, InvalidToken, ServiceError
 from console.features.alarms import alarm_settings
 from console.features.alarms import store as alarms
-from console.metrics import tally
-from console.metrics.names import METRICS, NAMESPACE
+from console.features.metrics import tally
+from console.features.metrics.names import METRICS, NAMESPACE
+from console.features.metrics.operations import series_of
 from console.statuses import AlarmKind, AlarmState
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from console import arns, clock
 from console.errors import ConflictException, ErrorCode, ServiceError
 from console.events import body
 from console.fast_path.rows import storable
-from console.metrics.names import NAMESPACE
+from console.features.metrics.names import NAMESPACE
 from console.models import Alarm, AlarmChange
 from console.statuses import AlarmKind, AlarmState
 from console.store.db import audit

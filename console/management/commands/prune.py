@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import CommandError
 
 from console import clock
+from console.features.metrics import rollups
 from console.management.base import DataFolderCommand
-from console.metrics import rollups
 from console.models import Project
 from console.store.db.audit import Actor
 from console.store.executions import retention

@@ -43,7 +43,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "approval": {"GET": (ANYBODY,), "POST": (ANYBODY,)},  # the token is the right
     "start-link": {"POST": (ANYBODY,)},  # the secret is the right
     "shared": {"GET": (ANYBODY,)},  # the token is the right
-    "prometheus": {"GET": (ANYBODY,)},  # from this machine, or with the token
     "healthz": {"GET": (ANYBODY,)},
     "readyz": {"GET": (ANYBODY,)},
     "reset": {"POST": (ANYBODY,)},  # not there unless `up --allow-reset` says so
@@ -58,10 +57,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "arn",
             "audit",
             "audit-csv",
-            "chart-executions",
-            "charts",
-            "charts-csv",
-            "charts-delta",
             "compare",
             "connect",
             "definition",
@@ -86,7 +81,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "machine-export",
             "machine-logs",
             "machine-mermaid",
-            "machine-metrics",
             "machine-svg",
             "machine-updates",
             "machines",

@@ -11,8 +11,8 @@ from django.urls import reverse
 
 import engine
 from console import arns, clock
+from console.features.metrics import cost, family_cost
 from console.masking import masked_execution
-from console.metrics import cost, family_cost
 from console.statuses import UNSUCCESSFUL, ExecutionStatus
 from console.store.executions import redrive, replay
 from console.web.core import formatting, json_view

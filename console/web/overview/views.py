@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
 from console.features.alarms import alarm_display
+from console.features.metrics.web import charts
 from console.models import Alarm
 from console.statuses import ExecutionStatus
 from console.store.executions.open_states import open_states
@@ -20,7 +21,6 @@ from console.web.core.scope import Scope, render, scope_of
 from console.web.execution import waiting
 from console.web.machines import sample_views
 from console.web.map_runs import map_run_display
-from console.web.metrics import charts
 from console.web.overview import failure_kinds, first_calls, machine_trends
 from console.web.search import lists
 

@@ -17,6 +17,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from console import clock
 from console.feature import has_feature
+from console.features.metrics.web import axes
 from console.integrations import redaction
 from console.models import Alarm, StateMachine
 from console.statuses import AlarmState
@@ -28,7 +29,6 @@ from console.web.core.scope import scope_of
 from console.web.execution import steps
 from console.web.graph import picture_svg
 from console.web.history import event_row
-from console.web.metrics import axes
 from console.web.search import filter_words
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from console.metrics.names import METRICS, SEVEN
+from console.features.metrics.names import METRICS, SEVEN
 from tests.acceptance.browser.yard import create, start, unique
 from tests.acceptance.server import wait_for_end
 

@@ -11,7 +11,7 @@ import pytest
 
 import engine
 from console import clock
-from console.metrics import cost
+from console.features.metrics import cost
 from console.models import Execution, Price, StateMachine
 from console.store.executions import redrive
 from console.store.machines import machines

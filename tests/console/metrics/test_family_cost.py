@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from console import clock
-from console.metrics import cost, family_cost
+from console.features.metrics import cost, family_cost
 from console.models import Execution
 from tests.console.store.helpers import PASS, create, drain, ended, start
 from tests.console.web.conftest import signed_in

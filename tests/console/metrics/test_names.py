@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from console.metrics.names import METRICS, SEVEN, STATE_METRICS
+from console.features.metrics.names import METRICS, SEVEN, STATE_METRICS
 
 DOCS = Path(__file__).parents[3] / "docs" / "reference" / "metrics.md"
 _ROW = re.compile(r"^\| `(\w+)` \| (\w+) \| (\S+) \| (.+) \|$", re.MULTILINE)

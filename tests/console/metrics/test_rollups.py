@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console import clock
-from console.metrics import openmetrics, read, rollups
-from console.metrics.names import METRICS, STATE_METRICS
+from console.features.metrics import openmetrics, read, rollups
+from console.features.metrics.names import METRICS, STATE_METRICS
 from console.models import Execution, MetricMinute, MetricTotal, ServerFact, TaskRow
 from console.store.executions import redrive as redrives
 from console.store.executions.stop import stop_execution

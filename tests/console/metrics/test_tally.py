@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from console.metrics import tally
-from console.metrics.tally import Tally
+from console.features.metrics import tally
+from console.features.metrics.tally import Tally
 
 
 def of(values: list[int]) -> Tally:

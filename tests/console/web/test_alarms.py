@@ -14,8 +14,8 @@ from console.features.alarms import alarm_display, alarm_views
 from console.features.alarms import store as alarms
 from console.features.alarms.alarm_rules import evaluate_alarm
 from console.features.alarms.jobs import evaluate_alarms
+from console.features.metrics import rollups
 from console.integrations import notices
-from console.metrics import rollups
 from console.models import Alarm, AuditEntry, Execution, HistoryEvent, OutboxEvent, Project
 from console.statuses import AlarmKind, AlarmState
 from console.store.db.audit import Actor

@@ -12,12 +12,12 @@ from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 
 from console import clock
-from console.metrics import rollups
+from console.features.metrics import rollups
+from console.features.metrics.web import scale
+from console.features.metrics.web.span import ChartSpan
 from console.models import Execution, Project
 from console.store.executions import redrive as redrives
 from console.web.core.formatting import MINUTE, clock_text
-from console.web.metrics import scale
-from console.web.metrics.span import ChartSpan
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 from tests.console.web.helpers import markup, text
 
@@ -391,9 +391,9 @@ def test_names_from_people_cannot_break_the_exposition(
     """Quotes, backslashes and new lines in a label are escaped."""
     from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-    from console.metrics.openmetrics import RENDERERS, render_metrics
-    from console.metrics.samples import Series
-    from console.metrics.tally import Tally
+    from console.features.metrics.openmetrics import RENDERERS, render_metrics
+    from console.features.metrics.samples import Series
+    from console.features.metrics.tally import Tally
     from console.store.db.writer import write
 
     odd = 'a"b\\c\nd'
@@ -430,8 +430,8 @@ def test_metrics_come_in_the_format_that_the_reader_prefers(
     from django.test import Client
     from prometheus_client import openmetrics, parser
 
-    from console.metrics.samples import Series
-    from console.metrics.tally import Tally
+    from console.features.metrics.samples import Series
+    from console.features.metrics.tally import Tally
     from console.store.db.writer import write
 
     tally = Tally()
@@ -460,8 +460,8 @@ def test_large_counters_are_exact(project: Project) -> None:
     from django.test import Client
     from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-    from console.metrics.samples import Series
-    from console.metrics.tally import Tally
+    from console.features.metrics.samples import Series
+    from console.features.metrics.tally import Tally
     from console.store.db.writer import write
 
     series = Series(project.pk, "us-east-1", "ActivitiesFailed", "arn")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console import clock
-from console.metrics import openmetrics
+from console.features.metrics import openmetrics
 from console.models import (
     Delivery,
     EventRule,

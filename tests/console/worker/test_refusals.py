@@ -9,8 +9,8 @@ import pytest
 
 import engine
 from console import clock
+from console.features.metrics import samples
 from console.features.test_state.web import scenario
-from console.metrics import samples
 from console.models import Execution, HistoryEvent, InboxMessage, TaskRow
 from console.store.tasks import claim, complete, jobs
 from console.worker import task_delivery

@@ -18,7 +18,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
 from console import clock
-from console.metrics import rollups
+from console.features.metrics import rollups
 from console.models import (
     AuditEntry,
     Execution,

@@ -24,9 +24,9 @@ from django.conf import settings
 from django.db.models import Min
 
 from console import clock
-from console.metrics import samples, tally
-from console.metrics.samples import Series
-from console.metrics.tally import Tally
+from console.features.metrics import samples, tally
+from console.features.metrics.samples import Series
+from console.features.metrics.tally import Tally
 from console.models import (
     Execution,
     MapRun,

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from django.utils.safestring import SafeString
 
+from console.features.metrics.web.scale import HEIGHT, WIDTH
 from console.web.core import formatting
-from console.web.metrics.scale import HEIGHT, WIDTH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from console.web.metrics.scale import TimeTick, ValueTick
+    from console.features.metrics.web.scale import TimeTick, ValueTick
 
 _PARTS = {"hour": slice(11, 16), "day": slice(5, 10), "both": slice(5, 16)}
 """Form of a tick -> the part of a moment's text that it names; the page's script has the same."""

@@ -10,14 +10,14 @@ from django.db.models import Q
 from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_safe
 
-from console.metrics import cost, family_cost, read
-from console.metrics.names import METRICS, REDRIVEN_ENDS, STATUS_OF, Metric
+from console.features.metrics import cost, family_cost, read
+from console.features.metrics.names import METRICS, REDRIVEN_ENDS, STATUS_OF, Metric
+from console.features.metrics.web import charts, span
 from console.models import Execution, StateMachine
 from console.statuses import MachineType
 from console.web.core import formatting
 from console.web.core.scope import Scope, render, scope_of
 from console.web.machines.machine_views import machine_context
-from console.web.metrics import charts, span
 from console.web.search.row_facts import read_row_facts
 
 if TYPE_CHECKING:

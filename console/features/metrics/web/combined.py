@@ -6,17 +6,17 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from console.metrics.tally import Tally
+from console.features.metrics.tally import Tally
+from console.features.metrics.web import scale
+from console.features.metrics.web.scale import HEIGHT, WIDTH
 from console.web.core import formatting
 from console.web.core.formatting import DAY
-from console.web.metrics import scale
-from console.web.metrics.scale import HEIGHT, WIDTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from console.metrics.read import Buckets
-    from console.web.metrics.span import ChartSpan
+    from console.features.metrics.read import Buckets
+    from console.features.metrics.web.span import ChartSpan
 
 OUTCOMES = (
     ("ExecutionsSucceeded", "Succeeded", "succeeded"),

@@ -17,10 +17,10 @@ from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.registry import Collector
 
 from console import clock
-from console.metrics import rollups, tally
-from console.metrics.names import METRICS, STATE_METRICS, Metric
-from console.metrics.samples import Series
-from console.metrics.tally import Tally
+from console.features.metrics import rollups, tally
+from console.features.metrics.names import METRICS, STATE_METRICS, Metric
+from console.features.metrics.samples import Series
+from console.features.metrics.tally import Tally
 from console.models import MetricTotal, Project
 from console.store.state import late_schedules
 

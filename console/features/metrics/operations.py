@@ -10,10 +10,10 @@ from console.awsapi import paging
 from console.awsapi.members import reads
 from console.awsapi.operations.call import seconds
 from console.errors import ErrorCode, InvalidToken, ServiceError
-from console.metrics import read, tally
-from console.metrics.names import LIMITS, METRICS, NAMESPACE, Metric
-from console.metrics.rollups import MINUTE
-from console.metrics.samples import Series
+from console.features.metrics import read, tally
+from console.features.metrics.names import LIMITS, METRICS, NAMESPACE, Metric
+from console.features.metrics.rollups import MINUTE
+from console.features.metrics.samples import Series
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

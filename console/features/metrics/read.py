@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import Case, Count, F, Max, Min, Q, Sum, TextField, Value, When
 
-from console.metrics import rollups
-from console.metrics.names import METRICS
-from console.metrics.rollups import MINUTE
-from console.metrics.samples import Series
-from console.metrics.tally import Tally
+from console.features.metrics import rollups
+from console.features.metrics.names import METRICS
+from console.features.metrics.rollups import MINUTE
+from console.features.metrics.samples import Series
+from console.features.metrics.tally import Tally
 from console.models import MetricMinute, Project
 from console.store.db.prepared import read_rows
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from django.db.models import Q
 
 import engine
-from console.metrics import cost
-from console.metrics.names import ENDS, REDRIVEN_ENDS, WORK
+from console.features.metrics import cost
+from console.features.metrics.names import ENDS, REDRIVEN_ENDS, WORK
 from console.models import Execution, HistoryEvent, TaskRow, ThrottledMinute
 from console.statuses import TaskClock
 from console.store.db.prepared import read_rows

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from console import clock
-from console.metrics import read
+from console.features.metrics import read
 from console.web.core.formatting import DAY, HOUR, MINUTE
 
 if TYPE_CHECKING:

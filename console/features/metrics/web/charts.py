@@ -9,12 +9,11 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from console.metrics import read, tally
-from console.metrics.names import METRICS, SEVEN, WORK, Metric
-from console.web.core import formatting
-from console.web.metrics import axes, combined, scale
-from console.web.metrics.scale import HEIGHT, WIDTH
-from console.web.metrics.span import (
+from console.features.metrics import read, tally
+from console.features.metrics.names import METRICS, SEVEN, WORK, Metric
+from console.features.metrics.web import axes, combined, scale
+from console.features.metrics.web.scale import HEIGHT, WIDTH
+from console.features.metrics.web.span import (
     OF_MACHINES,
     PERIODS,
     RANGES,
@@ -22,6 +21,7 @@ from console.web.metrics.span import (
     ChartSpan,
     minute_text,
 )
+from console.web.core import formatting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,7 +15,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
-from console.metrics import openmetrics
+from console.features.metrics import openmetrics
 from console.web.core.proxies import is_direct
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from django.db.models import Case, Q, Sum, When
 from django.db.models.functions import Length
 
 from console import arns
-from console.metrics import cost
-from console.metrics.token_cost import NO_TOKENS, TokenUse, read_token_use
+from console.features.metrics import cost
+from console.features.metrics.token_cost import NO_TOKENS, TokenUse, read_token_use
 from console.models import Definition, Execution, MapRun
 from console.statuses import ExecutionStatus
 

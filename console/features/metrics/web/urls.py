@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.urls import path
 
+from console.features.metrics.web import chart_views, prometheus_views
 from console.web.core.addresses import MACHINE
-from console.web.metrics import chart_views, prometheus_views
 
 urlpatterns = [
     path(f"{MACHINE}metrics/", chart_views.machine_charts, name="machine-metrics"),
