@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from console.awsapi.operations.call import Call
-    from console.logs.streams import Stream
+    from console.features.logs.streams import Stream
     from console.models import Execution, FunctionLog, HistoryEvent
 
     EventMask = Callable[[HistoryEvent], HistoryEvent]

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from console.features.alarms.models import Alarm, AlarmChange
 from console.features.bulk.models import BulkItem, BulkJob
+from console.features.logs.function_log_models import FunctionLog
+from console.features.logs.models import LogGroup, LogRoute
 from console.features.metrics.models import (
     MetricMinute,
     MetricTotal,
@@ -35,8 +37,6 @@ from console.models.executions import (
     TaskRow,
     Timer,
 )
-from console.models.function_logs import FunctionLog
-from console.models.logs import LogGroup, LogRoute
 from console.models.machines import (
     Activity,
     Alias,

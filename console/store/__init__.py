@@ -98,8 +98,8 @@ PUBLIC = {
         *("transition_rate", "wait_scale"),
     ),
     "machines": (
-        *("activity_limits", "drafts", "log_groups", "machine_options", "machines"),
-        *("published", "revisions", "tags", "versions"),
+        *("activity_limits", "drafts", "machine_options", "machines", "published"),
+        *("revisions", "tags", "versions"),
     ),
     "tasks": (
         *("activities", "call_targets", "claim", "complete", "expiry", "handover"),
@@ -110,9 +110,9 @@ PUBLIC = {
         *("scheduler", "start_links"),
     ),
     "executions": (
-        *("children", "engine_failures", "failed_states", "find", "function_logs"),
-        *("imports", "max_duration", "open_states", "outcome_steps", "read_steps"),
-        *("redrive", "replay", "retention", "start", "step", "stop", "waiting_starts"),
+        *("children", "engine_failures", "failed_states", "find", "imports"),
+        *("max_duration", "open_states", "outcome_steps", "read_steps", "redrive"),
+        *("replay", "retention", "start", "step", "stop", "waiting_starts"),
     ),
     "map_runs": (*("map_counts", "map_items", "map_runs", "map_tasks"),),
     "people": (

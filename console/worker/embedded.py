@@ -17,6 +17,7 @@ from django.db.models import Q
 
 from console import clock
 from console.fast_path.rows import keep_connection
+from console.features.logs.jobs import LOGS
 from console.models import Activity, InboxMessage, RunRow, TaskRow, Timer
 from console.samples import samples_condition
 from console.statuses import DueKind, ExecutionStatus, TaskKind, TaskStatus, Topic
@@ -32,7 +33,6 @@ from console.worker.call_waits import Waits
 from console.worker.crash_journal import JOURNAL
 from console.worker.fair_pool import FairPool
 from console.worker.fair_shares import FairShare
-from console.worker.function_logs import LOGS
 from console.worker.maintenance import Maintenance
 from console.worker.retrying import log_errors
 from console.worker.stepping import Stepping

@@ -13,6 +13,7 @@ from structlog.contextvars import bound_contextvars
 
 import engine
 from console import clock, integrations
+from console.features.logs.jobs import LOGS
 from console.functions import asynchronous
 from console.functions.pool import CallRecord
 from console.integrations import function, mocks, permissions, targets
@@ -32,7 +33,6 @@ from console.store.executions import children
 from console.store.tasks import claim, jobs, schedule
 from console.worker import own_calls
 from console.worker.crash_journal import JOURNAL
-from console.worker.function_logs import LOGS
 from console.worker.retrying import retry_during_outage
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from console import access
 from console.awsapi import asgi, services, shapes
 from console.errors import ErrorCode, ServiceError
+from console.features.logs import log_groups
 from console.models import (
     Activity,
     Alias,
@@ -39,7 +40,7 @@ from console.models import (
 )
 from console.store.db.audit import Actor
 from console.store.events import rules, scheduler
-from console.store.machines import log_groups, tags, versions
+from console.store.machines import tags, versions
 from console.store.map_runs import map_runs, map_tasks
 from console.store.people import people
 from console.store.tasks import activities

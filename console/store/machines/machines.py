@@ -27,11 +27,12 @@ from console.errors import (
 )
 from console.fast_path import rows
 from console.fast_path.rows import Statement
+from console.features.logs import log_groups
 from console.models import Definition, Execution, StateMachine, Tag
 from console.statuses import ExecutionStatus, MachineStatus, MachineType
 from console.store.db import audit
 from console.store.db.writer import is_embedded, write
-from console.store.machines import log_groups, revisions
+from console.store.machines import revisions
 from console.store.machines.tags import put_tags
 
 if TYPE_CHECKING:

@@ -79,7 +79,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "insights",
             "machine",
             "machine-export",
-            "machine-logs",
             "machine-mermaid",
             "machine-svg",
             "machine-updates",

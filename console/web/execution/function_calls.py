@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from console.features.logs.function_log_store import logs_of_tasks
 from console.functions.report import end_lines, start_line
 from console.masking import masked_execution
-from console.store.executions.function_logs import logs_of_tasks
 
 if TYPE_CHECKING:
     from console.models import Execution, FunctionLog

@@ -8,7 +8,6 @@ from console.web.core.addresses import MACHINE
 from console.web.machines import (
     export_views,
     insight_views,
-    log_views,
     machine_views,
     sample_views,
     settings_views,
@@ -31,7 +30,6 @@ urlpatterns = [
     path(f"{MACHINE}insights/", insight_views.insights_page, name="insights"),
     path(f"{MACHINE}versions/", version_views.versions_page, name="versions"),
     path(f"{MACHINE}diff/", version_views.definition_diff, name="diff"),
-    path(f"{MACHINE}logs/", log_views.log_page, name="machine-logs"),
     path(f"{MACHINE}settings/", settings_views.settings_page, name="machine-settings"),
     path(f"{MACHINE}calls/", target_views.calls_page, name="calls"),
     path(f"{MACHINE}start/", start_views.start_page, name="start"),

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from console.logs import patterns
+from console.features.logs import patterns
 
 LINE = json.dumps(
     {

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console import clock
+from console.features.logs import function_log_store as function_logs
+from console.features.logs.jobs import LOGS
 from console.functions import pool
 from console.models import Execution, FunctionLog
-from console.store.executions import function_logs, retention
-from console.worker.function_logs import LOGS
+from console.store.executions import retention
 from tests.console.store.helpers import create, ended, function, one, start, types
 from tests.console.web.helpers import text
 from tests.waiting import PATIENCE_S, wait_until

@@ -10,9 +10,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console import clock
-from console.logs import newest, streams
+from console.features.logs import log_filter, newest, streams
 from console.models import Execution, HistoryEvent, StateMachine
-from console.web.machines import log_filter
 from tests.console.store.helpers import create, drain, start
 from tests.console.web.helpers import text
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import engine
 from console import clock
-from console.logs import lines, patterns
-from console.logs.newest import LineCursor, LineQuery
-from console.logs.read import Range
+from console.features.logs import lines, patterns
+from console.features.logs.newest import LineCursor, LineQuery
+from console.features.logs.read import Range
 from console.web.core.formatting import DAY, HOUR
 from console.web.search.moments import parse_moment
 

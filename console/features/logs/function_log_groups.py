@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 from console.awsapi import masking
 from console.awsapi.operations.call import present
 from console.errors import ErrorCode, ServiceError
-from console.logs import function_lines, function_streams, patterns
-from console.store.executions import function_logs
-from console.store.machines import log_groups
+from console.features.logs import function_lines, function_streams, log_groups, patterns
+from console.features.logs import function_log_store as function_logs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from console.awsapi.operations.call import Call
-    from console.logs.function_lines import FunctionLine
-    from console.logs.function_streams import FunctionStream, LinePlace
+    from console.features.logs.function_lines import FunctionLine
+    from console.features.logs.function_streams import FunctionStream, LinePlace
 
     Seal = Callable[[Any], str]
 

@@ -14,15 +14,14 @@ from django.views.decorators.http import require_safe
 
 import engine
 from console import arns
-from console.logs import newest, read, streams
+from console.features.logs import log_filter, newest, read, streams
+from console.features.logs import log_groups as store
+from console.features.logs.log_filter import LogFilter
 from console.masking import masked_execution
 from console.models import LogGroup
-from console.store.machines import log_groups as store
 from console.web.core import json_view
 from console.web.core.scope import Scope, render, scope_of
 from console.web.graph.svg import state_names
-from console.web.machines import log_filter
-from console.web.machines.log_filter import LogFilter
 from console.web.machines.machine_views import machine_context
 
 if TYPE_CHECKING:
@@ -30,8 +29,8 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest, HttpResponse
 
-    from console.logs.newest import Mask
-    from console.logs.streams import Stream
+    from console.features.logs.newest import Mask
+    from console.features.logs.streams import Stream
     from console.models import Execution, StateMachine
 
 _LONGEST = 400

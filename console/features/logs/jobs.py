@@ -14,10 +14,10 @@ import structlog
 from django.db import connections
 
 from console.fast_path.rows import storable
+from console.features.logs import function_log_store as function_logs
 from console.models import FunctionLog
 from console.store.db import outages
 from console.store.db.writer import is_outage
-from console.store.executions import function_logs
 
 if TYPE_CHECKING:
     from console.functions.pool import CallRecord

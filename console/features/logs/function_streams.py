@@ -16,7 +16,7 @@ from django.db.models import Exists, F, FloatField, Max, Min, OuterRef, Q
 
 from console import clock
 from console.arns import execution_arn, express_arn, state_machine_arn
-from console.logs.function_lines import (
+from console.features.logs.function_lines import (
     GROUP,
     FunctionLine,
     FunctionLogQuery,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from console.logs.function_lines import MaskOutput
+    from console.features.logs.function_lines import MaskOutput
     from console.models import Project
 
 _NAME = re.compile(r"(\d{4}/\d\d/\d\d)/\[\$LATEST\](.+)/([^/]+)")

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Q
 
-from console.logs import read, streams
+from console.features.logs import read, streams
 from console.models import Execution
 from console.statuses import ExecutionStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from console.logs.streams import Span, Stream
+    from console.features.logs.streams import Span, Stream
     from console.models import LogGroup, StateMachine
 
     Mask = Callable[[Sequence[Stream]], Callable[[read.Line], read.Line]]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Q
 
-from console.logs import lines, streams
+from console.features.logs import lines, streams
 from console.models import HistoryEvent
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from console.logs.streams import Stream
+    from console.features.logs.streams import Stream
     from console.models import LogGroup
 
     Hide = Callable[[HistoryEvent], HistoryEvent]

@@ -9,19 +9,24 @@ from typing import TYPE_CHECKING, Any
 from console import arns
 from console.awsapi import masking, paging
 from console.awsapi.members import reads
-from console.awsapi.operations import function_log_groups
 from console.awsapi.operations.call import present
 from console.errors import ErrorCode, InvalidToken, ServiceError
-from console.logs import function_streams, patterns, read, streams
-from console.store.machines import log_groups
+from console.features.logs import (
+    function_log_groups,
+    function_streams,
+    log_groups,
+    patterns,
+    read,
+    streams,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from console.awsapi.operations.call import Call, Later
-    from console.logs.function_streams import FunctionGroup
-    from console.logs.read import Line
-    from console.logs.streams import Stream
+    from console.features.logs.function_streams import FunctionGroup
+    from console.features.logs.read import Line
+    from console.features.logs.streams import Stream
     from console.models import LogGroup
 
 _PAGE = 50
