@@ -116,8 +116,8 @@ PUBLIC = {
     ),
     "map_runs": (*("map_counts", "map_items", "map_runs", "map_tasks"),),
     "people": (
-        *("approval_links", "invitations", "login_attempts", "login_links", "masks"),
-        *("notes", "people", "reset", "sample_project", "saved_views", "shares"),
+        *("invitations", "login_attempts", "login_links", "masks", "names", "notes"),
+        *("people", "reset", "sample_project", "saved_views", "shares"),
     ),
 }
 """Room -> the modules that other packages may import."""

@@ -40,7 +40,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "login": {"GET": (ANYBODY,), "POST": (ANYBODY,)},
     "login-link": {"GET": (ANYBODY,), "POST": (ANYBODY,)},
     "invitation": {"GET": (ANYBODY,), "POST": (ANYBODY,)},  # the token is the right
-    "approval": {"GET": (ANYBODY,), "POST": (ANYBODY,)},  # the token is the right
     "start-link": {"POST": (ANYBODY,)},  # the secret is the right
     "shared": {"GET": (ANYBODY,)},  # the token is the right
     "healthz": {"GET": (ANYBODY,)},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from console.web.search import compare_views, failure_views, list_views, saved_list_views
+from console.web.search import failure_views, list_views, saved_list_views
 
 urlpatterns = [
     path("executions/", list_views.execution_list, name="executions"),
@@ -15,6 +15,5 @@ urlpatterns = [
         saved_list_views.saved_view_count,
         name="view-count",
     ),
-    path("compare/", compare_views.compare_page, name="compare"),
     path("failures/", failure_views.failures_page, name="failures"),
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from console.store.people import approval_links
+from console.features.approvals import store as approval_links
 from console.web.core.forms import OptionField, PageForm, PresenceField, TextField
 
 if TYPE_CHECKING:

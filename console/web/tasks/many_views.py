@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.shortcuts import redirect
 
 from console.errors import ServiceError
-from console.store.people import approval_links
+from console.features.approvals import store as approval_links
 from console.web.core.numbers import whole_number
 from console.web.core.scope import actor_of, render, require
 from console.web.execution import waiting

@@ -14,11 +14,13 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from console import clock
 from console.errors import ServiceError
 from console.events.addresses import KINDS, kind_of_row
-from console.integrations import approval_messages, notices
+from console.features.approvals import messages as approval_messages
+from console.features.approvals import store as approval_links
+from console.features.approvals.questions import question_of
+from console.integrations import notices
 from console.masking import masked_execution
 from console.models import EventTarget, Execution
 from console.statuses import TaskKind, TaskStatus
-from console.store.people import approval_links
 from console.store.tasks import manual
 from console.web.core import cli_commands, json_view
 from console.web.core.formatting import StatusLabel, visible_text
@@ -27,7 +29,6 @@ from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import waiting
 from console.web.tasks import answers, input_columns, list_changes, many_views
 from console.web.tasks.forms import AnswerForm, ApprovalLinkForm, TaskForm
-from console.web.tasks.questions import question_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest

@@ -5,12 +5,11 @@ from __future__ import annotations
 from django.urls import path
 
 from console.web.core.addresses import EXECUTION
-from console.web.tasks import activity_views, approval_views, task_views
+from console.web.tasks import activity_views, task_views
 
 urlpatterns = [
     path(f"{EXECUTION}tasks/<number:number>/", task_views.task_page, name="task"),
     path(f"{EXECUTION}tasks/<number:number>/link/", task_views.make_link, name="approval-link"),
-    path("approval/<str:token>/", approval_views.approval_page, name="approval"),
     path("tasks/_changes", task_views.task_list_changes, name="tasks-updates"),
     path("tasks/", task_views.task_list, name="tasks"),
     path("activities/", activity_views.activity_list, name="activities"),

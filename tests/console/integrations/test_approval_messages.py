@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from console.integrations.approval_messages import ApprovalMessage, slack_message, teams_card
+from console.features.approvals.messages import ApprovalMessage, slack_message, teams_card
 from console.integrations.notice_text import CHATS
 
 QUESTION = "[Approve](https://evil.example) @channel\n# *Paid* <https://evil.example|Approve>"

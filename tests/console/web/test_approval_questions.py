@@ -9,7 +9,8 @@ import pytest
 from django.core import mail
 from django.test import Client
 
-from console.integrations import approval_messages, notices, web
+from console.features.approvals import messages as approval_messages
+from console.integrations import notices, web
 from console.models import EventRule, EventTarget, Project, TaskRow
 from tests.console.store.helpers import ACTIVITY, REGION, one
 from tests.console.web.helpers import markup, text

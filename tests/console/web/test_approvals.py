@@ -11,9 +11,9 @@ import pytest
 from django.test import Client
 
 from console import clock
+from console.features.approvals import store as approval_links
 from console.models import AuditEntry, Execution, Membership, Project, TaskRow
 from console.store.executions.stop import stop_execution
-from console.store.people import approval_links
 from console.web.core.formatting import HOUR
 from tests.console.store.helpers import ACTIVITY, REGION, WORK, create, drain, one, start
 from tests.console.web.helpers import MARKUP, markup, page, text

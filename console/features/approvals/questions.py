@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 import engine
+from console.features.approvals.store import LONGEST_NOTE
 from console.masking import masked_execution
-from console.store.people.approval_links import LONGEST_NOTE
 
 if TYPE_CHECKING:
     from console.models import Execution, TaskRow

@@ -1,0 +1,1 @@
+"""Approvals: links by which people without an account answer a task."""
