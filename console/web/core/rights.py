@@ -56,7 +56,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "arn",
             "audit",
             "audit-csv",
-            "compare",
             "connect",
             "definition",
             "delta",

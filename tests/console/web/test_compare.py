@@ -12,9 +12,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from console.features.compare.compare import ComparedRow, ComparedState, diff_field
 from console.models import HistoryEvent
 from console.store.machines import machines
-from console.web.execution.compare import ComparedRow, ComparedState, diff_field
 from tests.console.store.helpers import PASS, ROLE, create, drain, one, start
 from tests.console.web.helpers import CHAIN, MARKUP, markup, page, text
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from console.features.compare.compare import ComparedRow, ComparedState
 from console.models import HistoryEvent
 from console.web.core import formatting
-from console.web.execution.compare import ComparedRow, ComparedState
 from tests.console.store.helpers import create, drain, start
 from tests.console.web.helpers import markup
 

@@ -11,7 +11,7 @@ from engine import EdgeKind, VisitStatus
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from console.web.execution.compare import ExecutionWalk, PathStep
+    from console.features.compare.compare import ExecutionWalk, PathStep
     from engine import Edge, Graph
 
 

@@ -11,11 +11,11 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from console.features.compare import compare as comparing
+from console.features.compare.divergence import find_divergence
 from console.models import Execution
 from console.statuses import ExecutionStatus
 from console.web.core.scope import Scope, render, scope_of
-from console.web.execution import compare as comparing
-from console.web.execution.divergence import find_divergence
 from console.web.execution.last_success import failures_beside_success, successes_beside
 from console.web.execution.root_cause import root_cause_of
 from console.web.search import scan

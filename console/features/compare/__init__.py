@@ -1,0 +1,1 @@
+"""Compare: two executions side by side, up to where they part."""
