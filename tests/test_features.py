@@ -12,7 +12,6 @@ from tests.test_architecture import ROOT, dotted, imports, modules
 
 FOLDER = "console.features."
 SCATTERED = {
-    "doctor": ("console.invariants",),
     "editor": ("console.web.editor",),
     "notifications": (
         "console.awsapi.operations.events",

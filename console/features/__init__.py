@@ -1,4 +1,14 @@
 """The features: each is one package, imports the core, and is imported by nothing of it."""
 
-NAMES = ("alarms", "approvals", "bulk", "compare", "logs", "metrics", "palette", "test_state")
+NAMES = (
+    "alarms",
+    "approvals",
+    "bulk",
+    "compare",
+    "doctor",
+    "logs",
+    "metrics",
+    "palette",
+    "test_state",
+)
 """All features. A server has them unless ``STATEYARD_FEATURES`` says otherwise."""

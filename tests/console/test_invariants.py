@@ -10,9 +10,9 @@ import pytest
 from django.core.management import call_command
 from django.db import transaction
 
-from console.invariants import Checked, check, found
-from console.invariants.clients import Log
-from console.invariants.watch import Watch
+from console.features.doctor import Checked, check, found
+from console.features.doctor.clients import Log
+from console.features.doctor.watch import Watch
 from console.models import Execution, HistoryEvent, InboxMessage, RunRow, TaskRow, Timer
 from console.statuses import TaskClock
 from console.store.machines import tags

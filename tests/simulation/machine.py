@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import hypothesis.strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from console.invariants import of_execution
-from console.invariants.clients import Log
-from console.invariants.found import batches
+from console.features.doctor import of_execution
+from console.features.doctor.clients import Log
+from console.features.doctor.found import batches
 from console.models import Execution
 from console.store.executions import step
 from console.store.executions.stop import stop_execution
@@ -21,7 +21,7 @@ from tests.simulation.shapes import SHAPES
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from console.invariants.found import HistoryLine
+    from console.features.doctor.found import HistoryLine
     from console.models import StateMachine
 
 WHICH = st.integers(0, 5)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 
 import engine
-from console.invariants.walk import OUTCOMES, Walk
+from console.features.doctor.walk import OUTCOMES, Walk
 from console.models import Execution, HistoryEvent
 from console.store.executions.start import prepare_start
 from console.store.machines.machines import compiled_machines
@@ -19,7 +19,7 @@ from console.store.machines.machines import compiled_machines
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from console.invariants.found import FoundExecution, HistoryLine
+    from console.features.doctor.found import FoundExecution, HistoryLine
 
     Line = tuple[int, int, int, str, str, Any]
 

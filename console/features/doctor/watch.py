@@ -11,10 +11,10 @@ import hashlib
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from console.invariants import progress
-from console.invariants.found import FoundExecution, batches
-from console.invariants.violation import Violation
-from console.invariants.walk import Walk
+from console.features.doctor import progress
+from console.features.doctor.found import FoundExecution, batches
+from console.features.doctor.violation import Violation
+from console.features.doctor.walk import Walk
 from console.models import Execution
 
 if TYPE_CHECKING:

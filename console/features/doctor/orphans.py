@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import Exists, ForeignKey, OuterRef
 
-from console.invariants.violation import Violation
+from console.features.doctor.violation import Violation
 from console.models import (
     AuditEntry,
     Execution,

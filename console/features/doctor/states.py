@@ -10,8 +10,8 @@ from engine import event_types
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from console.invariants.found import FoundExecution
-    from console.invariants.walk import Walk
+    from console.features.doctor.found import FoundExecution
+    from console.features.doctor.walk import Walk
 
 
 _OFFERED = frozenset({"ActivityScheduled", "MapRunStarted"})

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from console.invariants.found import states_of
-from console.invariants.walk import OUTCOMES, between
+from console.features.doctor.found import states_of
+from console.features.doctor.walk import OUTCOMES, between
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from console.invariants.found import FoundExecution
-    from console.invariants.walk import Walk
+    from console.features.doctor.found import FoundExecution
+    from console.features.doctor.walk import Walk
 
 _TIMEOUT = "States.Timeout"  # the event of a missed heartbeat has this name, too
 _SPECIAL = {_TIMEOUT, "States.DataLimitExceeded", "States.Runtime"}

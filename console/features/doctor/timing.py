@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import engine
 from console import arns
-from console.invariants.found import states_of
-from console.invariants.walk import REDRIVEN
+from console.features.doctor.found import states_of
+from console.features.doctor.walk import REDRIVEN
 from console.statuses import TaskClock
 from console.store.state import wait_scale
 from console.store.tasks import timeouts
@@ -16,8 +16,8 @@ from console.store.tasks import timeouts
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from console.invariants.found import FoundExecution, HistoryLine
-    from console.invariants.walk import Walk
+    from console.features.doctor.found import FoundExecution, HistoryLine
+    from console.features.doctor.walk import Walk
     from console.models import TaskRow
 
 CLOCKS_APART_MS = 20

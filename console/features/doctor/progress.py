@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import Count
 
 from console import clock
-from console.invariants.holders import alive
+from console.features.doctor.holders import alive
 from console.models import Execution, MapRun, RunValue
 from console.store.executions import retention
 from console.store.state import transition_rate
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import engine
-    from console.invariants.found import FoundExecution
-    from console.invariants.walk import Walk
+    from console.features.doctor.found import FoundExecution
+    from console.features.doctor.walk import Walk
     from console.models import TaskRow
 
 _GRACE_MS = 20_000  # what is swept away a moment later may be there for that moment

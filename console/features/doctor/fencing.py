@@ -9,8 +9,8 @@ from console import arns
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from console.invariants.found import FoundExecution
-    from console.invariants.walk import Walk
+    from console.features.doctor.found import FoundExecution
+    from console.features.doctor.walk import Walk
 
 
 def named(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:

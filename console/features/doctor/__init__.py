@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from console.invariants import (
+from console.features.doctor import (
     attempts,
     fencing,
     order,
@@ -16,9 +16,9 @@ from console.invariants import (
     states,
     timing,
 )
-from console.invariants.found import batches
-from console.invariants.violation import Violation
-from console.invariants.walk import Walk
+from console.features.doctor.found import batches
+from console.features.doctor.violation import Violation
+from console.features.doctor.walk import Walk
 from console.models import Definition, Execution
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from console.invariants.found import FoundExecution
+    from console.features.doctor.found import FoundExecution
 
     Check = Callable[[FoundExecution, Walk], Iterator[tuple[str, str]]]
 

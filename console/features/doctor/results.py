@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from console.invariants.found import states_of
+from console.features.doctor.found import states_of
 from console.models import Execution
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from console.invariants.found import FoundExecution
-    from console.invariants.walk import Walk
+    from console.features.doctor.found import FoundExecution
+    from console.features.doctor.walk import Walk
 
 _SHAPING = ("ResultSelector", "ResultPath", "OutputPath", "Output", "ResultWriter")
 

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import engine
 from console.fast_path.rows import storable
-from console.invariants.found import FoundExecution
-from console.invariants.violation import Violation
+from console.features.doctor.found import FoundExecution
+from console.features.doctor.violation import Violation
 from console.models import Execution, HistoryEvent, InboxMessage, TaskRow
 from console.store.tasks import claim
 from engine import event_types

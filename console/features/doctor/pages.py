@@ -9,8 +9,8 @@ from console.store.state import history
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from console.invariants.found import FoundExecution
-    from console.invariants.walk import Walk
+    from console.features.doctor.found import FoundExecution
+    from console.features.doctor.walk import Walk
 
 _PAGE = 100
 _MOST = 1_000  # longer ones are told the same way, and reading each three times costs

@@ -6,15 +6,15 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from console.fast_path.rows import storable
-from console.invariants.walk import ENDS, REDRIVEN
+from console.features.doctor.walk import ENDS, REDRIVEN
 from console.models import Execution
 from engine import event_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from console.invariants.found import FoundExecution, HistoryLine
-    from console.invariants.walk import Walk
+    from console.features.doctor.found import FoundExecution, HistoryLine
+    from console.features.doctor.walk import Walk
 
 _ROOTS = {"ExecutionStarted", "ExecutionAborted", "ExecutionTimedOut", "EvaluationFailed"}
 

@@ -1,0 +1,7 @@
+"""Doctor: check what the engine promises of its rows."""
+
+from console.feature import Feature
+
+FEATURE = Feature(
+    name="doctor",
+)
