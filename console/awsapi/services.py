@@ -7,11 +7,12 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from console.awsapi import members, operations, regions, shapes
-from console.awsapi.operations import events, scheduler, sts
+from console.awsapi.operations import sts
 from console.errors import ErrorCode, ProtocolError, ServiceError
 from console.features.alarms import operations as alarms
 from console.features.logs import operations as logs
 from console.features.metrics import operations as cloudwatch
+from console.features.notifications.operations import events, scheduler
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -8,6 +8,7 @@ NAMES = (
     "doctor",
     "logs",
     "metrics",
+    "notifications",
     "palette",
     "test_state",
 )

@@ -105,10 +105,7 @@ PUBLIC = {
         *("activities", "call_targets", "claim", "complete", "expiry", "handover"),
         *("jobs", "lost_calls", "manual", "schedule", "timeouts", "workers"),
     ),
-    "events": (
-        *("deliveries", "manual_events", "outbox", "resource_tags", "rules"),
-        *("scheduler", "start_links"),
-    ),
+    "events": (*("outbox",),),
     "executions": (
         *("children", "engine_failures", "failed_states", "find", "imports"),
         *("max_duration", "open_states", "outcome_steps", "read_steps", "redrive"),

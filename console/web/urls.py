@@ -17,7 +17,6 @@ _ROOMS = (
     "overview",
     "operations",
     "people",
-    "rules",
     "editor",
     "machines",
     "tasks",

@@ -20,10 +20,11 @@ from console.features.alarms.jobs import evaluate_alarms
 from console.features.bulk import store as bulk
 from console.features.logs import function_log_store as function_logs
 from console.features.metrics import rollups
+from console.features.notifications.relay import OutboxRelay
+from console.features.notifications.store import deliveries
 from console.postgres import patient_statements
 from console.store.db.audit import Actor
 from console.store.db.writer import drop_broken_connection, is_outage
-from console.store.events import deliveries
 from console.store.executions import children, max_duration, retention
 from console.store.machines import machines
 from console.store.map_runs import map_runs, map_tasks
@@ -31,7 +32,6 @@ from console.store.tasks import expiry
 from console.worker import fair_shares, map_data, readiness_probe
 from console.worker.call_pool import CallPool
 from console.worker.fair_pool import FairPool
-from console.worker.outbox_relay import OutboxRelay
 from console.worker.retrying import log_errors
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from console.features.alarms.alarm_rules import evaluate_alarm
 from console.features.alarms.alarm_series import unit_of_metric
 from console.features.alarms.forms import OFFERED
 from console.features.metrics.web import charts
+from console.features.notifications.web import rule_display
 from console.models import Alarm, EventRule
 from console.statuses import (
     AlarmComparison,
@@ -26,7 +27,6 @@ from console.statuses import (
 )
 from console.store.db.prepared import read_rows
 from console.web.core import formatting
-from console.web.rules import rule_display
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

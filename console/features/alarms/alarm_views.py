@@ -24,14 +24,14 @@ from console.features.alarms.forms import (
     MetricAlarmForm,
     NotifyForm,
 )
+from console.features.notifications.store import rules
+from console.features.notifications.web import rule_display
 from console.statuses import AlarmKind, AlarmState
-from console.store.events import rules
 from console.web.core import conflicts, form_actions
 from console.web.core.addresses import page_address
 from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.machines.machine_views import machine_context
-from console.web.rules import rule_display
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse

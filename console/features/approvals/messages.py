@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from console.events import addresses
-from console.integrations import notices
-from console.integrations.notice_text import slack_text, without_markup
+from console.features.notifications import notices
+from console.features.notifications.notice_text import slack_text, without_markup
 
 if TYPE_CHECKING:
     from collections.abc import Callable

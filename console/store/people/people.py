@@ -27,11 +27,11 @@ from django.db.models import Q
 
 from console import access, clock
 from console.errors import ErrorCode, ServiceError, ValidationException
+from console.features.notifications.store import start_links
 from console.models import AccessKey, Invitation, LoginLink, Membership, Project, Role
 from console.statuses import Topic
 from console.store.db import audit, signals
 from console.store.db.writer import write
-from console.store.events import start_links
 from console.store.people import names
 
 if TYPE_CHECKING:

@@ -40,7 +40,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "login": {"GET": (ANYBODY,), "POST": (ANYBODY,)},
     "login-link": {"GET": (ANYBODY,), "POST": (ANYBODY,)},
     "invitation": {"GET": (ANYBODY,), "POST": (ANYBODY,)},  # the token is the right
-    "start-link": {"POST": (ANYBODY,)},  # the secret is the right
     "shared": {"GET": (ANYBODY,)},  # the token is the right
     "healthz": {"GET": (ANYBODY,)},
     "readyz": {"GET": (ANYBODY,)},
@@ -87,7 +86,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "outline",
             "overview",
             "overview-updates",
-            "schedule-times",
             "payload",
             "ran-definition",
             "ran-text",
@@ -136,33 +134,9 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "DeleteStateMachineAlias",
         ),
     },
-    "triggers": {"GET": (VIEW,), "POST": ("CreateStartLink",)},
-    "start-link-revoke": {"POST": ("RevokeStartLink",)},
     "activities": {"GET": (VIEW,), "POST": ("CreateActivity",)},
     "activity": {"GET": (VIEW,), "POST": ("DeleteActivity", "TagResource")},
     # -- event rules
-    "notifications": {"GET": (VIEW,), "POST": (_RULE,)},
-    "send-again": {"POST": ("events:SendAgain",)},
-    "send-all-again": {"GET": ("events:SendAgain",), "POST": ("events:SendAgain",)},
-    "dead-letters-delete": {
-        "GET": ("events:DeleteDeadLetters",),
-        "POST": ("events:DeleteDeadLetters",),
-    },
-    "schedules": {"GET": (VIEW,), "POST": (_RULE,)},
-    "rule": {"GET": (VIEW,), "POST": (_RULE,)},
-    "schedule": {"GET": (VIEW,), "POST": ("scheduler:UpdateSchedule",)},
-    "schedule-switch": {"POST": ("scheduler:UpdateSchedule",)},
-    "schedule-delete": {
-        "GET": ("scheduler:DeleteSchedule",),
-        "POST": ("scheduler:DeleteSchedule",),
-    },
-    "rule-switch": {"POST": ("events:EnableRule", "events:DisableRule")},
-    "rule-delete": {"GET": ("events:DeleteRule",), "POST": ("events:DeleteRule",)},
-    "target-add": {"POST": ("events:PutTargets",)},
-    "target-remove": {"POST": ("events:RemoveTargets",)},
-    "target-test": {"POST": ("events:SendTest",)},
-    "rule-run": {"POST": ("events:RunSchedule",)},
-    "schedule-run": {"POST": ("events:RunSchedule",)},
     # -- the project and its people
     "team": {"GET": (VIEW,), "POST": ("PutMember",)},
     "team-remove": {"POST": ("RemoveMember",)},

@@ -17,7 +17,7 @@ from console.events.addresses import KINDS, kind_of_row
 from console.features.approvals import messages as approval_messages
 from console.features.approvals import store as approval_links
 from console.features.approvals.questions import question_of
-from console.integrations import notices
+from console.features.notifications import notices
 from console.masking import masked_execution
 from console.models import EventTarget, Execution
 from console.statuses import TaskKind, TaskStatus

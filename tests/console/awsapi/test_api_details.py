@@ -9,10 +9,10 @@ import pytest
 
 from console import arns
 from console.errors import ServiceError, ValidationException
+from console.features.notifications.store import rules
 from console.integrations import aws
 from console.integrations.outcome import TaskAttempt
 from console.models import Project, Version
-from console.store.events import rules
 from tests.console.awsapi.world import MAP
 from tests.console.store.helpers import PASS, ROLE
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from console.awsapi.operations import events
 from console.events import addresses, operators
-from console.integrations import notices
+from console.features.notifications import notices
+from console.features.notifications.operations import events
 
 DOCS = (Path(__file__).parents[3] / "docs/how-to/notifications.md").read_text(encoding="utf-8")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from console.events.addresses import AddressError, address_kind, kind_of_row
-from console.events.inputs import InputError, build_input, check_input
+from console.features.notifications.inputs import InputError, build_input, check_input
 
 EVENT = json.dumps(
     {

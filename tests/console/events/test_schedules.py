@@ -6,7 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from console.events.schedules import ScheduleDates, ScheduleError, parse_schedule
+from console.features.notifications.schedules import (
+    ScheduleDates,
+    ScheduleError,
+    parse_schedule,
+)
 
 
 def ms(text: str) -> int:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from console.features.approvals.messages import ApprovalMessage, slack_message, teams_card
-from console.integrations.notice_text import CHATS
+from console.features.notifications.notice_text import CHATS
 
 QUESTION = "[Approve](https://evil.example) @channel\n# *Paid* <https://evil.example|Approve>"
 MESSAGE = ApprovalMessage(QUESTION, "Ask", "orders", "e-1", "ana", "http://stateyard/approve/x")

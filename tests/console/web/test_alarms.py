@@ -15,12 +15,12 @@ from console.features.alarms import store as alarms
 from console.features.alarms.alarm_rules import evaluate_alarm
 from console.features.alarms.jobs import evaluate_alarms
 from console.features.metrics import rollups
-from console.integrations import notices
+from console.features.notifications import notices
+from console.features.notifications.store import rules
 from console.models import Alarm, AuditEntry, Execution, HistoryEvent, OutboxEvent, Project
 from console.statuses import AlarmKind, AlarmState
 from console.store.db.audit import Actor
 from console.store.db.prepared import read_rows
-from console.store.events import rules
 from console.web.core.formatting import DAY, HOUR, MINUTE, clock_text
 from console.web.core.scope import Scope
 from tests.console.store.helpers import PASS, REGION, WAIT, create, drain, start

@@ -10,7 +10,8 @@ from django.core import mail
 from django.test import Client
 
 from console.features.approvals import messages as approval_messages
-from console.integrations import notices, web
+from console.features.notifications import notices
+from console.integrations import web
 from console.models import EventRule, EventTarget, Project, TaskRow
 from tests.console.store.helpers import ACTIVITY, REGION, one
 from tests.console.web.helpers import markup, text

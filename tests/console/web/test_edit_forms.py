@@ -6,8 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from console.features.notifications.store import scheduler
 from console.models import Alarm, EventRule
-from console.store.events import scheduler
 from console.web.core.formatting import DAY
 from tests.console.store.helpers import PASS, REGION, ROLE, create
 from tests.console.web.helpers import markup, text

@@ -6,10 +6,15 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from console import execution_rights
+from console.features.notifications.store import deliveries, manual_events, rules
+from console.features.notifications.store.scheduler import (
+    ScheduleKey,
+    ScheduleSettings,
+    create_schedule,
+)
 from console.models import AuditEntry, EventRule, Execution, OutboxEvent
 from console.store.db.audit import Actor
-from console.store.events import deliveries, manual_events, outbox, rules
-from console.store.events.scheduler import ScheduleKey, ScheduleSettings, create_schedule
+from console.store.events import outbox
 from console.web.people.audit_rows import audit_row
 from tests.console.awsapi.test_events import ENTRY, ask
 from tests.console.store.helpers import PASS, REGION, ROLE, create, drain, start

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from console.integrations import notices
+from console.features.notifications import notices
+from console.features.notifications.store import rules
+from console.features.notifications.web import rule_display
 from console.models import AuditEntry, Delivery, EventRule, EventTarget
 from console.store.db.audit import Actor
-from console.store.events import rules
 from console.web.core.formatting import clock_text
-from console.web.rules import rule_display
 from tests.console.store.helpers import PASS, REGION, create
 from tests.console.web.helpers import markup, text
 from tests.console.web.test_rules import ASKED, NOTIFICATIONS, SCHEDULES, rule

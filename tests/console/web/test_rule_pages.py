@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console import clock
+from console.features.notifications.store import deliveries, rules
+from console.features.notifications.web import matches
+from console.features.notifications.web.target_health import TargetHealth, health_of_targets
 from console.models import (
     AuditEntry,
     Delivery,
@@ -18,10 +21,8 @@ from console.models import (
     OutboxEvent,
     StateMachine,
 )
-from console.store.events import deliveries, outbox, rules
+from console.store.events import outbox
 from console.store.executions.start import start_execution
-from console.web.rules import matches
-from console.web.rules.target_health import TargetHealth, health_of_targets
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import text
 from tests.console.web.test_rules import (

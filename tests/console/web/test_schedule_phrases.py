@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from console.events.phrases import expression_of
-from console.events.schedules import ScheduleError, parse_schedule
+from console.features.notifications.phrases import expression_of
+from console.features.notifications.schedules import ScheduleError, parse_schedule
 from console.models import EventRule
 from tests.console.store.helpers import PASS, create
 from tests.console.web.helpers import text

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from console.features.notifications.store import rules
+from console.features.notifications.web import matches
+from console.features.notifications.web.schedule_words import schedule_words
 from console.models import Delivery, Execution, OutboxEvent
 from console.statuses import DeliveryStatus
-from console.store.events import rules
-from console.web.rules import matches
-from console.web.rules.schedule_words import schedule_words
 from tests.console.store.helpers import PASS, REGION, ROLE, create, start
 from tests.console.web.helpers import text
 from tests.console.web.test_rules import rule

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from console.features.notifications.store import deliveries, rules, scheduler
+from console.features.notifications.web import rule_display
 from console.models import AuditEntry, Delivery, EventRule, EventTarget, StateMachine
-from console.store.events import deliveries, rules, scheduler
-from console.web.rules import rule_display
 from tests.console.store.helpers import PASS, ROLE, create
 from tests.console.web.helpers import MARKUP, text
 from tests.console.web.test_rules import NOTIFICATIONS, REGION, SCHEDULES, rule

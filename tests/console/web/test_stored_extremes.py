@@ -15,7 +15,7 @@ from django.db.models import BigIntegerField, CharField, FloatField, IntegerFiel
 from console import clock
 from console.awsapi import services
 from console.errors import ServiceError, ValidationException
-from console.events import schedules
+from console.features.notifications import schedules
 from console.models import Execution, HistoryEvent, RunRow
 from console.store.executions import imports
 from console.web.core import formatting

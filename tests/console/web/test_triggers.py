@@ -11,12 +11,12 @@ from django.test import Client
 
 from console import clock, quotas
 from console.errors import ErrorCode
+from console.features.notifications.store import rules, start_links
+from console.features.notifications.web import link_limits, trigger_views
 from console.models import AuditEntry, Execution, Membership, StartLink, StateMachine
 from console.store.db.audit import Actor
-from console.store.events import rules, start_links
 from console.store.people import invitations, people
 from console.web.core.formatting import clock_text
-from console.web.rules import link_limits, trigger_views
 from tests.console.store.helpers import PASS, REGION, WAIT, create, ended, one, start
 from tests.console.web.helpers import MARKUP, text
 from tests.refusals import raises_code

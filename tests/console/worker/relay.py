@@ -7,9 +7,10 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
+from console.features.notifications import relay as outbox_relay
+from console.features.notifications.store import deliveries, rules
 from console.models import EventRule, OutboxEvent
-from console.store.events import deliveries, outbox, rules
-from console.worker import outbox_relay
+from console.store.events import outbox
 from tests.console.store.helpers import PASS, create, drain, start
 
 if TYPE_CHECKING:

@@ -13,6 +13,8 @@ from django.db import connection
 
 from console import access, execution_rights
 from console.features.bulk import store as bulk
+from console.features.notifications.store import rules, start_links
+from console.features.notifications.web import trigger_views
 from console.models import (
     AccessKey,
     AuditEntry,
@@ -24,13 +26,11 @@ from console.models import (
     Version,
 )
 from console.store.db.audit import Actor
-from console.store.events import rules, start_links
 from console.store.executions import redrive, replay
 from console.store.executions.start import start_execution
 from console.store.executions.stop import stop_execution
 from console.store.machines import machines, versions
 from console.store.map_runs import map_runs
-from console.web.rules import trigger_views
 from tests.console.store.helpers import PASS, REGION, ROLE, WAIT, create, drain, one, start
 from tests.console.worker.nesting import (
     calling,
@@ -262,7 +262,8 @@ def test_a_schedule_of_somebody_who_left_has_no_rights(project: Project) -> None
 
 
 def _deliver() -> None:
-    from console.store.events import deliveries, outbox
+    from console.features.notifications.store import deliveries
+    from console.store.events import outbox
 
     deliveries.fire_due()
     while outbox.route_events():

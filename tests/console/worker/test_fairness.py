@@ -10,6 +10,9 @@ import pytest
 
 from console import clock
 from console.features.metrics import openmetrics
+from console.features.notifications import relay as outbox_relay
+from console.features.notifications.store import deliveries, manual_events, rules
+from console.features.notifications.web.target_health import health_of_targets
 from console.models import (
     Delivery,
     EventRule,
@@ -20,11 +23,10 @@ from console.models import (
     TaskRow,
 )
 from console.store.db.audit import Actor
-from console.store.events import deliveries, manual_events, outbox, rules
+from console.store.events import outbox
 from console.store.state import health
 from console.store.tasks.call_targets import find_call_targets
-from console.web.rules.target_health import health_of_targets
-from console.worker import Embedded, embedded, outbox_relay
+from console.worker import Embedded, embedded
 from console.worker.fair_pool import FairPool
 from console.worker.fair_shares import FairQueue, FairShare, FairShares
 from tests.console.store.helpers import PASS, create, drain, ended, function, one, start

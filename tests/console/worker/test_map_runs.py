@@ -11,6 +11,7 @@ import pytest
 import engine
 from console import arns
 from console.awsapi.operations import executions
+from console.features.notifications.store import rules
 from console.models import (
     Execution,
     MapRun,
@@ -20,7 +21,7 @@ from console.models import (
     StateMachine,
     TaskRow,
 )
-from console.store.events import outbox, rules
+from console.store.events import outbox
 from console.store.executions import redrive
 from console.store.executions.stop import stop_execution
 from console.store.machines import machines

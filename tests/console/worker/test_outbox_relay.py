@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console import clock
-from console.integrations import notices
+from console.features.notifications import notices
+from console.features.notifications.store import deliveries, rules
 from console.models import Delivery, EventTarget, OutboxEvent
-from console.store.events import deliveries, rules
 from tests.console.store.helpers import PASS, create, ended, start
 from tests.console.worker.relay import (
     REGION,

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.integrations import notices
+from console.features.notifications import notices
+from console.features.notifications.store import deliveries, rules
 from console.models import Delivery, Execution, OutboxEvent
-from console.store.events import deliveries, outbox, rules
+from console.store.events import outbox
 from tests.console.store.helpers import PASS, create
 from tests.console.worker.relay import carry, claim_all
 from tests.console.worker.test_crash_points import PAUSE, Death, die_at, live

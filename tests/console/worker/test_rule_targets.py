@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.core import mail
 
+from console.features.notifications import relay as outbox_relay
+from console.features.notifications.store import deliveries, rules
 from console.models import Delivery, EventRule, Execution, OutboxEvent
-from console.store.events import deliveries, outbox, rules
-from console.worker import outbox_relay
+from console.store.events import outbox
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.worker.relay import REGION, carry_all, happened, rule_to
 from tests.waiting import wait_until

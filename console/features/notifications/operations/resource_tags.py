@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from console.awsapi.operations.call import Call
-    from console.store.events.resource_tags import TaggedResources
+    from console.features.notifications.store.resource_tags import TaggedResources
 
 
 def requested_tags(call: Call) -> dict[str, str]:

@@ -7,13 +7,13 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from console.features.notifications.store import deliveries
+from console.features.notifications.web import rule_display
+from console.features.notifications.web.matches import statuses_of_events
 from console.models import Delivery, EventRule, EventTarget
 from console.statuses import DeliveryStatus
-from console.store.events import deliveries
 from console.web.core.causes import normalized_text
 from console.web.core.numbers import whole_number
-from console.web.rules import rule_display
-from console.web.rules.matches import statuses_of_events
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet

@@ -8,7 +8,7 @@ from __future__ import annotations
 import calendar
 import re
 
-from console.events import cron, schedules
+from console.features.notifications import cron, schedules
 
 _MOST_ITEMS = 4
 _WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")

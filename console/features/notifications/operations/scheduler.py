@@ -9,12 +9,12 @@ from console import access
 from console.awsapi import paging
 from console.awsapi.members import reads
 from console.awsapi.operations.call import present, seconds
-from console.awsapi.operations.resource_tags import requested_tags, tag_handlers
 from console.errors import InvalidToken, ValidationException
+from console.features.notifications.operations.resource_tags import requested_tags, tag_handlers
+from console.features.notifications.store import scheduler
 from console.integrations.redaction import without_secrets
 from console.masking.target_inputs import mask_target_settings
 from console.statuses import AfterCompletion, RuleState
-from console.store.events import scheduler
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,12 +9,12 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
 from console.errors import ServiceError
+from console.features.notifications.store import deliveries
+from console.features.notifications.web import dead_letters
+from console.features.notifications.web.forms import DeadLettersForm
 from console.models import EventRule
-from console.store.events import deliveries
 from console.web.core.addresses import page_address
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
-from console.web.rules import dead_letters
-from console.web.rules.forms import DeadLettersForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse

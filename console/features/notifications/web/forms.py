@@ -7,10 +7,10 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from console.events.phrases import expression_of
+from console.features.notifications.phrases import expression_of
+from console.features.notifications.web import rule_display
 from console.statuses import AfterCompletion
 from console.web.core.forms import PageForm, PresenceField, SubsetField, TextField
-from console.web.rules import rule_display
 
 _LONGEST_WINDOW = 1_440
 

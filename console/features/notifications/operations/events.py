@@ -13,15 +13,16 @@ from console import access, clock
 from console.awsapi import paging
 from console.awsapi.members import reads
 from console.awsapi.operations.call import present
-from console.awsapi.operations.resource_tags import requested_tags, tag_handlers
 from console.errors import ErrorCode, InvalidToken, ServiceError, ValidationException
 from console.events import body, patterns
+from console.features.notifications.operations.resource_tags import requested_tags, tag_handlers
+from console.features.notifications.store import rules
 from console.integrations.event_buses import DEFAULT_BUS, bus_arn
 from console.integrations.redaction import without_secrets
 from console.masking.target_inputs import mask_target_settings
 from console.store.db import audit
 from console.store.db.writer import write
-from console.store.events import outbox, rules
+from console.store.events import outbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable

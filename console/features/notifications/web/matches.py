@@ -10,12 +10,12 @@ from django.db.models import Q
 
 from console import arns
 from console.events import addresses
+from console.features.notifications.store.deliveries import execution_name
+from console.features.notifications.store.rules import MOST_TARGETS
+from console.features.notifications.web import rule_display
 from console.models import Delivery, Execution, OutboxEvent, StateMachine
 from console.statuses import DeliveryStatus, MachineType
-from console.store.events.deliveries import execution_name
-from console.store.events.rules import MOST_TARGETS
 from console.web.core.formatting import EXECUTION, StatusLabel
-from console.web.rules import rule_display
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from console import clock
-from console.events import schedules
+from console.features.notifications import schedules
+from console.features.notifications.web.schedule_words import schedule_words
 from console.web.core import formatting
-from console.web.rules.schedule_words import schedule_words
 
 if TYPE_CHECKING:
     from datetime import tzinfo

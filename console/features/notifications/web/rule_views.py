@@ -14,21 +14,21 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from console import clock
 from console.errors import ConflictException, ServiceError
-from console.integrations import notices
+from console.features.notifications import notices
+from console.features.notifications.store import manual_events
+from console.features.notifications.store import rules as store
+from console.features.notifications.web import matches, rule_display
+from console.features.notifications.web.forms import RuleForm, SwitchForm, TargetForm, TargetIdForm
+from console.features.notifications.web.next_times import NextTime
 from console.integrations.redaction import without_secrets
 from console.masking.target_inputs import mask_target_settings
 from console.models import Delivery, EventRule
 from console.statuses import DeliveryStatus, RuleState
-from console.store.events import manual_events
-from console.store.events import rules as store
 from console.web.core import conflicts
 from console.web.core.addresses import page_address
 from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.editor.edits.json_tree import format_text
-from console.web.rules import matches, rule_display
-from console.web.rules.forms import RuleForm, SwitchForm, TargetForm, TargetIdForm
-from console.web.rules.next_times import NextTime
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import prefetch_related_objects
 
 from console.events import body, patterns
-from console.store.events import rules
-from console.web.rules import rule_display
+from console.features.notifications.store import rules
+from console.features.notifications.web import rule_display
 
 if TYPE_CHECKING:
     from console.models import EventRule, StateMachine

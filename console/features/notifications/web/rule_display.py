@@ -11,6 +11,8 @@ from django.db.models import Q
 
 from console import clock
 from console.events import addresses, body
+from console.features.notifications.web.schedule_words import schedule_words
+from console.features.notifications.web.target_health import TargetHealth, health_of_targets
 from console.integrations import web
 from console.integrations.redaction import without_secrets
 from console.integrations.targets import MachineKey
@@ -26,8 +28,6 @@ from console.statuses import (
 from console.store.state.late_schedules import late_schedules
 from console.web.core.existing import arn_kind, existing_arns
 from console.web.core.formatting import EXECUTION, StatusLabel
-from console.web.rules.schedule_words import schedule_words
-from console.web.rules.target_health import TargetHealth, health_of_targets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,14 +11,19 @@ from django.db.models import Q
 
 from console import arns, clock, execution_rights
 from console.errors import ConflictException, ErrorCode, ServiceError, ValidationException
-from console.events import addresses, inputs, patterns, schedules
+from console.events import addresses, patterns
 from console.fast_path.rows import storable
+from console.features.notifications import inputs, schedules
+from console.features.notifications.store.resource_tags import (
+    TaggedResources,
+    insert_tags,
+    missing_resource,
+)
 from console.models import EventRule, EventTarget, StateMachine, Tag
 from console.statuses import RuleState
 from console.store.db import audit
 from console.store.db.writer import write
 from console.store.events import outbox
-from console.store.events.resource_tags import TaggedResources, insert_tags, missing_resource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

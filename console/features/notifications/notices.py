@@ -21,7 +21,8 @@ from django.core.mail import EmailMessage
 
 from console import former_name
 from console.events import addresses
-from console.integrations import invoke, notice_text, targets, web, web_parameters
+from console.features.notifications import notice_text
+from console.integrations import invoke, targets, web, web_parameters
 from console.integrations.outcome import Failed, TaskAttempt
 from console.integrations.redaction import without_url_secrets
 

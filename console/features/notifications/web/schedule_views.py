@@ -15,23 +15,23 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from console.errors import ConflictException, ServiceError
-from console.masking.target_inputs import mask_target_settings
-from console.models import Delivery
-from console.statuses import DeliveryStatus
-from console.store.events import manual_events, scheduler
-from console.web.core import conflicts
-from console.web.core.addresses import page_address
-from console.web.core.numbers import whole_number
-from console.web.core.scope import Scope, actor_of, render, require, scope_of
-from console.web.rules import matches, rule_display
-from console.web.rules.forms import ScheduleEditForm, ScheduleTimesForm, SwitchForm
-from console.web.rules.next_times import next_times
-from console.web.rules.rule_views import (
+from console.features.notifications.store import manual_events, scheduler
+from console.features.notifications.web import matches, rule_display
+from console.features.notifications.web.forms import ScheduleEditForm, ScheduleTimesForm, SwitchForm
+from console.features.notifications.web.next_times import next_times
+from console.features.notifications.web.rule_views import (
     RUN_DONE,
     due_moments,
     target_context,
 )
-from console.web.rules.schedule_words import schedule_words
+from console.features.notifications.web.schedule_words import schedule_words
+from console.masking.target_inputs import mask_target_settings
+from console.models import Delivery
+from console.statuses import DeliveryStatus
+from console.web.core import conflicts
+from console.web.core.addresses import page_address
+from console.web.core.numbers import whole_number
+from console.web.core.scope import Scope, actor_of, render, require, scope_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse

@@ -17,9 +17,10 @@ import structlog
 
 from console import execution_rights
 from console.errors import ServiceError
-from console.events import addresses, inputs
+from console.events import addresses
 from console.events import body as body_of_events
-from console.integrations import notice_text, notices
+from console.features.notifications import inputs, notice_text, notices
+from console.features.notifications.store import deliveries
 from console.integrations.redaction import without_secrets, without_url_secrets
 from console.masking.mask import OPEN, Mask
 from console.masking.masked_execution import masks_of, places_of
@@ -27,7 +28,7 @@ from console.models import Execution
 from console.statuses import ExecutionStatus
 from console.store.db.audit import Actor
 from console.store.db.writer import is_outage, release_connection
-from console.store.events import deliveries, outbox
+from console.store.events import outbox
 from console.store.executions.failed_states import failed_states
 from console.store.executions.start import start_execution
 from console.store.machines import versions

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from console import clock
-from console.events import cron, phrases
+from console.features.notifications import cron, phrases
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

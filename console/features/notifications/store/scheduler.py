@@ -18,13 +18,18 @@ from django.db.models import Q
 import engine
 from console import arns, clock, execution_rights
 from console.errors import ConflictException, ErrorCode, ServiceError, ValidationException
-from console.events import addresses, schedules
+from console.events import addresses
+from console.features.notifications import schedules
+from console.features.notifications.store import rules
+from console.features.notifications.store.resource_tags import (
+    TaggedResources,
+    insert_tags,
+    missing_resource,
+)
 from console.models import EventRule, EventTarget, ScheduleGroup, Tag
 from console.statuses import AfterCompletion, RuleState
 from console.store.db import audit
 from console.store.db.writer import write
-from console.store.events import rules
-from console.store.events.resource_tags import TaggedResources, insert_tags, missing_resource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,11 +13,12 @@ from typing import Any
 from console import arns, clock
 from console.errors import ErrorCode, ServiceError
 from console.events import body
+from console.features.notifications.store import deliveries
 from console.models import Delivery, EventRule, EventTarget, OutboxEvent
 from console.statuses import ExecutionStatus, Topic
 from console.store.db import audit, signals
 from console.store.db.writer import write
-from console.store.events import deliveries, outbox
+from console.store.events import outbox
 
 RUN = "events:RunSchedule"
 TEST = "events:SendTest"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from django.urls import path
 
-from console.web.core.addresses import MACHINE
-from console.web.rules import (
+from console.features.notifications.web import (
     dead_letter_views,
     rule_list_views,
     rule_views,
     schedule_views,
     trigger_views,
 )
+from console.web.core.addresses import MACHINE
 
 _SCHEDULE = "schedules/<str:schedule_group>/<str:schedule_name>/"
 

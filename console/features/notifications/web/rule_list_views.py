@@ -11,13 +11,13 @@ from django.views.decorators.http import require_http_methods
 
 from console import arns
 from console.errors import ServiceError
+from console.features.notifications.store import rules as store
+from console.features.notifications.store import scheduler
+from console.features.notifications.web import dead_letters, matches, rule_display
+from console.features.notifications.web.forms import NotificationForm, ScheduleForm
 from console.statuses import UNSUCCESSFUL
-from console.store.events import rules as store
-from console.store.events import scheduler
 from console.web.core.addresses import page_address
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
-from console.web.rules import dead_letters, matches, rule_display
-from console.web.rules.forms import NotificationForm, ScheduleForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse

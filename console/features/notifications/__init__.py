@@ -1,0 +1,1 @@
+"""Notifications: rules, schedules, their targets and deliveries."""

@@ -1,0 +1,1 @@
+"""The actions of EventBridge and of EventBridge Scheduler."""
