@@ -1,20 +1,13 @@
 """What can be left out is a feature, a feature is one folder, and the core imports no feature.
 
-Until a feature has its folder in ``console/features``, ``SCATTERED`` names its files. ``TO_CUT``
-has the imports of the core that are still to be turned round. Both may only shrink.
+``TO_CUT`` has the imports of the core that are still to be turned round. It may only shrink.
 """
 
 from __future__ import annotations
 
-import pytest
-
-from tests.test_architecture import ROOT, dotted, imports, modules
+from tests.test_architecture import dotted, imports, modules
 
 FOLDER = "console.features."
-SCATTERED = {
-    "editor": ("console.web.editor",),
-}
-"""Feature -> the modules and packages that belong to it; the longest name that fits counts."""
 TO_CUT = {
     ("console.awsapi.masking", "console.features.logs.streams"),
     ("console.awsapi.operations", "console.features.test_state.operations"),
@@ -68,15 +61,9 @@ OUTSIDE = ("console.migrations", "console.management", "console.features")
 
 def feature_of(module: str) -> str:
     """Return the feature that a module belongs to, "" for one of the core."""
-    if module.startswith(FOLDER):
-        return module.removeprefix(FOLDER).partition(".")[0]
-    fitting = [
-        (len(name), feature)
-        for feature, names in SCATTERED.items()
-        for name in names
-        if module == name or module.startswith(f"{name}.")
-    ]
-    return max(fitting)[1] if fitting else ""
+    if not module.startswith(FOLDER):
+        return ""
+    return module.removeprefix(FOLDER).partition(".")[0]
 
 
 def core_imports_of_features() -> set[tuple[str, str]]:
@@ -102,11 +89,3 @@ def test_the_core_imports_no_feature() -> None:
     found = core_imports_of_features()
     assert sorted(found - TO_CUT) == []
     assert sorted(TO_CUT - found) == [], "take these out of TO_CUT"
-
-
-@pytest.mark.parametrize("feature", SCATTERED)
-def test_named_files_are_there(feature: str) -> None:
-    """A feature that has moved is named here no more."""
-    for name in SCATTERED[feature]:
-        path = ROOT / name.replace(".", "/")
-        assert path.is_dir() or path.with_suffix(".py").exists(), name

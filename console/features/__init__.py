@@ -6,6 +6,7 @@ NAMES = (
     "bulk",
     "compare",
     "doctor",
+    "editor",
     "logs",
     "metrics",
     "notifications",

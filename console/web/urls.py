@@ -17,7 +17,6 @@ _ROOMS = (
     "overview",
     "operations",
     "people",
-    "editor",
     "machines",
     "tasks",
     "map_runs",

@@ -113,13 +113,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "views": {"POST": ("PutView", "DeleteView")},
     # -- machines and activities
     "sample-start": {"POST": ("CreateStateMachine",)},
-    "new": {"GET": ("CreateStateMachine",), "POST": ("CreateStateMachine",)},
-    "check": {"POST": (_EDIT,)},
-    "edit": {"GET": (_EDIT,), "POST": (_EDIT,)},
-    "edit-graph": {"POST": (_EDIT,)},
-    "new-draft": {"POST": ("CreateStateMachine",)},
-    "draft": {"POST": (_EDIT,)},
-    "changes": {"POST": (_EDIT,)},
     "delete": {"GET": ("DeleteStateMachine",), "POST": ("DeleteStateMachine",)},
     "machine-settings": {"GET": (VIEW,), "POST": (_EDIT, "TagResource", "UntagResource")},
     "calls": {"GET": (VIEW,), "POST": ("TagResource",)},

@@ -10,11 +10,11 @@ import yaml
 
 from console.cli.documents import SourceError
 from console.cli.sources import Account
+from console.features.editor.conversion import YAML as AS_YAML
+from console.features.editor.conversion import convert_text, examine_text
+from console.features.editor.problems import list_problems
 from console.models import StateMachine
 from console.store.machines import tags
-from console.web.editor.conversion import YAML as AS_YAML
-from console.web.editor.conversion import convert_text, examine_text
-from console.web.editor.problems import list_problems
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import text
 from tests.console.web.workflows import TEMPLATE

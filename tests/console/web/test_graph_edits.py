@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import engine
-from console.web.editor.edits import operations
-from console.web.editor.edits.definition_tree import DefinitionTree, EditRefused
-from console.web.editor.edits.edges import GraphEdge
-from console.web.editor.edits.json_tree import format_text, read_tree, write_tree
-from console.web.editor.edits.palette import PIECES
-from console.web.editor.state_form import read_fields, state_form
+from console.features.editor.edits import operations
+from console.features.editor.edits.definition_tree import DefinitionTree, EditRefused
+from console.features.editor.edits.edges import GraphEdge
+from console.features.editor.edits.json_tree import format_text, read_tree, write_tree
+from console.features.editor.edits.palette import PIECES
+from console.features.editor.state_form import read_fields, state_form
 from tests.console.web.helpers import CHAIN, text
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from console.web.editor.merge import MergeSide, merge_chunks, merged_text
+from console.features.editor.merge import MergeSide, merge_chunks, merged_text
 
 BASE = "a\nb\nc\nd\ne\nf"
 

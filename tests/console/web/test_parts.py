@@ -12,10 +12,10 @@ import pytest
 from django.http import QueryDict
 
 import engine
+from console.features.editor.problems import problems_in
 from console.samples import MACHINES
 from console.web.core import formatting, json_view
 from console.web.core.causes import cause_of
-from console.web.editor.problems import problems_in
 from console.web.graph import shapes, svg
 from console.web.history.event_filter import EventFilter
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import engine
-from console.web.editor.edits.definition_tree import DefinitionTree, EditRefused
-from console.web.editor.edits.edges import EdgeTargets, GraphEdge, edge_targets, reconnect_edge
+from console.features.editor.edits.definition_tree import DefinitionTree, EditRefused
+from console.features.editor.edits.edges import EdgeTargets, GraphEdge, edge_targets, reconnect_edge
 from tests.console.web.helpers import markup, text
 from tests.console.web.test_graph_edits import changed_lines
 

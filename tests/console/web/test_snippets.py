@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import engine
-from console.web.editor.edits.palette import PIECES
-from console.web.editor.snippets import LANGUAGES, SNIPPETS, Snippet, SnippetPlace
+from console.features.editor.edits.palette import PIECES
+from console.features.editor.snippets import LANGUAGES, SNIPPETS, Snippet, SnippetPlace
 
 
 def filled(snippet: Snippet, **words: str) -> str:

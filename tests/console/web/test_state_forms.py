@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import engine
-from console.web.editor.edits import operations
-from console.web.editor.edits.copying import copied_text, edge_behind, paste_states
-from console.web.editor.edits.definition_tree import DefinitionTree, EditRefused
-from console.web.editor.edits.edges import GraphEdge
-from console.web.editor.state_form import read_fields, state_form
+from console.features.editor.edits import operations
+from console.features.editor.edits.copying import copied_text, edge_behind, paste_states
+from console.features.editor.edits.definition_tree import DefinitionTree, EditRefused
+from console.features.editor.edits.edges import GraphEdge
+from console.features.editor.state_form import read_fields, state_form
 
 END: dict[str, Any] = {"Type": "Succeed"}
 CALL = {

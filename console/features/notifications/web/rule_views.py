@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from console import clock
 from console.errors import ConflictException, ServiceError
+from console.features.editor.edits.json_tree import format_text
 from console.features.notifications import notices
 from console.features.notifications.store import manual_events
 from console.features.notifications.store import rules as store
@@ -28,7 +29,6 @@ from console.web.core import conflicts
 from console.web.core.addresses import page_address
 from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
-from console.web.editor.edits.json_tree import format_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 from django.views.decorators.http import require_POST
 
 from console.cli.documents import SourceError
+from console.features.editor.conversion import account_of, convert_text
+from console.features.editor.edits import operations
+from console.features.editor.edits.copying import edge_behind, paste_states
+from console.features.editor.edits.definition_tree import DefinitionTree, EditRefused
+from console.features.editor.edits.edges import EditDone, GraphEdge, edge_targets, reconnect_edge
+from console.features.editor.edits.palette import PIECES, PieceGroup
+from console.features.editor.forms import GraphEditForm
+from console.features.editor.state_form import read_fields, state_form
+from console.features.editor.tag_lines import tag_lines
 from console.web.core.numbers import whole_number
 from console.web.core.scope import render, require, scope_of
-from console.web.editor.conversion import account_of, convert_text
-from console.web.editor.edits import operations
-from console.web.editor.edits.copying import edge_behind, paste_states
-from console.web.editor.edits.definition_tree import DefinitionTree, EditRefused
-from console.web.editor.edits.edges import EditDone, GraphEdge, edge_targets, reconnect_edge
-from console.web.editor.edits.palette import PIECES, PieceGroup
-from console.web.editor.forms import GraphEditForm
-from console.web.editor.state_form import read_fields, state_form
-from console.web.editor.tag_lines import tag_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from django.views.decorators.http import require_POST
 
+from console.features.editor.forms import CheckForm
+from console.features.editor.templates import opened_text
 from console.web.core.scope import render, require, scope_of
-from console.web.editor.forms import CheckForm
-from console.web.editor.templates import opened_text
 from console.web.machines.definition_diff import diff_rows
 
 if TYPE_CHECKING:

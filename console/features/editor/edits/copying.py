@@ -6,16 +6,16 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console.web.editor.edits.definition_tree import EditRefused
-from console.web.editor.edits.edges import EditDone, GraphEdge, edge_block
-from console.web.editor.edits.operations import insert_states
-from console.web.editor.edits.palette import EXIT
+from console.features.editor.edits.definition_tree import EditRefused
+from console.features.editor.edits.edges import EditDone, GraphEdge, edge_block
+from console.features.editor.edits.operations import insert_states
+from console.features.editor.edits.palette import EXIT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from console.web.editor.edits.definition_tree import DefinitionTree
-    from console.web.editor.edits.palette import States
+    from console.features.editor.edits.definition_tree import DefinitionTree
+    from console.features.editor.edits.palette import States
 
 _WANTED = 'No state was copied. Wanted: JSON such as {"Name": {"Type": "Pass", "End": true}}.'
 

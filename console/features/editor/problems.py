@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import engine
 
 if TYPE_CHECKING:
-    from console.web.editor.conversion import ForeignText, YamlError
+    from console.features.editor.conversion import ForeignText, YamlError
 
 _PLACE = r"\[Source: .*?; line: (\d+), column: \d+\]"
 _BEGINS = re.compile(rf" starting at {_PLACE}| \(start marker at {_PLACE}\)", re.DOTALL)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console.web.editor.edits.definition_tree import EditRefused, one_line
+from console.features.editor.edits.definition_tree import EditRefused, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from console.web.editor.edits.json_tree import JsonContainer
+    from console.features.editor.edits.json_tree import JsonContainer
 
 _ORDERINGS = ("Equals", "LessThan", "LessThanEquals", "GreaterThan", "GreaterThanEquals")
 _CONSTANTS = (

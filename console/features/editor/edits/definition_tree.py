@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console.web.editor.edits.json_tree import (
+from console.features.editor.edits.json_tree import (
     JsonContainer,
     JsonEntry,
     format_text,

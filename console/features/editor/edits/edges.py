@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from console.web.editor.edits.definition_tree import (
+from console.features.editor.edits.definition_tree import (
     EditRefused,
     StateBlock,
     Transition,
     put_field,
     transitions_of,
 )
-from console.web.editor.edits.json_tree import JsonContainer, fresh_value, rename_key
+from console.features.editor.edits.json_tree import JsonContainer, fresh_value, rename_key
 
 if TYPE_CHECKING:
-    from console.web.editor.edits.definition_tree import DefinitionTree
+    from console.features.editor.edits.definition_tree import DefinitionTree
 
 END = ""
 """As the target of a transition: the state ends its block."""

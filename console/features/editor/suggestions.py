@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import engine
+from console.features.editor.data_paths import data_paths
+from console.features.editor.edits.definition_tree import FIELD_ORDER
 from console.models import Activity, StateMachine
-from console.web.editor.data_paths import data_paths
-from console.web.editor.edits.definition_tree import FIELD_ORDER
 from console.web.machines import calls
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from console.web.editor.edits.definition_tree import in_field_order
-from console.web.editor.edits.operations import renamed_states
-from console.web.editor.edits.palette import (
+from console.features.editor.edits.definition_tree import in_field_order
+from console.features.editor.edits.operations import renamed_states
+from console.features.editor.edits.palette import (
     EXIT,
     PIECES,
     catcher,

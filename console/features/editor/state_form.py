@@ -7,10 +7,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, assert_never
 
 import engine
-from console.web.editor.edits.copying import copied_text
-from console.web.editor.edits.definition_tree import one_line, transitions_of
-from console.web.editor.edits.operations import JSON_NULL
-from console.web.editor.state_rules import (
+from console.features.editor.edits.copying import copied_text
+from console.features.editor.edits.definition_tree import one_line, transitions_of
+from console.features.editor.edits.operations import JSON_NULL
+from console.features.editor.state_rules import (
     StateRuleRow,
     json_value,
     path_value,
@@ -25,8 +25,8 @@ from console.web.editor.state_rules import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from console.web.editor.edits.definition_tree import DefinitionTree, StatePlace
-    from console.web.editor.edits.json_tree import JsonContainer
+    from console.features.editor.edits.definition_tree import DefinitionTree, StatePlace
+    from console.features.editor.edits.json_tree import JsonContainer
 
 END_OPTION = ""
 """No state has this name."""

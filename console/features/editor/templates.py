@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import engine
+from console.features.editor.edits.json_tree import format_text
 from console.samples import MACHINES
-from console.web.editor.edits.json_tree import format_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,24 +11,24 @@ from django.views.decorators.http import require_http_methods, require_POST
 from console import arns
 from console.cli.documents import SourceError
 from console.errors import ConflictException, InvalidDefinition, ServiceError
+from console.features.editor.conflicts import (
+    DefinitionConflict,
+    definition_conflict,
+    merge_definitions,
+)
+from console.features.editor.conversion import ForeignText, account_of, convert_text, examine_text
+from console.features.editor.forms import CheckForm, DefinitionForm
+from console.features.editor.preview import ShownPreview, preview_context, read_shown
+from console.features.editor.problems import list_problems
+from console.features.editor.snippets import snippets_json
+from console.features.editor.suggestions import suggestions_for
+from console.features.editor.tag_lines import read_tags, tag_lines
+from console.features.editor.templates import TEMPLATES, find_template, opened_text
 from console.statuses import MachineType
 from console.store.machines import drafts
 from console.store.machines import machines as store
 from console.web.core.addresses import page_address
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
-from console.web.editor.conflicts import (
-    DefinitionConflict,
-    definition_conflict,
-    merge_definitions,
-)
-from console.web.editor.conversion import ForeignText, account_of, convert_text, examine_text
-from console.web.editor.forms import CheckForm, DefinitionForm
-from console.web.editor.preview import ShownPreview, preview_context, read_shown
-from console.web.editor.problems import list_problems
-from console.web.editor.snippets import snippets_json
-from console.web.editor.suggestions import suggestions_for
-from console.web.editor.tag_lines import read_tags, tag_lines
-from console.web.editor.templates import TEMPLATES, find_template, opened_text
 from console.web.graph.graph_view import graph_view_of
 
 if TYPE_CHECKING:

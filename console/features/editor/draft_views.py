@@ -10,10 +10,10 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from console.errors import ValidationException
+from console.features.editor.forms import DraftForm
 from console.store.machines import drafts
 from console.web.core.addresses import page_address, page_before
 from console.web.core.scope import Scope, require, scope_of
-from console.web.editor.forms import DraftForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest

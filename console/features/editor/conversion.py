@@ -15,7 +15,7 @@ from console import arns
 from console.cli.documents import SourceError
 from console.cli.formats.cloudformation import MACHINES, is_template, read_machine
 from console.cli.sources import Account
-from console.web.editor.templates import opened_text
+from console.features.editor.templates import opened_text
 from console.yaml_loader import Loader
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.urls import path
 
+from console.features.editor import change_views, draft_views, graph_views, views
 from console.web.core.addresses import MACHINE
-from console.web.editor import change_views, draft_views, graph_views, views
 
 urlpatterns = [
     path("machines/new/", views.new_machine, name="new"),

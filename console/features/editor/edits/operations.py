@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from console.web.editor.edits.definition_tree import (
+from console.features.editor.edits.definition_tree import (
     LONGEST_NAME,
     EditRefused,
     StateBlock,
@@ -21,7 +21,7 @@ from console.web.editor.edits.definition_tree import (
     transitions_of,
     transitions_to,
 )
-from console.web.editor.edits.edges import (
+from console.features.editor.edits.edges import (
     END,
     EditDone,
     GraphEdge,
@@ -29,7 +29,7 @@ from console.web.editor.edits.edges import (
     lead_edge,
     lead_to,
 )
-from console.web.editor.edits.json_tree import (
+from console.features.editor.edits.json_tree import (
     JsonContainer,
     JsonEntry,
     JsonScalar,
@@ -38,7 +38,7 @@ from console.web.editor.edits.json_tree import (
     move_indent,
     rename_key,
 )
-from console.web.editor.edits.palette import (
+from console.features.editor.edits.palette import (
     EXIT,
     PIECES,
     States,
@@ -51,7 +51,7 @@ from console.web.editor.edits.palette import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from console.web.editor.edits.definition_tree import DefinitionTree
+    from console.features.editor.edits.definition_tree import DefinitionTree
 
 JSON_NULL = object()
 """The value of a field that is to be JSON's null: None takes a field out."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console.web.editor.places import state_places
+from console.features.editor.places import state_places
 from console.web.graph import folding, svg
 from console.web.graph.bounds import bound_graph
 from console.web.graph.graph_view import MOST_UNFOLDED
