@@ -16,9 +16,9 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 
-from console import clock
+from console.db import clock
+from console.db.prepared import read_models
 from console.models import AccessKey, LoginLink, Membership, Project, Role
-from console.store.db.prepared import read_models
 
 if TYPE_CHECKING:
     from collections.abc import Callable

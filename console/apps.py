@@ -11,9 +11,10 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db.backends.signals import connection_created
 
 import engine
-from console import former_name, own_api
-from console.data_folder import database_files, make_private
-from console.installed_platform import InstalledPlatform
+from console import own_api
+from console.config import former_name
+from console.config.data_folder import database_files, make_private
+from console.config.installed_platform import InstalledPlatform
 
 if TYPE_CHECKING:
     from django.db.backends.base.base import BaseDatabaseWrapper
@@ -27,7 +28,7 @@ class ConsoleConfig(AppConfig):
 
     def ready(self) -> None:
         """Use the chosen limits, register checks, and let Tasks reach the API's operations."""
-        from console import checks  # noqa: F401 - importing them registers them
+        from console.config import checks  # noqa: F401 - importing them registers them
 
         profile = settings.STATEYARD_LIMITS
         if profile not in engine.LIMITS:

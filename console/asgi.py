@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.config.settings")
 
 import django
 
 django.setup(set_prefix=False)
 
-from console.admission import Admission  # noqa: E402 - models need Django to be set up first
 from console.awsapi.asgi import aws_application  # noqa: E402 - as above
 from console.awsapi.other_services import (  # noqa: E402 - as above
     is_aws_call,
     other_services_application,
 )
-from console.fast_path.page_handler import PageHandler  # noqa: E402 - as above
+from console.server.admission import Admission  # noqa: E402 - models need Django to be set up first
+from console.server.page_handler import PageHandler  # noqa: E402 - as above
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

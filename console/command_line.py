@@ -93,12 +93,12 @@ def set_up(arguments: list[str]) -> list[str]:
     That option is a setting, so it is read here, for every command, those of Django included. End
     with one line if the settings fail, or if a command needs a database that is not there.
     """
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.config.settings")
     words = _take_data_folder(arguments)
     try:
         _check_database_exists(words)
         if "up" in arguments[:2]:
-            importlib.import_module("console.local_options").apply_arguments(arguments)
+            importlib.import_module("console.config.local_options").apply_arguments(arguments)
         importlib.import_module(os.environ["DJANGO_SETTINGS_MODULE"])
     except (ValueError, OSError) as error:  # a variable or a file with a value that cannot be
         sys.exit(str(error))
@@ -124,7 +124,7 @@ def _check_database_exists(words: list[str]) -> None:
     """Raise ``SettingError`` for a command that would begin an empty database and a secret."""
     if _OF_DATABASE.isdisjoint(words[:2]):
         return
-    from console import data_folder, environment, former_name
+    from console.config import data_folder, environment, former_name
 
     former_name.adopt_variables()
     folder = data_folder.data_folder()

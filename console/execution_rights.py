@@ -26,8 +26,8 @@ from console.models import Membership, Role
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from console.db.audit import Actor
     from console.models import Execution, Project
-    from console.store.db.audit import Actor
 
 UNKNOWN = ""
 """Stands for a person nobody knows of."""

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from console.access import Principal
-    from console.store.db.audit import Actor
-    from console.store.db.signals import Channel
-    from console.store.db.writer import Pending
+    from console.db.audit import Actor
+    from console.db.signals import Channel
+    from console.db.writer import Pending
     from console.store.executions.start import Parent
 
 

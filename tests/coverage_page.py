@@ -126,7 +126,7 @@ NEVER_WRITTEN = frozenset(
 
 def main() -> None:
     """Write the page."""
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.config.settings")
     import django
 
     django.setup()

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pytest
 from django.db import connection
 
-from console.fast_path.threads import run_in_loop
-from console.store.db.writer import is_embedded
+from console.db.writer import is_embedded
+from console.server.threads import run_in_loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

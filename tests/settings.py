@@ -13,7 +13,7 @@ import sys
 
 import pytest
 
-from console import local_options
+from console.config import local_options
 from tests import run_folder
 from tests.postgres import address
 
@@ -62,8 +62,8 @@ for _name in list(os.environ):
 os.environ["STATEYARD_DATA"] = str(_FOLDER / f"data-{os.getpid()}")
 if _DATABASE_URL:
     os.environ["STATEYARD_DATABASE_URL"] = _DATABASE_URL
-from console.settings import *  # noqa: E402, F403 - these are the settings that it adds to
-from console.settings import DATABASES  # noqa: E402
+from console.config.settings import *  # noqa: E402, F403 - these are the settings that it adds to
+from console.config.settings import DATABASES  # noqa: E402
 
 for _name in ("STATEYARD_DATA", "STATEYARD_DATABASE_URL", "DJANGO_SETTINGS_MODULE"):
     os.environ.pop(_name, None)  # a server that a test starts has its own

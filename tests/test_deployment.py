@@ -13,7 +13,7 @@ import pytest
 import yaml
 from django.core.management import CommandError, get_commands, load_command_class
 
-from console import environment, local_options
+from console.config import environment, local_options
 
 ROOT = Path(__file__).parent.parent
 COMPOSE = (ROOT / "compose.yaml").read_text(encoding="utf-8")

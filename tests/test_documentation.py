@@ -12,11 +12,12 @@ import pytest
 from django.core.management import get_commands, load_command_class
 from django.urls import get_resolver
 
-from console import command_line, local_options
+from console import command_line
 from console.access import least_role
 from console.awsapi.services import SCHEDULER, SERVICES, STS
+from console.config import local_options
+from console.config.quotas import Quotas
 from console.features.metrics.names import METRICS
-from console.quotas import Quotas
 from tests import citations
 from tests.chaos.scenarios import SCENARIOS
 from tests.rows import ROWS
@@ -84,7 +85,7 @@ def test_no_variable_is_invented() -> None:
 
 def test_every_check_is_documented() -> None:
     """Each finding of ``check --deploy`` can be looked up by its id."""
-    source = (ROOT / "console/checks.py").read_text(encoding="utf-8")
+    source = (ROOT / "console/config/checks.py").read_text(encoding="utf-8")
     ids = set(re.findall(r'id="(stateyard\.\w+)"', source))
     assert len(ids) >= 5
     assert ids == set(re.findall(r"`(stateyard\.W\d+)`", TEXT))
@@ -242,7 +243,7 @@ def test_the_features_of_the_console_are_those_that_tests_prove() -> None:
 
 def test_the_invariants_are_those_that_are_checked() -> None:
     """The page has the ids that the checker reports, and no others."""
-    files = (ROOT / "console/invariants").rglob("*.py")
+    files = (ROOT / "console/features/doctor").rglob("*.py")
     checked = {
         found for file in files for found in re.findall(r'"(I\d+)"', file.read_text("utf-8"))
     }

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from console import quotas, setting_shapes
+from console.config import quotas, setting_shapes
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -22,23 +22,24 @@ from django.http.request import split_domain_port, validate_host
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
 import engine
-from console import access, quotas
+from console import access
 from console.awsapi import cbor, services, shapes, sigv4
 from console.awsapi.operations.call import Answer, Call, Later
 from console.awsapi.read_ahead import PAGES_AHEAD
 from console.awsapi.waiting_calls import WAITING_CALLS
-from console.errors import ErrorCode, ProtocolError, ServiceError
-from console.fast_path.overload import WaitedTooLong, is_behind
-from console.fast_path.threads import run_in_loop, threads, written
-from console.store.db import outages
-from console.store.db.audit import Actor
-from console.store.db.writer import (
+from console.config import quotas
+from console.db import outages
+from console.db.audit import Actor
+from console.db.overload import WaitedTooLong, is_behind
+from console.db.writer import (
     Pending,
     drop_broken_connection,
     is_embedded,
     is_outage,
     settled,
 )
+from console.errors import ErrorCode, ProtocolError, ServiceError
+from console.server.threads import run_in_loop, threads, written
 from console.store.people import people
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from console import access, clock
+from console import access
+from console.db import clock
 from console.masking import masked_execution
 from console.models import RunRow, TaskRow
 from console.store.people import masks

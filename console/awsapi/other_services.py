@@ -25,9 +25,9 @@ import structlog
 from console.awsapi import asgi, services, sigv4
 from console.awsapi.operations.call import Call
 from console.awsapi.rest_json import rest_json_application
+from console.db.audit import Actor
+from console.db.writer import drop_broken_connection, settled
 from console.errors import ErrorCode, ProtocolError, ServiceError
-from console.store.db.audit import Actor
-from console.store.db.writer import drop_broken_connection, settled
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

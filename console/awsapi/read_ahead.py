@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
+from console.db.writer import release_connection
 from console.statuses import ExecutionStatus
-from console.store.db.writer import release_connection
 from console.store.state.history_pages import HistoryPage, read_page
 
 if TYPE_CHECKING:
-    from console.fast_path.threads import Threads
     from console.models import Execution
+    from console.server.threads import Threads
 
 log = structlog.get_logger(__name__)
 KEPT_S = 2.0

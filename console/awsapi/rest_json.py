@@ -17,10 +17,10 @@ import structlog
 
 from console.awsapi import asgi, services, shapes, sigv4
 from console.awsapi.operations.call import Call
+from console.db.audit import Actor
+from console.db.rows import storable
+from console.db.writer import drop_broken_connection, settled
 from console.errors import ErrorCode, ProtocolError, ServiceError, ValidationException
-from console.fast_path.rows import storable
-from console.store.db.audit import Actor
-from console.store.db.writer import drop_broken_connection, settled
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

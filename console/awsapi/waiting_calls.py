@@ -15,7 +15,7 @@ from console.errors import ThrottlingException
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from console.quotas import Quotas
+    from console.config.quotas import Quotas
 
 
 class WaitingCalls:

@@ -19,10 +19,10 @@ import botocore.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError
 
-from console import former_name
 from console.cli.sources import Account
-from console.client_profile import profile_in
-from console.data_folder import data_folder
+from console.config import former_name
+from console.config.client_profile import profile_in
+from console.config.data_folder import data_folder
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

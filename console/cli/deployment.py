@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.utils import parse_timestamp
 
-from console import former_name
+from console.config import former_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

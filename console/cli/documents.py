@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from console.yaml_loader import Loader
+from console.config.yaml_loader import Loader
 
 if TYPE_CHECKING:
     from pathlib import Path

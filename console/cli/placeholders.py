@@ -21,7 +21,7 @@ from console.cli.documents import (
     construct_yaml,
 )
 from console.cli.parameters import text_of
-from console.yaml_loader import Loader
+from console.config.yaml_loader import Loader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from console import clock
+from console.db import clock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from console.functions import handlers, target_check
+from console.functions.functions_file import file_stamp
 from console.functions.process import (
     BAD_INTERPRETER,
     StartError,
     clean_environment,
     find_interpreter,
 )
-from console.functions_file import file_stamp
 
 if TYPE_CHECKING:
     from console.functions.options import FunctionOptions

@@ -21,7 +21,7 @@ from pathlib import Path
 import structlog
 from django.conf import settings
 
-from console import lambda_runtime
+from console.functions import lambda_runtime
 from console.functions.lending import ProcessLender
 from console.functions.process import (
     CallAnswer,

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from console.fast_path.cpu_affinity import let_use_all
 from console.functions import runner
+from console.functions.cpu_affinity import let_use_all
+from console.functions.functions_file import file_stamp
 from console.functions.process_output import open_output
-from console.functions_file import file_stamp
 
 if TYPE_CHECKING:
     from console.functions.options import FunctionOptions

@@ -19,8 +19,9 @@ import httpx
 from django.conf import settings
 
 import engine
-from console import clock, former_name, lambda_runtime
-from console.functions import checks, handlers, pool
+from console.config import former_name
+from console.db import clock
+from console.functions import checks, handlers, lambda_runtime, pool
 from console.functions.options import SHARED, FunctionOptions
 from console.functions.output import CapturedOutput
 from console.functions.process import FunctionKey

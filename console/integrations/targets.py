@@ -26,6 +26,7 @@ import botocore.session
 from botocore.config import Config
 from django.conf import settings
 
+from console.functions.functions_file import FunctionsFile
 from console.functions.options import (
     SHARED_PROCESS,
     FoundFunction,
@@ -33,7 +34,6 @@ from console.functions.options import (
     is_function,
     read_entry,
 )
-from console.functions_file import FunctionsFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -15,7 +15,7 @@ from botocore.model import ShapeResolver
 from django.conf import settings
 
 import engine
-from console import http_headers
+from console.config import http_headers
 from console.integrations import shapes
 from console.integrations.sdk_names import capitalized_name
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from console.data_folder import write_private
+from console.config.data_folder import write_private
 
 _EVERY_INTERFACE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 _DEFAULT = "http://127.0.0.1:8083"

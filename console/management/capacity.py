@@ -14,7 +14,7 @@ import psycopg
 import structlog
 from django.db import connection
 
-from console import postgres
+from console.db import postgres
 from console.worker.worker_lock import server_parameters
 
 if TYPE_CHECKING:

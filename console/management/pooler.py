@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 
-from console import postgres
+from console.db import postgres
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,10 +12,9 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connection
 
-from console import postgres
 from console.command_line import program
+from console.db import identity, postgres
 from console.management import capacity, pooler
-from console.store.db import identity
 from console.store.state import wait_scale
 from console.worker.worker_lock import server_parameters
 

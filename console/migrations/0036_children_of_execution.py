@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import migrations, models
 
-from console.store.db.indexes import AddIndexConcurrently
+from console.db.indexes import AddIndexConcurrently
 
 
 _NULLABLE = {"auditentry": ("execution",), "execution": ("edited_by", "acting_for", "depth")}

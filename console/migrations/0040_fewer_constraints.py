@@ -12,7 +12,7 @@ from typing import Any
 import django.db.models.deletion
 from django.db import OperationalError, migrations, models
 
-from console.store.db.indexes import AddIndexConcurrently
+from console.db.indexes import AddIndexConcurrently
 
 _TABLES = (
     *("console_execution", "console_runrow", "console_runvalue", "console_historyevent"),

@@ -11,7 +11,7 @@ from typing import Any
 import django.db.models.deletion
 from django.db import migrations, models
 
-from console.store.db.indexes import AddIndexConcurrently
+from console.db.indexes import AddIndexConcurrently
 
 _OLD = ("task_by_activity", "execution_of_map_run")
 _USELESS = (

@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-from console.store.db.indexes import AddIndexConcurrently
+from console.db.indexes import AddIndexConcurrently
 
 
 class Migration(migrations.Migration):

@@ -3,7 +3,7 @@
 from django.db import migrations, models
 from django.db.models.functions import Coalesce
 
-from console.store.db.indexes import AddIndexConcurrently
+from console.db.indexes import AddIndexConcurrently
 
 
 class Migration(migrations.Migration):

@@ -5,7 +5,7 @@ A process of the previous release goes on with ``redrive_token``, that of the la
 
 from django.db import migrations, models
 
-from console.store.db.columns import AddFieldInTurns
+from console.db.columns import AddFieldInTurns
 
 
 class Migration(migrations.Migration):

@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db.models import Q
 
-from console import former_name
+from console.config import former_name
 
 PROJECT = "samples"
 """Name of the project that has the samples of a new installation."""

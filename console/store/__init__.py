@@ -77,21 +77,17 @@ So ``fn`` may run twice, and decides only on what it reads itself.
 Rooms
 =====
 
-Imports run one way: db < state < machines < tasks < events < executions < map_runs < people.
+Imports run one way: state < machines < tasks < events < executions < map_runs < people.
 ``PUBLIC`` lists, by room, the modules that the worker, the API and the pages may import; the others
 are for the store alone. tests/console/store/test_rooms.py holds both.
 """
 
 from __future__ import annotations
 
-ROOMS = ("db", "state", "machines", "tasks", "events", "executions", "map_runs", "people")
+ROOMS = ("state", "machines", "tasks", "events", "executions", "map_runs", "people")
 """From the ground up: a room imports itself and those before it."""
 
 PUBLIC = {
-    "db": (
-        *("audit", "epoch", "identity", "merged", "outages", "prepared"),
-        *("project_names", "refusals", "signals", "writer"),
-    ),
     "state": (
         *("crash_watch", "health", "history", "history_columns", "history_pages"),
         *("inbox", "late_schedules", "open_work", "readiness", "step_rows"),

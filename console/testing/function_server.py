@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
-from console import lambda_runtime
+from console.functions import lambda_runtime
 from console.functions.runner import InvocationError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from console import local_options
+from console.config import local_options
 from console.testing.function_server import FunctionServer
 from console.testing.machine_run import MachineRun
 
@@ -248,4 +248,4 @@ def _environment() -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith(("STATEYARD_", "DJANGO_")) and name not in local_options.VARIABLES
     }
-    return kept | {"DJANGO_SETTINGS_MODULE": "console.settings"}
+    return kept | {"DJANGO_SETTINGS_MODULE": "console.config.settings"}

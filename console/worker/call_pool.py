@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 from django.db import connections
 
-from console.store.db.writer import release_connection
+from console.db.writer import release_connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable

@@ -12,7 +12,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-from console.store.db import signals
+from console.db import signals
 from console.worker.retrying import log_errors
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING
 
+from console.db import signals
+from console.db.writer import release_connection, write
 from console.statuses import Topic
-from console.store.db import signals
-from console.store.db.writer import release_connection, write
 from console.worker.retrying import log_errors
 
 if TYPE_CHECKING:

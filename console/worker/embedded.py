@@ -15,14 +15,13 @@ from django.conf import settings
 from django.db import connections
 from django.db.models import Q
 
-from console import clock
-from console.fast_path.rows import keep_connection
+from console.db import clock, epoch, identity, signals
+from console.db.rows import keep_connection
+from console.db.writer import release_connection
 from console.features.logs.jobs import LOGS
 from console.models import Activity, InboxMessage, RunRow, TaskRow, Timer
 from console.samples import samples_condition
 from console.statuses import DueKind, ExecutionStatus, TaskKind, TaskStatus, Topic
-from console.store.db import epoch, identity, signals
-from console.store.db.writer import release_connection
 from console.store.executions.waiting_starts import WAITING_STARTS
 from console.store.state import crash_watch, health, inbox, transition_rate, wait_scale
 from console.store.state.open_work import OpenWork, find_open_work

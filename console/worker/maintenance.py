@@ -15,16 +15,16 @@ import structlog
 from django.conf import settings
 
 import engine
-from console import clock
+from console.db import clock
+from console.db.audit import Actor
+from console.db.postgres import patient_statements
+from console.db.writer import drop_broken_connection, is_outage
 from console.features.alarms.jobs import evaluate_alarms
 from console.features.bulk import store as bulk
 from console.features.logs import function_log_store as function_logs
 from console.features.metrics import rollups
 from console.features.notifications.relay import OutboxRelay
 from console.features.notifications.store import deliveries
-from console.postgres import patient_statements
-from console.store.db.audit import Actor
-from console.store.db.writer import drop_broken_connection, is_outage
 from console.store.executions import children, max_duration, retention
 from console.store.machines import machines
 from console.store.map_runs import map_runs, map_tasks

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from console.db.project_names import project_of
 from console.integrations import items, results, targets
 from console.statuses import UNSUCCESSFUL, ExecutionStatus
-from console.store.db.project_names import project_of
 from console.store.executions import step
 from console.store.map_runs import map_items, map_runs
 

@@ -24,11 +24,11 @@ from structlog.contextvars import bound_contextvars
 
 from console import execution_rights, integrations, own_api, own_client
 from console.access import Denied, Principal
+from console.db.audit import Actor
+from console.db.writer import Pending, is_outage, release_connection
 from console.errors import ErrorCode, ServiceError
 from console.integrations import aws, event_buses, names, targets
 from console.models import Execution, Role
-from console.store.db.audit import Actor
-from console.store.db.writer import Pending, is_outage, release_connection
 from console.store.executions.find import with_project
 from console.store.executions.start import Parent
 from console.store.tasks import claim, complete, jobs, schedule
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
     from botocore.model import OperationModel
 
+    from console.db import signals
     from console.integrations import Outcome, TaskAttempt
-    from console.store.db import signals
 
 log = structlog.get_logger(__name__)
 OWN_SERVICES = {

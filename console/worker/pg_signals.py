@@ -19,15 +19,14 @@ from django.db import connection, transaction
 from pgqueuer.queries import SyncQueries
 from psycopg.rows import dict_row
 
-from console import clock, postgres
+from console.db import clock, outages, postgres, signals
 from console.statuses import Topic
-from console.store.db import outages, signals
 from console.worker.worker_lock import server_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from console.store.db.signals import Channel
+    from console.db.signals import Channel
 
 CHANNEL = "stepyard"
 STEP, SIGNAL, SIGNALS = "stepyard-step", "stepyard-hint", "stepyard-signals"

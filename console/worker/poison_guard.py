@@ -11,7 +11,7 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING
 
-from console.store.db.writer import is_outage
+from console.db.writer import is_outage
 from console.store.executions import engine_failures, step
 
 if TYPE_CHECKING:

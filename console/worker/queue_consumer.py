@@ -19,9 +19,8 @@ from pgqueuer.errors import FailingListenerError
 from pgqueuer.qm import QueueManager
 from pgqueuer.queries import Queries
 
-from console import postgres
-from console.database_address import asyncpg_addresses
-from console.store.db import outages, signals
+from console.config.database_address import asyncpg_addresses
+from console.db import outages, postgres, signals
 from console.worker.pg_signals import CHANNEL, SIGNAL, SIGNALS, STEP
 from console.worker.worker_lock import server_parameters
 

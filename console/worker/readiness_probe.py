@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from console.store.db import writer
+from console.db import writer
 from console.store.state import health, readiness
 
 EVERY_S = 15.0

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 
-from console.store.db import outages
-from console.store.db.writer import drop_broken_connection, is_outage
+from console.db import outages
+from console.db.writer import drop_broken_connection, is_outage
 
 if TYPE_CHECKING:
     from collections.abc import Callable

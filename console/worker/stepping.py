@@ -14,9 +14,8 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 import engine
-from console import postgres
-from console.store.db import epoch, outages
-from console.store.db.writer import (
+from console.db import epoch, outages, postgres
+from console.db.writer import (
     drop_broken_connection,
     is_outage,
     release_connection,

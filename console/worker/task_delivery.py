@@ -12,7 +12,10 @@ from django.conf import settings
 from structlog.contextvars import bound_contextvars
 
 import engine
-from console import clock, integrations
+from console import integrations
+from console.db import clock
+from console.db.project_names import project_of
+from console.db.writer import is_outage, release_connection
 from console.features.logs.jobs import LOGS
 from console.functions import asynchronous
 from console.functions.pool import CallRecord
@@ -27,8 +30,6 @@ from console.integrations.outcome import (
 from console.models import Execution
 from console.samples import is_sample
 from console.statuses import TaskKind
-from console.store.db.project_names import project_of
-from console.store.db.writer import is_outage, release_connection
 from console.store.executions import children
 from console.store.tasks import claim, jobs, schedule
 from console.worker import own_calls

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 import structlog
 from django.conf import settings
 
-from console import clock
+from console.db import clock, epoch, signals
 from console.models import TaskRow
 from console.statuses import TaskKind, TaskStatus, Topic
-from console.store.db import epoch, signals
 from console.store.executions import engine_failures
 from console.store.executions.waiting_starts import WAITING_STARTS
 from console.store.tasks import claim, workers

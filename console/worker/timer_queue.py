@@ -7,10 +7,10 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING
 
-from console import clock
+from console.db import clock
+from console.db.writer import release_connection
 from console.models import TaskRow, Timer
 from console.statuses import TaskStatus
-from console.store.db.writer import release_connection
 from console.worker.retrying import log_errors
 
 if TYPE_CHECKING:

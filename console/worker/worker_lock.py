@@ -15,8 +15,7 @@ import psycopg
 from django.core.management.base import CommandError
 from django.db import connection
 
-from console import postgres
-from console.store.db import outages
+from console.db import outages, postgres
 
 _LOCK = 0x5354455059415244  # "STATEYARD"
 _PATIENCE_S = 5.0  # a process that was just killed leaves its lock in a moment

@@ -12,7 +12,7 @@ import asyncpg
 import psycopg
 import pytest
 
-from console import postgres
+from console.db import postgres
 from console.management import capacity
 from console.management.capacity import Capacity
 from tests.chaos.team_server import TeamServer

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 import pytest
 
-from console import admission
-from console.management import connections
+from console.server import admission, connections
 from tests.acceptance.server import Server
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from console import postgres
-from console.database_address import parse_database_address
+from console.config.database_address import parse_database_address
+from console.db import postgres
 from console.worker import queue_consumer
 from tests.chaos.silence import SilentProxy
 from tests.chaos.team_server import TeamServer

@@ -11,8 +11,8 @@ import psycopg
 import pytest
 from django.db import utils
 
-from console import postgres
-from console.store.db.writer import is_outage
+from console.db import postgres
+from console.db.writer import is_outage
 from tests.chaos.team_server import TeamServer
 from tests.postgres import FAST, Postgres
 from tests.waiting import wait_until

@@ -19,7 +19,8 @@ import psycopg
 import pytest
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from console import postgres, settings
+from console.config import settings
+from console.db import postgres
 from tests.acceptance.server import wait_for_end
 from tests.chaos.silence import SilentProxy
 from tests.chaos.team_server import TeamServer, machine_arn

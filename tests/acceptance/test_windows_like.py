@@ -69,7 +69,7 @@ def test_every_module_is_imported(tmp_path: Path) -> None:
         cwd=ROOT,
         env={
             **os.environ,
-            "DJANGO_SETTINGS_MODULE": "console.settings",
+            "DJANGO_SETTINGS_MODULE": "console.config.settings",
             "STATEYARD_DATA": str(tmp_path),
         },
         capture_output=True,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from psycopg_pool import ConnectionPool
 
-from console.postgres import WatchedConnection
+from console.db.postgres import WatchedConnection
 from tests.acceptance.server import ROOT, wait_for_end
 from tests.chaos.team_server import TeamServer, machine_arn
 from tests.postgres import Postgres

@@ -173,7 +173,7 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["STATEYARD_DATA"] = folder
-        os.environ["DJANGO_SETTINGS_MODULE"] = "console.settings"
+        os.environ["DJANGO_SETTINGS_MODULE"] = "console.config.settings"
         if given.postgres:
             from tests.postgres import Postgres
 

@@ -160,7 +160,7 @@ def begin(rows: int, folder: str, *, postgres: bool) -> Connection:
 def serve(rows: int, folder: str, ends: Connection, *, postgres: bool) -> None:
     """Fill a database, then answer by name with the milliseconds of an answer, until told None."""
     os.environ["STATEYARD_DATA"] = folder
-    os.environ["DJANGO_SETTINGS_MODULE"] = "console.settings"
+    os.environ["DJANGO_SETTINGS_MODULE"] = "console.config.settings"
     if postgres:
         from tests.postgres import Postgres
 

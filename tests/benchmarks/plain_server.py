@@ -34,7 +34,7 @@ def cursor() -> None:
     """Execute statements by Django's cursor."""
     from django.db import connection
 
-    from console.fast_path import rows as fast
+    from console.db import rows as fast
 
     def cursor_of_this_thread() -> Any:
         return connection.cursor()
@@ -44,7 +44,7 @@ def cursor() -> None:
 
 def rows() -> None:
     """Read and insert rows by the ORM."""
-    from console.fast_path import rows as fast
+    from console.db import rows as fast
 
     def fetch_one(model: Any, where: str, values: Any) -> Any:
         return model._base_manager.extra(where=[where], params=values).first()  # noqa: S610
@@ -78,8 +78,8 @@ def loop_thread() -> None:
 
 def futures() -> None:
     """Wait for threads by ``asyncio.wrap_future``, once for the call and once for its commit."""
-    from console.fast_path import threads as fast
-    from console.store.db.writer import Pending
+    from console.server import threads as fast
+    from console.db.writer import Pending
 
     class PlainFuture:
         def __init__(self) -> None:
@@ -104,7 +104,7 @@ def futures() -> None:
 
 def group_commit() -> None:
     """Commit each change by itself."""
-    from console.store.db import writer
+    from console.db import writer
 
     replace(writer, _MAX_GROUP=1)
 
@@ -116,7 +116,7 @@ def one_processor() -> None:
 
 def freeze() -> None:
     """Let the garbage collector look at what was imported."""
-    from console.management import serving
+    from console.server import serving
 
     replace(serving, spare_collections=lambda: None)
 
@@ -138,7 +138,7 @@ TRICKS: dict[str, Callable[[], None]] = {
 
 def main() -> None:
     """Replace a trick and run the command."""
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.config.settings")
     django.setup()
     TRICKS[sys.argv[1]]()
     execute_from_command_line(["manage.py", *sys.argv[2:]])

@@ -122,7 +122,7 @@ def _set_up(folder: Path) -> None:
     from django.conf import settings
 
     if not settings.configured:
-        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
+        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.config.settings")
         os.environ["STATEYARD_DATA"] = str(folder / "own")
         os.environ["STATEYARD_SECRET"] = secrets.token_hex(32)
     django.setup()

@@ -24,8 +24,8 @@ _CHECK_S = 900
 _BOTH = ("sqlite", "postgres")
 _TASKS = "console/store/tasks/"
 _STEP = "console/store/executions/step.py"
-_MERGED = "console/store/db/merged.py"
-_RECORDING = "console/fast_path/rows.py"
+_MERGED = "console/db/merged.py"
+_RECORDING = "console/db/rows.py"
 _SIMULATION = "tests/simulation/test_simulation.py::test_any_order"
 _TEST_MERGED = "tests/console/store/test_merged.py"
 _TEST_STEP = "tests/console/store/test_step.py"
@@ -66,7 +66,7 @@ GUARDS = (
     ),
     Guard(
         "epoch: no step of a process from before a restore is written",
-        ("console/store/db/epoch.py",),
+        ("console/db/epoch.py",),
         "'0') = %s",
         "'0') IS NOT NULL AND %s IS NOT NULL",
         dict.fromkeys(_BOTH, f"{_TEST_WORKERS}::test_a_step_of_an_older_epoch_writes_nothing"),

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 LONGEST_S = 30.0
 _FROZEN_S = 25.0  # a session
 _PAUSED_S = 8.0  # the whole server
-_SERVER_NOTICES_S = 25.0  # console.postgres.TIMEOUTS: 10 s, and three probes 5 s apart
+_SERVER_NOTICES_S = 25.0  # console.db.postgres.TIMEOUTS: 10 s, and three probes 5 s apart
 _COUNTS = (
     "SELECT count(*), count(*) FILTER (WHERE status = 'RUNNING') FROM console_execution"
     " WHERE map_run_id IS NULL"

@@ -10,8 +10,8 @@ import pytest
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from console.management import serving
-from console.management.connections import BoundedProtocol
+from console.server import serving
+from console.server.connections import BoundedProtocol
 from tests.loops import looped
 
 if TYPE_CHECKING:

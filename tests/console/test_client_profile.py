@@ -9,7 +9,7 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from console.client_profile import UnreadableProfileError, complete_profile, profile_text
+from console.config.client_profile import UnreadableProfileError, complete_profile, profile_text
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from psycopg.pq import Conninfo
 
-from console.database_address import ALLOWED, asyncpg_addresses, parse_database_address
-from console.environment import SettingError
+from console.config.database_address import ALLOWED, asyncpg_addresses, parse_database_address
+from console.config.environment import SettingError
 
 NAME = "STATEYARD_DATABASE_URL"
 

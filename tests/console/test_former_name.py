@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from console import data_folder, environment, former_name
-from console.client_profile import complete_profile, profile_in
+from console.config import data_folder, environment, former_name
+from console.config.client_profile import complete_profile, profile_in
 from console.models import Activity, Project, Tag
 from console.samples import is_sample
 from console.store.machines import activity_limits, machine_options

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from console.management.connections import JoinedWrites
+from console.server.connections import JoinedWrites
 from tests.loops import looped
 
 if TYPE_CHECKING:

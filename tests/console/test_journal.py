@@ -15,12 +15,13 @@ from django.contrib.auth.models import User
 from structlog.contextvars import bound_contextvars
 
 import engine
-from console import access, logging_setup
+from console import access
 from console.awsapi.asgi import _LoggedError, answer_call
 from console.awsapi.operations import executions
+from console.config import logging_setup
+from console.db.writer import Pending
 from console.errors import ServiceError
 from console.models import AuditEntry, Execution, Membership, Project
-from console.store.db.writer import Pending
 from console.store.executions import step
 from console.store.machines import machines
 from console.web.people import login_views

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from console.settings import _mail
+from console.config.settings import _mail
 
 
 @pytest.mark.parametrize(

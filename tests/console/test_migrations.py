@@ -14,9 +14,9 @@ from django.db import connection, models
 from django.db.migrations import operations
 from django.db.migrations.loader import MigrationLoader
 
+from console.db.columns import AddFieldInTurns
+from console.db.indexes import AddIndexConcurrently
 from console.migrations import READABLE_SINCE
-from console.store.db.columns import AddFieldInTurns
-from console.store.db.indexes import AddIndexConcurrently
 from tests.console.store.helpers import PASS, create
 from tests.console.test_settings import run
 
@@ -87,7 +87,7 @@ def test_a_column_waits_for_no_backup(monkeypatch: pytest.MonkeyPatch) -> None:
             tries.append(seconds)
             backup.rollback()
 
-        monkeypatch.setattr("console.store.db.columns.time.sleep", pause)
+        monkeypatch.setattr("console.db.columns.time.sleep", pause)
         with connection.schema_editor(atomic=False) as editor:
             adding.database_forwards("console", editor, state, after)
     assert len(tries) == 1

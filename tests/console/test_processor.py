@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 PROGRAM = """
 import os, threading
-from console.fast_path.cpu_affinity import stay_on_one
+from console.functions.cpu_affinity import stay_on_one
 before = os.sched_getaffinity(0)
 stay_on_one()
 seen = []
@@ -42,7 +42,7 @@ def test_its_threads_share_one_of_those_it_may_use(said: str) -> None:
 CALL = """
 import os, sys, uuid
 before = os.sched_getaffinity(0)
-from console.fast_path.cpu_affinity import stay_on_one
+from console.functions.cpu_affinity import stay_on_one
 stay_on_one()
 from console import lambda_runtime
 from console.functions.options import FunctionOptions

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console import setting_shapes
-from console.environment import SettingError, read_json_file
+from console.config import setting_shapes
+from console.config.environment import SettingError, read_json_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from console import local_options
+from console.config import local_options
 from tests.test_documentation import variables
 
 ROOT = Path(__file__).parents[2]
@@ -104,7 +104,7 @@ def test_secret_files_that_others_may_read_are_told(tmp_path: Path) -> None:
 )
 def test_a_worse_setting_would_be_told(tmp_path: Path, setting: str, name: str) -> None:
     """The check looks at what is set, so it can fail."""
-    (tmp_path / "worse.py").write_text(f"from console.settings import *\n{setting}\n")
+    (tmp_path / "worse.py").write_text(f"from console.config.settings import *\n{setting}\n")
     done = check(tmp_path, **TEAM, DJANGO_SETTINGS_MODULE="worse", PYTHONPATH=str(tmp_path))
     assert done.returncode != 0
     assert f"security.{name}" in done.stderr
@@ -132,9 +132,9 @@ found = []
 for given in json.load(sys.stdin):
     kept = dict(os.environ)
     os.environ.update(given)
-    sys.modules.pop("console.settings", None)
+    sys.modules.pop("console.config.settings", None)
     try:
-        importlib.import_module("console.settings")
+        importlib.import_module("console.config.settings")
         found.append("")
     except (ValueError, OSError) as error:
         found.append(str(error))
@@ -287,7 +287,7 @@ VARIABLES = [
     ("STATEYARD_LEASE_S", "0", "'0'", "a number of seconds"),
     ("STATEYARD_LEASE_S", "nan", "'nan'", "a number of seconds"),
     ("STATEYARD_LEASE_S", "inf", "'inf'", "a number of seconds"),
-    ("STATEYARD_FEATURES", "search", "'search'", "none, or of: palette"),
+    ("STATEYARD_FEATURES", "search", "'search'", "none, or of: alarms, "),
     ("STATEYARD_LIMITS", "2018", "'2018'", "one of: aws, 2019"),
     ("STATEYARD_LOG", "xml", "'xml'", "one of: text, json"),
     ("STATEYARD_MAIL", "mail.example.com", "something without a scheme", "smtp://user:password@"),

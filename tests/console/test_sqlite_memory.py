@@ -7,7 +7,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from console import settings
+from console.config import settings
 
 if TYPE_CHECKING:
     from pathlib import Path

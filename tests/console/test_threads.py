@@ -16,15 +16,15 @@ import pytest
 from django.core.exceptions import SynchronousOnlyOperation
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, connections
 
-from console import quotas
 from console.awsapi import asgi
 from console.awsapi.operations.call import Later
+from console.config import quotas
+from console.db import writer
+from console.db.writer import Pending
 from console.errors import ErrorCode, ProtocolError
-from console.fast_path.threads import Threads, _CommitOutcome, _result_of, run_in_loop, written
 from console.models import Activity, Execution
+from console.server.threads import Threads, _CommitOutcome, _result_of, run_in_loop, written
 from console.statuses import Topic
-from console.store.db import writer
-from console.store.db.writer import Pending
 from console.store.executions.find import get_execution
 from console.store.state import throttle
 from console.store.tasks import activities

@@ -7,9 +7,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from console import postgres
-from console.management import watchdog
-from console.management.watchdog import EXIT_CODE, Watchdog
+from console.db import postgres
+from console.server import watchdog
+from console.server.watchdog import EXIT_CODE, Watchdog
 
 
 class Ended(Exception):

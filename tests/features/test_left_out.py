@@ -58,7 +58,7 @@ def look(settings: dict[str, str], folders: Any) -> dict[str, Any]:
     initial_database.copy_to(data)
     env = {
         **os.environ,
-        "DJANGO_SETTINGS_MODULE": "console.settings",
+        "DJANGO_SETTINGS_MODULE": "console.config.settings",
         "DJANGO_ALLOW_ASYNC_UNSAFE": "1",
         "STATEYARD_DATA": str(data),
         "STATEYARD_DATABASE_URL": "",

@@ -20,6 +20,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from console import access
 from console.awsapi import asgi, services, shapes
+from console.db.audit import Actor
 from console.errors import ErrorCode, ServiceError
 from console.features.logs import log_groups
 from console.features.notifications.store import rules, scheduler
@@ -39,7 +40,6 @@ from console.models import (
     Tag,
     Version,
 )
-from console.store.db.audit import Actor
 from console.store.machines import tags, versions
 from console.store.map_runs import map_runs, map_tasks
 from console.store.people import people

@@ -22,15 +22,16 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
 
-from console import access, data_folder, quotas
+from console import access
 from console.awsapi import asgi
 from console.awsapi.waiting_calls import WAITING_CALLS
+from console.config import data_folder, quotas
+from console.db import signals
+from console.db.audit import Actor
+from console.db.writer import Pending
 from console.errors import ErrorCode
 from console.models import Execution, Membership, Role
 from console.statuses import Topic
-from console.store.db import signals
-from console.store.db.audit import Actor
-from console.store.db.writer import Pending
 from console.store.people import people
 from console.store.tasks import activities, claim
 from tests.acceptance.server import Server

@@ -81,7 +81,7 @@ def _database() -> None:
     """Make an empty database in memory."""
     os.environ["STATEYARD_DATA"] = tempfile.mkdtemp(prefix="stateyard-simulation-")
     os.environ.pop("STATEYARD_DATABASE_URL", None)
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.config.settings")
     import django
     from django.conf import settings
 
@@ -93,7 +93,7 @@ def _database() -> None:
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA temp_store=MEMORY")
     # what is written while the database is made goes through this thread, too
-    from console.store.db import writer
+    from console.db import writer
 
     def put(fn: Callable[[], Any]) -> Callable[[], Any]:
         result = writer._write_here(fn)

@@ -13,8 +13,7 @@ from django.db import IntegrityError, connection
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from console import clock
-from console.store.db import writer
+from console.db import clock, writer
 from console.store.executions import step
 from console.store.state import caches
 from console.store.tasks import activities

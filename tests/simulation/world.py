@@ -15,10 +15,9 @@ from django.db import connection
 from django.db.models import Q
 
 import engine
-from console import clock
+from console.db import clock, writer
 from console.errors import ErrorCode, ServiceError
 from console.models import Execution, InboxMessage, MapRun, RunRow, StateMachine, TaskRow, Timer
-from console.store.db import writer
 from console.store.executions import engine_failures, redrive, step
 from console.store.executions import start as start_module
 from console.store.executions.start import start_execution

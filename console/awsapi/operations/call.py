@@ -9,11 +9,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from console.awsapi.waiting_calls import WAITING_CALLS
-from console.errors import ErrorCode, ProtocolError
-from console.fast_path.threads import run_in_loop, written
-from console.shutdown import SHUTTING_DOWN
-from console.store.db import outages, signals
-from console.store.db.writer import (
+from console.db import outages, signals
+from console.db.writer import (
     Pending,
     drop_broken_connection,
     is_embedded,
@@ -21,14 +18,17 @@ from console.store.db.writer import (
     release_connection,
     settled,
 )
+from console.errors import ErrorCode, ProtocolError
+from console.server.shutdown import SHUTTING_DOWN
+from console.server.threads import run_in_loop, written
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from console.access import Principal
-    from console.fast_path.threads import Threads
+    from console.db.audit import Actor
     from console.models import Project
-    from console.store.db.audit import Actor
+    from console.server.threads import Threads
     from console.store.executions.start import Parent
 
     Receive = Callable[[], Awaitable[dict[str, Any]]]

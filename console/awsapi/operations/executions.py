@@ -12,10 +12,10 @@ from console.awsapi.members import reads
 from console.awsapi.operations.call import Call, Later, present, seconds
 from console.awsapi.operations.state_machines import standard_only
 from console.awsapi.read_ahead import PAGES_AHEAD, PageKey, page_key
+from console.db.writer import is_embedded
 from console.errors import ErrorCode, ProtocolError, ValidationException
 from console.integrations import mocks
 from console.statuses import ExecutionStatus
-from console.store.db.writer import is_embedded
 from console.store.executions import redrive as redriving
 from console.store.executions.find import get_execution, list_executions, listing_place
 from console.store.executions.start import pending_start
@@ -27,8 +27,8 @@ from console.store.map_runs import map_items, map_runs
 from console.store.state import history as events
 
 if TYPE_CHECKING:
+    from console.db.writer import Pending
     from console.models import Alias, Execution, HistoryEvent, MapRun, StateMachine, Version
-    from console.store.db.writer import Pending
 
 _DATA = {"included": True}
 _LOOK_S = 60.0

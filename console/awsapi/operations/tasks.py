@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from console import quotas
 from console.awsapi.members import reads
 from console.awsapi.operations.call import Call, Later
+from console.config import quotas
+from console.db import signals
 from console.errors import ErrorCode, ServiceError
 from console.statuses import Topic
-from console.store.db import signals
 from console.store.executions import outcome_steps
 from console.store.tasks import activities, claim, complete, handover
 
 if TYPE_CHECKING:
-    from console.store.db.writer import Pending
+    from console.db.writer import Pending
 
 _LONG_POLL_S = 60.0  # AWS: "the maximum time the service will hold on to the request"
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from console import former_name
 from console.cli.connection import ConnectionRefused, add_connection_arguments, connect
 from console.cli.deployment import DEPLOYED, SOURCE, definition_diff
 from console.cli.output import write_error, write_line
+from console.config import former_name
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

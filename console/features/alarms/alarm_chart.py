@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from console import clock
+from console.db import clock
 from console.features.alarms import alarm_display
 from console.features.alarms.alarm_series import read_series
 from console.features.metrics.web import axes, scale

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Count, Window
 
-from console import clock
+from console.db import clock
+from console.db.prepared import read_rows
 from console.events import body, patterns
 from console.features.alarms import store as alarms
 from console.features.alarms.alarm_rules import evaluate_alarm
@@ -25,7 +26,6 @@ from console.statuses import (
     ExecutionStatus,
     MissingData,
 )
-from console.store.db.prepared import read_rows
 from console.web.core import formatting
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from django.db.models import OuterRef, Subquery
 
-from console import clock
+from console.db import clock
 from console.features.metrics import read
 from console.features.metrics.names import METRICS
 from console.features.metrics.rollups import MINUTE

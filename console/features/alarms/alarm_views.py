@@ -12,7 +12,7 @@ from django.http import Http404
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
-from console import clock
+from console.db import clock
 from console.errors import ConflictException, ServiceError
 from console.features.alarms import alarm_chart, alarm_display, alarm_history, metric_alarms
 from console.features.alarms import store as alarms

@@ -6,7 +6,7 @@ from functools import partial
 
 import structlog
 
-from console import clock
+from console.db import clock
 from console.features.alarms import store as alarms
 from console.features.alarms.alarm_rules import evaluate_alarm
 from console.models import Alarm

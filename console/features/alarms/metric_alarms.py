@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from console import clock
+from console.db import clock
 from console.errors import ErrorCode, ServiceError
 from console.features.alarms import alarm_chart, alarm_display, alarm_settings
 from console.features.alarms import store as alarms

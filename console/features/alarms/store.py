@@ -13,15 +13,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from console import arns, clock
+from console import arns
+from console.db import audit, clock
+from console.db.rows import storable
+from console.db.writer import write
 from console.errors import ConflictException, ErrorCode, ServiceError
 from console.events import body
-from console.fast_path.rows import storable
 from console.features.metrics.names import NAMESPACE
 from console.models import Alarm, AlarmChange
 from console.statuses import AlarmKind, AlarmState
-from console.store.db import audit
-from console.store.db.writer import write
 from console.store.events import outbox
 
 if TYPE_CHECKING:

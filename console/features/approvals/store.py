@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from django.core import signing
 
-from console import access, clock
+from console import access
+from console.db import audit, clock
+from console.db.writer import write
 from console.errors import ValidationException
 from console.models import Execution
-from console.store.db import audit
-from console.store.db.writer import write
 from console.store.people import names
 from console.store.tasks import manual
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, assert_never
 
 from django.db.models import Count
 
-from console import access, clock
+from console import access
+from console.db import audit, clock, rows
+from console.db.writer import is_outage, write
 from console.errors import ErrorCode, ServiceError, ThrottlingException, ValidationException
-from console.fast_path import rows
 from console.models import BulkItem, BulkJob, Execution
 from console.statuses import (
     BulkAction,
@@ -23,8 +24,6 @@ from console.statuses import (
     ExecutionStatus,
     MachineStatus,
 )
-from console.store.db import audit
-from console.store.db.writer import is_outage, write
 from console.store.executions import redrive
 from console.store.executions.start import start_execution
 from console.store.executions.stop import stop_execution

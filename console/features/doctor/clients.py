@@ -18,7 +18,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console.fast_path.rows import storable
+from console.db.rows import storable
 from console.features.doctor.found import FoundExecution
 from console.features.doctor.violation import Violation
 from console.models import Execution, HistoryEvent, InboxMessage, TaskRow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console import clock
+from console.db import clock
 from console.models import Worker
 from console.store.tasks.claim import BUILTIN_WORKER, OWN
 

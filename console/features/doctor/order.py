@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from console.fast_path.rows import storable
+from console.db.rows import storable
 from console.features.doctor.walk import ENDS, REDRIVEN
 from console.models import Execution
 from engine import event_types

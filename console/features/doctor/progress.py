@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import Count
 
-from console import clock
+from console.db import clock
 from console.features.doctor.holders import alive
 from console.models import Execution, MapRun, RunValue
 from console.store.executions import retention

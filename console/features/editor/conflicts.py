@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from console.db import audit
 from console.features.editor.merge import MergeChunk, MergeSide, merge_chunks, merged_text
-from console.store.db import audit
 from console.store.machines import machines as store
 from console.store.machines import revisions
 from console.web.graph.definition_text import readable_text

@@ -15,8 +15,8 @@ from console import arns
 from console.cli.documents import SourceError
 from console.cli.formats.cloudformation import MACHINES, is_template, read_machine
 from console.cli.sources import Account
+from console.config.yaml_loader import Loader
 from console.features.editor.templates import opened_text
-from console.yaml_loader import Loader
 
 if TYPE_CHECKING:
     from console.cli.sources import MachineSource

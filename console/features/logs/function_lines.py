@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Q
 
-from console import clock
+from console.db import clock
 from console.functions.report import end_lines, start_line
 from console.models import FunctionLog
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from console import clock
-from console.fast_path import rows
+from console.db import audit, clock, rows
+from console.db.writer import write
 from console.models import Execution, FunctionLog
-from console.store.db import audit
-from console.store.db.writer import write
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

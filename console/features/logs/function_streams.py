@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Exists, F, FloatField, Max, Min, OuterRef, Q
 
-from console import clock
 from console.arns import execution_arn, express_arn, state_machine_arn
+from console.db import clock
 from console.features.logs.function_lines import (
     GROUP,
     FunctionLine,

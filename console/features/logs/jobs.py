@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import structlog
 from django.db import connections
 
-from console.fast_path.rows import storable
+from console.db import outages
+from console.db.rows import storable
+from console.db.writer import is_outage
 from console.features.logs import function_log_store as function_logs
 from console.models import FunctionLog
-from console.store.db import outages
-from console.store.db.writer import is_outage
 
 if TYPE_CHECKING:
     from console.functions.pool import CallRecord

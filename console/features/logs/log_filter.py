@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import engine
-from console import clock
+from console.db import clock
 from console.features.logs import lines, patterns
 from console.features.logs.newest import LineCursor, LineQuery
 from console.features.logs.read import Range

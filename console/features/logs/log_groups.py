@@ -6,11 +6,10 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from console import clock
+from console.db import audit, clock
+from console.db.writer import write
 from console.errors import ErrorCode, ServiceError
 from console.models import LogGroup, LogRoute
-from console.store.db import audit
-from console.store.db.writer import write
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

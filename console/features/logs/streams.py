@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from django.db.models import F, OuterRef, Q, Subquery
 
-from console import clock
+from console.db import clock
 from console.features.logs import lines
 from console.models import Execution, HistoryEvent, LogRoute
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from django.db.models import Count, Min, Q, Sum
 
 from console import arns
-from console.fast_path import rows
+from console.db import rows
+from console.db.prepared import read_models
 from console.features.metrics.token_cost import NO_TOKENS, TokenUse, read_token_use
 from console.models import Execution, HistoryEvent, Price, TaskRow
-from console.store.db.prepared import read_models
 from engine import event_types
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from prometheus_client.core import Metric as Family
 from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.registry import Collector
 
-from console import clock
+from console.db import clock
 from console.features.metrics import rollups, tally
 from console.features.metrics.names import METRICS, STATE_METRICS, Metric
 from console.features.metrics.samples import Series

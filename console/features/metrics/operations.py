@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from console import clock
 from console.awsapi import paging
 from console.awsapi.members import reads
 from console.awsapi.operations.call import seconds
+from console.db import clock
 from console.errors import ErrorCode, InvalidToken, ServiceError
 from console.features.metrics import read, tally
 from console.features.metrics.names import LIMITS, METRICS, NAMESPACE, Metric

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import Case, Count, F, Max, Min, Q, Sum, TextField, Value, When
 
+from console.db.prepared import read_rows
 from console.features.metrics import rollups
 from console.features.metrics.names import METRICS
 from console.features.metrics.rollups import MINUTE
 from console.features.metrics.samples import Series
 from console.features.metrics.tally import Tally
 from console.models import MetricMinute, Project
-from console.store.db.prepared import read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

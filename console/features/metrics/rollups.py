@@ -23,7 +23,9 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.db.models import Min
 
-from console import clock
+from console.db import clock
+from console.db.prepared import read_rows
+from console.db.writer import write
 from console.features.metrics import samples, tally
 from console.features.metrics.samples import Series
 from console.features.metrics.tally import Tally
@@ -36,8 +38,6 @@ from console.models import (
     ServerFact,
     StateMachine,
 )
-from console.store.db.prepared import read_rows
-from console.store.db.writer import write
 from console.store.state.health import oldest_step_age_ms
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from django.db.models import Q
 
 import engine
+from console.db.prepared import read_rows
 from console.features.metrics import cost
 from console.features.metrics.names import ENDS, REDRIVEN_ENDS, WORK
 from console.models import Execution, HistoryEvent, TaskRow, ThrottledMinute
 from console.statuses import TaskClock
-from console.store.db.prepared import read_rows
 from engine import event_types
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from django.conf import settings
 
-from console import former_name
+from console.config import former_name
 from console.events.body import ALARM_DETAIL_TYPE, ALARM_SOURCE, DETAIL_TYPE, SOURCE
 
 if TYPE_CHECKING:

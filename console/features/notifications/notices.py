@@ -19,7 +19,7 @@ from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 from django.conf import settings
 from django.core.mail import EmailMessage
 
-from console import former_name
+from console.config import former_name
 from console.events import addresses
 from console.features.notifications import notice_text
 from console.integrations import invoke, targets, web, web_parameters

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from console import execution_rights
+from console.db.audit import Actor
+from console.db.writer import is_outage, release_connection
 from console.errors import ServiceError
 from console.events import addresses
 from console.events import body as body_of_events
@@ -26,8 +28,6 @@ from console.masking.mask import OPEN, Mask
 from console.masking.masked_execution import masks_of, places_of
 from console.models import Execution
 from console.statuses import ExecutionStatus
-from console.store.db.audit import Actor
-from console.store.db.writer import is_outage, release_connection
 from console.store.events import outbox
 from console.store.executions.failed_states import failed_states
 from console.store.executions.start import start_execution

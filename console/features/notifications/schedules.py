@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from console import clock
+from console.db import clock
 from console.features.notifications import cron, phrases
 
 if TYPE_CHECKING:

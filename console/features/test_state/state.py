@@ -12,7 +12,9 @@ import structlog
 from django.db import connections
 
 import engine
-from console import access, arns, clock, integrations, own_api
+from console import access, arns, integrations, own_api
+from console.db import audit, clock
+from console.db.writer import write
 from console.errors import ErrorCode, InvalidDefinition, ServiceError, ValidationException
 from console.features.test_state import mocks
 from console.functions import asynchronous
@@ -28,8 +30,6 @@ from console.integrations import (
 from console.integrations.outcome import internal_failure
 from console.own_client import OwnClient
 from console.samples import is_sample
-from console.store.db import audit
-from console.store.db.writer import write
 
 if TYPE_CHECKING:
     from collections.abc import Callable

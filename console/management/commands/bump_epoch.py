@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from console.db import epoch
 from console.management.base import DataFolderCommand
-from console.store.db import epoch
 
 
 class Command(DataFolderCommand):

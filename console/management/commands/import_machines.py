@@ -11,11 +11,11 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from console import arns
+from console.db.audit import Actor
 from console.errors import ServiceError
 from console.execution_rights import UNKNOWN
 from console.management.base import DataFolderCommand
 from console.models import Project, StateMachine
-from console.store.db.audit import Actor
 from console.store.machines import machines, tags
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import CommandError
 
 from console import access
-from console.data_folder import write_private
+from console.config.data_folder import write_private
 from console.management.addresses import stored_address
 from console.management.base import DataFolderCommand
 

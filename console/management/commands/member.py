@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from console.client_profile import profile_text
+from console.config.client_profile import profile_text
+from console.db.audit import Actor
 from console.errors import ServiceError
 from console.management.addresses import stored_address
 from console.management.base import DataFolderCommand
 from console.models import Project, Role
-from console.store.db.audit import Actor
 from console.store.people import people
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import CommandError
 
-from console import clock
+from console.db import clock
+from console.db.audit import Actor
 from console.features.metrics import rollups
 from console.management.base import DataFolderCommand
 from console.models import Project
-from console.store.db.audit import Actor
 from console.store.executions import retention
 
 if TYPE_CHECKING:

@@ -13,24 +13,25 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.http.request import validate_host
 
-from console import access, local_options
-from console.client_profile import (
+from console import access
+from console.command_line import program
+from console.config import local_options
+from console.config.client_profile import (
     PROFILE,
     SAMPLES_PROFILE,
     UnreadableProfileError,
     complete_profile,
     profile_text,
 )
-from console.command_line import program
-from console.data_folder import PRIVATE, make_private, write_private
-from console.fast_path.cpu_affinity import stay_on_one
+from console.config.data_folder import PRIVATE, make_private, write_private
+from console.db import identity
+from console.functions.cpu_affinity import stay_on_one
 from console.functions.options import general_options, read_entry
 from console.management import capacity
 from console.management.addresses import local_address, store_address
 from console.management.base import DataFolderCommand
-from console.management.serving import allow, let_in, listen, serve
 from console.management.team import reach_database
-from console.store.db import identity
+from console.server.serving import allow, let_in, listen, serve
 from console.store.people.sample_project import put_sample_project
 from console.worker import Embedded
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import connection
 
-from console import access, postgres
-from console.fast_path.cpu_affinity import stay_on_one
+from console import access
+from console.db import postgres, signals
+from console.functions.cpu_affinity import stay_on_one
 from console.management.addresses import public_address, store_address
 from console.management.base import DataFolderCommand
-from console.management.serving import allow, let_in, listen, serve
 from console.management.team import one_at_a_time, prepare
-from console.management.watchdog import Pulse
-from console.store.db import signals
+from console.server.serving import allow, let_in, listen, serve
+from console.server.watchdog import Pulse
 from console.store.people.sample_project import put_sample_project
 
 if TYPE_CHECKING:

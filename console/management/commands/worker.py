@@ -14,11 +14,11 @@ import structlog
 from django.core.management.base import CommandError
 from django.db import Error, connection, connections
 
-from console import postgres
-from console.fast_path.gc_freeze import spare_collections
+from console.db import postgres
 from console.management.base import DataFolderCommand
 from console.management.team import prepare
-from console.management.watchdog import Watchdog
+from console.server.gc_freeze import spare_collections
+from console.server.watchdog import Watchdog
 from console.worker import health_file
 
 if TYPE_CHECKING:

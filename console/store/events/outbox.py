@@ -15,15 +15,14 @@ from django.db import transaction
 from django.db.models import F, Window
 from django.db.models.functions import RowNumber
 
-from console import arns, clock
+from console import arns
+from console.db import audit, clock, rows, signals
+from console.db.rows import Statement, storable
+from console.db.writer import write
 from console.events import body
 from console.events.patterns import Pattern, PatternError, load_event, parse_pattern
-from console.fast_path import rows
-from console.fast_path.rows import Statement, storable
 from console.models import Delivery, EventRule, EventTarget, Execution, OutboxEvent
 from console.statuses import RuleState, Topic
-from console.store.db import audit, signals
-from console.store.db.writer import write
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

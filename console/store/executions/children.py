@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console import clock
+from console.db import clock
+from console.db.writer import write
 from console.models import Execution, RunRow, TaskRow
 from console.statuses import ExecutionStatus
-from console.store.db.writer import write
 from console.store.executions.stop import stop_execution
 from console.store.machines import machine_options
 from console.store.tasks import claim, schedule

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console import arns, clock
-from console.fast_path import rows
-from console.fast_path.rows import Statement, storable
+from console import arns
+from console.db import clock, rows, signals
+from console.db.rows import Statement, storable
 from console.statuses import DueKind, Topic
-from console.store.db import signals
 from console.store.events import outbox
 from console.store.executions import redrive
 from console.store.state import step_rows

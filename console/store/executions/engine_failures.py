@@ -5,10 +5,9 @@ from __future__ import annotations
 from django.db import connection
 
 import engine
-from console import clock
+from console.db import clock, signals
+from console.db.writer import is_outage, write
 from console.statuses import Topic
-from console.store.db import signals
-from console.store.db.writer import is_outage, write
 from console.store.executions import commands, step
 from console.store.state import step_rows
 from console.store.state.caches import kept_runs

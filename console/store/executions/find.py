@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from django.db.models import Case, Q, When
 
 from console import arns
+from console.db import rows
 from console.errors import ErrorCode, ServiceError
-from console.fast_path import rows
 from console.models import Alias, Execution, MapRun, StateMachine, Version
 from console.models.executions import listed_ms
 from console.statuses import ExecutionStatus

@@ -13,13 +13,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console import clock
+from console.db import audit, clock
+from console.db.rows import storable
+from console.db.writer import write
 from console.errors import ValidationException
-from console.fast_path.rows import storable
 from console.models import Execution
 from console.statuses import ExecutionStatus
-from console.store.db import audit
-from console.store.db.writer import write
 from console.store.machines import machines
 from console.store.state import step_rows
 from engine import event_types

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from django.db.models import Q
 
 import engine
-from console import clock
+from console.db import clock
+from console.db.writer import write
 from console.models import Execution, Project, Timer
 from console.statuses import ExecutionStatus, MapRunStatus
-from console.store.db.writer import write
 from console.store.state import step_rows
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from django.db import connection
 from django.db.models import OuterRef, Subquery
 
+from console.db.prepared import read_rows
 from console.models import Execution, HistoryEvent
-from console.store.db.prepared import read_rows
 from engine import event_types
 
 if TYPE_CHECKING:

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 import structlog
 from django.conf import settings
 
-from console.fast_path import rows
+from console.db import epoch, rows, signals
+from console.db.writer import is_embedded, is_outage
 from console.statuses import TaskStatus
-from console.store.db import epoch, signals
-from console.store.db.writer import is_embedded, is_outage
 from console.store.executions import start, step
 from console.store.executions.read_steps import MESSAGES, read_step_rows
 from console.store.state import crash_watch

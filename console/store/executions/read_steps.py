@@ -10,10 +10,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from console import clock
-from console.fast_path import rows
+from console.db import clock, rows
+from console.db.writer import is_embedded
 from console.statuses import ExecutionStatus
-from console.store.db.writer import is_embedded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING
 from django.db.models import BooleanField, Count, ExpressionWrapper, F, Q
 
 import engine
-from console import arns, clock, execution_rights, quotas
+from console import arns, execution_rights
+from console.config import quotas
+from console.db import audit, clock, signals
+from console.db.prepared import read_rows
+from console.db.writer import write
 from console.errors import ErrorCode, ServiceError
 from console.models import Execution, MapRun, RunRow, TaskRow
 from console.statuses import (
@@ -21,9 +25,6 @@ from console.statuses import (
     TaskStatus,
     Topic,
 )
-from console.store.db import audit, signals
-from console.store.db.prepared import read_rows
-from console.store.db.writer import write
 from console.store.events import outbox
 from console.store.machines import machines
 from console.store.state import inbox, throttle

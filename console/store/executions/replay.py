@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import engine
+from console.db import audit
 from console.errors import ErrorCode, ServiceError, ValidationException
-from console.store.db import audit
 from console.store.executions.start import Replay, start_execution
 
 if TYPE_CHECKING:

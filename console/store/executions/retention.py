@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Q
 
+from console.db import audit, signals
+from console.db.writer import write
 from console.models import Execution, MapItem, MapRun, Project, RunRow, TaskRow
 from console.statuses import ExecutionStatus, MapRunStatus, TaskStatus
-from console.store.db import audit, signals
-from console.store.db.writer import write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

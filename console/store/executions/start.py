@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 from django.db.models.base import ModelState
 
 import engine
-from console import arns, clock, execution_rights, quotas
+from console import arns, execution_rights
+from console.config import quotas
+from console.db import audit, clock, rows, signals
+from console.db.writer import Pending, immediate, is_embedded
 from console.errors import ErrorCode, ServiceError
-from console.fast_path import rows
 from console.models import Execution, RunRow, StateMachine, Version
 from console.statuses import ExecutionStatus, MachineType
-from console.store.db import audit, signals
-from console.store.db.writer import Pending, immediate, is_embedded
 from console.store.events import outbox
 from console.store.executions import commands, step
 from console.store.executions.waiting_starts import WAITING_STARTS

@@ -19,13 +19,11 @@ from msgspec.structs import replace
 from structlog.contextvars import bound_contextvars
 
 import engine
-from console import clock
-from console.fast_path import rows
-from console.fast_path.rows import Mergeable, Statement
+from console.db import clock, epoch, rows, signals
+from console.db.rows import Mergeable, Statement
+from console.db.writer import hand_in, is_embedded, is_outage
 from console.integrations import parameters
 from console.statuses import ExecutionStatus, MachineStatus, Topic
-from console.store.db import epoch, signals
-from console.store.db.writer import hand_in, is_embedded, is_outage
 from console.store.events import outbox
 from console.store.executions.commands import Fenced, apply_commands
 from console.store.executions.read_steps import LOAD, MESSAGES, StepRows, read_step_rows

@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 
 import engine
-from console import clock
+from console.db import audit, clock
+from console.db.writer import is_outage, write
 from console.models import Execution
 from console.statuses import ExecutionStatus
-from console.store.db import audit
-from console.store.db.writer import is_outage, write
 from console.store.executions import engine_failures, step
 from console.store.state import inbox
 from console.store.tasks import schedule

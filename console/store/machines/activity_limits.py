@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from console import former_name
 from console.arns import account_of
+from console.config import former_name
+from console.db import rows
 from console.errors import ValidationException
-from console.fast_path import rows
 from console.models import Tag
 from console.statuses import TaskClock
 

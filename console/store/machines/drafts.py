@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import engine
-from console import clock
+from console.db import clock
+from console.db.prepared import read_models
+from console.db.rows import storable
+from console.db.writer import write
 from console.errors import ValidationException
-from console.fast_path.rows import storable
 from console.models import DefinitionDraft
-from console.store.db.prepared import read_models
-from console.store.db.writer import write
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User

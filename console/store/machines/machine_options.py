@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from console import former_name
+from console.config import former_name
 from console.errors import ValidationException
 from console.models import Execution, Tag
 

@@ -17,7 +17,11 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import Exists, OuterRef, Q
 
 import engine
-from console import arns, clock, execution_rights, quotas
+from console import arns, execution_rights
+from console.config import quotas
+from console.db import audit, clock, rows
+from console.db.rows import Statement
+from console.db.writer import is_embedded, write
 from console.errors import (
     ConflictException,
     ErrorCode,
@@ -25,13 +29,9 @@ from console.errors import (
     ServiceError,
     StateMachineDoesNotExist,
 )
-from console.fast_path import rows
-from console.fast_path.rows import Statement
 from console.features.logs import log_groups
 from console.models import Definition, Execution, StateMachine, Tag
 from console.statuses import ExecutionStatus, MachineStatus, MachineType
-from console.store.db import audit
-from console.store.db.writer import is_embedded, write
 from console.store.machines import revisions
 from console.store.machines.tags import put_tags
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from console.db.rows import storable
 from console.errors import ErrorCode, ServiceError
-from console.fast_path.rows import storable
 from console.models import MachineRevision
 
 if TYPE_CHECKING:
+    from console.db.audit import Actor
     from console.models import StateMachine
-    from console.store.db.audit import Actor
 
 KEPT = frozenset({"definition_id", "role_arn"})
 """The columns of a machine whose change makes a revision."""

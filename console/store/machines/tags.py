@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import re2
 
 from console import arns
+from console.db import audit
+from console.db.writer import write
 from console.errors import ErrorCode, ServiceError, ValidationException
 from console.models import Activity, StateMachine, Tag
-from console.store.db import audit
-from console.store.db.writer import write
 from console.store.machines import activity_limits, machine_options
 
 if TYPE_CHECKING:

@@ -7,7 +7,9 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from console import arns, clock
+from console import arns
+from console.db import audit, clock
+from console.db.writer import write
 from console.errors import (
     ConflictException,
     ErrorCode,
@@ -17,8 +19,6 @@ from console.errors import (
 )
 from console.models import Alias, StateMachine, Version
 from console.statuses import MachineStatus
-from console.store.db import audit
-from console.store.db.writer import write
 from console.store.machines import machines
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from django.db.models import F
 
-from console import arns, clock
+from console import arns
+from console.db import clock, merged, signals
 from console.models import Execution, MapRun
-from console.store.db import merged, signals
 from console.store.events import outbox
 from console.store.executions.start import cache_run, insert_execution, prepare_start
 from console.store.map_runs import map_items, map_tasks

@@ -15,7 +15,8 @@ from django.db import connection
 from django.db.models import Case, When
 
 import engine
-from console.fast_path import rows
+from console.db import rows, signals
+from console.db.writer import write
 from console.models import Execution, MapItem, MapRun, TaskRow
 from console.statuses import (
     UNSUCCESSFUL,
@@ -24,8 +25,6 @@ from console.statuses import (
     RedriveStatus,
     Topic,
 )
-from console.store.db import signals
-from console.store.db.writer import write
 from console.store.executions import redrive
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console import arns, clock
+from console import arns
+from console.db import audit, clock, signals
+from console.db.writer import write
 from console.errors import ErrorCode, ServiceError, ValidationException
 from console.models import Execution, MapRun
 from console.statuses import ExecutionStatus, MachineStatus, MapRunStatus, Topic
-from console.store.db import audit, signals
-from console.store.db.writer import write
 from console.store.executions import redrive
 from console.store.executions.engine_failures import MAX_FAILURES
 from console.store.executions.read_steps import status_above

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 
 from django.contrib.auth import get_user_model
 
-from console import access, clock
+from console import access
+from console.db import audit, clock, signals
+from console.db.writer import write
 from console.errors import ErrorCode, ServiceError, ValidationException
 from console.models import Invitation, Membership
-from console.store.db import audit, signals
-from console.store.db.writer import write
 from console.store.people import names, people
 
 if TYPE_CHECKING:

@@ -25,10 +25,9 @@ import structlog
 from django.db.models import F
 from django.utils.crypto import salted_hmac
 
-from console import clock
+from console.db import audit, clock
+from console.db.writer import write
 from console.models import LoginAttempts, Membership
-from console.store.db import audit
-from console.store.db.writer import write
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from console import clock
+from console.db import clock
+from console.db.writer import write
 from console.models import LoginLink
-from console.store.db.writer import write
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User

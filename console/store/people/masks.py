@@ -6,12 +6,11 @@ import hashlib
 from typing import TYPE_CHECKING
 
 import engine
-from console import clock
+from console.db import audit, clock, signals
+from console.db.rows import storable
+from console.db.writer import write
 from console.errors import ConflictException, ValidationException
-from console.fast_path.rows import storable
 from console.models import AuditEntry, Project
-from console.store.db import audit, signals
-from console.store.db.writer import write
 from console.store.people import people
 
 if TYPE_CHECKING:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from console import clock
+from console.db import audit, clock
+from console.db.rows import storable
+from console.db.writer import write
 from console.errors import ValidationException
-from console.fast_path.rows import storable
 from console.models import ExecutionNote
-from console.store.db import audit
-from console.store.db.writer import write
 
 if TYPE_CHECKING:
     from console.models import Execution

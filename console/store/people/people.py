@@ -25,13 +25,13 @@ from django.contrib.auth import get_user_model
 from django.db import DatabaseError
 from django.db.models import Q
 
-from console import access, clock
+from console import access
+from console.db import audit, clock, signals
+from console.db.writer import write
 from console.errors import ErrorCode, ServiceError, ValidationException
 from console.features.notifications.store import start_links
 from console.models import AccessKey, Invitation, LoginLink, Membership, Project, Role
 from console.statuses import Topic
-from console.store.db import audit, signals
-from console.store.db.writer import write
 from console.store.people import names
 
 if TYPE_CHECKING:

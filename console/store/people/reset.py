@@ -5,6 +5,8 @@ from __future__ import annotations
 import structlog
 from django.apps import apps
 
+from console.db import audit
+from console.db.writer import write
 from console.models import (
     AccessKey,
     AuditEntry,
@@ -19,8 +21,6 @@ from console.models import (
     Worker,
 )
 from console.samples import PROJECT
-from console.store.db import audit
-from console.store.db.writer import write
 from console.store.people.sample_project import load_samples
 
 KEPT = (

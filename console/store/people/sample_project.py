@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
+from console.db.audit import Actor
+from console.db.writer import write
 from console.execution_rights import UNKNOWN
 from console.models import Membership, Project, Role
 from console.samples import MACHINES, PROJECT, sample_role
-from console.store.db.audit import Actor
-from console.store.db.writer import write
 from console.store.machines import machines
 from console.store.tasks import activities
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from console import clock
+from console.db import audit, clock
+from console.db.writer import write
 from console.errors import ErrorCode, ServiceError, ValidationException
 from console.models import SavedView
-from console.store.db import audit
-from console.store.db.writer import write
 
 if TYPE_CHECKING:
     from console.models import Project

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from django.core import signing
 
-from console import access, clock
+from console import access
+from console.db import audit, clock
+from console.db.writer import write
 from console.models import Execution
-from console.store.db import audit
-from console.store.db.writer import write
 
 if TYPE_CHECKING:
-    from console.store.db.audit import Actor
+    from console.db.audit import Actor
 
 ACTION = "SharePicture"
 HOURS = (1, 24, 168)

@@ -15,10 +15,9 @@ from django.db import Error, connection, connections
 from django.db.models import Min, Q, QuerySet
 
 import engine
-from console import clock, postgres
+from console.db import clock, postgres, signals, writer
 from console.models import Delivery, InboxMessage, TaskRow, Timer, Worker
 from console.statuses import DeliveryStatus, TaskStatus
-from console.store.db import signals, writer
 from console.store.state import late_schedules, transition_rate
 
 ANSWER_S = 3.0

@@ -22,7 +22,7 @@ import msgspec
 from django.db import connection
 
 import engine
-from console.fast_path.rows import fetch_row
+from console.db.rows import fetch_row
 from console.store.state import history_columns
 
 _SEPARATOR = "\x1f"  # no JSON text has it: it is escaped there

@@ -9,13 +9,11 @@ from django.db.models import Exists, OuterRef
 from msgspec.structs import replace
 
 import engine
-from console import clock
-from console.fast_path import rows
-from console.fast_path.rows import storable
+from console.db import clock, rows, signals
+from console.db.rows import storable
+from console.db.writer import write
 from console.models import Execution, InboxMessage
 from console.statuses import ExecutionStatus, Topic
-from console.store.db import signals
-from console.store.db.writer import write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

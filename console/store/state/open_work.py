@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from console import clock
-from console.fast_path import rows
+from console.db import clock, rows
 from console.statuses import (
     BulkJobStatus,
     DeliveryStatus,

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import F
 
-from console import clock
+from console.db import clock
+from console.db.writer import write
 from console.models import ReadinessMinute
-from console.store.db.writer import write
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -14,10 +14,9 @@ import msgspec
 from django.conf import settings
 
 import engine
-from console.fast_path import rows
-from console.fast_path.rows import Statement, storable
+from console.db import rows, signals
+from console.db.rows import Statement, storable
 from console.statuses import DueKind
-from console.store.db import signals
 from console.store.state import wait_scale
 
 if TYPE_CHECKING:

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 
 from django.db.models import F
 
-from console import clock
+from console.db import clock, rows
+from console.db.writer import write
 from console.errors import ErrorCode, ServiceError, ThrottlingException
-from console.fast_path import rows
 from console.models import ThrottledMinute, TokenBucket
-from console.store.db.writer import write
 
 if TYPE_CHECKING:
+    from console.config.quotas import Rate
     from console.models import Project
-    from console.quotas import Rate
 
 _MINUTE_MS = 60_000
 _COUNTED_S = 10.0

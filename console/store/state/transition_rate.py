@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 
 import engine
-from console import arns, clock, quotas
-from console.fast_path import rows
+from console import arns
+from console.config import quotas
+from console.db import clock, rows
 from console.models import Timer
 from console.store.state import step_rows, throttle
 from engine import event_types
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
+    from console.config.quotas import Rate
     from console.models import TokenBucket
-    from console.quotas import Rate
 
 BUCKET = "state_transition"
 _TIMER = "transitions/"

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
-from console import clock
+from console.db import clock
+from console.db.writer import write
 from console.models import ServerFact
-from console.store.db.writer import write
 
 if TYPE_CHECKING:
     import engine

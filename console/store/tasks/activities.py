@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from console import arns, clock, quotas
+from console import arns
+from console.config import quotas
+from console.db import audit, clock, rows
+from console.db.writer import write
 from console.errors import ErrorCode, ServiceError
-from console.fast_path import rows
 from console.models import Activity, Tag
-from console.store.db import audit
-from console.store.db.writer import write
 from console.store.machines.tags import put_tags
 
 if TYPE_CHECKING:

@@ -11,13 +11,11 @@ from django.db import connection
 from django.db.models import F, Q, QuerySet
 
 import engine
-from console import clock
-from console.fast_path import rows
-from console.fast_path.rows import Mergeable, Statement, storable
+from console.db import clock, rows, signals
+from console.db.rows import Mergeable, Statement, storable
+from console.db.writer import Pending, is_embedded, write
 from console.models import Execution, TaskRow
 from console.statuses import TaskClock, TaskKind, TaskStatus, Topic
-from console.store.db import signals
-from console.store.db.writer import Pending, is_embedded, write
 from console.store.state import claimed_runs, inbox
 from console.store.state.caches import find_facts, kept_runs
 from console.store.tasks import schedule, timeouts

@@ -9,14 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console import clock
+from console.db import clock, rows, signals
+from console.db.rows import Mergeable
+from console.db.writer import Pending, immediate, is_embedded, write
 from console.errors import ErrorCode, InvalidToken, ServiceError, ValidationException
-from console.fast_path import rows
-from console.fast_path.rows import Mergeable
 from console.models import TaskRow
 from console.statuses import DueKind, TaskStatus
-from console.store.db import signals
-from console.store.db.writer import Pending, immediate, is_embedded, write
 from console.store.state import inbox
 from console.store.tasks import schedule, timeouts
 

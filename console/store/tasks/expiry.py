@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from django.db import connection
 
 import engine
-from console import clock
+from console.db import clock
+from console.db.writer import write
 from console.statuses import TaskClock, TaskStatus
-from console.store.db.writer import write
 from console.store.state import inbox
 from console.store.tasks import jobs
 

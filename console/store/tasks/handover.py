@@ -13,13 +13,13 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from console.db.writer import drop_broken_connection, is_outage
 from console.models import TaskRow
 from console.statuses import TaskStatus
-from console.store.db.writer import drop_broken_connection, is_outage
 from console.store.tasks import claim
 
 if TYPE_CHECKING:
-    from console.store.db.writer import Pending
+    from console.db.writer import Pending
     from console.store.tasks.claim import ClaimedTask
 
 _PATIENCE_S = 20.0

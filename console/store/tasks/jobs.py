@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 from django.db import connection
 
 import engine
-from console import clock
+from console.db import clock, signals
+from console.db.writer import write
 from console.statuses import DueKind, TaskStatus, Topic
-from console.store.db import signals
-from console.store.db.writer import write
 from console.store.state import inbox
 from console.store.tasks import claim
 

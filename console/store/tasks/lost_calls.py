@@ -10,10 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import engine
-from console import clock
+from console.db import clock
+from console.db.writer import write
 from console.models import Execution, TaskRow
 from console.statuses import TaskStatus
-from console.store.db.writer import write
 from console.store.machines import machine_options
 from console.store.state import inbox
 from console.store.tasks import claim, schedule

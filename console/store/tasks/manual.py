@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 
 import engine
+from console.db import audit, rows
+from console.db.writer import write
 from console.errors import ErrorCode, ServiceError, ValidationException
-from console.fast_path import rows
 from console.models import TaskRow
 from console.statuses import TaskKind, TaskStatus
-from console.store.db import audit
-from console.store.db.writer import write
 from console.store.tasks import claim, complete
 
 if TYPE_CHECKING:

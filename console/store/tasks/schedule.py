@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 
 import engine
-from console.fast_path import rows
-from console.fast_path.rows import Statement, storable
+from console.db import rows, signals
+from console.db.rows import Statement, storable
 from console.models import RunRow, TaskRow
 from console.statuses import DueKind, TaskClock, TaskKind, TaskStatus, Topic
-from console.store.db import signals
 from console.store.machines import activity_limits, machine_options
 from console.store.tasks import timeouts
 

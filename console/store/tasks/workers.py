@@ -19,9 +19,9 @@ from django.conf import settings
 from django.db.models import F, Model, QuerySet
 from django.db.models.functions import Mod
 
-from console import clock
+from console.db import clock
+from console.db.writer import write
 from console.models import Worker
-from console.store.db.writer import write
 from console.store.tasks import lost_calls
 
 M = TypeVar("M", bound=Model)

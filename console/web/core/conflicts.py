@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 
+from console.db import audit
 from console.features.alarms import store as alarms
 from console.features.notifications.store import rules, scheduler
 from console.models import Alarm, EventRule, Project
-from console.store.db import audit
 from console.store.people import masks
 
 if TYPE_CHECKING:

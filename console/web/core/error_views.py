@@ -10,10 +10,11 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.template import loader
 
-from console import access, logging_setup
+from console import access
+from console.config import logging_setup
+from console.db import refusals
+from console.db.writer import is_outage
 from console.models import Membership, Role, StateMachine
-from console.store.db import refusals
-from console.store.db.writer import is_outage
 from console.web.core.addresses import page_before
 from console.web.core.formatting import action_words
 from console.web.core.scope import ActionNotAllowed, actor_of, render, scope_of

@@ -10,8 +10,8 @@ from django.http import Http404, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from console import logging_setup
-from console.store.db.audit import Actor
+from console.config import logging_setup
+from console.db.audit import Actor
 from console.store.people import reset
 from console.web.core.proxies import forwarding_header, is_direct
 

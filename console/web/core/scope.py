@@ -21,12 +21,13 @@ from django.db.models import Case, Exists, OuterRef, Q, Value, When
 from django.http import Http404, HttpRequest
 from structlog.contextvars import bind_contextvars
 
-from console import access, arns, clock, logging_setup
+from console import access, arns
+from console.config import logging_setup
+from console.db import audit, clock
+from console.db.prepared import read_models
 from console.masking import masked_execution
 from console.models import Alarm, Execution, Project, StateMachine
 from console.statuses import UNSUCCESSFUL, AlarmState, ExecutionStatus
-from console.store.db import audit
-from console.store.db.prepared import read_models
 from console.web.core import columns, formatting
 from console.web.core.unread_parameters import unread_parameters
 

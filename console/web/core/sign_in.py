@@ -9,7 +9,7 @@ from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.http import HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import resolve_url
 
-from console import former_name
+from console.config import former_name
 from console.web.core.addresses import page_before
 
 if TYPE_CHECKING:

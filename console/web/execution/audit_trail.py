@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from console.access import ANY_KEY
+from console.db.audit import LONGEST_REASON
+from console.db.prepared import read_models
 from console.features.approvals import store as approval_links
 from console.masking import masked_execution
 from console.models import AuditEntry
-from console.store.db.audit import LONGEST_REASON
-from console.store.db.prepared import read_models
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet

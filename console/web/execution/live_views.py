@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 from django_htmx.http import trigger_client_event
 
 import engine
-from console import clock
+from console.db import clock
 from console.statuses import ExecutionStatus
 from console.store.machines.published import executed_revision
 from console.web.core.scope import render, scope_of

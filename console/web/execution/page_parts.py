@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from django.urls import reverse
 
 import engine
-from console import arns, clock
+from console import arns
+from console.db import clock
 from console.features.metrics import cost, family_cost
 from console.masking import masked_execution
 from console.statuses import UNSUCCESSFUL, ExecutionStatus

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, assert_never
 from django.db.models import Count, Q, Sum, Value
 
 import engine
+from console.db.prepared import read_models, read_rows
 from console.models import Execution, MapRun, RunRow, TaskRow, Timer
 from console.statuses import OPEN_TASKS, ExecutionStatus, TaskClock, TaskKind, TaskStatus
-from console.store.db.prepared import read_models, read_rows
 from console.store.state import transition_rate
 from console.store.tasks import timeouts
 from console.store.tasks.claim import BUILTIN_WORKER, OWN

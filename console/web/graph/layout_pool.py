@@ -28,7 +28,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from console.fast_path.cpu_affinity import allowed_processors
+from console.functions.cpu_affinity import allowed_processors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

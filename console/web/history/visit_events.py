@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import engine
+from console.db.prepared import read_rows
 from console.masking import masked_execution
 from console.models import HistoryEvent
-from console.store.db.prepared import read_rows
 from console.web.history.traces import details_of
 from engine import event_types
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from console import former_name
+from console.config import former_name
 from console.models import MachineRevision, Tag
 
 if TYPE_CHECKING:

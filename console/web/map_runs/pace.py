@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from console import clock
+from console.db import clock
 from console.web.core import formatting
 
 if TYPE_CHECKING:

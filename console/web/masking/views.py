@@ -9,7 +9,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from console import clock
+from console.db import clock
 from console.errors import ConflictException, ServiceError, ValidationException
 from console.masking import path_matches
 from console.store.people import masks as store

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from django.db import connection
 from django.views.decorators.http import require_safe
 
-from console import clock
 from console.command_line import server_version
+from console.db import clock
 from console.store.state import health
 from console.store.tasks import workers
 from console.web.core import formatting

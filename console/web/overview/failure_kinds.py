@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from console import clock
+from console.db import clock
 from console.web.core.formatting import DAY
 from console.web.search import failure_groups, failure_trends, scan
 from console.web.search.filters import ExecutionFilters

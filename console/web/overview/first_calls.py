@@ -6,8 +6,8 @@ import configparser
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from console.client_profile import PROFILE
-from console.data_folder import data_folder
+from console.config.client_profile import PROFILE
+from console.config.data_folder import data_folder
 from console.models import AccessKey
 from console.web.core.cli_commands import CliCommand
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from django.db.models import F, OuterRef, Subquery
 
-from console import clock
+from console.db import clock
 from console.models import Execution, StateMachine
 from console.statuses import ExecutionStatus, MachineStatus
 from console.web.core.formatting import DAY, MINUTE, StatusLabel, rough_duration

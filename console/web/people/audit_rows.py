@@ -11,11 +11,11 @@ from django.db.models import QuerySet
 
 from console import execution_rights
 from console.access import ANY_KEY
+from console.db.audit import LONGEST_REASON
 from console.features.approvals import store as approval_links
 from console.features.notifications.store import start_links
 from console.masking.masked_execution import masks_of
 from console.models import Execution
-from console.store.db.audit import LONGEST_REASON
 from console.web.core import formatting
 from console.web.core.existing import existing_arns, has_page
 

@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from console import former_name
+from console.config import former_name
 from console.models import AuditEntry
 from console.web.core.formatting import SECOND, iso_text
 from console.web.core.numbers import whole_number

@@ -12,7 +12,7 @@ from django.contrib.auth.hashers import make_password
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from console import logging_setup
+from console.config import logging_setup
 from console.store.people import invitations
 from console.web.core.scope import render
 from console.web.people.login_views import start_session

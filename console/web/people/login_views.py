@@ -16,7 +16,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
-from console import logging_setup
+from console.config import logging_setup
 from console.store.people import login_attempts, login_links
 from console.web.core.scope import render
 from console.web.people.forms import NextForm

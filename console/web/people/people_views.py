@@ -10,8 +10,8 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from console import clock
-from console.client_profile import profile_text
+from console.config.client_profile import profile_text
+from console.db import clock
 from console.errors import ServiceError
 from console.models import AccessKey, Membership, Role
 from console.store.people import invitations

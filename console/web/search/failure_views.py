@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.views.decorators.http import require_safe
 
-from console import clock
+from console.db import clock
 from console.models import Execution, StateMachine
 from console.statuses import ExecutionStatus, MachineStatus
 from console.web.core.formatting import DAY

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import Case, Count, F, OuterRef, Q, Subquery, Value, When, Window
 
-from console import clock, former_name
+from console.config import former_name
+from console.db import clock
+from console.db.prepared import read_models, read_rows
 from console.masking import masked_execution
 from console.models import Execution, StateMachine, Tag
 from console.samples import samples_condition
 from console.statuses import ExecutionStatus, MachineStatus
-from console.store.db.prepared import read_models, read_rows
 from console.web.core.formatting import DAY, EXECUTION
 from console.web.execution import waiting
 from console.web.execution.note_stamp import note_stamp

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple
 
-from console import clock
+from console.db import clock
 from console.web.core import formatting
 
 _WEEK = 7 * formatting.DAY

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import BigIntegerField, Q, Value
 from django.db.models.functions import Coalesce
 
-from console import clock
+from console.db import clock
 from console.statuses import ExecutionStatus
 
 if TYPE_CHECKING:

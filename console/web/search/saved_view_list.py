@@ -12,8 +12,8 @@ from urllib.parse import parse_qsl, urlencode
 
 from django.http import Http404, QueryDict
 
+from console.db.prepared import read_models, read_rows
 from console.models import SavedView, StateMachine
-from console.store.db.prepared import read_models, read_rows
 from console.web.search import scan
 from console.web.search.filters import FIELDS, ExecutionFilters
 

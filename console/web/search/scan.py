@@ -18,10 +18,11 @@ from django.db import connection
 from django.db.models import BigIntegerField, Q, Value
 from django.db.models.functions import Coalesce
 
-from console import clock, execution_rights
+from console import execution_rights
+from console.db import clock
+from console.db.prepared import read_models, read_rows
 from console.models import Execution, StateMachine
 from console.statuses import ExecutionStatus
-from console.store.db.prepared import read_models, read_rows
 from console.web.search import error_names, failure_groups, verify
 from console.web.search.filters import BAD_ENDS, STATUSES, ExecutionFilters
 from console.web.search.key_order import NEWEST_FIRST

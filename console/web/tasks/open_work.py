@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import Count, Max, Min, Q
 
-from console import clock
+from console.db import clock, signals
+from console.db.writer import is_embedded
 from console.integrations import targets
 from console.models import Activity, TaskRow
 from console.statuses import OPEN_TASKS, TaskKind, TaskStatus, Topic
-from console.store.db import signals
-from console.store.db.writer import is_embedded
 from console.web.core import formatting
 
 if TYPE_CHECKING:

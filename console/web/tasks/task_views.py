@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from console import clock
+from console.db import clock
 from console.errors import ServiceError
 from console.events.addresses import KINDS, kind_of_row
 from console.features.approvals import messages as approval_messages

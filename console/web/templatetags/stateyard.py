@@ -15,7 +15,7 @@ from django.urls import get_script_prefix, reverse
 from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from console import clock
+from console.db import clock
 from console.feature import has_feature
 from console.features.metrics.web import axes
 from console.integrations import redaction

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console import quotas
+from console.config import quotas
 from tests.console.awsapi.requests import existing
 from tests.console.awsapi.world import World
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from console.awsapi import services, shapes
 from console.awsapi.operations.call import Call, Later
+from console.db.audit import Actor
+from console.db.writer import Pending, settled
 from console.errors import ServiceError
 from console.models import Execution, MapRun, TaskRow
-from console.store.db.audit import Actor
-from console.store.db.writer import Pending, settled
 from console.store.map_runs import map_runs
 from tests.console.awsapi.world import MAP, World, definition
 from tests.console.store.helpers import PASS, REGION, ROLE, drain

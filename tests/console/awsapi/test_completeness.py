@@ -11,12 +11,12 @@ import pytest
 from django.conf import settings
 
 import engine
-from console import quotas
 from console.awsapi import services
+from console.config import quotas
+from console.db import signals
 from console.errors import ServiceError
 from console.models import Execution, StateMachine
 from console.statuses import Topic
-from console.store.db import signals
 from console.store.machines import versions
 from tests.console.awsapi.world import (
     ACCOUNT,

@@ -10,10 +10,10 @@ import pytest
 from console import access
 from console.awsapi import services, shapes
 from console.awsapi.operations.call import Call
+from console.db.audit import Actor
 from console.errors import ErrorCode, ServiceError
 from console.features.notifications.store import rules
 from console.models import AuditEntry, EventRule, EventTarget, OutboxEvent
-from console.store.db.audit import Actor
 from tests.console.store.helpers import PASS, create
 from tests.refusals import raises_code
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.awsapi import services
+from console.db.audit import Actor
 from console.features.logs import log_groups
 from console.models import AuditEntry, Execution, FunctionLog
-from console.store.db.audit import Actor
 from console.store.executions.start import start_execution
 from tests.console.awsapi import test_masking
 from tests.console.store.helpers import PASS, REGION, create, start

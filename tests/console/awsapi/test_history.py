@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import engine
 from console.awsapi import services
 from console.awsapi.operations.call import Call
+from console.db.audit import Actor
 from console.models import Execution, HistoryEvent
-from console.store.db.audit import Actor
 from console.store.state import history, history_pages, step_rows
 from tests.console.awsapi.world import FAIL
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console import clock
+from console.db import clock
 from console.errors import ErrorCode
 from tests.console.awsapi.world import routes
 from tests.console.store.helpers import PASS, ROLE

@@ -15,11 +15,11 @@ from django.test.utils import CaptureQueriesContext
 from console import access
 from console.awsapi import masking, services, shapes
 from console.awsapi.asgi import aws_application
-from console.fast_path.threads import run_in_loop
+from console.db.audit import Actor
+from console.db.writer import is_embedded
 from console.masking import masked_execution
 from console.models import AuditEntry, Execution, MapRun, Membership, Project
-from console.store.db.audit import Actor
-from console.store.db.writer import is_embedded
+from console.server.threads import run_in_loop
 from console.store.people import masks, people
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 from tests.console.web.test_masking import PATHS, SECRETS, logged, mask, taken_everywhere

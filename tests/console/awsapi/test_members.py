@@ -10,10 +10,10 @@ import pytest
 from console.awsapi import members, services
 from console.awsapi.members import Only
 from console.awsapi.operations.call import Call, Later
+from console.db.audit import Actor
+from console.db.writer import Pending, settled
 from console.errors import ServiceError
 from console.models import Execution
-from console.store.db.audit import Actor
-from console.store.db.writer import Pending, settled
 from tests.console.awsapi.requests import GROUP, Path, ask, filled
 from tests.console.store.helpers import PASS, REGION, drain
 

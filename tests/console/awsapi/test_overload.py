@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.asgi import application
+from console.db import overload, signals
+from console.db.rows import Mergeable
+from console.db.writer import Pending, settled
 from console.errors import ErrorCode, ProtocolError
-from console.fast_path import overload
-from console.fast_path.rows import Mergeable
-from console.fast_path.threads import COUNT, Threads
 from console.models import Execution
-from console.store.db import signals
-from console.store.db.writer import Pending, settled
+from console.server.threads import COUNT, Threads
 from console.store.executions import start, waiting_starts
 from tests.acceptance.server import START_S
 from tests.console.store.helpers import PASS, create, function

@@ -12,8 +12,8 @@ from django.db import OperationalError, connection
 
 from console.awsapi import read_ahead
 from console.awsapi.read_ahead import PageKey, PagesAhead, page_key
-from console.fast_path.threads import Threads
 from console.models import Execution, HistoryEvent
+from console.server.threads import Threads
 from console.statuses import ExecutionStatus
 from console.store.state import history_pages
 from tests.console.store.helpers import PASS, create, start

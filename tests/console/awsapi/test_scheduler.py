@@ -14,10 +14,10 @@ from django.db.models import query as querysets
 
 from console import access
 from console.awsapi import rest_json, services
+from console.db.audit import Actor
 from console.errors import ServiceError
 from console.features.notifications.store import deliveries, scheduler
 from console.models import AuditEntry, Delivery, EventRule, Execution, Membership, Project, Role
-from console.store.db.audit import Actor
 from console.store.people import people
 from tests.console.store.helpers import PASS, ROLE, create
 from tests.console.worker.relay import carry_all

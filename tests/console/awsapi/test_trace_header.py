@@ -13,9 +13,9 @@ import pytest
 from console import access
 from console.awsapi import asgi, services
 from console.awsapi.operations.call import Later
+from console.db.audit import Actor
+from console.db.writer import Pending
 from console.models import Execution
-from console.store.db.audit import Actor
-from console.store.db.writer import Pending
 from console.store.people import people
 from tests.console.store.helpers import PASS
 from tests.security.test_rights import signed_request

@@ -11,11 +11,11 @@ import pytest
 from console import access
 from console.awsapi import services, shapes
 from console.awsapi.operations.call import Call
+from console.db.audit import Actor
 from console.errors import ErrorCode, InvalidDefinition, ValidationException
 from console.features.test_state import state
 from console.integrations import targets
 from console.models import Execution, Role
-from console.store.db.audit import Actor
 from tests.console.store.helpers import PASS, ROLE, create, function
 from tests.refusals import raises_code
 

@@ -9,9 +9,9 @@ from typing import Any
 from console import access
 from console.awsapi import services, shapes
 from console.awsapi.operations.call import Call, Later
+from console.db.audit import Actor
+from console.db.writer import Pending
 from console.models import Execution, Membership, Project, Role, StateMachine
-from console.store.db.audit import Actor
-from console.store.db.writer import Pending
 from tests.console.store.helpers import PASS, ROLE, WAIT, WORK, drain
 
 MODEL = shapes.service_model()

@@ -252,7 +252,7 @@ def test_a_process_ends_with_the_server(folder: Path, way: str) -> None:
     write(folder, "crashes", CRASHES)
     pids = folder / "pids"
     environment = os.environ | {
-        "DJANGO_SETTINGS_MODULE": "console.settings",
+        "DJANGO_SETTINGS_MODULE": "console.config.settings",
         "STATEYARD_DATA": str(folder / "data"),
     }
     server = subprocess.Popen([sys.executable, "-c", _SERVER, folder, pids], env=environment)
@@ -295,7 +295,7 @@ def f(event, context):
 def test_environment_folder_and_context(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The function has Lambda's variables and its own, and none of the server's secrets."""
     monkeypatch.setenv("STATEYARD_SECRET", "s3cr3t")
-    monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "console.settings")
+    monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "console.config.settings")
     (folder / "app").mkdir()
     write(folder / "app", "around", SURROUNDINGS)
     entry = {

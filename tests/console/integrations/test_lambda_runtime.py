@@ -18,12 +18,12 @@ from aws_lambda_powertools.utilities.idempotency import DynamoDBPersistenceLayer
 from moto import mock_aws
 
 import engine
+from console.config.setting_shapes import FUNCTIONS
 from console.functions import handlers
+from console.functions.functions_file import FunctionsFile
 from console.functions.runner import IMPORT_ERROR, NOT_FOUND, SYNTAX_ERROR
-from console.functions_file import FunctionsFile
 from console.integrations import function
 from console.integrations.outcome import Failed, Outcome, Succeeded, TaskAttempt
-from console.setting_shapes import FUNCTIONS
 from console.worker import task_delivery
 from tests.waiting import wait_until
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import engine
-from console import clock
+from console.db import clock
 from console.features.metrics import cost
 from console.models import Execution, Price, StateMachine
 from console.store.executions import redrive

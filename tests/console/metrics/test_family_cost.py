@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from console import clock
+from console.db import clock
 from console.features.metrics import cost, family_cost
 from console.models import Execution
 from tests.console.store.helpers import PASS, create, drain, ended, start

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console import clock
+from console.db import clock
 from console.features.metrics import openmetrics, read, rollups
 from console.features.metrics.names import METRICS, STATE_METRICS
 from console.models import Execution, MetricMinute, MetricTotal, ServerFact, TaskRow

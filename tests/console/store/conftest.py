@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from django.db import connection
 
-from console import clock, quotas
+from console.config import quotas
+from console.db import clock
 from tests.console.store.transition_rates import Clock
 
 if TYPE_CHECKING:

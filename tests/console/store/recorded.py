@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from console.fast_path import rows
+from console.db import rows
 from console.store.executions import start as start_module
 from console.store.executions import step
 from console.store.tasks import claim

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console import clock
+from console.db import clock
+from console.db.audit import Actor
 from console.features.bulk import store as bulk
 from console.models import AuditEntry, BulkItem, BulkJob, Execution, Membership, RunRow
-from console.store.db.audit import Actor
 from console.store.executions import redrive
 from console.store.executions.start import start_execution
 from console.store.executions.stop import stop_execution

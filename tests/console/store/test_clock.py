@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from django.db import connection
 
-from console import clock
+from console.db import clock
 from tests.loops import looped, threaded
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 
-from console.fast_path import rows
+from console.db import rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from console.db.writer import write
 from console.errors import ErrorCode
 from console.models import (
     Execution,
@@ -17,7 +18,6 @@ from console.models import (
     StateMachine,
     Timer,
 )
-from console.store.db.writer import write
 from console.store.executions import redrive, step
 from console.store.executions.find import list_executions
 from console.store.executions.start import pending_start, start_execution

@@ -7,9 +7,9 @@ import json
 import pytest
 
 import engine
-from console.fast_path.rows import storable
+from console.db.rows import storable
+from console.db.writer import write
 from console.models import Execution, HistoryEvent, InboxMessage, Project, RunRow, RunValue
-from console.store.db.writer import write
 from console.store.executions import engine_failures, redrive, step
 from console.store.executions.stop import stop_execution
 from console.store.state import inbox

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.db import OperationalError
 
+from console.db import writer
 from console.models import TaskRow
-from console.store.db import writer
 from console.store.tasks import activities, handover
 from tests.console.store.helpers import create, drain, one, start
 

@@ -10,10 +10,9 @@ import psycopg
 import pytest
 from django.db import NotSupportedError, connection, transaction
 
-from console.fast_path import rows
-from console.fast_path.rows import Statement
+from console.db import merged, rows
+from console.db.rows import Statement
 from console.models import Execution
-from console.store.db import merged
 from tests.console.store.helpers import PASS, assert_nothing_wrong, create, start
 from tests.console.store.recorded import recorded_step
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
 
-from console import clock
+from console.db import clock
 from console.features.logs import log_groups
 from console.models import LogGroup, LogRoute, StateMachine
 from console.store.machines import machines

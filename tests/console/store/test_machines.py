@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from console import clock, errors
+from console import errors
+from console.db import clock, merged
 from console.errors import ErrorCode
 from console.models import AuditEntry, Execution, Project, StateMachine
-from console.store.db import merged
 from console.store.executions import start as start_module
 from console.store.machines import machines
 from tests.console.store.helpers import PASS, REGION, ROLE, WAIT, create, crowd, drain, one, start

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from console import clock
+from console.db import clock
+from console.db.writer import write
 from console.models import MapItem, MapRun
-from console.store.db.writer import write
 from console.store.map_runs import map_items
 from tests.console.store.helpers import WAIT, create, start
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from console import clock
+from console.db import clock
 from console.models import Execution, HistoryEvent, ServerFact, Timer
 from console.store.executions import max_duration, redrive
 from console.store.executions.start import start_execution

@@ -13,10 +13,9 @@ import pytest
 from django.db import OperationalError, connection
 
 import engine
+from console.db import merged, rows, writer
 from console.errors import ServiceError
-from console.fast_path import rows
 from console.models import Execution, HistoryEvent, InboxMessage, RunRow, Timer
-from console.store.db import merged, writer
 from console.store.executions import start as start_module
 from console.store.state import inbox
 from tests.console.store.helpers import (

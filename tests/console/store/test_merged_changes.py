@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from console.db import merged, rows, writer
 from console.errors import ServiceError
-from console.fast_path import rows
 from console.models import EventRule, Execution, InboxMessage, MapRun, OutboxEvent, TaskRow
-from console.store.db import merged, writer
 from console.store.events import outbox
 from console.store.executions import step
 from console.store.tasks import activities, claim, complete

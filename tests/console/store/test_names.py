@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from console.db.audit import Actor
 from console.errors import ValidationException
 from console.models import Membership, Project
-from console.store.db.audit import Actor
 from console.store.people import invitations, names, people
 
 OWNER = Actor("owner", "", "test")

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from console.db import epoch
 from console.errors import ErrorCode
 from console.models import Execution, InboxMessage, Project, RunRow, StateMachine, TaskRow
-from console.store.db import epoch
 from console.store.executions import step
 from console.store.executions.outcome_steps import step_ahead
 from console.store.executions.stop import stop_execution
@@ -29,7 +29,7 @@ from tests.refusals import raises_code
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from console.store.db.writer import Pending
+    from console.db.writer import Pending
 
 TWICE: dict[str, object] = {
     "StartAt": "A",

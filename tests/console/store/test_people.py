@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from console.db.audit import Actor
 from console.errors import ErrorCode, ServiceError
 from console.models import AccessKey, AuditEntry, Membership, Project, Role
-from console.store.db.audit import Actor
 from console.store.people import people
 from tests.console.store.helpers import crowd
 from tests.refusals import raises_code

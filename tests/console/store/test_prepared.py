@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.db.models import Case, Q, Sum, Value, When
 
+from console.db import prepared
+from console.db.prepared import read_models, read_rows
 from console.models import Execution, MetricMinute, ServerFact
-from console.store.db import prepared
-from console.store.db.prepared import read_models, read_rows
 from tests.console.store.helpers import PASS, create, start
 
 if TYPE_CHECKING:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from console.db import audit, rows
 from console.errors import ErrorCode, ServiceError
-from console.fast_path import rows
 from console.models import Execution, HistoryEvent, InboxMessage, TaskRow
-from console.store.db import audit
 from console.store.executions import redrive
 from console.store.executions.start import start_execution
 from console.store.executions.stop import stop_execution

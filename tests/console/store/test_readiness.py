@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console import clock
+from console.db import clock
 from console.models import Project, ReadinessMinute
 from console.store.state import health, readiness
 from console.store.state.readiness import MINUTE_MS, NOBODY_LOOKED

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console import store
-from console.fast_path import rows
-from console.store.db import writer
+from console.db import rows, writer
 from console.store.executions.start import start_execution
 from tests.console.store.helpers import WAIT, create
 from tests.waiting import PATIENCE_S
@@ -98,5 +97,5 @@ def test_a_start_enters_few_files(
         sys.setprofile(None)
         trace_committing(None)
     if not writer.is_embedded():  # there a thread gives its connection back while it waits
-        files.discard("console/postgres.py")
+        files.discard("console/db/postgres.py")
     assert len(files) <= MOST_FILES, "\n".join(sorted(files))

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from django.forms.models import model_to_dict
 
-from console.fast_path import rows
+from console.db import rows
+from console.db.audit import NOBODY
+from console.db.writer import write
 from console.models import Execution, HistoryEvent, Project, RunRow, StateMachine
-from console.store.db.audit import NOBODY
-from console.store.db.writer import write
 from console.store.executions.start import _new_execution
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 

@@ -7,9 +7,9 @@ import json
 import pytest
 
 import engine
+from console.db.writer import write
 from console.errors import InvalidDefinition
 from console.models import Execution, InboxMessage, Project, RunRow, RunValue, TaskRow, Timer
-from console.store.db.writer import write
 from console.store.executions import redrive, step, stop
 from console.store.executions.start import start_execution
 from console.store.machines import machines

@@ -16,14 +16,13 @@ import pytest
 from django.db import connection
 
 import engine
-from console import clock
 from console.awsapi.operations.call import Later
+from console.db import audit, clock, signals
+from console.db.writer import write
 from console.errors import ErrorCode, ServiceError
-from console.fast_path.threads import Threads
 from console.models import Execution, HistoryEvent, Project, TaskRow
+from console.server.threads import Threads
 from console.statuses import Topic
-from console.store.db import audit, signals
-from console.store.db.writer import write
 from console.store.executions.start import start_execution
 from console.store.executions.stop import _post_stop, stop_execution
 from console.store.tasks import activities, claim, complete, expiry, manual

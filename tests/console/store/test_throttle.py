@@ -9,11 +9,13 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from console import clock, errors, quotas
+from console import errors
+from console.config import quotas
+from console.config.quotas import Rate
+from console.db import clock
+from console.db.writer import write
 from console.errors import ErrorCode
 from console.models import Project, ThrottledMinute
-from console.quotas import Rate
-from console.store.db.writer import write
 from console.store.executions.start import Parent, start_execution
 from console.store.executions.stop import stop_execution
 from console.store.state import throttle

@@ -6,9 +6,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console import quotas
+from console.config import quotas
+from console.db.writer import write
 from console.models import HistoryEvent, RunRow, TaskRow, ThrottledMinute, TokenBucket
-from console.store.db.writer import write
 from console.store.executions import step
 from console.store.state import throttle, transition_rate
 from console.store.tasks import complete

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.local_options import without_own_endpoint
+from console.config.local_options import without_own_endpoint
 from console.models import Project, ServerFact, Timer
 from console.store.state import wait_scale
 from console.worker import Embedded

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from console.db import epoch, signals
 from console.models import Execution, Project, ServerFact, TaskRow, Timer, Worker
 from console.statuses import Topic
-from console.store.db import epoch, signals
 from console.store.executions import step
 from console.store.tasks import claim, workers
 from tests.console.store.helpers import PASS, WAIT, create, drain, one, start

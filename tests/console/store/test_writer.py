@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.db import IntegrityError, InterfaceError, OperationalError, connection, transaction
 
+from console.db import signals, writer
+from console.db.writer import is_outage, write
 from console.models import Activity, Definition, Execution, Project, StateMachine
 from console.statuses import Topic
-from console.store.db import signals, writer
-from console.store.db.writer import is_outage, write
 from console.store.state import health
 from console.store.tasks import activities
 from tests.console.store.helpers import PASS, REGION, WAIT, create, crowd, start

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console import clock
+from console.db import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.db import connection
 
+from console.db import audit
 from console.models import AuditEntry
-from console.store.db import audit
 from console.store.executions.stop import stop_execution
 from console.web.execution import audit_trail
 from tests.console.store.helpers import WAIT, create, drain, start

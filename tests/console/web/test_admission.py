@@ -8,7 +8,7 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import connection
 
-from console import admission
+from console.server import admission
 from tests.loops import looped
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console import clock
+from console.db import clock
+from console.db.audit import Actor
 from console.features.alarms import store as alarms
 from console.features.alarms.alarm_display import threshold_text
 from console.features.alarms.alarm_rules import evaluate_alarm
 from console.features.alarms.jobs import evaluate_alarms
 from console.models import Alarm, AlarmChange
 from console.statuses import AlarmKind
-from console.store.db.audit import Actor
 from console.web.core.formatting import DAY, HOUR, MINUTE
 from tests.console.store.helpers import PASS, REGION, WAIT, create
 from tests.console.web.helpers import markup, text

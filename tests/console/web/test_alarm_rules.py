@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from console.db.audit import Actor
 from console.events.patterns import parse_pattern
 from console.features.alarms import store as alarms
 from console.models import Alarm, EventRule, OutboxEvent
 from console.statuses import AlarmKind, AlarmState
-from console.store.db.audit import Actor
 from tests.console.store.helpers import PASS, create
 from tests.console.web.helpers import markup
 from tests.console.web.test_rules import ASKED, NOTIFICATIONS, REGION

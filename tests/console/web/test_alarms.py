@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console import access, clock
+from console import access
+from console.db import clock
+from console.db.audit import Actor
+from console.db.prepared import read_rows
 from console.errors import ServiceError
 from console.features.alarms import alarm_display, alarm_views
 from console.features.alarms import store as alarms
@@ -19,8 +22,6 @@ from console.features.notifications import notices
 from console.features.notifications.store import rules
 from console.models import Alarm, AuditEntry, Execution, HistoryEvent, OutboxEvent, Project
 from console.statuses import AlarmKind, AlarmState
-from console.store.db.audit import Actor
-from console.store.db.prepared import read_rows
 from console.web.core.formatting import DAY, HOUR, MINUTE, clock_text
 from console.web.core.scope import Scope
 from tests.console.store.helpers import PASS, REGION, WAIT, create, drain, start

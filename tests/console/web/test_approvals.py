@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from django.test import Client
 
-from console import clock
+from console.db import clock
 from console.features.approvals import store as approval_links
 from console.models import AuditEntry, Execution, Membership, Project, TaskRow
 from console.store.executions.stop import stop_execution

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console import access
+from console.db import audit
 from console.models import AuditEntry, Membership, Role
-from console.store.db import audit
 from console.web.people.audit_rows import audit_row
 from tests.console.store.helpers import WAIT, create, start
 from tests.console.web.helpers import markup, page, text

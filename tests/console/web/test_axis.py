@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from django.db.models import F
 
-from console import clock
+from console.db import clock
 from console.models import Execution, HistoryEvent, Timer
 from console.store.executions import redrive as redrives
 from console.store.executions.stop import stop_execution

@@ -11,7 +11,7 @@ from django.db import connection
 from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 
-from console import clock
+from console.db import clock
 from console.features.metrics import rollups
 from console.features.metrics.web import scale
 from console.features.metrics.web.span import ChartSpan
@@ -391,10 +391,10 @@ def test_names_from_people_cannot_break_the_exposition(
     """Quotes, backslashes and new lines in a label are escaped."""
     from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+    from console.db.writer import write
     from console.features.metrics.openmetrics import RENDERERS, render_metrics
     from console.features.metrics.samples import Series
     from console.features.metrics.tally import Tally
-    from console.store.db.writer import write
 
     odd = 'a"b\\c\nd'
     tally = Tally()
@@ -430,9 +430,9 @@ def test_metrics_come_in_the_format_that_the_reader_prefers(
     from django.test import Client
     from prometheus_client import openmetrics, parser
 
+    from console.db.writer import write
     from console.features.metrics.samples import Series
     from console.features.metrics.tally import Tally
-    from console.store.db.writer import write
 
     tally = Tally()
     tally.add(12)
@@ -460,9 +460,9 @@ def test_large_counters_are_exact(project: Project) -> None:
     from django.test import Client
     from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+    from console.db.writer import write
     from console.features.metrics.samples import Series
     from console.features.metrics.tally import Tally
-    from console.store.db.writer import write
 
     series = Series(project.pk, "us-east-1", "ActivitiesFailed", "arn")
     write(lambda: rollups._add_totals({series: Tally(1_234_567, 1_234_567.0, 1, 1)}))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from console.db import audit
 from console.models import TaskRow, Timer
-from console.store.db import audit
 from console.store.executions.stop import stop_execution
 from console.store.tasks import activities, claim, manual
 from tests.console.store.helpers import ACTIVITY, REGION, WAIT, create, drain, one, start

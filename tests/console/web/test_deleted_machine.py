@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from console.db import audit
 from console.features.notifications.store import rules
-from console.store.db import audit
 from console.store.machines import machines
 from console.web.core.existing import existing_arns
 from tests.console.store.helpers import PASS, REGION, create, drain, start

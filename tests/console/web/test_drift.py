@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from console.cli.machine_formats import FORMATS
+from console.db.audit import Actor
 from console.models import Tag
-from console.store.db.audit import Actor
 from console.store.machines import machines
 from tests.console.store.helpers import PASS, create
 from tests.console.web.helpers import text

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from console import execution_rights
+from console.db.audit import Actor
 from console.features.notifications.store import deliveries, manual_events, rules
 from console.features.notifications.store.scheduler import (
     ScheduleKey,
@@ -13,7 +14,6 @@ from console.features.notifications.store.scheduler import (
     create_schedule,
 )
 from console.models import AuditEntry, EventRule, Execution, OutboxEvent
-from console.store.db.audit import Actor
 from console.store.events import outbox
 from console.web.people.audit_rows import audit_row
 from tests.console.awsapi.test_events import ENTRY, ask

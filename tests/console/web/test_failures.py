@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from console import clock
+from console.db import clock
 from console.models import Execution, StateMachine
 from console.store.executions.stop import stop_execution
 from console.web.core.causes import normalized_text

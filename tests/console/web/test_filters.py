@@ -9,8 +9,8 @@ from django.db import connection
 from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 
+from console.db.audit import Actor
 from console.models import Execution, MapRun
-from console.store.db.audit import Actor
 from console.store.executions.start import start_execution
 from console.store.executions.stop import stop_execution
 from console.web.core.formatting import DAY, HOUR, MINUTE

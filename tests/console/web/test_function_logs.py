@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console import clock
+from console.db import clock
 from console.features.logs import function_log_store as function_logs
 from console.features.logs.jobs import LOGS
 from console.functions import pool

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.test import Client
 
-from console import clock
+from console.db import clock
+from console.db.audit import Actor
 from console.errors import ErrorCode
 from console.models import AuditEntry, Invitation, Membership, Project
-from console.store.db.audit import Actor
 from console.store.people import invitations, login_attempts, people
 from tests.console.store.helpers import crowd
 from tests.console.web.helpers import MARKUP, markup, text

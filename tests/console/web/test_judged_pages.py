@@ -10,8 +10,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from console.db import audit
 from console.models import AuditEntry, Execution, Membership, Project
-from console.store.db import audit
 from console.store.people import masks
 from console.web.core.formatting import DAY
 from console.web.people import audit_views

@@ -246,7 +246,7 @@ def test_no_child_is_left_when_its_parent_is_killed(busy: bool) -> None:
 
 _ALONE = """
 import os
-from console.fast_path.cpu_affinity import stay_on_one
+from console.functions.cpu_affinity import stay_on_one
 from console.web.graph.layout_pool import LayoutChild
 stay_on_one()
 child = LayoutChild()

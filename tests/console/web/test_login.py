@@ -8,7 +8,8 @@ import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.test import Client
 
-from console import access, clock
+from console import access
+from console.db import clock
 from console.models import AuditEntry, LoginAttempts, Membership
 from console.store.people import login_attempts
 from tests.console.store.helpers import crowd

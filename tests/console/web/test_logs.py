@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from console import clock
+from console.db import clock
 from console.features.logs import log_filter, newest, streams
 from console.models import Execution, HistoryEvent, StateMachine
 from tests.console.store.helpers import create, drain, start

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from console import clock
+from console.db import clock
 from console.models import Execution, StateMachine
 from console.web.core.formatting import DAY, HOUR, MINUTE, SECOND
 from tests.console.store.helpers import PASS, WAIT, create, drain, start

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from console.db import audit
 from console.models import AuditEntry, Execution, StateMachine
-from console.store.db import audit
 from console.store.executions.stop import stop_execution
 from console.store.machines import machines, versions
 from console.web.graph import definition_text

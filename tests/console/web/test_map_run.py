@@ -17,9 +17,9 @@ from django.test.utils import CaptureQueriesContext
 from console.access import Principal
 from console.awsapi import services
 from console.awsapi.operations.call import Call
+from console.db.audit import Actor
 from console.errors import ValidationException
 from console.models import AuditEntry, Execution, MapRun, Role
-from console.store.db.audit import Actor
 from console.store.executions.stop import stop_execution
 from console.store.map_runs import map_counts
 from tests.console.store.helpers import create, drain, ended, one, start

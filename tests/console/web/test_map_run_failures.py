@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console import clock
+from console.db import clock
 from console.models import Execution, MapRun
 from console.statuses import ExecutionStatus, MapRunStatus
 from console.store.map_runs import map_counts

@@ -14,6 +14,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import URLPattern, URLResolver
 
+from console.db import audit
 from console.masking import masked_execution
 from console.models import (
     AuditEntry,
@@ -24,7 +25,6 @@ from console.models import (
     StateMachine,
     TaskRow,
 )
-from console.store.db import audit
 from console.store.executions.stop import stop_execution
 from console.store.tasks import activities, claim, complete
 from console.web.urls import urlpatterns

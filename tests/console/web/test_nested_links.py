@@ -10,8 +10,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from console.db.audit import Actor
 from console.models import Execution, HistoryEvent, MapRun, Project, TaskRow, Timer
-from console.store.db.audit import Actor
 from console.store.executions.start import start_execution
 from console.web.core.json_view import payload_view
 from console.web.execution.child_signs import child_signs

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from console import clock
+from console.db import clock, signals
 from console.models import InboxMessage, ReadinessMinute, Worker
-from console.store.db import signals
 from console.store.state import health
 from console.web.core import formatting
 from tests.console.store.helpers import WAIT, create, drain, start

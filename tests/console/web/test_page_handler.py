@@ -12,7 +12,7 @@ from django.core.handlers.asgi import ASGIHandler
 from django.core.signals import request_finished
 from django.http import HttpResponse
 
-from console.fast_path.page_handler import PageHandler
+from console.server.page_handler import PageHandler
 from tests.loops import looped
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from console.db.audit import Actor
 from console.features.alarms import store as alarms
 from console.models import Alarm, EventRule, Execution, Project, StateMachine
 from console.statuses import AlarmKind
-from console.store.db.audit import Actor
 from console.store.tasks.activities import create_activity
 from console.web.core.formatting import clock_text
 from tests.console.store.helpers import PASS, REGION, create, drain, start

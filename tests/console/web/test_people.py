@@ -7,9 +7,9 @@ import html
 import re
 from typing import TYPE_CHECKING, Any
 
-from console import access, clock
+from console import access
+from console.db import audit, clock
 from console.models import AccessKey, AuditEntry, Membership
-from console.store.db import audit
 from console.store.people import people
 from console.web.core.formatting import DAY
 from tests.console.store.helpers import WAIT, create, start
@@ -314,8 +314,8 @@ def test_removed_before_this_version_a_member_starts_anew_as_well(
 
 def test_a_member_of_two_projects_loses_one(project: Project, signed_in: SignIn) -> None:
     """The pages show the other one at once; its key works on, that of the first does not."""
+    from console.db import audit
     from console.models import Project as Projects
-    from console.store.db import audit
     from console.store.people import people
 
     create(project, WAIT, "ours")
@@ -350,7 +350,7 @@ def test_the_audit_names_the_execution_whose_task_did_it(
     project: Project, signed_in: SignIn
 ) -> None:
     """On the page of the audit, and on that of what it was done to; both link it."""
-    from console.store.db.audit import Actor
+    from console.db.audit import Actor
     from console.store.executions.stop import stop_execution
 
     one, other = (start(create(project, WAIT, name), name="x") for name in ("one", "other"))
@@ -364,7 +364,7 @@ def test_the_audit_names_the_execution_whose_task_did_it(
 
 def test_the_audit_leads_to_the_rule_that_acted(project: Project, signed_in: SignIn) -> None:
     """To a schedule of EventBridge Scheduler, too; actions to choose from are words."""
-    from console.store.db import audit
+    from console.db import audit
 
     for actor in ("rule nightly", "schedule default/tick", "rule", "schedule x"):
         audit.record(project, audit.Actor(actor), "StartExecution", "target")
@@ -377,8 +377,8 @@ def test_the_audit_leads_to_the_rule_that_acted(project: Project, signed_in: Sig
 
 def test_the_audit_of_another_project_stays_there(project: Project, signed_in: SignIn) -> None:
     """Its entries and names are in no page of this one."""
+    from console.db import audit
     from console.models import Project as Projects
-    from console.store.db import audit
 
     other = Projects.objects.create(name="other", account_id="999999999999")
     audit.record(other, audit.Actor("stranger"), "StartExecution", "arn:theirs")
@@ -387,7 +387,7 @@ def test_the_audit_of_another_project_stays_there(project: Project, signed_in: S
 
 def test_older_entries_are_a_page_away(project: Project, signed_in: SignIn) -> None:
     """Fifty at a time, none twice and none missing; the queries do not grow."""
-    from console.store.db import audit
+    from console.db import audit
 
     for number in range(60):
         audit.record(project, audit.Actor("ana"), "StartExecution", f"target-{number:03}")

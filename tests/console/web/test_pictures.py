@@ -152,7 +152,7 @@ print(len(svg.definition_picture(sys.stdin.read()).boxes))
 def test_processes_share_what_was_laid_out(folder: Path, nobody: None) -> None:
     """What another process laid out, or could not, needs no child here."""
     env = {**os.environ, "STATEYARD_DATA": str(folder.parent)}
-    env["DJANGO_SETTINGS_MODULE"] = "console.settings"
+    env["DJANGO_SETTINGS_MODULE"] = "console.config.settings"
     for text, well in ((caught(10), True), (choices(40, 39), False)):
         done = subprocess.run(
             [sys.executable, "-c", _OTHER],

@@ -12,9 +12,9 @@ import pytest
 
 from console import access
 from console.awsapi import services
+from console.db.audit import Actor
 from console.features.notifications.store import rules
 from console.models import AuditEntry, Delivery, Execution, HistoryEvent, Membership, Project
-from console.store.db.audit import Actor
 from console.store.people import people
 from console.store.tasks import activities
 from tests.console.store.helpers import REGION, create, ended, function, one, start

@@ -9,8 +9,8 @@ import pytest
 from django.test import Client, RequestFactory
 from django.urls import URLResolver, get_resolver
 
+from console.db.audit import Actor
 from console.features.notifications.store import start_links
-from console.store.db.audit import Actor
 from console.web.core.query_parameters import PARAMETERS, refuse_unknown
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import page, text

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from console.db.audit import Actor
 from console.models import DefinitionDraft, MachineRevision, StateMachine
-from console.store.db.audit import Actor
 from console.store.machines import drafts, machines, versions
 from tests.console.store.helpers import PASS, ROLE, WAIT, create
 from tests.console.web.helpers import markup, text

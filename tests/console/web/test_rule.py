@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from console.db.audit import Actor
 from console.features.notifications import notices
 from console.features.notifications.store import rules
 from console.features.notifications.web import rule_display
 from console.models import AuditEntry, Delivery, EventRule, EventTarget
-from console.store.db.audit import Actor
 from console.web.core.formatting import clock_text
 from tests.console.store.helpers import PASS, REGION, create
 from tests.console.web.helpers import markup, text

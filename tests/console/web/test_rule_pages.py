@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console import clock
+from console.db import clock
 from console.features.notifications.store import deliveries, rules
 from console.features.notifications.web import matches
 from console.features.notifications.web.target_health import TargetHealth, health_of_targets

@@ -10,6 +10,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from console.db import audit
 from console.features.notifications.store import deliveries, rules
 from console.models import (
     AuditEntry,
@@ -18,7 +19,6 @@ from console.models import (
     EventTarget,
     OutboxEvent,
 )
-from console.store.db import audit
 from console.store.events import outbox
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import MARKUP, text

@@ -9,8 +9,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from console.db.audit import NOBODY
 from console.models import AuditEntry, SavedView
-from console.store.db.audit import NOBODY
 from console.store.people import saved_views
 from console.web.search import scan
 from tests.console.store.helpers import PASS, WAIT, create, drain, start

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from console import clock
+from console.db import clock
 from console.web.core.formatting import DAY, HOUR
 from console.web.search.moments import parse_moment, parse_period, parse_span
 from console.web.search.query import Operator

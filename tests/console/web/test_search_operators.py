@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console import clock
+from console.db import clock
 from console.models import Project
 from console.web.core.formatting import HOUR, MINUTE
 from console.web.search import history_search, verify

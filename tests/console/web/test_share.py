@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from django.test import Client
 
-from console import clock
+from console.db import clock
+from console.db.audit import Actor
 from console.models import AuditEntry, Execution, Membership
-from console.store.db.audit import Actor
 from console.store.people import shares
 from tests.console.store.helpers import create, drain, start
 from tests.console.web.helpers import page, text

@@ -12,8 +12,8 @@ import pytest
 from django.apps import apps
 from django.db.models import BigIntegerField, CharField, FloatField, IntegerField, TextField
 
-from console import clock
 from console.awsapi import services
+from console.db import clock
 from console.errors import ServiceError, ValidationException
 from console.features.notifications import schedules
 from console.models import Execution, HistoryEvent, RunRow

@@ -10,9 +10,9 @@ import pytest
 from console import access
 from console.awsapi import services
 from console.awsapi.operations.call import Call
+from console.db.audit import Actor
 from console.features.notifications.store import rules, scheduler
 from console.masking.target_inputs import mask_target_settings
-from console.store.db.audit import Actor
 from tests.console.awsapi.test_events import ask
 from tests.console.store.helpers import PASS, REGION, ROLE, create
 from tests.console.web.helpers import text

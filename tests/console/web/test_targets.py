@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.functions_file import FunctionsFile
+from console.config.setting_shapes import FUNCTIONS
+from console.config.setting_shapes import TARGETS as TARGETS_SHAPE
+from console.config.startup_file import StartupFile
+from console.functions.functions_file import FunctionsFile
 from console.integrations import targets
 from console.models import AuditEntry, Project, StateMachine
 from console.samples import ROLE_END
-from console.setting_shapes import FUNCTIONS
-from console.setting_shapes import TARGETS as TARGETS_SHAPE
-from console.startup_file import StartupFile
 from console.store.machines import machine_options, tags
 from tests.console.store.helpers import create, function
 from tests.console.web.helpers import MARKUP, markup, text

@@ -13,9 +13,9 @@ from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
 import engine
+from console.db import signals
 from console.models import Activity, AuditEntry, Execution, TaskRow, Timer
 from console.statuses import Topic
-from console.store.db import signals
 from console.store.executions.start import start_execution
 from console.store.machines import tags
 from console.store.tasks import activities, claim, complete, lost_calls

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.urls import reverse
 
-from console import clock
+from console.db import clock
+from console.db.audit import Actor
 from console.models import Execution, HistoryEvent, MapRun
-from console.store.db.audit import Actor
 from console.store.executions.stop import stop_execution
 from console.store.machines import tags
 from console.store.tasks import activities

@@ -11,7 +11,7 @@ import pytest
 from django.conf import settings
 from django.http import QueryDict
 
-from console import clock
+from console.db import clock
 from console.models import Execution, HistoryEvent, Timer
 from console.store.executions.stop import stop_execution
 from console.web.execution.iteration_rows import IterationSpan

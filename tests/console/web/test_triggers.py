@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from django.test import Client
 
-from console import clock, quotas
+from console.config import quotas
+from console.db import clock
+from console.db.audit import Actor
 from console.errors import ErrorCode
 from console.features.notifications.store import rules, start_links
 from console.features.notifications.web import link_limits, trigger_views
 from console.models import AuditEntry, Execution, Membership, StartLink, StateMachine
-from console.store.db.audit import Actor
 from console.store.people import invitations, people
 from console.web.core.formatting import clock_text
 from tests.console.store.helpers import PASS, REGION, WAIT, create, ended, one, start

@@ -9,11 +9,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from console import clock
+from console.db import clock
+from console.db.audit import Actor
 from console.features.alarms import store as alarms
 from console.features.alarms.jobs import evaluate_alarms
 from console.models import Alarm, Execution
-from console.store.db.audit import Actor
 from console.store.executions.open_states import open_states
 from console.store.executions.stop import stop_execution
 from console.store.machines import machines

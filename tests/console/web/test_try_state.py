@@ -15,8 +15,8 @@ from django.test.utils import CaptureQueriesContext
 from console import access
 from console.awsapi import services, shapes
 from console.awsapi.operations.call import Call
+from console.db.audit import Actor
 from console.models import Execution, Membership, Role, StateMachine
-from console.store.db.audit import Actor
 from console.store.machines import machines
 from tests.console.store.helpers import REGION, ROLE, create, drain, function, start
 from tests.console.web.helpers import MARKUP, page, text

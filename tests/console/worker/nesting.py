@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth import get_user_model
 
+from console.db.audit import NOBODY, Actor
 from console.models import Execution, Membership, StateMachine, TaskRow
-from console.store.db.audit import NOBODY, Actor
 from console.store.executions.start import start_execution
 from console.store.machines import machines
 from console.worker import task_delivery

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from console.db.audit import Actor
 from console.features.notifications import notice_text
 from console.features.notifications.store import manual_events, rules
 from console.integrations.redaction import without_secrets, without_url_secrets
 from console.models import AuditEntry, Delivery, EventRule
-from console.store.db.audit import Actor
 from console.store.events import outbox
 from tests.console.store.helpers import create, drain, start
 from tests.console.worker.relay import REGION, Receiver, carry_all, rule_to

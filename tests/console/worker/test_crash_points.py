@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console import quotas
+from console.config import quotas
+from console.db import writer
 from console.models import (
     Execution,
     HistoryEvent,
@@ -23,7 +24,6 @@ from console.models import (
     ThrottledMinute,
     Timer,
 )
-from console.store.db import writer
 from console.store.executions import step
 from console.store.state import caches
 from console.store.tasks import claim

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from django.db import connection
 
+from console.db import signals
 from console.statuses import Topic
-from console.store.db import signals
 from console.worker.delayed_wakeups import DelayedWakeups
 from console.worker.pg_signals import CHANNEL, NotifyListener, PgTransport
 from tests.waiting import wait_until

@@ -12,6 +12,7 @@ from django.contrib.auth import get_user_model
 from django.db import connection
 
 from console import access, execution_rights
+from console.db.audit import Actor
 from console.features.bulk import store as bulk
 from console.features.notifications.store import rules, start_links
 from console.features.notifications.web import trigger_views
@@ -25,7 +26,6 @@ from console.models import (
     StateMachine,
     Version,
 )
-from console.store.db.audit import Actor
 from console.store.executions import redrive, replay
 from console.store.executions.start import start_execution
 from console.store.executions.stop import stop_execution

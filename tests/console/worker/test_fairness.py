@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console import clock
+from console.db import clock
+from console.db.audit import Actor
 from console.features.metrics import openmetrics
 from console.features.notifications import relay as outbox_relay
 from console.features.notifications.store import deliveries, manual_events, rules
@@ -22,7 +23,6 @@ from console.models import (
     Project,
     TaskRow,
 )
-from console.store.db.audit import Actor
 from console.store.events import outbox
 from console.store.state import health
 from console.store.tasks.call_targets import find_call_targets

@@ -9,6 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 import engine
+from console.db import epoch, writer
 from console.models import (
     BulkJob,
     EventRule,
@@ -20,7 +21,6 @@ from console.models import (
     TaskRow,
     Timer,
 )
-from console.store.db import epoch, writer
 from console.store.executions import start as start_module
 from console.store.state import inbox
 from console.store.state.open_work import OpenWork, find_open_work

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console import clock
+from console.db import clock
 from console.features.notifications import notices
 from console.features.notifications.store import deliveries, rules
 from console.models import Delivery, EventTarget, OutboxEvent

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.db import OperationalError
 
-from console import own_api, quotas
+from console import own_api
+from console.config import quotas
+from console.db import signals
 from console.models import Execution, HistoryEvent, TaskRow
 from console.statuses import Topic
-from console.store.db import signals
 from console.store.executions import redrive
 from console.store.executions.start import start_execution
 from console.store.executions.stop import stop_execution

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import engine
+from console.db.audit import Actor
 from console.integrations import explain, targets
 from console.models import Alarm, EventRule, Execution, Membership, OutboxEvent, Role, StateMachine
-from console.store.db.audit import Actor
 from console.store.executions.start import start_execution
 from console.worker import own_calls
 from tests.console.store.helpers import PASS, create, ended, one

@@ -9,8 +9,8 @@ import pytest
 from django.db import OperationalError
 
 import engine
+from console.db import writer
 from console.models import InboxMessage, Timer
-from console.store.db import writer
 from console.store.executions import start as start_module
 from console.store.executions.read_steps import StepRows, read_step_rows
 from console.store.state import inbox

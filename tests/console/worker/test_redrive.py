@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console import clock
+from console.db import clock
 from console.errors import ErrorCode
 from console.models import Execution, MapRun
 from console.store.executions import redrive

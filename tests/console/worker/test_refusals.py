@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import engine
-from console import clock
+from console.db import clock
 from console.features.metrics import samples
 from console.features.test_state.web import scenario
 from console.models import Execution, HistoryEvent, InboxMessage, TaskRow

@@ -17,7 +17,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
-from console import clock
+from console.db import clock
+from console.db.writer import write
 from console.features.metrics import rollups
 from console.models import (
     AuditEntry,
@@ -31,7 +32,6 @@ from console.models import (
     ServerFact,
     TaskRow,
 )
-from console.store.db.writer import write
 from console.store.executions import redrive, retention
 from console.worker import Embedded
 from tests.console.store.helpers import (

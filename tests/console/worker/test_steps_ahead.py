@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from console.db import writer
 from console.models import HistoryEvent
-from console.store.db import writer
 from console.store.executions import step
 from console.worker.stepping import Stepping
 from tests.console.store.helpers import assert_nothing_wrong, create, drain, start, types

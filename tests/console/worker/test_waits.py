@@ -14,11 +14,11 @@ from structlog.testing import capture_logs
 from console import integrations, own_client
 from console.awsapi import masking
 from console.awsapi.operations.call import Later
+from console.db import signals
+from console.db.audit import Actor
 from console.errors import ErrorCode
 from console.models import AuditEntry, Execution, StateMachine, TaskRow
 from console.statuses import Topic
-from console.store.db import signals
-from console.store.db.audit import Actor
 from console.store.executions import redrive
 from console.store.executions.start import start_execution
 from console.store.executions.stop import stop_execution

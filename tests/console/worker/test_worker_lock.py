@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
 from console import migrations
-from console.store.db import identity
+from console.db import identity
 from console.worker import Embedded, worker_lock
 from tests.console.store.helpers import PASS, create, ended, start
 from tests.waiting import wait_until

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from console import clock
+from console.db import clock
 from console.features.metrics import read
 from console.web.core.formatting import DAY, HOUR, MINUTE
 

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 
 import engine
-from console import access, clock
+from console import access
 from console.awsapi import paging
 from console.awsapi.members import reads
 from console.awsapi.operations.call import present
+from console.db import audit, clock
+from console.db.writer import write
 from console.errors import ErrorCode, InvalidToken, ServiceError, ValidationException
 from console.events import body, patterns
 from console.features.notifications.operations.resource_tags import requested_tags, tag_handlers
@@ -20,8 +22,6 @@ from console.features.notifications.store import rules
 from console.integrations.event_buses import DEFAULT_BUS, bus_arn
 from console.integrations.redaction import without_secrets
 from console.masking.target_inputs import mask_target_settings
-from console.store.db import audit
-from console.store.db.writer import write
 from console.store.events import outbox
 
 if TYPE_CHECKING:

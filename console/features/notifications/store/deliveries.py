@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import Count, Min, Q
 
-from console import clock
+from console.db import audit, clock, signals
+from console.db.rows import storable
+from console.db.writer import write
 from console.errors import ErrorCode, ServiceError
 from console.events import addresses, body
-from console.fast_path.rows import storable
 from console.features.notifications.store import rules
 from console.models import Delivery, EventRule, EventTarget, OutboxEvent
 from console.statuses import AfterCompletion, DeliveryStatus, RuleState, Topic
-from console.store.db import audit, signals
-from console.store.db.writer import write
 from console.store.events import outbox
 
 if TYPE_CHECKING:

@@ -10,14 +10,14 @@ import json
 import uuid
 from typing import Any
 
-from console import arns, clock
+from console import arns
+from console.db import audit, clock, signals
+from console.db.writer import write
 from console.errors import ErrorCode, ServiceError
 from console.events import body
 from console.features.notifications.store import deliveries
 from console.models import Delivery, EventRule, EventTarget, OutboxEvent
 from console.statuses import ExecutionStatus, Topic
-from console.store.db import audit, signals
-from console.store.db.writer import write
 from console.store.events import outbox
 
 RUN = "events:RunSchedule"

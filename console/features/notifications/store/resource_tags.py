@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from console.db import audit
+from console.db.writer import write
 from console.errors import ErrorCode, ServiceError, ValidationException
 from console.models import Tag
-from console.store.db import audit
-from console.store.db.writer import write
 from console.store.machines.tags import check_characters
 
 if TYPE_CHECKING:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Q
 
-from console import arns, clock, execution_rights
+from console import arns, execution_rights
+from console.db import audit, clock
+from console.db.rows import storable
+from console.db.writer import write
 from console.errors import ConflictException, ErrorCode, ServiceError, ValidationException
 from console.events import addresses, patterns
-from console.fast_path.rows import storable
 from console.features.notifications import inputs, schedules
 from console.features.notifications.store.resource_tags import (
     TaggedResources,
@@ -21,8 +23,6 @@ from console.features.notifications.store.resource_tags import (
 )
 from console.models import EventRule, EventTarget, StateMachine, Tag
 from console.statuses import RuleState
-from console.store.db import audit
-from console.store.db.writer import write
 from console.store.events import outbox
 
 if TYPE_CHECKING:

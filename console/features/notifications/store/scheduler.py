@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import Q
 
 import engine
-from console import arns, clock, execution_rights
+from console import arns, execution_rights
+from console.db import audit, clock
+from console.db.writer import write
 from console.errors import ConflictException, ErrorCode, ServiceError, ValidationException
 from console.events import addresses
 from console.features.notifications import schedules
@@ -28,8 +30,6 @@ from console.features.notifications.store.resource_tags import (
 )
 from console.models import EventRule, EventTarget, ScheduleGroup, Tag
 from console.statuses import AfterCompletion, RuleState
-from console.store.db import audit
-from console.store.db.writer import write
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

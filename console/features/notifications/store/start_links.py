@@ -10,13 +10,12 @@ import hashlib
 import secrets
 from typing import TYPE_CHECKING
 
-from console import access, clock
+from console import access
+from console.db import audit, clock, rows
+from console.db.writer import write
 from console.errors import ErrorCode, ServiceError, StateMachineDoesNotExist, ValidationException
-from console.fast_path import rows
 from console.models import StartLink, StateMachine
 from console.statuses import MachineStatus
-from console.store.db import audit
-from console.store.db.writer import write
 from console.store.machines.machines import held
 
 if TYPE_CHECKING:

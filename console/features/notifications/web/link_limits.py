@@ -12,7 +12,7 @@ from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from console import quotas
+from console.config import quotas
 from console.errors import ThrottlingException
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from console import clock
+from console.db import clock
 from console.features.notifications import schedules
 from console.features.notifications.web.schedule_words import schedule_words
 from console.web.core import formatting

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from django.db.models import Q
 
-from console import clock
+from console.db import clock
 from console.events import addresses, body
 from console.features.notifications.web.schedule_words import schedule_words
 from console.features.notifications.web.target_health import TargetHealth, health_of_targets

@@ -12,7 +12,7 @@ from django.http import Http404
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
-from console import clock
+from console.db import clock
 from console.errors import ConflictException, ServiceError
 from console.features.editor.edits.json_tree import format_text
 from console.features.notifications import notices

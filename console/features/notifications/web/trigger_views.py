@@ -19,15 +19,15 @@ from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST
 
+from console.db import signals
+from console.db.audit import Actor
 from console.errors import ServiceError
 from console.features.notifications.store import rules, start_links
 from console.features.notifications.web import link_limits, machine_rules, matches, rule_display
 from console.features.notifications.web.forms import StartLinkForm
 from console.models import Execution, StartLink
-from console.shutdown import SHUTTING_DOWN
+from console.server.shutdown import SHUTTING_DOWN
 from console.statuses import ExecutionStatus, MachineType, Topic
-from console.store.db import signals
-from console.store.db.audit import Actor
 from console.store.executions.start import start_execution
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.machines.machine_views import machine_context

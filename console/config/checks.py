@@ -1,0 +1,128 @@
+"""What ``manage.py check --deploy`` warns of beside what Django does.
+
+Each warning is of a setting that serves one person on one machine and does not suit a team. The ids
+are explained in ``docs/reference/settings.md``.
+"""
+
+from __future__ import annotations
+
+import stat
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from django.conf import settings
+from django.core.checks import Tags, Warning, register  # noqa: A004 - Django's own word
+
+from console.config import environment, former_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_SECRET = (
+    "secret",
+    "credentials",
+    "login-url",
+    "stateyard.sqlite3*",
+    former_name.DATABASE_FILE + "*",
+    "targets.json",
+    "functions.json",
+)
+"""Files of the data folder that hold secrets or people's data."""
+
+
+@register(Tags.security, deploy=True)
+def check_https(**_: Any) -> list[Warning]:
+    """Warn of passwords and keys that travel in plain text."""
+    if settings.STATEYARD_HTTPS:
+        return []
+    said = "STATEYARD_HTTPS is not set: passwords, cookies and payloads travel in plain text."
+    hint = "Put a proxy that speaks HTTPS before the server and set STATEYARD_HTTPS=1."
+    return [Warning(said, hint=hint, id="stateyard.W001")]
+
+
+@register(Tags.security, deploy=True)
+def check_secret(**_: Any) -> list[Warning]:
+    """Warn of a secret that each host makes for itself."""
+    if environment.read_text("STATEYARD_SECRET"):
+        return []
+    path = settings.DATA_DIR / "secret"
+    said = f"STATEYARD_SECRET is not set: the secret is {path}, which only this host has."
+    hint = "Set STATEYARD_SECRET to what that file says, for all processes, and keep a copy."
+    return [Warning(said, hint=hint, id="stateyard.W002")]
+
+
+@register(Tags.security, deploy=True)
+def check_address(**_: Any) -> list[Warning]:
+    """Warn of workers that do not know where the server is. ``up`` knows its own address."""
+    if settings.STATEYARD_URL or not _has_workers():
+        return []
+    said = "STATEYARD_URL is not set: workers do not know the address of this server."
+    hint = "Set it to where workers reach a web process, and name its host in STATEYARD_HOSTS."
+    return [Warning(said, hint=hint, id="stateyard.W003")]
+
+
+@register(Tags.security, deploy=True)
+def check_database(**_: Any) -> list[Warning]:
+    """Warn of a database that one process can use."""
+    if _has_workers():
+        return []
+    said = "The database is a SQLite file: one process does everything, web and worker refuse it."
+    hint = "Set STATEYARD_DATABASE_URL to a PostgreSQL to have more than one process."
+    return [Warning(said, hint=hint, id="stateyard.W004")]
+
+
+@register(Tags.security, deploy=True)
+def check_connections(**_: Any) -> list[Warning]:
+    """Warn of a PostgreSQL whose connections do not do for a web process and a worker."""
+    if not _has_workers():
+        return []
+    from console.management import capacity  # imports Django's connection
+
+    try:
+        allowed = capacity.count_capacity().allowed
+    except psycopg.Error:
+        return []  # the commands that start processes say that it is out of reach
+    each = settings.DATABASES["default"]["OPTIONS"]["pool"]["max_size"] + capacity.BESIDE
+    if allowed >= 2 * each:
+        return []
+    said = (
+        f"PostgreSQL allows {allowed} connections (max_connections); a process takes up to {each}."
+    )
+    hint = f"Allow {each} for each process, or lower STATEYARD_DATABASE_CONNECTIONS."
+    return [Warning(said, hint=hint, id="stateyard.W007")]
+
+
+@register(Tags.security, deploy=True)
+def check_proxies(**_: Any) -> list[Warning]:
+    """Warn of a proxy whose address stands for everybody's."""
+    if settings.STATEYARD_PROXIES or not settings.STATEYARD_HTTPS:
+        return []
+    said = "STATEYARD_PROXIES is not set: everybody has the proxy's address and shares its limits."
+    hint = "Name the proxy's address, and let it set X-Forwarded-For itself."
+    return [Warning(said, hint=hint, id="stateyard.W006")]
+
+
+@register(Tags.security, deploy=True)
+def check_files(**_: Any) -> list[Warning]:
+    """Warn of secret files that others on this machine may read."""
+    found = [
+        f"{path} ({stat.S_IMODE(path.stat().st_mode):04o})"
+        for path in _secret_files(settings.DATA_DIR)
+        if path.stat().st_mode & _OTHERS
+    ]
+    if not found:
+        return []
+    said = f"Other users of this machine may read or change: {', '.join(found)}."
+    return [Warning(said, hint="chmod 600 makes them private.", id="stateyard.W005")]
+
+
+def _has_workers() -> bool:
+    """Tell whether the database is one that many processes share."""
+    return bool(settings.DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql")
+
+
+def _secret_files(folder: Path) -> Iterator[Path]:
+    for pattern in _SECRET:
+        yield from sorted(path for path in folder.glob(pattern) if path.is_file())

@@ -1,0 +1,368 @@
+"""The shapes of what operators write as JSON: functions, targets, and mock configurations.
+
+They check only: what was written is used as it is. Values that may be secrets are told by their
+kind alone (``console.config.environment``).
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from functools import cache
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    TypeAdapter,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from console.config import environment, http_headers
+from console.functions.options import OWN, SHARED, is_callable_target, is_function
+
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+_INVOCATIONS = re.compile(r"\d{1,9}(-\d{1,9})?", re.ASCII)
+_ACTION = re.compile(r"\*|[a-zA-Z0-9*-]+:[a-zA-Z0-9*]+")
+
+
+def _web_address(given: str) -> str:
+    if not environment.is_web_address(given):
+        raise ValueError("http://host:port or https://host")
+    return given
+
+
+def _iam_action(given: str) -> str:
+    if not _ACTION.fullmatch(given):
+        raise ValueError("an action as sqs:SendMessage or sqs:*")
+    return given
+
+
+def _function(given: str) -> str:
+    if not environment.is_web_address(given) and not is_callable_target(given):
+        raise ValueError("module:callable, or the http:// or https:// address of a function")
+    return given
+
+
+def _filled(given: str) -> str:
+    if not given.strip():
+        raise ValueError("a text that is not empty")
+    return given
+
+
+def _variable(given: str) -> str:
+    if not _NAME.fullmatch(given):
+        raise ValueError("the name of a variable: letters, digits and _")
+    return given
+
+
+def _process(given: str) -> str:
+    if given not in (OWN, SHARED) and not is_function("process", given):
+        raise ValueError('"own" or "shared", or module:callable for a function of this name')
+    return given
+
+
+WebAddress = Annotated[str, AfterValidator(_web_address)]
+Target = Annotated[str, AfterValidator(_function)]
+_FilledText = Annotated[str, AfterValidator(_filled)]
+_TEXT, _OBJECT = environment.KINDS_OF_ENTRY
+
+
+class _Exact(BaseModel):
+    """An object without unknown members: a name that is mistyped would lead calls elsewhere."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, given: Any) -> Any:
+        """Refuse a member that has no field here."""
+        for name in given if isinstance(given, dict) else ():
+            if name not in cls.model_fields:
+                known = {"name": name, "known": ", ".join(cls.model_fields)}
+                raise PydanticCustomError(environment.UNKNOWN, "one of: {known}", known)
+        return given
+
+
+class ServiceShape(_Exact):
+    """Where calls to a service go."""
+
+    endpoint_url: WebAddress | None = None
+    region: str | None = None
+    profile: str | None = None
+    access_key_id: str | None = None
+    secret_access_key: str | None = None
+
+
+class HttpParameter(_Exact):
+    """A header, a query parameter or a member of a body, as EventBridge has them."""
+
+    Key: _FilledText
+    Value: str
+    IsValueSecret: bool = False
+
+
+class HttpHeader(HttpParameter):
+    """A header, which can be sent and leaves the message's length alone."""
+
+    @model_validator(mode="after")
+    def _sendable(self) -> HttpHeader:
+        if not http_headers.is_header(self.Key, self.Value):
+            raise ValueError("a header whose name and value can be sent")
+        if http_headers.is_framing(self.Key):
+            raise ValueError("a header that the client does not set itself")
+        return self
+
+
+class HttpParameters(_Exact):
+    """What a connection adds to requests."""
+
+    HeaderParameters: list[HttpHeader] = []
+    QueryStringParameters: list[HttpParameter] = []
+    BodyParameters: list[HttpParameter] = []
+
+
+class OAuthClient(_Exact):
+    """Who asks an authorization server for a token."""
+
+    ClientID: _FilledText
+    ClientSecret: _FilledText
+
+
+class OAuthShape(_Exact):
+    """Where a connection gets its token, as EventBridge has it."""
+
+    AuthorizationEndpoint: WebAddress
+    HttpMethod: Literal["GET", "POST", "PUT"]
+    ClientParameters: OAuthClient
+    OAuthHttpParameters: HttpParameters | None = None
+
+
+_CONNECTION_MEMBERS: dict[Any, tuple[str, ...]] = {
+    "API_KEY": ("name", "value"),
+    "BASIC": ("username", "password"),
+    "OAUTH_CLIENT_CREDENTIALS": ("OAuthParameters",),
+}
+"""Type of a connection -> the members that say how it authorizes."""
+
+
+class ConnectionShape(_Exact):
+    """How HTTP Tasks that name a connection authenticate, and what it adds to their requests."""
+
+    type: Literal["API_KEY", "BASIC", "OAUTH_CLIENT_CREDENTIALS"] = "API_KEY"
+    name: str | None = None
+    value: str | None = None
+    username: str | None = None
+    password: str | None = None
+    OAuthParameters: OAuthShape | None = None
+    InvocationHttpParameters: HttpParameters | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> ConnectionShape:
+        members = _CONNECTION_MEMBERS[self.type]
+        if any(getattr(self, name) is None for name in members if name != "name"):
+            names = " and ".join(members) if self.type != "API_KEY" else "a value"
+            raise ValueError(f"{names} for a connection of type {self.type}")
+        read = ("type", *members, "InvocationHttpParameters")
+        for name in self.model_fields_set - set(read):
+            known = {"name": name, "known": ", ".join(read)}
+            raise PydanticCustomError(environment.UNKNOWN, "one of: {known}", known)
+        if self.type == "API_KEY" and not http_headers.is_header(
+            self.name or "Authorization", self.value or ""
+        ):
+            raise ValueError("a name and a value that can be sent as a header")
+        return self
+
+
+class Http(_Exact):
+    """Which addresses HTTP Tasks may call."""
+
+    endpoints: list[WebAddress] = []
+    connections: dict[str, ConnectionShape] = {}
+
+
+class Kubernetes(_Exact):
+    """Which clusters may be called, and how their token is made."""
+
+    endpoints: list[WebAddress] = []
+    token: str | None = None
+    profile: str | None = None
+    region: str | None = None
+    access_key_id: str | None = None
+    secret_access_key: str | None = None
+
+
+class FunctionShape(_Exact):
+    """A function with options; without them the text ``handler`` is enough."""
+
+    handler: Target
+    process: Literal["own", "shared"] = "own"
+    python: _FilledText | None = None
+    folder: _FilledText | None = None
+    timeout: Annotated[float, Field(gt=0, le=900, strict=False)] | None = None
+    memory: Annotated[int, Field(ge=32, le=10_240)] | None = None
+    environment: dict[Annotated[str, AfterValidator(_variable)], str] = {}
+
+    @model_validator(mode="after")
+    def _fitting(self) -> FunctionShape:
+        given = self.model_fields_set - {"handler", "process"}
+        if environment.is_web_address(self.handler) and self.model_fields_set != {"handler"}:
+            raise ValueError("no options beside the address of a function")
+        if self.process == SHARED and given:
+            names = ", ".join(sorted(given))
+            raise ValueError(f'"process": "own" with {names}')
+        return self
+
+
+def _kind_of_entry(given: Any) -> str:
+    return _OBJECT if isinstance(given, dict) else _TEXT
+
+
+_TaggedShape = Annotated[FunctionShape, Tag(_OBJECT)]
+_BY_KIND = Discriminator(_kind_of_entry)
+Function = Annotated[Annotated[Target, Tag(_TEXT)] | _TaggedShape, _BY_KIND]
+PythonOption = Annotated[Annotated[_FilledText, Tag(_TEXT)] | _TaggedShape, _BY_KIND]
+ProcessOption = Annotated[
+    Annotated[str, AfterValidator(_process), Tag(_TEXT)] | _TaggedShape, _BY_KIND
+]
+
+
+class FunctionSection(BaseModel):
+    """Functions by name, and the options that count for all of them."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+    __pydantic_extra__: dict[str, Function]
+
+    python: PythonOption | None = None
+    process: ProcessOption | None = None
+
+
+ALL_SERVICES = "*"
+
+
+@cache
+def _services() -> frozenset[str]:
+    """Return botocore's names of services: those of the AWS CLI and of boto3's clients."""
+    from botocore.loaders import Loader
+
+    return frozenset(Loader().list_available_services("service-2"))
+
+
+class Section(BaseModel):
+    """Services by name, and what is no service."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+    __pydantic_extra__: dict[str, ServiceShape]
+
+    http: Http | None = None
+    kubernetes: Kubernetes | None = None
+
+    @model_validator(mode="after")
+    def _services_exist(self) -> Section:
+        for name in set(self.__pydantic_extra__) - {ALL_SERVICES}:
+            if name not in _services():
+                own = sorted(type(self).model_fields)
+                alike = difflib.get_close_matches(name, [*_services(), *own], n=2) or ["sqs"]
+                known = {"name": name, "alike": ", ".join(alike), "own": ", ".join(own)}
+                words = "a service of boto3 such as {alike}, or one of: *, {own}"
+                raise PydanticCustomError(environment.UNKNOWN, words, known)
+        return self
+
+
+class MachineShape(Section):
+    """What counts for one state machine."""
+
+    functions: FunctionSection | None = None
+
+
+class ProjectShape(Section):
+    """What counts for one project."""
+
+    machines: dict[str, MachineShape] = {}
+
+
+class Targets(ProjectShape):
+    """``targets.json``."""
+
+    projects: dict[str, ProjectShape] = {}
+
+
+class Functions(FunctionSection):
+    """``functions.json``: functions by name, and those of one project."""
+
+    projects: dict[str, FunctionSection] = {}
+
+
+class Permissions(_Exact):
+    """``permissions.json``: what roles may not do."""
+
+    deny: dict[str, list[Annotated[str, AfterValidator(_iam_action)]]] = {}
+
+
+def _invocations(given: str) -> str:
+    if not _INVOCATIONS.fullmatch(given):
+        raise ValueError('the number of an invocation, as "0", or a range as "1-3"')
+    return given
+
+
+class MockedMachine(_Exact):
+    """The test cases of a state machine: name -> state -> name of a response."""
+
+    TestCases: dict[str, dict[str, str]] = {}
+
+
+class MockedError(_Exact):
+    """The error of a mocked Task."""
+
+    Error: str | None = None
+    Cause: str | None = None
+
+
+class MockedResponse(_Exact):
+    """What a mocked Task returns, or the error that it ends with."""
+
+    Return: Any = None
+    Throw: MockedError | None = None
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> MockedResponse:
+        """Refuse an answer that is both, or none."""
+        if len(self.model_fields_set) != 1:
+            raise ValueError("one of Return and Throw")
+        return self
+
+
+Invocations = Annotated[str, AfterValidator(_invocations)]
+
+
+class Mocks(_Exact):
+    """``MockConfigFile.json``, as Step Functions Local has it."""
+
+    StateMachines: dict[str, MockedMachine] = {}
+    MockedResponses: dict[str, dict[Invocations, MockedResponse]] = {}
+
+    @model_validator(mode="after")
+    def _responses_are_there(self) -> Mocks:
+        """Refuse a test case with a response that is not there."""
+        for machine, about in self.StateMachines.items():
+            for case, states in about.TestCases.items():
+                for state, response in states.items():
+                    if response not in self.MockedResponses:
+                        place = f"StateMachines: {machine}: TestCases: {case}: {state}"
+                        raise ValueError(
+                            f"one of the MockedResponses for {place}, not {response!r}"
+                        )
+        return self
+
+
+FUNCTIONS: TypeAdapter[Any] = TypeAdapter(Functions)
+TARGETS: TypeAdapter[Any] = TypeAdapter(Targets)
+PERMISSIONS: TypeAdapter[Any] = TypeAdapter(Permissions)
+MOCKS: TypeAdapter[Any] = TypeAdapter(Mocks)
+OBJECT: TypeAdapter[Any] = TypeAdapter(dict[str, Any])

@@ -1,0 +1,383 @@
+"""The settings of the server: environment variables, each with a safe default.
+
+``STATEYARD_DATA`` data folder; ``STATEYARD_DATABASE_URL`` postgres://user:password@host:port/name
+instead of the SQLite file in it; ``STATEYARD_SECRET`` master secret instead of the file;
+``STATEYARD_HOSTS`` further host names, by comma; ``STATEYARD_PROXIES`` addresses or networks of the
+proxies whose X-Forwarded-For is believed, by comma; ``STATEYARD_REGION`` the region pages work in;
+``STATEYARD_FUNCTIONS`` functions as a JSON object; ``STATEYARD_FUNCTION_PROCESSES`` how many
+processes they may have; ``STATEYARD_EXPRESS_EVENTS`` 1: Express
+executions are told to event rules, too; ``STATEYARD_INJECT_AWS_EVENTS`` 1: editors may put events
+of AWS services; ``STATEYARD_PERMISSIONS`` what roles may not do; ``STATEYARD_MAIL`` the mail server
+for notifications, smtp://user:password@host:port/?from=address; ``STATEYARD_METRICS_TOKEN`` what
+Prometheus must show at ``/metrics``, which without it answers direct connections from this machine
+only, and nobody with ``STATEYARD_HTTPS=1``; ``STATEYARD_LEASE_S`` seconds after
+which a worker of a team that is not heard of is taken for dead; ``STATEYARD_RETENTION_DAYS`` days
+after which ended executions are removed; ``STATEYARD_DATABASE_CONNECTIONS`` of one process to
+PostgreSQL at most; ``STATEYARD_LOG`` json: the log as JSON lines. Those of Step Functions Local are
+read by ``console.config.local_options``.
+
+(Above 300 lines: one place for every setting, as Django has it.)
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, unquote
+
+from console.config import (
+    environment,
+    former_name,
+    local_options,
+    logging_setup,
+    quotas,
+    setting_shapes,
+)
+from console.config.data_folder import (
+    DATABASE_FILE,
+    data_folder,
+    derive_key,
+    derive_text,
+    master_secret,
+)
+from console.config.database_address import parse_database_address
+from console.config.environment import SettingError
+from console.config.startup_file import StartupFile
+from console.db import postgres
+from console.features import NAMES as FEATURES
+from console.functions.functions_file import FunctionsFile
+from console.samples.functions import FUNCTIONS as SAMPLE_FUNCTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import TypeAdapter
+
+former_name.adopt_variables()
+BASE_DIR = Path(__file__).resolve().parents[2]
+DATA_DIR = data_folder()
+STATEYARD_CONFIG = environment.read_folder("STATEYARD_CONFIG")
+_CONFIG_DIR = STATEYARD_CONFIG or DATA_DIR  # of the files that only operators write
+
+
+def _shipped(name: str) -> Path:
+    """Return a folder of the pages: in the wheel beside this package, in a clone at the top."""
+    installed = Path(__file__).resolve().parents[1] / name
+    return installed if installed.is_dir() else BASE_DIR / name
+
+
+_MASTER = master_secret(DATA_DIR)
+SECRET_KEY = derive_text(_MASTER, "django")
+STATEYARD_KEY_SECRET = derive_key(_MASTER, "access-keys")
+STATEYARD_TOKEN_KEY = derive_key(_MASTER, "task-tokens")
+STATEYARD_PAGING_KEY = derive_key(_MASTER, "paging")
+
+DEBUG = False
+STATEYARD_HTTPS = environment.read_switch("STATEYARD_HTTPS")
+ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", ".localhost"]
+STATEYARD_HOSTS = environment.read_hosts("STATEYARD_HOSTS")
+ALLOWED_HOSTS += STATEYARD_HOSTS
+STATEYARD_PROXIES = environment.read_proxies("STATEYARD_PROXIES")
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django_htmx",
+    "django_ace",
+    "lucide",
+    "csp",
+    "console",
+]
+MIDDLEWARE = [
+    "console.web.core.request_id.request_id_middleware",
+    # It pads each answer by a random length (BREACH); the token against forged requests is masked
+    # anew for each answer, too. Answers of the AWS API do not pass here.
+    "django.middleware.gzip.GZipMiddleware",
+    "console.web.core.compression.BrotliMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",  # above the policy, which is of pages alone
+    "console.web.core.bundles.BundleMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "console.web.core.sign_in.former_session_middleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "console.web.core.sign_in.SignInMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "console.web.core.rights.RightsMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+ROOT_URLCONF = "console.urls"
+ASGI_APPLICATION = "console.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [_shipped("templates")],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+            "libraries": {"stateyard": "console.web.templatetags.stateyard"},
+        },
+    },
+]
+
+# -- database --------------------------------------------------------------------------------------
+
+
+def _sqlite() -> dict[str, Any]:
+    """One durable file: write-ahead log, every commit flushed, writers queue instead of failing.
+
+    All connections share 256 MiB of cache: ``soft_heap_limit`` counts for the process.
+    """
+    pragmas = (
+        "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA busy_timeout=20000;"
+        "PRAGMA cache_size=-8000; PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=4000;"
+        "PRAGMA soft_heap_limit=268435456;"
+    )
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": former_name.database_file(DATA_DIR / DATABASE_FILE),
+        "OPTIONS": {"transaction_mode": "IMMEDIATE", "timeout": 20, "init_command": pragmas},
+    }
+
+
+# So often a statement is executed before psycopg prepares it by itself. Django's default, None,
+# forbids psycopg to prepare even those statements that ask for it.
+_NEVER = 1_000_000
+_CONNECTIONS = environment.read_whole_number("STATEYARD_DATABASE_CONNECTIONS", 12, 1, 1000)
+_POOL = {
+    "connection_class": postgres.WatchedConnection,
+    # a hundred threads may want one now and then; the server has a hundred for all processes
+    "min_size": 1,
+    "max_size": _CONNECTIONS,
+    "max_idle": 2.0,  # seconds after which one that nobody needs is closed: others may need it
+    "timeout": 10.0,  # seconds that a thread waits for one
+    # Seconds after which the pool gives up; who asks next begins anew. By default it tries for five
+    # minutes at growing intervals: after an outage of one minute the next try came a minute later.
+    "reconnect_timeout": 5.0,
+}
+
+
+def _postgres(url: str) -> dict[str, Any]:
+    parameters = parse_database_address("STATEYARD_DATABASE_URL", url)
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": parameters.pop("dbname"),
+        "USER": parameters.pop("user", ""),
+        "PASSWORD": parameters.pop("password", ""),
+        "HOST": parameters.pop("host", ""),
+        "PORT": parameters.pop("port", ""),
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {
+            **postgres.TIMEOUTS,
+            **parameters,
+            "pool": _POOL,
+            "prepare_threshold": _NEVER,
+        },
+    }
+
+
+_URL = environment.read_text("STATEYARD_DATABASE_URL")
+DATABASES = {"default": _postgres(_URL) if _URL else _sqlite()}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# -- people ----------------------------------------------------------------------------------------
+
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "/login/"
+AUTH_PASSWORD_VALIDATORS = [
+    {
+        "NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator",
+        "OPTIONS": {"user_attributes": ("username",)},
+    },
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 12},
+    },
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+SESSION_COOKIE_NAME = "stateyard_session"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_AGE = 14 * 24 * 3600
+CSRF_COOKIE_NAME = "stateyard_csrf"
+CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_FAILURE_VIEW = "console.web.core.error_views.csrf_failure"
+# A team's host speaks HTTPS (STATEYARD_HTTPS=1); the embedded default is loopback without it.
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = STATEYARD_HTTPS
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz)$"]  # asked from beside the server, without TLS
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if STATEYARD_HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = STATEYARD_HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if STATEYARD_HTTPS else None
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+X_FRAME_OPTIONS = "DENY"
+# stateyard.W001 says once, by the variable to set, what these say of four settings that follow it.
+SILENCED_SYSTEM_CHECKS = (
+    [] if STATEYARD_HTTPS else ["security.W004", "security.W008", "security.W012", "security.W016"]
+)
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "font-src": ["'self'"],
+        "connect-src": ["'self'"],
+        "worker-src": ["'self'"],
+        "form-action": ["'self'"],
+        "base-uri": ["'none'"],
+        "object-src": ["'none'"],
+        "frame-ancestors": ["'none'"],
+    }
+}
+
+# -- pages -----------------------------------------------------------------------------------------
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = False
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [_shipped("static")]
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_MAX_AGE = 3600
+WHITENOISE_ALLOW_ALL_ORIGINS = False
+DATA_UPLOAD_MAX_MEMORY_SIZE = 3 * 1024 * 1024
+LOGGING = logging_setup.configure(environment.read_text("STATEYARD_LOG", "text"))
+
+# -- Stateyard -------------------------------------------------------------------------------------
+
+STATEYARD_REGION = environment.read_region("STATEYARD_REGION", "us-east-1")
+STATEYARD_ACCOUNT = local_options.read_account("123456789012")
+STATEYARD_LIMITS = environment.read_choice("STATEYARD_LIMITS", ("aws", "2019"), "aws")
+environment.read_choice("STATEYARD_PROCESSORS", ("one", "all"), "one")  # ``up`` itself reads it
+STATEYARD_ACCEPT_ANY_KEY = False  # only ``up --insecure-accept-any-key`` says otherwise
+STATEYARD_ALLOW_RESET = False  # only ``up --allow-reset`` says otherwise
+# what each process computes, for whoever finds it dead
+STATEYARD_CRASH_JOURNAL = DATA_DIR / "stateyard-computing"
+STATEYARD_LAYOUTS: Path | None = DATA_DIR / "layouts"  # of workflows that were drawn; None: nowhere
+STATEYARD_LEASE_S = environment.read_number("STATEYARD_LEASE_S", 10, 1, 3600, "seconds")
+STATEYARD_MAX_REQUEST_BYTES = 1_048_576
+
+
+def _kept(name: str, shape: TypeAdapter[Any]) -> dict[str, Any]:
+    """Return the object in a file of the configuration, {} if there is none."""
+    return environment.read_json_file(_CONFIG_DIR / name, shape)
+
+
+def _functions() -> FunctionsFile:
+    """Functions of ``DATA/functions.json``, read again when it changes; the environment wins."""
+    shape = setting_shapes.FUNCTIONS
+    given = environment.read_json_variable("STATEYARD_FUNCTIONS", shape)
+    return FunctionsFile(_CONFIG_DIR / "functions.json", shape, given)
+
+
+STATEYARD_FUNCTIONS: Mapping[str, Any] = _functions()
+# that functions may have at once, beside this one; 0: they share it unless an entry says otherwise
+STATEYARD_FUNCTION_PROCESSES = environment.read_whole_number(
+    "STATEYARD_FUNCTION_PROCESSES", 16, 0, 1000
+)
+STATEYARD_SAMPLE_FUNCTIONS = SAMPLE_FUNCTIONS  # for sample machines only; ``up --empty``: none
+
+
+def _quotas() -> dict[str, Any]:
+    """What differs from AWS's quotas: ``DATA/quotas.json`` and the environment, which wins."""
+    kept = _kept("quotas.json", setting_shapes.OBJECT)
+    given = environment.read_json_variable("STATEYARD_QUOTAS", setting_shapes.OBJECT)
+    quotas.check_quotas(kept, str(_CONFIG_DIR / "quotas.json"))
+    quotas.check_quotas(given, "STATEYARD_QUOTAS")
+    return kept | given
+
+
+STATEYARD_QUOTAS = _quotas()
+
+
+STATEYARD_TARGETS_FILE = StartupFile(_CONFIG_DIR / "targets.json", setting_shapes.TARGETS)
+
+
+def _targets() -> dict[str, dict[str, Any]]:
+    """Where calls to AWS services go: ``DATA/targets.json`` and the environment, which wins."""
+    given = environment.read_json_variable("STATEYARD_TARGETS", setting_shapes.TARGETS)
+    return STATEYARD_TARGETS_FILE.entries | local_options.read_targets() | given
+
+
+STATEYARD_TARGETS = _targets()
+
+
+def _permissions() -> dict[str, Any]:
+    """What roles may not do: ``DATA/permissions.json`` and the environment, which wins."""
+    shape = setting_shapes.PERMISSIONS
+    given = environment.read_json_variable("STATEYARD_PERMISSIONS", shape)
+    return _kept("permissions.json", shape) | given
+
+
+STATEYARD_PERMISSIONS = _permissions()
+
+
+def _mocks() -> FunctionsFile:
+    """The mock configuration of Step Functions Local, from where it says or the data folder.
+
+    It is read again when it changes.
+    """
+    named = environment.read_text("SFN_MOCK_CONFIG")
+    if named:
+        environment.read_json_file(Path(named), setting_shapes.MOCKS, "SFN_MOCK_CONFIG")
+    path = Path(named) if named else _CONFIG_DIR / "MockConfigFile.json"
+    return FunctionsFile(path, setting_shapes.MOCKS, {})
+
+
+STATEYARD_MOCKS: Mapping[str, Any] = _mocks()
+STATEYARD_WAIT_TIME_SCALE = local_options.read_wait_time_scale()
+# whether editors may put events of AWS services, marked, on a server that is for trying things out
+STATEYARD_INJECT_AWS_EVENTS = environment.read_switch("STATEYARD_INJECT_AWS_EVENTS")
+STATEYARD_EXPRESS_EVENTS = environment.read_switch("STATEYARD_EXPRESS_EVENTS")  # AWS tells none
+
+
+def _mail(url: str) -> dict[str, Any]:
+    """Read ``smtp[s]://user:password@host:port/?from=address``; smtps is TLS, else STARTTLS."""
+    name, wanted = "STATEYARD_MAIL", "smtp://user:password@host:port/?from=address"
+    parts = environment.parse_address(name, url, ("smtp", "smtps"), wanted)
+    if not parts.hostname:
+        raise SettingError(name, "an address without a host", wanted)
+    return {
+        "host": parts.hostname,
+        "port": parts.port or (465 if parts.scheme == "smtps" else 587),
+        "user": unquote(parts.username or ""),
+        "password": unquote(parts.password or ""),
+        "secure": parts.scheme == "smtps",
+        "sender": dict(parse_qsl(parts.query)).get("from", f"stateyard@{parts.hostname}"),
+    }
+
+
+STATEYARD_MAIL = environment.read_text("STATEYARD_MAIL")
+if STATEYARD_MAIL:
+    _SMTP = _mail(STATEYARD_MAIL)
+    EMAIL_HOST, EMAIL_PORT = _SMTP["host"], _SMTP["port"]
+    EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _SMTP["user"], _SMTP["password"]
+    EMAIL_USE_SSL = _SMTP["secure"]
+    EMAIL_USE_TLS = not EMAIL_USE_SSL and bool(EMAIL_HOST_USER)
+    DEFAULT_FROM_EMAIL = _SMTP["sender"]
+    EMAIL_TIMEOUT = 15
+STATEYARD_FEATURES = environment.read_features("STATEYARD_FEATURES", FEATURES)
+STATEYARD_METRICS_TOKEN = environment.read_text("STATEYARD_METRICS_TOKEN")
+STATEYARD_RETENTION_DAYS: float | None = None  # after which ended executions are removed
+if environment.read_text("STATEYARD_RETENTION_DAYS"):
+    STATEYARD_RETENTION_DAYS = environment.read_number(
+        "STATEYARD_RETENTION_DAYS", 0, 0.001, 36_500, "days"
+    )
+STATEYARD_URL = environment.read_web_address("STATEYARD_URL")  # of the API; ``up`` knows its own
+
+environment.refuse_unknown_variables()

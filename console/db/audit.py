@@ -1,0 +1,57 @@
+"""Write the audit trail: one append-only row per change, never a payload."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from console.db import clock, rows
+from console.db.rows import storable
+from console.models import AuditEntry
+
+if TYPE_CHECKING:
+    from console.models import Project
+
+
+LONGEST_REASON = 256
+"""After so many characters a reason is cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who acts: a user name, the access key used if any, and the request's id.
+
+    ``execution``: the ARN of the execution whose Task acts; ``name`` has started it then.
+    ``acting_for``: whose rights bound what comes of it, if that is not the one user.
+    """
+
+    name: str = ""
+    key_id: str = ""
+    request_id: str = ""
+    execution: str = ""
+    acting_for: tuple[str, ...] = ()
+
+
+NOBODY = Actor()
+
+
+def record(project: Project, actor: Actor, action: str, target: str, reason: str = "") -> None:
+    """Write an audit row (inside the caller's transaction)."""
+    entry = {
+        "at_ms": clock.now_ms(),
+        "project_id": project.pk,
+        "actor": actor.name,
+        "key_id": actor.key_id,
+        "action": action,
+        "target": target,
+        "reason": storable(reason[:LONGEST_REASON]),
+        "request_id": actor.request_id,
+        "execution": actor.execution,
+    }
+    rows.insert_rows(AuditEntry, [entry])
+
+
+def find_latest(project: Project, target: str, *actions: str) -> AuditEntry | None:
+    """Return the last of these actions that somebody did to a target, None if there is none."""
+    entries = AuditEntry.objects.filter(project=project, target=target, action__in=actions)
+    return entries.order_by("-pk").first()

@@ -1,0 +1,424 @@
+"""Write recorded changes to PostgreSQL, many in one transaction, by one statement a table.
+
+Theory of operation
+===================
+
+``write`` hands what it recorded (``rows``) to one thread of the process. That thread
+takes what is waiting, and sends it in two round trips, by psycopg's pipeline:
+
+    first trip    BEGIN, then each statement that must find its row: the version of a run, a task
+                  that is still open, a machine that is not being deleted, a name that is free
+    second trip   inserts, deletes, the queue's jobs, COMMIT
+
+Between the trips a change may add to the second one what follows from the first: which task of an
+activity a poller gets is known only then, and with it the message of the task's start.
+
+Statements are merged over the changes: the rows of all stand in arrays, which ``unnest`` turns into
+a table. A statement returns the keys of the rows that it changed. Rows by the hundred, such as the
+events of a loop, are sent by COPY instead, between two pipelines: that takes more round trips and
+half the processor time, and PostgreSQL works on the first rows while the last are on their way.
+
+**Plans.** To parse and plan a statement takes longer than to execute it, so that is done once for
+each connection. A plan that is kept must be right for any size of the tables:
+
+    1. A new server updates a run: the table has a few rows, and the plan reads all of them.
+    2. A minute later it has 30,000 rows, and nothing has told PostgreSQL to plan anew.
+
+So ``_SETTINGS`` leave only plans that find each row by an index.
+
+**One of them fails.** A change whose row was not there has failed, and the others have not:
+
+    1. A, B and C are in one transaction. The first trip returns the keys of A and C only.
+    2. ROLLBACK. B is given back to the thread that wrote it, which runs its function alone, in a
+       transaction of its own: that finds out what is the matter (``Fenced``, a closed task, a name
+       that is taken), as if there were no merging.
+    3. A and C are sent again, without B.
+
+If a statement raises, nobody knows whose row it was: after ROLLBACK each change is run alone.
+
+**Two of one execution.** A task's outcome and a step of the same execution do not stand in one
+transaction, for a step deletes messages that the other inserts. The later one waits for the next:
+
+    1. The outcome of task 5 is waiting, and behind it a step that ends the execution.
+    2. The first transaction closes the task and inserts the message.
+    3. The second one ends the execution, and deletes the message.
+
+Outcomes of different tasks do stand in one transaction, and no row has two changes in it.
+
+**Locks.** Nobody waits for long, because all wait with it (``lock_timeout``):
+
+    1. A worker is stopped in the middle of a transaction, and holds the row of a run.
+    2. Another one takes the execution over. Its step waits for a quarter of a second.
+    3. ROLLBACK; each change is run alone, and only that step waits on, on its own thread.
+
+Two processes that lock each other's rows end in the same way, before the deadlock is detected.
+Nobody holds a row for long either, because the second trip follows the first at once
+(``idle_in_transaction_session_timeout``):
+
+    1. The network falls silent between the trips of a web process, which is killed then.
+    2. The server hears nothing of that, and its session holds the names of new executions.
+    3. After five seconds it ends the session. A client that starts one of the names again waits
+       for so long, and not for the five minutes of other transactions.
+
+**The connection dies.** Before COMMIT was sent nothing is committed, so the changes are sent again
+on a new connection, once. After that nobody knows, and each caller gets the outage:
+
+    1. COMMIT is sent, the server commits, and the connection breaks before its answer.
+    2. A step: the sweep finds the execution, and goes on from the version that is there.
+       An outcome: it is recorded again, and finds its task closed, which is what it wanted.
+       A claim: the sweep finds a task that is started here and in nobody's hands, and offers it.
+       A start: its client gets an error and calls again; its name finds the execution.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import structlog
+from django.db import connection
+from django.db.utils import IntegrityError, InterfaceError, OperationalError
+
+from console.db import signals
+from console.db.postgres import execute_prepared
+from console.db.rows import (
+    INSERT_ORDER,
+    Late,
+    Recorded,
+    Statement,
+    Unmergeable,
+    current_recording,
+    record,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from concurrent.futures import Future
+
+    from console.db.rows import Key, Row
+
+    Change = tuple[Recorded, Future[Any]]
+
+log = structlog.get_logger(__name__)
+_WORTH_A_COPY = 400
+"""So many rows take less time by COPY than the two round trips that it costs."""
+_SETTINGS = {
+    "lock_timeout": "250ms",
+    "idle_in_transaction_session_timeout": "5s",
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+}
+_BEGIN = (
+    "BEGIN",
+    "SELECT " + ", ".join(f"set_config('{name}', '{to}', true)" for name, to in _SETTINGS.items()),
+)
+
+
+class RunAlone(Exception):
+    """A change was not written with the others: its function has to be run by itself."""
+
+
+# -- a group ---------------------------------------------------------------------------------------
+
+
+def take_together(waiting: Iterable[Recorded]) -> tuple[list[Recorded], list[Recorded]]:
+    """Return the changes that may stand in one transaction, and those that have to wait for it."""
+    group: list[Recorded] = []
+    left: list[Recorded] = []
+    owned: dict[Any, bool] = {}
+    keys: set[tuple[Statement, Key]] = set()
+    for change in waiting:
+        touched = _touched(change)
+        clash = any(
+            number in owned and (owned[number] or owns) for number, owns in touched.items()
+        ) or any(key in keys for key in change.keys if key[0].owns or key[0].joins)
+        (left if clash else group).append(change)
+        for number, owns in touched.items():
+            owned[number] = owns or clash or owned.get(number, False)
+        if not clash:
+            keys.update(change.keys)
+    return group, left
+
+
+def _touched(change: Recorded) -> dict[Any, bool]:
+    """Return execution -> whether the change wants it for itself."""
+    touched: dict[Any, bool] = {}
+    for statement, key in change.keys:
+        if statement.owns or statement.joins:
+            touched[key[0]] = statement.owns or touched.get(key[0], False)
+    return touched
+
+
+def commit(group: Sequence[Recorded]) -> dict[int, BaseException]:
+    """Commit changes together; return place -> why one was not written, of those that were not.
+
+    Raise an outage of the database: it is not known whether they were written.
+    """
+    failed: dict[int, BaseException] = {}
+    places = list(range(len(group)))
+    while places:
+        try:
+            missing = _try_commit([group[place] for place in places])
+        except (InterfaceError, OperationalError) as error:
+            if _is_broken():
+                raise
+            missing = dict.fromkeys(range(len(places)), error)
+        except Exception as error:  # noqa: BLE001 - nobody knows whose row it was
+            _forget_plans(error)
+            missing = dict.fromkeys(range(len(places)), error)
+        if not missing:
+            break
+        failed |= {places[place]: RunAlone() for place in missing}
+        places = [place for index, place in enumerate(places) if index not in missing]
+    return failed
+
+
+def commit_changes(waiting: list[Change]) -> list[Change]:
+    """Commit the changes that may stand in one transaction; return the others."""
+    futures = {id(recorded): future for recorded, future in waiting}
+    group, left = take_together([recorded for recorded, _ in waiting])
+    try:
+        failed = commit(group)
+    except BaseException as error:  # noqa: BLE001 - it goes to those who asked
+        for recorded in group:
+            futures[id(recorded)].set_exception(error)
+        connection.close()
+    else:
+        for place, recorded in enumerate(group):
+            if place in failed:
+                futures[id(recorded)].set_exception(failed[place])
+            else:
+                _settle(recorded, futures[id(recorded)])
+    return [(recorded, futures[id(recorded)]) for recorded in left]
+
+
+def write_together(fn: Callable[[], object]) -> None:
+    """Run a function that writes rows in this transaction, by one statement a table (PostgreSQL).
+
+    It is run as it is where it cannot be recorded, or where a round trip costs nothing.
+    """
+    embedded = connection.vendor != "postgresql"
+    recorded = None if embedded or current_recording() is not None else record(fn)
+    if recorded is None:
+        fn()
+        return
+    returned: set[tuple[Statement, Key]] = set()
+    with connection.wrap_database_errors, connection.connection.pipeline():
+        cursors = [
+            (each, _execute_once(each, recorded.rows[each])) for each in _ordered(recorded.rows)
+        ]
+    for statement, cursor in cursors:
+        if statement.key:
+            size = len(statement.key)
+            returned.update((statement, tuple(row[:size])) for row in cursor.fetchall())
+    if missing := [key for key in recorded.keys if key not in returned and not key[0].may_miss]:
+        raise IntegrityError(f"not written: {missing[0]}")
+    for channel, values in recorded.signals:
+        signals.publish(channel, *values)
+    for hook in recorded.after:
+        signals.after_commit(hook)
+
+
+def _settle(recorded: Recorded, future: Future[Any]) -> None:
+    """Say that a change is committed: first to those who listen, as hooks of a commit are run."""
+    publish(recorded)
+    if recorded.following is not None:
+        publish(recorded.following)
+    result = recorded.result
+    try:
+        if isinstance(result, Late):
+            result = result.make(recorded.returned)
+    except Exception as error:  # noqa: BLE001 - of one caller; the others wait for their answers
+        future.set_exception(error)
+    else:
+        future.set_result(result)
+
+
+def _forget_plans(error: Exception) -> None:
+    """Leave a connection whose prepared statements are of no use: a migration changed a table."""
+    if isinstance(error.__cause__, psycopg.errors.FeatureNotSupported):
+        connection.connection.close()
+        connection.close()
+
+
+def _is_broken() -> bool:
+    own = connection.connection
+    return own is None or own.closed or own.broken
+
+
+def _try_commit(changes: Sequence[Recorded]) -> dict[int, BaseException | None]:
+    """Commit changes; return the places of those whose rows were not there: then none is written.
+
+    Raise what the database raises, after ROLLBACK.
+    """
+    merged: dict[Statement, list[Row]] = defaultdict(list)
+    for change in changes:
+        for statement, rows in change.rows.items():
+            merged[statement].extend(rows)
+    needed = [statement for statement in _ordered(merged) if statement.key]
+    returned = _begin(needed, merged)
+    missing: dict[int, BaseException | None] = {
+        place: None
+        for place, change in enumerate(changes)
+        if any(key not in returned and not key[0].may_miss for key in change.keys)
+    }
+    if missing:
+        with connection.wrap_database_errors:
+            connection.connection.execute("ROLLBACK")
+        return missing
+    try:
+        for change in changes:
+            change.returned = {key: returned[key] for key in change.keys if key in returned}
+        following = [_follow(change) for change in changes if change.follow is not None]
+        for more in following:
+            for statement, rows in more.rows.items():
+                merged[statement].extend(rows)
+        others = [statement for statement in _ordered(merged) if not statement.key]
+        with connection.wrap_database_errors:
+            _write_and_commit(others, merged, [*changes, *following])
+    except BaseException:
+        _roll_back()
+        raise
+    return {}
+
+
+def _ordered(statements: Iterable[Statement]) -> list[Statement]:
+    return sorted(statements, key=lambda statement: statement.order)
+
+
+def _follow(change: Recorded) -> Recorded:
+    """Return what a change writes now that its rows are found."""
+    change.following = record(partial(change.follow, change.returned)) if change.follow else None
+    if change.following is None or change.following.keys:
+        raise Unmergeable
+    return change.following
+
+
+def _begin(
+    needed: Sequence[Statement], rows: dict[Statement, list[Row]]
+) -> dict[tuple[Statement, Key], Row]:
+    """Begin, run the statements that must find their rows, and return what they found.
+
+    Nothing is committed yet, so a connection that has died meanwhile is replaced, once.
+    """
+    for last in (False, True):
+        connection.ensure_connection()
+        own = connection.connection
+        try:
+            with connection.wrap_database_errors, own.pipeline():
+                for text in _BEGIN:
+                    execute_prepared(own, text)
+                cursors = [(each, _execute(each, rows[each])) for each in needed]
+            returned: dict[tuple[Statement, Key], Row] = {}
+            for statement, cursor in cursors:
+                size = len(statement.key)
+                for row in cursor.fetchall():
+                    returned[statement, tuple(row[:size])] = row[size:]
+        except (InterfaceError, OperationalError):
+            if last or not _is_broken():
+                _roll_back()
+                raise
+            connection.close()
+        except BaseException:
+            _roll_back()
+            raise
+        else:
+            return returned
+    raise AssertionError  # the loop returns or raises
+
+
+def _write_and_commit(
+    statements: Sequence[Statement],
+    rows: dict[Statement, list[Row]],
+    changes: Sequence[Recorded],
+) -> None:
+    """Run the other statements, in their order, send the signals, and commit."""
+    own = connection.connection
+    left = list(statements)
+    copied = [each for each in left if each.copy and len(rows[each]) >= _WORTH_A_COPY]
+    if copied:
+        before = [each for each in left if each.order < INSERT_ORDER]
+        with own.pipeline():
+            for statement in before:
+                _execute(statement, rows[statement])
+        for statement in copied:
+            _copy(statement, rows[statement])
+        left = [each for each in left if each not in before and each not in copied]
+    with own.pipeline():
+        for statement in left:
+            _execute(statement, rows[statement])
+        _send_signals(changes)
+        execute_prepared(own, "COMMIT")
+
+
+def _copy(statement: Statement, rows: Sequence[Row]) -> None:
+    with connection.connection.cursor() as cursor, cursor.copy(statement.copy) as copy:
+        for row in rows:
+            copy.write_row(row)
+
+
+def _roll_back() -> None:
+    """Leave the connection as it was, or closed if it does not answer."""
+    own = connection.connection
+    if own is None or own.closed or own.broken:
+        return
+    try:
+        own.execute("ROLLBACK")
+    except psycopg.Error:
+        own.close()
+
+
+def _execute(statement: Statement, rows: Sequence[Row]) -> psycopg.Cursor[Any]:
+    return execute_prepared(connection.connection, statement.for_many, _arrays(rows))
+
+
+def _execute_once(statement: Statement, rows: Sequence[Row]) -> psycopg.Cursor[Any]:
+    """Execute a statement without keeping its plan: the transaction allows others, too."""
+    return psycopg.RawCursor(connection.connection).execute(statement.for_many, _arrays(rows))
+
+
+def _arrays(rows: Sequence[Row]) -> list[str]:
+    return [_array(column) for column in zip(*rows, strict=True)]
+
+
+def _array(values: Sequence[Any]) -> str:
+    """Return values as the text of an array: psycopg takes several times as long for a list."""
+    first = next((value for value in values if value is not None), None)
+    if isinstance(first, str):
+        return (
+            "{" + ",".join(["NULL" if value is None else _quoted(value) for value in values]) + "}"
+        )
+    if isinstance(first, bool):
+        return "{" + ",".join(["NULL" if value is None else "ft"[value] for value in values]) + "}"
+    return "{" + ",".join(["NULL" if value is None else str(value) for value in values]) + "}"
+
+
+def _quoted(text: str) -> str:
+    if "\\" in text:
+        text = text.replace("\\", "\\\\")
+    return '"' + text.replace('"', '\\"') + '"'
+
+
+def _send_signals(changes: Sequence[Recorded]) -> None:
+    transport = signals.get_transport()
+    if transport is not None:
+        given = [signal for change in changes for signal in change.signals]
+        transport.send_all([signal for signal in given if transport.takes(signal[0])])
+
+
+def publish(change: Recorded) -> None:
+    """Do after the commit what the change asked for, and tell this process of it."""
+    transport = signals.get_transport()
+    hooks = list(change.after)
+    for channel, values in change.signals:
+        if transport is None or not transport.takes(channel) or transport.keeps(channel):
+            hooks.append(partial(signals.deliver, channel, *values))
+    for hook in hooks:
+        try:
+            hook()
+        except Exception:  # the commit stands, and the others have to hear of it
+            log.exception("a listener failed after a commit")

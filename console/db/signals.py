@@ -1,0 +1,151 @@
+"""Publish and subscribe to wake-ups: something was committed that somebody waits for.
+
+A signal saves time and carries no data that exists only in it: it may be lost, arrive twice or
+late. Every subscriber finds the same by reading the rows, which the sweepers do every second or so.
+
+In a process that does all the work, ``publish`` calls the subscribers of the same process after the
+commit. In a team, a ``Transport`` takes the signals that are for other processes and writes them in
+the transaction that they belong to, so they arrive if and only if it commits.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from typing import TYPE_CHECKING, Protocol
+
+from console.db import rows
+from console.statuses import DueKind, Topic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Channel = tuple[object, ...]
+"""A ``Topic``, and for some topics an id or ARN behind it."""
+
+
+class Transport(Protocol):
+    """Sends signals to other processes."""
+
+    def takes(self, channel: Channel) -> bool:
+        """Tell whether other processes get the signals of a channel."""
+
+    def keeps(self, channel: Channel) -> bool:
+        """Tell whether this process gets the signals of a channel, too."""
+
+    def send(self, channel: Channel, values: tuple[object, ...]) -> None:
+        """Add a signal to the current transaction, or send it at once outside of one."""
+
+    def send_all(self, given: Sequence[tuple[Channel, tuple[object, ...]]]) -> None:
+        """Write signals into a transaction that Django does not know of."""
+
+    def flush(self) -> None:
+        """Write the signals that were added; the transaction commits next."""
+
+    def drop(self) -> None:
+        """Forget the signals that were added: the transaction begins, or begins again."""
+
+
+_listeners: dict[Channel, list[Callable[..., None]]] = defaultdict(list)
+_in_turn: set[Channel] = set()  # channels whose signals go to one listener each, in turn
+_lock = threading.Lock()
+_transport: Transport | None = None
+
+
+def use_transport(transport: Transport | None) -> None:
+    """Send signals to other processes by a transport from now on; None: to this process only."""
+    global _transport  # noqa: PLW0603 - one a process
+    _transport = transport
+
+
+def get_transport() -> Transport | None:
+    """Return the transport in use, None in a process that does all the work."""
+    return _transport
+
+
+def subscribe(
+    channel: Channel, listener: Callable[..., None], *, in_turn: bool = False
+) -> Callable[[], None]:
+    """Call ``listener`` for each signal of a channel; return a function that ends that.
+
+    ``in_turn``: each signal goes to one listener of the channel, the one that waited longest.
+    """
+    with _lock:
+        _listeners[channel] = [*_listeners[channel], listener]
+        if in_turn:
+            _in_turn.add(channel)
+
+    def end() -> None:
+        with _lock:
+            left = [other for other in _listeners[channel] if other is not listener]
+            if left:
+                _listeners[channel] = left
+            else:
+                _listeners.pop(channel, None)
+                _in_turn.discard(channel)
+
+    return end
+
+
+def subscribers(channel: Channel) -> int:
+    """Return the number of listeners of a channel in this process."""
+    return len(_listeners.get(channel, ()))
+
+
+def publish(channel: Channel, *values: object) -> None:
+    """Call the channel's listeners after the current transaction's commit, or now without one.
+
+    What a listener raises is logged and goes no further: the commit stands, and the caller has to
+    learn that it does.
+    """
+    recorded = rows.current_recording()
+    if recorded is not None:
+        recorded.signals.append((channel, values))
+        return
+    if _transport is not None and _transport.takes(channel):
+        _transport.send(channel, values)
+        if not _transport.keeps(channel):
+            return
+    rows.current_database().on_commit(lambda: deliver(channel, *values), robust=True)
+
+
+def after_commit(hook: Callable[[], None]) -> None:
+    """Call a hook after the current transaction's commit; what it raises is logged."""
+    recorded = rows.current_recording()
+    if recorded is not None:
+        recorded.after.append(hook)
+    else:
+        rows.current_database().on_commit(hook, robust=True)
+
+
+def deliver(channel: Channel, *values: object) -> None:
+    """Call the channel's listeners in this process."""
+    for listener in _next_listeners(channel):
+        listener(*values)
+
+
+def _next_listeners(channel: Channel) -> Sequence[Callable[..., None]]:
+    """Return the listeners that get the next signal of a channel."""
+    if channel not in _in_turn:
+        return _listeners.get(channel, ())
+    with _lock:
+        listeners = _listeners.get(channel)
+        if not listeners:
+            return ()
+        _listeners[channel] = [*listeners[1:], listeners[0]]
+        return listeners[:1]
+
+
+def publish_runnable(execution_id: int) -> None:
+    """Signal that an execution can go on."""
+    publish((Topic.RUNNABLE,), execution_id)
+
+
+def publish_created(execution_id: int) -> None:
+    """Signal that a new execution can go on: no process has anything of it in memory."""
+    publish((Topic.CREATED,), execution_id)
+
+
+def publish_due(due_ms: int, kind: DueKind, execution_id: int, task: int = 0) -> None:
+    """Signal that something of an execution is due at ``due_ms`` (epoch milliseconds)."""
+    publish((Topic.DUE,), due_ms, kind, execution_id, task)

@@ -1,0 +1,1 @@
+"""The processes that serve: connections, admission, watchdog, threads, shutdown."""

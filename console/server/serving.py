@@ -1,0 +1,139 @@
+"""Serve pages and API; the commands ``up`` and ``web`` share this code."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+import signal
+import socket
+import warnings
+from typing import TYPE_CHECKING
+
+import uvicorn
+from django.conf import settings
+from django.core.management.base import CommandError
+from django.urls import get_resolver
+
+from console.db.writer import is_embedded
+from console.server.accepting import make_protocol_class
+from console.server.gc_freeze import spare_collections
+from console.server.shutdown import SHUTTING_DOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BACKLOG = 2048
+"""How many connections may wait to be taken."""
+_PROBES = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
+"""After how many silent seconds a client's machine is asked whether it is there, and how often.
+
+Without it a client that lost its network holds its long poll for a minute, and a task that is
+scheduled meanwhile is handed to nobody.
+"""
+KEEP_ALIVE_S = 65
+"""Longer than proxies keep a line that is not used (60 s by default with nginx and ALB).
+
+Who closes first must be the proxy: a request that crosses with our closing is answered with 502.
+"""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Open the port before anything else is done; nobody can connect before ``let_in``."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # asyncio sends small answers at once only on sockets that say they are TCP (else: 40 ms)
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _PROBES.items():  # its connections begin with what it has
+        if hasattr(socket, name):
+            listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    with _port_errors(listener, host, port):
+        listener.bind((host, port))
+    return listener
+
+
+def let_in(listener: socket.socket) -> None:
+    """Let clients connect: who comes before ``serve`` answers waits instead of being refused.
+
+    To be called before the address is printed, because whoever reads it may connect at once.
+    """
+    host, port = listener.getsockname()[:2]
+    with _port_errors(listener, host, port):
+        listener.listen(BACKLOG)
+
+
+@contextlib.contextmanager
+def _port_errors(listener: socket.socket, host: str, port: int) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            msg = f"--port {port}: something else is listening there; choose another, or 0"
+            raise CommandError(msg) from None
+        raise CommandError(f"--host {host} --port {port}: {error.strerror}") from None
+
+
+def allow(host: str) -> None:
+    """Accept the name people reach this server by."""
+    if host not in ("0.0.0.0", "::", "127.0.0.1", "::1", "localhost"):  # noqa: S104
+        settings.ALLOWED_HOSTS.append(host)
+
+
+def read_in_the_event_loop() -> None:
+    """Let short API calls read an embedded database in the event loop's own thread.
+
+    Django refuses that, because a query may take long, and has this switch for who knows that it
+    does not: SQLite returns a row in less time than another thread takes to wake. Only the calls of
+    ``asgi._SHORT`` do so. With PostgreSQL the switch stays off, and so it does in the tests there,
+    which therefore prove that nothing else reads in the loop.
+    """
+    if is_embedded():
+        os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+
+
+class _Server(uvicorn.Server):
+    """A server that answers long polls when it shuts down.
+
+    uvicorn would let them wait until its patience is over, and then answer with 500.
+    """
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let long polls be answered, and shut down."""
+        SHUTTING_DOWN.set()
+        await super().shutdown(sockets)
+
+
+def serve(listener: socket.socket) -> None:
+    """Serve until SIGINT or SIGTERM."""
+    read_in_the_event_loop()
+    listener.setblocking(False)
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    # static files are sent by WhiteNoise, which reads them synchronously; they are small
+    warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous")
+    config = uvicorn.Config(
+        "console.asgi:application",
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        date_header=True,
+        # without this, uvicorn believes everybody on this machine
+        proxy_headers=bool(settings.STATEYARD_PROXIES),
+        forwarded_allow_ips=settings.STATEYARD_PROXIES,
+        timeout_graceful_shutdown=3,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        backlog=BACKLOG,
+        http=make_protocol_class(listener),
+        ws="none",
+    )
+    config.load()
+    _ = get_resolver().url_patterns  # what the first page would import
+    spare_collections()
+    server = _Server(config)
+    # uvicorn raises the signal again after a clean stop, which would end the process by it
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again after a clean stop
+        server.run(sockets=[listener])

@@ -1,0 +1,257 @@
+"""Where the operations of the API run: on a few long-lived threads, or in the event loop's own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import queue
+import threading
+import time
+from collections import deque
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+from django.db import DEFAULT_DB_ALIAS, connections
+
+from console.db.merged import RunAlone
+from console.db.overload import MANY_WAITING, WaitedTooLong, is_too_late
+from console.db.rows import call_with, keep_connection
+from console.db.writer import Pending, is_embedded, release_connection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+COUNT = 8
+"""More get in each other's way: 16 took a fifth more time for the same work."""
+
+
+class LoopFuture(Generic[T]):
+    """A future of an event loop that a thread settles, once. ``waiter``: what the loop awaits.
+
+    ``asyncio.wrap_future`` takes three times as long: it chains two futures, each with a lock of
+    its own. Who waits may be cancelled; what is under way on the thread is not taken back.
+    """
+
+    __slots__ = ("_loop", "waiter")
+
+    def __init__(self) -> None:
+        """To be made in the event loop."""
+        self._loop = asyncio.get_running_loop()
+        self.waiter: asyncio.Future[T] = self._loop.create_future()
+
+    def set_result(self, result: T) -> None:
+        """Tell the result, on any thread."""
+        self._tell(self.waiter.set_result, result)
+
+    def set_exception(self, error: BaseException) -> None:
+        """Tell why there is no result, on any thread."""
+        if isinstance(error, StopIteration):  # asyncio refuses it, and nobody would be told
+            error = RuntimeError(f"StopIteration: {error}")
+        self._tell(self.waiter.set_exception, error)
+
+    def _tell(self, settle: Callable[[Any], None], value: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(self._settle, settle, value)
+
+    def _settle(self, settle: Callable[[Any], None], value: Any) -> None:
+        if not self.waiter.done():  # else who waited was cancelled
+            settle(value)
+
+
+class _CommitOutcome(NamedTuple):
+    """A change that was handed over, and what the thread that commits told of it."""
+
+    pending: Pending[Any]
+    outcome: Callable[[], Any]
+
+
+_SETTLED_LATER = object()
+"""What a job returns whose future another thread settles."""
+
+
+async def written(pending: Pending[T], spare: Threads, since: float | None = None) -> T:
+    """Let a change be written and wait for its commit, holding no thread.
+
+    ``spare``: where it is found out what became of a commit that failed. ``since``: when its call
+    came, if it may be refused; raise ``WaitedTooLong`` then, and nothing is written.
+    """
+    future: LoopFuture[Callable[[], T]] = LoopFuture()
+    pending.hand_over(future.set_result, since)
+    result: T = await _result_of(_CommitOutcome(pending, await future.waiter), spare)
+    return result
+
+
+async def _result_of(committed: _CommitOutcome, spare: Threads) -> Any:
+    """Return the result of a change, or raise; ``spare`` as ``written`` has it."""
+    try:
+        return committed.outcome()
+    except RunAlone:
+        return await spare.run(committed.pending.alone)
+    except WaitedTooLong:  # nothing to find out, and no thread to wait for once more
+        raise
+    except Exception as error:
+        if not committed.pending.has_rescue:
+            raise
+        return await spare.run(committed.pending.rescued, error)
+
+
+class _LoopContext(threading.local):
+    """The context in which an event loop's thread reads the database."""
+
+    def __init__(self) -> None:
+        self.context = contextvars.Context()
+        self.database = self.context.run(lambda: connections[DEFAULT_DB_ALIAS])
+
+
+_loop_context = _LoopContext()
+
+
+def run_in_loop(fn: Callable[..., T], *args: Any) -> T:
+    """Call a short function that reads an embedded database, in the event loop's own thread.
+
+    A row of SQLite comes in less time than another thread takes to wake. Django keeps a connection
+    for each context, and asyncio gives each task a context of its own: each call would connect
+    anew, which takes longer than the call. So all these calls run in one context of their thread.
+    They cannot overlap, because ``fn`` does not await. ``serving.read_in_the_event_loop`` says how
+    Django is told that this may be done.
+    """
+    return _loop_context.context.run(call_with, _loop_context.database, fn, *args)
+
+
+_Job = tuple[LoopFuture[Any], "Callable[..., Any]", tuple[Any, ...]]
+
+
+class Threads:
+    """Up to a fixed number of daemon threads that run operations.
+
+    One more is started when a job comes and none is free: each opens a connection of its own, and
+    a few that are used again and again have their statements and pages at hand.
+
+    Unlike those of ``ThreadPoolExecutor`` they do not hold the process up at its end: an operation
+    may wait for a database that does not answer, and a server has ten seconds to stop.
+
+    A thread gives its connection to PostgreSQL back before it takes another job. One that it kept
+    while it had nothing to do would be kept from the others, and nobody would look whether it is
+    still alive: after a restart of the database the next call would fail for it.
+    """
+
+    def __init__(self, count: int, name: str) -> None:
+        """Start up to ``count`` threads; they live as long as the process."""
+        self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
+        self._waiting_since: deque[float] = deque()  # of each job that waits
+        self._name = name
+        self._started, self._left = 0, count  # threads, the others when they are needed
+        self._idle = 0  # threads that wait for a job
+        self._idle_lock = threading.Lock()
+
+    def run(self, fn: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
+        """Call ``fn(*args)`` on a thread; await what this returns for its result or error."""
+        future: LoopFuture[Any] = LoopFuture()
+        self._put(future, fn, args)
+        return future.waiter
+
+    def run_in_time(self, since: float, fn: Callable[..., Any]) -> asyncio.Future[Any]:
+        """Do as ``run``, or raise ``WaitedTooLong`` if it is too late when its turn comes.
+
+        ``since``: when the call came, by the monotonic clock.
+        """
+        return self.run(self._unless_late, since, fn)
+
+    async def run_to_commit(self, since: float, fn: Callable[[], Any]) -> Any:
+        """Do as ``run_in_time``, and wait for the commit of a change that ``fn`` returns.
+
+        The thread hands the change to the one that commits, so that the loop is woken once.
+        """
+        future: LoopFuture[Any] = LoopFuture()
+        self._put(future, self._hand_over, (future, since, fn))
+        answer = await future.waiter
+        return await _result_of(answer, self) if isinstance(answer, _CommitOutcome) else answer
+
+    def _hand_over(self, future: LoopFuture[Any], since: float, fn: Callable[[], Any]) -> Any:
+        found = self._unless_late(since, fn)
+        if not isinstance(found, Pending):
+            return found
+        found.hand_over(lambda outcome: future.set_result(_CommitOutcome(found, outcome)), since)
+        return _SETTLED_LATER
+
+    def _put(self, future: LoopFuture[Any], fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        if self._left and len(self._waiting_since) >= self._idle:
+            self._start_thread()
+        self._waiting_since.append(time.monotonic())
+        self._jobs.put((future, fn, args))
+
+    def _start_thread(self) -> None:
+        """Start one more thread (in the loop's thread); raise if there is none and may be none."""
+        label = f"{self._name}-{self._started}"
+        try:
+            threading.Thread(target=self._work, name=label, daemon=True).start()
+        except RuntimeError:  # the system has no more
+            if not self._started:
+                raise
+        else:
+            self._left -= 1
+            self._started += 1
+
+    def _unless_late(self, since: float, fn: Callable[..., Any]) -> Any:
+        if is_too_late(since, len(self._waiting_since)):
+            raise WaitedTooLong
+        return fn()
+
+    @property
+    def idle(self) -> bool:
+        """Tell whether no job waits for its turn."""
+        return not self._waiting_since
+
+    @property
+    def overloaded(self) -> bool:
+        """Tell whether another job would wait for long: many wait, and the first has for long.
+
+        Either alone is none: a few jobs may wait for a slow database, and many may come at once.
+        """
+        waiting = self._waiting_since
+        if len(waiting) < MANY_WAITING:
+            return False
+        try:
+            return is_too_late(waiting[0], len(waiting))
+        except IndexError:  # the other threads have just taken them all
+            return False
+
+    def _work(self) -> None:
+        keep_connection()
+        while True:
+            job = self._next_job()
+            self._waiting_since.popleft()
+            self._run_job(*job)
+            del job
+
+    def _next_job(self) -> _Job:
+        with self._idle_lock:
+            self._idle += 1
+        job = self._jobs.get()
+        with self._idle_lock:
+            self._idle -= 1
+        return job
+
+    @staticmethod
+    def _run_job(future: LoopFuture[Any], fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        """Run one function; a frame of its own keeps nothing of it afterwards."""
+        try:
+            try:
+                result = fn(*args)
+            finally:
+                if not is_embedded():
+                    release_connection()
+        except BaseException as error:  # noqa: BLE001 - it goes to the caller
+            future.set_exception(error)
+        else:
+            if result is not _SETTLED_LATER:
+                future.set_result(result)
+
+
+@lru_cache(maxsize=1)
+def threads() -> Threads:
+    """Return the threads of this process."""
+    return Threads(COUNT, "aws")
