@@ -25,20 +25,20 @@ statement. These do that once a statement text and raise Django's errors. On Pos
 is read by a statement that the server parses once a connection. In all other cases there, and
 wherever somebody watches the queries, the cursor is Django's own.
 
-**Reads in the event loop** (``server.threads.run_in_loop``). A short call on SQLite reads its row in the
-loop's own thread: another thread would take longer to wake. All other calls, and all calls on
-PostgreSQL, run on ``server.threads.threads()``.
+**Reads in the event loop** (``server.threads.run_in_loop``). A short call on SQLite reads its row
+in the loop's own thread: another thread would take longer to wake. All other calls, and all calls
+on PostgreSQL, run on ``server.threads.threads()``.
 
-**One way through the threads** (``server.threads.Threads.run_to_commit``). The thread of a call hands its
-change to the thread that commits, and that one wakes the event loop. The loop is woken once for a
-call and its commit, by a future that is a third of the work of ``asyncio.wrap_future``.
+**One way through the threads** (``server.threads.Threads.run_to_commit``). The thread of a call
+hands its change to the thread that commits, and that one wakes the event loop. The loop is woken
+once for a call and its commit, by a future that is a third of the work of ``asyncio.wrap_future``.
 
-**One thread a page** (``server.page_handler``). Django's handler lets each method of the middleware take
-a way from the event loop to a thread of its own. Pages take one way: a poll without news costs a
-tenth less processor time.
+**One thread a page** (``server.page_handler``). Django's handler lets each method of the middleware
+take a way from the event loop to a thread of its own. Pages take one way: a poll without news costs
+a tenth less processor time.
 
-**One processor** (``functions.cpu_affinity``). Of the threads of one interpreter one runs at a time. The
-writer lets the others in at each statement:
+**One processor** (``functions.cpu_affinity``). Of the threads of one interpreter one runs at a
+time. The writer lets the others in at each statement:
 
     1. the writer executes a statement and lets go of the interpreter
     2. on several processors another thread takes it at once, and keeps it for up to 5 ms
@@ -48,8 +48,8 @@ On one processor the writer goes on before the other thread begins. A web proces
 gains more than that: each of its calls passes through three threads. Workers, processes of
 functions and PostgreSQL's own are not kept to one.
 
-**No collection of what stays** (``server.gc_freeze``). A long history makes many objects, which starts
-full collections; without this each goes through all that was imported.
+**No collection of what stays** (``server.gc_freeze``). A long history makes many objects, which
+starts full collections; without this each goes through all that was imported.
 
 ``python -m tests.benchmarks.fast_path`` measures what each of them gains, beside a server that does
 the same the plain way; docs/explanation/decisions/sql-made-once.md has the figures. One wake-up of

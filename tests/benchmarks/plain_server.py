@@ -78,8 +78,8 @@ def loop_thread() -> None:
 
 def futures() -> None:
     """Wait for threads by ``asyncio.wrap_future``, once for the call and once for its commit."""
-    from console.server import threads as fast
     from console.db.writer import Pending
+    from console.server import threads as fast
 
     class PlainFuture:
         def __init__(self) -> None:
