@@ -1,34 +1,95 @@
 """The one door through which a feature adds to the console.
 
 A feature is what can be left out: a package of ``console.features`` whose module ``feature`` has a
-``FEATURE``. Everything else of it is loaded by names that are in there. ``STATEYARD_FEATURES``
-chooses the features of a server; the address of a feature that is left out is not found.
+``FEATURE``. Everything else of it is loaded by the names that are in there, when it is first used.
+``STATEYARD_FEATURES`` chooses the features of a server; the address of a feature that is left out
+is not found, and its API actions are unknown operations. Its tables stay.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from django.conf import settings
+from django.utils.module_loading import import_string
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    from console.store.state.open_work import OpenWork
+
+
+class Hook(StrEnum):
+    """A place of the core at which features add something: what it calls, and what it takes back.
+
+    No feature, or one that has nothing to add, leaves the place as it is.
+    """
+
+    ARN_ADDRESS = "arn-address"
+    """``(scope, arn) -> str``: the address of the page of an ARN, "" if it is no ARN of theirs."""
+    FUNCTION_CALLED = "function-called"
+    """``(execution_id, task, function, CallRecord) -> None``: a function has been called."""
+    FUNCTION_LOGS = "function-logs"
+    """``(execution_id, tasks) -> dict``: task -> the logs of its calls."""
+    MEMBER_REMOVED = "member-removed"
+    """``(project, username, actor) -> None``: in the transaction that removes them."""
+    NEEDED_SINCE = "needed-since"
+    """``() -> int``: epoch milliseconds; executions that ended later may not be pruned yet."""
+    EXECUTION_PAGE = "execution-page"
+    """``(execution, transitions) -> dict``: context for the page of an execution."""
+    OVERVIEW = "overview"
+    """``(scope, query) -> dict``: context that the overview reads once."""
+    OVERVIEW_LIVE = "overview-live"
+    """``(scope, most) -> dict``: context of the overview's poll; ``seen``: what it depends on."""
+    WORKER_STOPPED = "worker-stopped"
+    """``(seconds) -> None``: write what waits in memory, within so many seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Work that the leading worker does again and again: one a server, however many workers."""
+
+    name: str
+    run: Callable[[], object]
+    every_s: float = 60.0
+
+
+class Background(Protocol):
+    """Work of a worker with threads of its own; one object a worker."""
+
+    def sweep(self, work: OpenWork) -> None:
+        """Find in the rows what there is to do. Called by the leader, often; returns at once."""
+
+    def wake(self) -> None:
+        """Look at once: there are new events. Returns at once."""
+
+    def stop(self, seconds: float) -> None:
+        """Take no more, and wait so long for what is under way."""
 
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """What a feature adds.
+    """What a feature adds. Texts with dots name what is imported when it is first used.
 
     ``urls``: the module of its addresses. ``pages``: the rights that these take, as ``PAGES`` of
-    ``console.web.core.rights`` has them.
+    ``console.web.core.rights`` has them. ``operations``: botocore's name of a service -> the module
+    whose ``HANDLERS`` answers its actions. ``jobs``: the module whose ``JOBS`` are ``Job``.
+    ``background``: a class of ``Background``. ``hooks``: place of the core -> function.
+    ``needs``: the features without which this one does not work.
     """
 
     name: str
     urls: str = ""
     pages: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    operations: Mapping[str, str] = field(default_factory=dict)
+    jobs: str = ""
+    background: str = ""
+    hooks: Mapping[Hook, str] = field(default_factory=dict)
+    needs: tuple[str, ...] = ()
 
 
 @cache
@@ -41,3 +102,11 @@ def chosen_features() -> tuple[Feature, ...]:
 def has_feature(name: str) -> bool:
     """Tell whether this server has a feature."""
     return name in settings.STATEYARD_FEATURES
+
+
+@cache
+def hooked(hook: Hook) -> tuple[Callable[..., Any], ...]:
+    """Return the functions of this server's features for a place of the core."""
+    return tuple(
+        import_string(feature.hooks[hook]) for feature in chosen_features() if hook in feature.hooks
+    )
