@@ -64,6 +64,7 @@ from engine.jsontext import (
 from engine.language import (
     Diagnostic,
     check,
+    current_platform,
     map_mode_around,
     parse,
     parse_state,
@@ -213,6 +214,7 @@ __all__ = [
     "compile_path_set",
     "control_paths",
     "covered_ms",
+    "current_platform",
     "draw_unfinished",
     "dumps",
     "event_names",
