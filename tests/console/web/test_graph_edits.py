@@ -16,6 +16,7 @@ from console.features.editor.edits.edges import GraphEdge
 from console.features.editor.edits.json_tree import format_text, read_tree, write_tree
 from console.features.editor.edits.palette import PIECES
 from console.features.editor.state_form import read_fields, state_form
+from console.models import Project
 from tests.console.web.helpers import CHAIN, text
 
 if TYPE_CHECKING:
@@ -416,6 +417,17 @@ def test_an_edit_by_the_page(client: Client) -> None:
     assert '<template data-new-text>{\n  "StartAt": "First"' in answer
     assert 'data-selected="Wait"' in answer
     assert "Wait for approval" in text(client.post("/machines/new/_edit", {"act": "palette"}))
+
+
+def test_pieces_name_the_account_of_the_project(project: Project, client: Client) -> None:
+    """Both those that the graph inserts and those of completion: their ARNs can be used here."""
+    Project.objects.filter(pk=project.pk).update(account_id="210987654321")
+    edge = {"source": "First", "target": "Nap", "occurrence": "0"}
+    sent = {"text": BASE, "act": "insert", "piece": "sns", **edge}
+    answers = [client.post("/machines/new/_edit", sent), client.get("/machines/new/")]
+    for shown in map(text, answers):
+        assert "arn:aws:sns:us-east-1:210987654321:my-topic" in shown
+        assert "123456789012" not in shown
 
 
 def test_a_refused_edit_by_the_page(client: Client) -> None:
