@@ -36,7 +36,7 @@ class Hook(StrEnum):
     FUNCTION_LOGS = "function-logs"
     """``(execution_id, tasks) -> dict``: task -> the logs of its calls."""
     MEMBER_REMOVED = "member-removed"
-    """``(project, username, actor) -> None``: in the transaction that removes them."""
+    """``(project, username, actor) -> None``: in the transaction that removes, or adds them."""
     NEEDED_SINCE = "needed-since"
     """``() -> int``: epoch milliseconds; executions that ended later may not be pruned yet."""
     EXECUTION_PAGE = "execution-page"

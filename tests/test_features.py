@@ -23,7 +23,6 @@ TO_CUT = {
     ("console.models", "console.features.logs.models"),
     ("console.models", "console.features.metrics.models"),
     ("console.store.machines.machines", "console.features.logs.log_groups"),
-    ("console.store.people.people", "console.features.notifications.store.start_links"),
     ("console.web.core.conflicts", "console.features.alarms.store"),
     ("console.web.core.conflicts", "console.features.notifications.store.rules"),
     ("console.web.core.conflicts", "console.features.notifications.store.scheduler"),
