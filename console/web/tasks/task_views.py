@@ -16,12 +16,12 @@ from console.errors import ServiceError
 from console.events.addresses import KINDS, kind_of_row
 from console.features.approvals import messages as approval_messages
 from console.features.approvals import store as approval_links
-from console.features.approvals.questions import question_of
 from console.features.notifications import notices
 from console.masking import masked_execution
 from console.models import EventTarget, Execution
 from console.statuses import TaskKind, TaskStatus
 from console.store.tasks import manual
+from console.store.tasks.answers import answer_task
 from console.web.core import cli_commands, json_view
 from console.web.core.formatting import StatusLabel, visible_text
 from console.web.core.numbers import whole_number
@@ -29,6 +29,7 @@ from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import waiting
 from console.web.tasks import answers, input_columns, list_changes, many_views
 from console.web.tasks.forms import AnswerForm, ApprovalLinkForm, TaskForm
+from console.web.tasks.questions import question_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -114,7 +115,7 @@ def _answer_in_list(request: HttpRequest, scope: Scope) -> HttpResponse:
     if sent["act"] == "ask-reject":
         return _ask_before_reject(request, execution, sent)
     try:
-        approval_links.answer_task(
+        answer_task(
             *(execution, whole_number(task) or 0, actor_of(scope)),
             approve=approve,
             comment=sent["comment"],
@@ -191,9 +192,7 @@ def _run_action(
     sent, by = TaskForm(request.POST).values, actor_of(scope)
     match act:
         case "approve" | "reject":
-            approval_links.answer_task(
-                execution, number, by, approve=act == "approve", comment=sent["comment"]
-            )
+            answer_task(execution, number, by, approve=act == "approve", comment=sent["comment"])
         case "complete":
             manual.succeed(execution, number, sent["output"], by)
         case "fail":

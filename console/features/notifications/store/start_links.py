@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from console.models import Project
 
 _MAKE, _REVOKE = "CreateStartLink", "RevokeStartLink"
-ACTOR = "link "
-"""Begins the name of a link where it stands for who started an execution."""
+ACTOR = audit.START_LINK
 _MOST = 20
 _NAME = 64
 _MINUTE_MS = 60_000
