@@ -45,6 +45,8 @@ class Hook(StrEnum):
     """``(scope, query) -> dict``: context that the overview reads once."""
     OVERVIEW_LIVE = "overview-live"
     """``(scope, most) -> dict``: context of the overview's poll; ``seen``: what it depends on."""
+    TASK_PAGE = "task-page"
+    """``(scope, question) -> dict``: context for the page of a task, which asks that."""
     WORKER_STOPPED = "worker-stopped"
     """``(seconds) -> None``: write what waits in memory, within so many seconds."""
 
