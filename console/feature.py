@@ -36,7 +36,7 @@ class Hook(StrEnum):
     FUNCTION_LOGS = "function-logs"
     """``(execution_id, tasks) -> dict``: task -> the logs of its calls."""
     MEMBER_REMOVED = "member-removed"
-    """``(project, username, actor) -> None``: in the transaction that removes them."""
+    """``(project, username, actor) -> None``: in the transaction that removes, or adds them."""
     NEEDED_SINCE = "needed-since"
     """``() -> int``: epoch milliseconds; executions that ended later may not be pruned yet."""
     EXECUTION_PAGE = "execution-page"
@@ -45,6 +45,8 @@ class Hook(StrEnum):
     """``(scope, query) -> dict``: context that the overview reads once."""
     OVERVIEW_LIVE = "overview-live"
     """``(scope, most) -> dict``: context of the overview's poll; ``seen``: what it depends on."""
+    TASK_PAGE = "task-page"
+    """``(scope, question) -> dict``: context for the page of a task, which asks that."""
     WORKER_STOPPED = "worker-stopped"
     """``(seconds) -> None``: write what waits in memory, within so many seconds."""
 

@@ -98,8 +98,8 @@ PUBLIC = {
         *("revisions", "tags", "versions"),
     ),
     "tasks": (
-        *("activities", "call_targets", "claim", "complete", "expiry", "handover"),
-        *("jobs", "lost_calls", "manual", "schedule", "timeouts", "workers"),
+        *("activities", "answers", "call_targets", "claim", "complete", "expiry"),
+        *("handover", "jobs", "lost_calls", "manual", "schedule", "timeouts", "workers"),
     ),
     "events": (*("outbox",),),
     "executions": (

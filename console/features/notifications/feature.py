@@ -1,6 +1,6 @@
 """Notifications: rules, schedules, their targets and deliveries."""
 
-from console.feature import Feature
+from console.feature import Feature, Hook
 
 FEATURE = Feature(
     name="notifications",
@@ -32,5 +32,8 @@ FEATURE = Feature(
         "target-test": {"POST": ("events:SendTest",)},
         "rule-run": {"POST": ("events:RunSchedule",)},
         "schedule-run": {"POST": ("events:RunSchedule",)},
+    },
+    hooks={
+        Hook.MEMBER_REMOVED: "console.features.notifications.store.start_links.revoke_links_of",
     },
 )

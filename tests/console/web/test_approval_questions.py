@@ -105,6 +105,23 @@ def test_a_mail_has_the_question_and_both_links(
         assert line in message.body
 
 
+def test_a_server_without_notifications_sends_nothing(
+    project: Project, client: Client, settings: Any
+) -> None:
+    """Targets of an earlier time are no choice; the link is made and shown."""
+    execution = waiting(project, COMMENTED)
+    to = target(project, "mailto:bea@example.com")
+    kept = [name for name in settings.STATEYARD_FEATURES if name != "notifications"]
+    settings.STATEYARD_FEATURES = kept
+    shown = text(client.get(form(execution)))
+    assert 'id="make-link"' in shown
+    assert "bea@example.com" not in shown
+    shown = text(client.post(f"{form(execution)}link/", {"hours": "24", "send": str(to.pk)}))
+    assert 'id="approval-link"' in shown
+    assert "Sent to" not in shown
+    assert mail.outbox == []
+
+
 @pytest.mark.parametrize("kind", ["slack", "teams"])
 def test_a_chat_message_has_both_links(
     project: Project, client: Client, monkeypatch: pytest.MonkeyPatch, kind: str

@@ -7,6 +7,7 @@ import re
 import threading
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from django.test import Client
 
 from console.config import quotas
@@ -24,8 +25,6 @@ from tests.refusals import raises_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import pytest
 
     from console.models import Project
 
@@ -181,6 +180,26 @@ def test_a_link_that_outlived_its_maker_stays_closed(project: Project) -> None:
         else:
             people.put_member(project, "ana", "editor", Actor("olga"))
         assert post(path)[0] == 404
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_link_stays_closed_after_a_removal_without_notifications(
+    project: Project, monkeypatch: pytest.MonkeyPatch, *, kept: bool
+) -> None:
+    """Nobody revoked it then; it names the membership that ended, or was made before the end."""
+    people.put_member(project, "owner", "owner", Actor("manage.py"))
+    path = linked(create(project, PASS))
+    if not kept:
+        StartLink.objects.update(membership=None)
+    assert post(path)[0] == 200
+    with monkeypatch.context() as without:
+        without.setattr(people, "hooked", lambda _: ())
+        people.remove_member(project, "ana", Actor("olga"))
+        people.put_member(project, "ana", "editor", Actor("olga"))
+    assert StartLink.objects.get().revoked_ms is None
+    assert post(path)[0] == 404
+    StartLink.objects.update(created_ms=clock.now_ms() + 1)
+    assert post(path)[0] == (404 if kept else 200)
 
 
 def test_the_secret_is_shown_once(project: Project, signed_in: SignIn) -> None:

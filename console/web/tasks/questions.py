@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 import engine
-from console.features.approvals.store import LONGEST_NOTE
 from console.masking import masked_execution
+from console.store.tasks.answers import LONGEST_QUESTION
 
 if TYPE_CHECKING:
     from console.models import Execution, TaskRow
@@ -22,7 +22,7 @@ def question_of(execution: Execution, row: TaskRow) -> str:
     What the project hides stays hidden.
     """
     question = comment_of(execution, row) or _field(execution, row)
-    return question if len(question) <= LONGEST_NOTE else f"{question[: LONGEST_NOTE - 1]}…"
+    return question if len(question) <= LONGEST_QUESTION else f"{question[: LONGEST_QUESTION - 1]}…"
 
 
 def comment_of(execution: Execution, row: TaskRow) -> str:
