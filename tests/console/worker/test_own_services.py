@@ -18,7 +18,7 @@ from console.store.executions.start import start_execution
 from console.worker import own_calls
 from tests.console.store.helpers import PASS, create, ended, one
 from tests.console.worker.nesting import machine_of, members
-from tests.console.worker.relay import rule_to
+from tests.features.notifications.relay import rule_to
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from console.store.machines import tags
 from console.store.state import history
 from console.store.tasks import activities, claim, complete, expiry
 from console.worker import Embedded
-from tests.console import harm, mixed_run
 from tests.console.store.helpers import ACTIVITY, PASS, REGION, WORK, create, crowd, drain, start
+from tests.features.doctor import harm, mixed_run
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def made(project: Project, settings: Any) -> dict[str, Execution]:
     """Return what a mixed run has left; the worker is gone."""
-    settings.STATEYARD_FUNCTIONS = {"work": "tests.console.mixed_run:work"}
+    settings.STATEYARD_FUNCTIONS = {"work": "tests.features.doctor.mixed_run:work"}
     mixed_run.BROKEN.clear()
     worker = Embedded()
     worker.start()

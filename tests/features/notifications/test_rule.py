@@ -17,7 +17,7 @@ from console.models import AuditEntry, Delivery, EventRule, EventTarget
 from console.web.core.formatting import clock_text
 from tests.console.store.helpers import PASS, REGION, create
 from tests.console.web.helpers import markup, text
-from tests.console.web.test_rules import ASKED, NOTIFICATIONS, SCHEDULES, rule
+from tests.features.notifications.test_rules import ASKED, NOTIFICATIONS, SCHEDULES, rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable

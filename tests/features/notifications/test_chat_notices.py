@@ -15,7 +15,7 @@ from console.integrations.redaction import without_secrets, without_url_secrets
 from console.models import AuditEntry, Delivery, EventRule
 from console.store.events import outbox
 from tests.console.store.helpers import create, drain, start
-from tests.console.worker.relay import REGION, Receiver, carry_all, rule_to
+from tests.features.notifications.relay import REGION, Receiver, carry_all, rule_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from console.models import Alarm, EventRule, OutboxEvent
 from console.statuses import AlarmKind, AlarmState
 from tests.console.store.helpers import PASS, create
 from tests.console.web.helpers import markup
-from tests.console.web.test_rules import ASKED, NOTIFICATIONS, REGION
+from tests.features.notifications.test_rules import ASKED, NOTIFICATIONS, REGION
 
 if TYPE_CHECKING:
     from django.test import Client

@@ -13,7 +13,7 @@ from console.features.notifications.store import deliveries, rules
 from console.models import Delivery, EventRule, Execution, OutboxEvent
 from console.store.events import outbox
 from tests.console.store.helpers import PASS, create, drain, start
-from tests.console.worker.relay import REGION, carry_all, happened, rule_to
+from tests.features.notifications.relay import REGION, carry_all, happened, rule_to
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def test_a_machine_is_started_once_however_often_it_is_tried(project: Project, k
 
 def test_a_function_is_called_with_the_event(project: Project, settings: Any) -> None:
     """A registered one; one that nobody registered is a dead letter."""
-    settings.STATEYARD_FUNCTIONS = {"note": "tests.console.worker.test_rule_targets:note"}
+    settings.STATEYARD_FUNCTIONS = {"note": "tests.features.notifications.test_rule_targets:note"}
     place = "arn:aws:lambda:us-east-1:123456789012:function"
     rule_to(project, f"{place}:note", f"{place}:nobody", InputPath="$.detail.name")
     event_id = happened(project)

@@ -20,7 +20,7 @@ from console.features.notifications.store import deliveries, scheduler
 from console.models import AuditEntry, Delivery, EventRule, Execution, Membership, Project, Role
 from console.store.people import people
 from tests.console.store.helpers import PASS, ROLE, create
-from tests.console.worker.relay import carry_all
+from tests.features.notifications.relay import carry_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

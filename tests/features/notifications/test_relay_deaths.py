@@ -13,8 +13,8 @@ from console.features.notifications.store import deliveries, rules
 from console.models import Delivery, Execution, OutboxEvent
 from console.store.events import outbox
 from tests.console.store.helpers import PASS, create
-from tests.console.worker.relay import carry, claim_all
 from tests.console.worker.test_crash_points import PAUSE, Death, die_at, live
+from tests.features.notifications.relay import carry, claim_all
 
 if TYPE_CHECKING:
     from console.models import Project, StateMachine

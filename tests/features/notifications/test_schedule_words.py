@@ -14,7 +14,7 @@ from console.models import Delivery, Execution, OutboxEvent
 from console.statuses import DeliveryStatus
 from tests.console.store.helpers import PASS, REGION, ROLE, create, start
 from tests.console.web.helpers import text
-from tests.console.web.test_rules import rule
+from tests.features.notifications.test_rules import rule
 
 if TYPE_CHECKING:
     from django.test import Client

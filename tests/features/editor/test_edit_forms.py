@@ -11,7 +11,7 @@ from console.models import Alarm, EventRule
 from console.web.core.formatting import DAY
 from tests.console.store.helpers import PASS, REGION, ROLE, create
 from tests.console.web.helpers import markup, text
-from tests.console.web.test_alarm_page import on_metric
+from tests.features.alarms.test_alarm_page import on_metric
 
 _NEXT_TIME = re.compile(r"\w{3} \d\d \w{3} \d{4} [\d:]{8} UTC")
 

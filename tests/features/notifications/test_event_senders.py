@@ -16,9 +16,9 @@ from console.features.notifications.store.scheduler import (
 from console.models import AuditEntry, EventRule, Execution, OutboxEvent
 from console.store.events import outbox
 from console.web.people.audit_rows import audit_row
-from tests.console.awsapi.test_events import ENTRY, ask
 from tests.console.store.helpers import PASS, REGION, ROLE, create, drain, start
-from tests.console.worker.relay import carry_all, rule_to
+from tests.features.notifications.relay import carry_all, rule_to
+from tests.features.notifications.test_event_actions import ENTRY, ask
 
 if TYPE_CHECKING:
     from django.test import Client

@@ -25,7 +25,7 @@ from console.store.events import outbox
 from console.store.executions.start import start_execution
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import text
-from tests.console.web.test_rules import (
+from tests.features.notifications.test_rules import (
     NOTIFICATIONS,
     REGION,
     SCHEDULES,

@@ -14,7 +14,7 @@ from console.features.notifications import notices
 from console.features.notifications.store import deliveries, rules
 from console.models import Delivery, EventTarget, OutboxEvent
 from tests.console.store.helpers import PASS, create, ended, start
-from tests.console.worker.relay import (
+from tests.features.notifications.relay import (
     REGION,
     Receiver,
     carry,

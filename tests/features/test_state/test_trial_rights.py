@@ -15,8 +15,8 @@ import pytest
 from console.errors import ErrorCode
 from console.integrations.redaction import redact
 from console.models import AuditEntry, Role
-from tests.console.awsapi.test_trials import http, tried
 from tests.console.store.helpers import function
+from tests.features.test_state.test_trials import http, tried
 from tests.refusals import raises_code
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from console.statuses import AlarmKind
 from console.web.core.formatting import DAY, HOUR, MINUTE
 from tests.console.store.helpers import PASS, REGION, WAIT, create
 from tests.console.web.helpers import markup, text
-from tests.console.web.test_alarms import BY, ended, put
+from tests.features.alarms.test_alarms import BY, ended, put
 
 if TYPE_CHECKING:
     from collections.abc import Callable

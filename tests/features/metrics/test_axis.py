@@ -20,7 +20,7 @@ from console.web.history import traces
 from tests.console.store.helpers import create, drain, function, start
 from tests.console.store.transition_rates import Clock
 from tests.console.web.helpers import page, text, timeline_page
-from tests.console.web.test_scenario import answer
+from tests.features.test_state.test_scenario import answer
 
 if TYPE_CHECKING:
     from typing import Any

@@ -13,7 +13,7 @@ from console.features.notifications.web import rule_display
 from console.models import AuditEntry, Delivery, EventRule, EventTarget, StateMachine
 from tests.console.store.helpers import PASS, ROLE, create
 from tests.console.web.helpers import MARKUP, text
-from tests.console.web.test_rules import NOTIFICATIONS, REGION, SCHEDULES, rule
+from tests.features.notifications.test_rules import NOTIFICATIONS, REGION, SCHEDULES, rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 from console.models import Delivery, EventTarget, Execution, OutboxEvent
 from console.web.core.formatting import EXECUTION, clock_text
 from tests.console.web.helpers import markup, text
-from tests.console.web.test_rules import NOTIFICATIONS, dead_letter, more_dead_letters, rule
+from tests.features.notifications.test_rules import (
+    NOTIFICATIONS,
+    dead_letter,
+    more_dead_letters,
+    rule,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
