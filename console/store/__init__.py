@@ -99,13 +99,15 @@ PUBLIC = {
     ),
     "tasks": (
         *("activities", "answers", "call_targets", "claim", "complete", "expiry"),
-        *("handover", "jobs", "lost_calls", "manual", "schedule", "timeouts", "workers"),
+        *("handover", "jobs", "lost_calls", "manual", "schedule", "timeouts"),
+        *("workers",),
     ),
     "events": (*("outbox",),),
     "executions": (
         *("children", "engine_failures", "failed_states", "find", "imports"),
         *("max_duration", "open_states", "outcome_steps", "read_steps", "redrive"),
-        *("replay", "retention", "start", "step", "stop", "waiting_starts"),
+        *("refusals", "replay", "retention", "start", "step", "stop", "transitions"),
+        *("waiting_starts",),
     ),
     "map_runs": (*("map_counts", "map_items", "map_runs", "map_tasks"),),
     "people": (

@@ -55,6 +55,11 @@ class AlarmChart:
     threshold_text: str
 
     @property
+    def value_axis(self) -> axes.WrittenAxis:
+        """Return the written axis of values."""
+        return axes.write_value_axis(self.value_ticks)
+
+    @property
     def breaching(self) -> int:
         """Return how many periods are beyond the threshold, or count as if they were."""
         return sum(bar.breaching for bar in self.bars)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db.models import Count, Window
+from django.urls import reverse
 
 from console.db import clock
 from console.db.prepared import read_rows
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 STATES = rule_display.ALARM_STATES
 _ORDER = tuple(STATES)
 _MOST_RULES = 20
+_ARN = re.compile(r"arn:aws[a-z-]*:cloudwatch:([a-z0-9-]+):\d{12}:alarm:.+")
 _BEGINS = (AlarmState.ALARM, AlarmState.OK)
 _TITLES = {
     AlarmKind.FAILURE_RATE: "Failure rate",
@@ -154,6 +157,24 @@ def alarms_of_machine(machine: StateMachine) -> list[AlarmRow]:
     """Return the alarms of a state machine."""
     rows = Alarm.objects.filter(machine=machine).select_related("machine")
     return alarm_rows(rows[: alarms.MOST_ALARMS])
+
+
+def overview_live(scope: Scope, most: int) -> dict[str, Any]:
+    """Return what the overview shows: the alarms that say so."""
+    alarmed, count = alarms_in_alarm(scope, most)
+    seen = [count, *((row.alarm.pk, row.alarm.state_ms) for row in alarmed)]
+    return {"alarmed": alarmed, "alarm_count": count, "seen": seen}
+
+
+def alarm_address(scope: Scope, arn: str) -> str:
+    """Return where the alarm of an ARN is: its page, the list of all if it is gone."""
+    found = _ARN.fullmatch(arn)
+    if found is None:
+        return ""
+    rows = Alarm.objects.filter(project=scope.project, arn=arn)
+    for number in rows.values_list("pk", flat=True):
+        return f"{reverse('alarm', args=[number])}?region={found[1]}"
+    return f"{reverse('alarms')}?region={found[1]}"
 
 
 def alarms_in_alarm(scope: Scope, most: int) -> tuple[list[AlarmRow], int]:

@@ -1,6 +1,6 @@
 """Alarms: a metric crosses a threshold, and targets are told."""
 
-from console.feature import Feature
+from console.feature import Feature, Hook
 
 FEATURE = Feature(
     name="alarms",
@@ -12,5 +12,9 @@ FEATURE = Feature(
             "GET": ("ViewPages",),
             "POST": ("monitoring:PutMetricAlarm", "monitoring:DeleteAlarms", "events:PutRule"),
         },
+    },
+    hooks={
+        Hook.ARN_ADDRESS: "console.features.alarms.alarm_display.alarm_address",
+        Hook.OVERVIEW_LIVE: "console.features.alarms.alarm_display.overview_live",
     },
 )

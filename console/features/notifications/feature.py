@@ -34,6 +34,7 @@ FEATURE = Feature(
         "schedule-run": {"POST": ("events:RunSchedule",)},
     },
     hooks={
+        Hook.ARN_ADDRESS: "console.features.notifications.web.arn_address.notification_address",
         Hook.MEMBER_REMOVED: "console.features.notifications.store.start_links.revoke_links_of",
     },
 )

@@ -12,10 +12,11 @@ from django.urls import reverse
 import engine
 from console import arns
 from console.db import clock
-from console.features.metrics import cost, family_cost
+from console.feature import Hook, hooked
 from console.masking import masked_execution
 from console.statuses import UNSUCCESSFUL, ExecutionStatus
 from console.store.executions import redrive, replay
+from console.store.executions.transitions import transitions_of
 from console.web.core import formatting, json_view
 from console.web.core.causes import cause_of
 from console.web.execution import (
@@ -354,8 +355,7 @@ def ending_context(execution: Execution, trace: Trace) -> dict[str, Any]:
     took_ms = execution.stop_ms and execution.stop_ms - execution.start_ms
     return {
         "attempts_ms": took_ms - idle_ms if took_ms and all_gaps else None,
-        "transitions": cost.transitions_of(execution, trace.transitions),
-        "cost": family_cost.cost_with_family(execution, trace.transitions),
+        "transitions": transitions_of(execution, trace.transitions),
         "failed_at": ended.name,
         "failed_visit": ended.visit,
         "failed_attempts": culprit.attempts if culprit else 0,
@@ -368,7 +368,16 @@ def ending_context(execution: Execution, trace: Trace) -> dict[str, Any]:
         else "",
         "failed_child": _failed_child(execution, trace, root),
         "timed_out": timed_out.explain_timeout(execution),
+        **_hooked_context(execution, trace.transitions),
     }
+
+
+def _hooked_context(execution: Execution, transitions: int) -> dict[str, Any]:
+    """Return what features add to the page of an execution."""
+    context: dict[str, Any] = {}
+    for add in hooked(Hook.EXECUTION_PAGE):
+        context |= add(execution, transitions)
+    return context
 
 
 def _failed_child(

@@ -103,6 +103,11 @@ class Chart:
     bars: tuple[ChartBar, ...]
 
     @property
+    def value_axis(self) -> axes.WrittenAxis:
+        """Return the written axis of values."""
+        return axes.write_value_axis(self.value_ticks)
+
+    @property
     def bars_with(self) -> list[ChartBar]:
         """Return the bars that stand for something: of counts, those that are not zero."""
         return [bar for bar in self.bars if bar.value or self.unit != "Count"]
@@ -233,6 +238,11 @@ def _behind_address(metric: Metric, since: int, until: int, machine: StateMachin
 
 
 # -- what pages get --------------------------------------------------------------------------------
+
+
+def overview_context(scope: Scope, query: Mapping[str, str]) -> dict[str, Any]:
+    """Return what the overview shows: the charts of all state machines."""
+    return charts_context(scope, query, None)
 
 
 def charts_context(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from console.features.metrics.tally import Tally
-from console.features.metrics.web import scale
+from console.features.metrics.web import axes, scale
 from console.features.metrics.web.scale import HEIGHT, WIDTH
 from console.web.core import formatting
 from console.web.core.formatting import DAY
@@ -84,6 +84,11 @@ class CombinedChart:
     value_ticks: list[scale.ValueTick]
     step: float
     width: float
+
+    @property
+    def value_axis(self) -> axes.WrittenAxis:
+        """Return the written axis of values."""
+        return axes.write_value_axis(self.value_ticks)
 
     @property
     def mark(self) -> str:

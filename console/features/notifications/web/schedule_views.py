@@ -17,6 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from console.errors import ConflictException, ServiceError
 from console.features.notifications.store import manual_events, scheduler
 from console.features.notifications.web import matches, rule_display
+from console.features.notifications.web.conflicts import schedule_conflict
 from console.features.notifications.web.forms import ScheduleEditForm, ScheduleTimesForm, SwitchForm
 from console.features.notifications.web.next_times import next_times
 from console.features.notifications.web.rule_views import (
@@ -28,7 +29,6 @@ from console.features.notifications.web.schedule_words import schedule_words
 from console.masking.target_inputs import mask_target_settings
 from console.models import Delivery
 from console.statuses import DeliveryStatus
-from console.web.core import conflicts
 from console.web.core.addresses import page_address
 from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
@@ -68,7 +68,7 @@ def schedule_page(request: HttpRequest, schedule_group: str, schedule_name: str)
         try:
             problem = _change_schedule(scope, row, form)
         except ConflictException:
-            conflict = conflicts.schedule_conflict(row)
+            conflict = schedule_conflict(row)
         if not problem and conflict is None:
             messages.success(request, f"The schedule {schedule_name} was changed.")
             return redirect(page_address(scope, "schedule", schedule_group, schedule_name))
