@@ -67,13 +67,13 @@ def log_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     name = request.GET.get("execution", "")
     execution = scope.execution(machine_name, name) if name else None
     context = machine_context(machine) | {"tab": "logs", "execution": execution}
-    template = "machines/execution_logs.html" if execution else "machines/logs.html"
+    template = "logs/execution_logs.html" if execution else "logs/logs.html"
     group = _log_group(scope, machine)
     if group is None:
         return render(request, template, context)
     if line := request.GET.get("line", ""):
         context["line"] = _open_row(scope, group, machine, line)
-        return render(request, "machines/_log_line.html", context)
+        return render(request, "logs/_log_line.html", context)
     chosen = LogFilter.of(request.GET, execution)
     context |= {"group": group, "filters": chosen, "ranges": log_filter.RANGES}
     context |= {

@@ -75,7 +75,7 @@ def rule_page(request: HttpRequest, rule_name: str) -> HttpResponse:
     if context["edits"] and choices:
         context |= _choices_context(scope, choices)
     status = 409 if conflict else 422 if problem else 200
-    return render(request, "rules/rule.html", context, status=status)
+    return render(request, "notifications/rule.html", context, status=status)
 
 
 def _sent_choices(sent: dict[str, Any]) -> rule_display.PatternChoices | None:
@@ -215,7 +215,7 @@ def delete_rule(request: HttpRequest, rule_name: str) -> HttpResponse:
             target__rule=rule, status__in=(DeliveryStatus.WAITING, DeliveryStatus.SENDING)
         )
         context = {"section": view, "rule": rule, "waiting": waiting.count()}
-        return render(request, "rules/delete.html", context)
+        return render(request, "notifications/delete.html", context)
     store.delete_rule(
         scope.project, scope.region, rule.name, with_targets=True, actor=actor_of(scope)
     )
