@@ -17,7 +17,6 @@ ORDER = [
     ("engine.runtime",),
     ("engine.graph",),
     ("engine.history.batch",),
-    ("engine.history.stays",),
     ("engine.history.visits",),
     ("engine.history.event_kind",),
     ("engine.history.fold",),
