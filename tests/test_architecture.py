@@ -18,7 +18,6 @@ ORDER = [
     ("engine.graph",),
     ("engine.history.batch",),
     ("engine.history.visits",),
-    ("engine.history.event_kind",),
     ("engine.history.fold",),
     ("engine.history.paint",),
     ("engine.differences", "engine.replay"),
