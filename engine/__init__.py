@@ -48,8 +48,14 @@ from engine.history.batch import EventBatch
 from engine.history.event_types import DETAILS, EVENT_TYPES, EventType, Family, Stage, event_names
 from engine.history.fold import Trace
 from engine.history.paint import paint
-from engine.history.stays import covered_ms
-from engine.history.visits import ControlLine, GroupAttempt, Visit, Visits, VisitStatus
+from engine.history.visits import (
+    ControlLine,
+    GroupAttempt,
+    Visit,
+    Visits,
+    VisitStatus,
+    covered_ms,
+)
 from engine.jsontext import (
     LIMITS,
     MAX_BYTES,
