@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db.backends.signals import connection_created
 
 import engine
-from console import own_api
+from console import features, own_api
 from console.config import former_name
 from console.config.data_folder import database_files, make_private
 from console.config.installed_platform import InstalledPlatform
@@ -25,6 +26,13 @@ class ConsoleConfig(AppConfig):
 
     name = "console"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def import_models(self) -> None:
+        """Know the tables of all features, also of those that are left out: they stay."""
+        super().import_models()
+        for name in features.NAMES:
+            if (Path(self.path) / "features" / name / "models.py").is_file():
+                import_module(f"{features.__name__}.{name}.models")
 
     def ready(self) -> None:
         """Use the chosen limits, register checks, and let Tasks reach the API's operations."""

@@ -36,7 +36,8 @@ from console.web.machines.machine_views import machine_context
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
-    from console.models import Alarm, StateMachine
+    from console.features.alarms.models import Alarm
+    from console.models import StateMachine
     from console.web.core.form_actions import FormActions
 
 

@@ -9,7 +9,7 @@ import structlog
 from console.db import clock
 from console.features.alarms import store as alarms
 from console.features.alarms.alarm_rules import evaluate_alarm
-from console.models import Alarm
+from console.features.alarms.models import Alarm
 from console.worker.retrying import log_errors
 
 log = structlog.get_logger(__name__)

@@ -17,7 +17,7 @@ from console.db import outages
 from console.db.rows import storable
 from console.db.writer import is_outage
 from console.features.logs import function_log_store as function_logs
-from console.models import FunctionLog
+from console.features.logs.models import FunctionLog
 
 if TYPE_CHECKING:
     from console.functions.pool import CallRecord

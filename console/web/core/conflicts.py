@@ -11,8 +11,9 @@ from django.shortcuts import get_object_or_404
 
 from console.db import audit
 from console.features.alarms import store as alarms
+from console.features.alarms.models import Alarm
 from console.features.notifications.store import rules, scheduler
-from console.models import Alarm, EventRule, Project
+from console.models import EventRule, Project
 from console.store.people import masks
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from console.models import Activity, Alarm, EventRule, Execution, MapRun, StateMachine
+from console.features.alarms.models import Alarm
+from console.models import Activity, EventRule, Execution, MapRun, StateMachine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -25,8 +25,9 @@ from console import access, arns
 from console.config import logging_setup
 from console.db import audit, clock
 from console.db.prepared import read_models
+from console.features.alarms.models import Alarm
 from console.masking import masked_execution
-from console.models import Alarm, Execution, Project, StateMachine
+from console.models import Execution, Project, StateMachine
 from console.statuses import UNSUCCESSFUL, AlarmState, ExecutionStatus
 from console.web.core import columns, formatting
 from console.web.core.unread_parameters import unread_parameters

@@ -10,7 +10,8 @@ from console.functions.report import end_lines, start_line
 from console.masking import masked_execution
 
 if TYPE_CHECKING:
-    from console.models import Execution, FunctionLog
+    from console.features.logs.models import FunctionLog
+    from console.models import Execution
     from console.web.execution.panel import Panel
 
 

@@ -13,8 +13,8 @@ from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
 from console.features.alarms import alarm_display
+from console.features.alarms.models import Alarm
 from console.features.metrics.web import charts
-from console.models import Alarm
 from console.statuses import ExecutionStatus
 from console.store.executions.open_states import open_states
 from console.web.core.scope import Scope, render, scope_of

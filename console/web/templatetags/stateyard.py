@@ -17,9 +17,10 @@ from django.utils.safestring import SafeString, mark_safe
 
 from console.db import clock
 from console.feature import has_feature
+from console.features.alarms.models import Alarm
 from console.features.metrics.web import axes
 from console.integrations import redaction
-from console.models import Alarm, StateMachine
+from console.models import StateMachine
 from console.statuses import AlarmState
 from console.store.executions import imports, redrive
 from console.web.core import cli_commands, columns, formatting
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
 
     from django.template import Context
 
-    from console.models import BulkJob, Execution, ExecutionNote
+    from console.features.bulk.models import BulkJob
+    from console.models import Execution, ExecutionNote
     from console.web.execution.steps import InProgress
     from console.web.graph.shapes import Box, Picture
     from console.web.history.event_table import EventPage, EventRow

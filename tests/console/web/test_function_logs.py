@@ -11,8 +11,9 @@ import pytest
 from console.db import clock
 from console.features.logs import function_log_store as function_logs
 from console.features.logs.jobs import LOGS
+from console.features.logs.models import FunctionLog
 from console.functions import pool
-from console.models import Execution, FunctionLog
+from console.models import Execution
 from console.store.executions import retention
 from tests.console.store.helpers import create, ended, function, one, start, types
 from tests.console.web.helpers import text

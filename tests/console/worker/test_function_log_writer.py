@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from console.features.logs import function_log_store as stored_logs
 from console.features.logs import jobs as function_logs
+from console.features.logs.models import FunctionLog
 from console.functions.pool import CallRecord
-from console.models import FunctionLog
 from tests.console.store.helpers import WAIT, create, start
 from tests.waiting import wait_until
 
