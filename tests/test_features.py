@@ -9,12 +9,6 @@ from tests.test_architecture import dotted, imports, modules
 
 FOLDER = "console.features."
 TO_CUT = {
-    ("console.awsapi.operations", "console.features.test_state.operations"),
-    ("console.awsapi.services", "console.features.alarms.operations"),
-    ("console.awsapi.services", "console.features.logs.operations"),
-    ("console.awsapi.services", "console.features.metrics.operations"),
-    ("console.awsapi.services", "console.features.notifications.operations.events"),
-    ("console.awsapi.services", "console.features.notifications.operations.scheduler"),
     ("console.store.people.people", "console.features.notifications.store.start_links"),
     ("console.web.core.conflicts", "console.features.alarms.models"),
     ("console.web.core.conflicts", "console.features.alarms.store"),

@@ -13,4 +13,5 @@ FEATURE = Feature(
             "POST": ("monitoring:PutMetricAlarm", "monitoring:DeleteAlarms", "events:PutRule"),
         },
     },
+    operations={"cloudwatch": "console.features.alarms.operations"},
 )

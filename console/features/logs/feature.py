@@ -8,4 +8,5 @@ FEATURE = Feature(
     pages={
         "machine-logs": {"GET": ("ViewPages",)},
     },
+    operations={"logs": "console.features.logs.operations"},
 )

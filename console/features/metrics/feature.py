@@ -13,4 +13,5 @@ FEATURE = Feature(
         "machine-metrics": {"GET": ("ViewPages",)},
         "prometheus": {"GET": ("anybody",)},
     },
+    operations={"cloudwatch": "console.features.metrics.operations"},
 )

@@ -33,4 +33,8 @@ FEATURE = Feature(
         "rule-run": {"POST": ("events:RunSchedule",)},
         "schedule-run": {"POST": ("events:RunSchedule",)},
     },
+    operations={
+        "events": "console.features.notifications.operations.events",
+        "scheduler": "console.features.notifications.operations.scheduler",
+    },
 )
