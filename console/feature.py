@@ -34,7 +34,10 @@ class Hook(StrEnum):
     FUNCTION_CALLED = "function-called"
     """``(execution_id, task, function, CallRecord) -> None``: a function has been called."""
     FUNCTION_LOGS = "function-logs"
-    """``(execution_id, tasks) -> dict``: task -> the logs of its calls."""
+    """``(execution, attempts, last) -> list``: ``ShownCall`` of its tasks, the oldest first.
+
+    ``attempts``: task -> number of its attempt. ``last``: the id of the step's last event.
+    """
     MEMBER_REMOVED = "member-removed"
     """``(project, username, actor) -> None``: in the transaction that removes them."""
     NEEDED_SINCE = "needed-since"
@@ -50,7 +53,7 @@ class Hook(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class PeriodicJob:
     """Work that the leading worker does again and again: one a server, however many workers."""
 
     name: str
@@ -77,7 +80,7 @@ class Feature:
 
     ``urls``: the module of its addresses. ``pages``: the rights that these take, as ``PAGES`` of
     ``console.web.core.rights`` has them. ``operations``: botocore's name of a service -> the module
-    whose ``HANDLERS`` answers its actions. ``jobs``: the module whose ``JOBS`` are ``Job``.
+    whose ``HANDLERS`` answers its actions. ``jobs``: the module whose ``JOBS`` are ``PeriodicJob``.
     ``background``: a class of ``Background``. ``hooks``: place of the core -> function.
     ``needs``: the features without which this one does not work.
     """
@@ -102,6 +105,15 @@ def chosen_features() -> tuple[Feature, ...]:
 def has_feature(name: str) -> bool:
     """Tell whether this server has a feature."""
     return name in settings.STATEYARD_FEATURES
+
+
+def missing_need() -> str:
+    """Say in one line which feature of this server lacks one that it needs; "" if none does."""
+    for feature in chosen_features():
+        for name in feature.needs:
+            if not has_feature(name):
+                return f"STATEYARD_FEATURES: {feature.name} needs {name}, which is left out"
+    return ""
 
 
 @cache

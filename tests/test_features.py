@@ -17,8 +17,6 @@ TO_CUT = {
     ("console.web.core.existing", "console.features.alarms.models"),
     ("console.web.core.scope", "console.features.alarms.models"),
     ("console.web.execution.audit_trail", "console.features.approvals.store"),
-    ("console.web.execution.function_calls", "console.features.logs.function_log_store"),
-    ("console.web.execution.function_calls", "console.features.logs.models"),
     ("console.web.execution.page_parts", "console.features.metrics.cost"),
     ("console.web.execution.page_parts", "console.features.metrics.family_cost"),
     ("console.web.overview.views", "console.features.alarms.alarm_display"),
@@ -38,14 +36,6 @@ TO_CUT = {
     ("console.web.templatetags.stateyard", "console.features.alarms.models"),
     ("console.web.templatetags.stateyard", "console.features.bulk.models"),
     ("console.web.templatetags.stateyard", "console.features.metrics.web.axes"),
-    ("console.worker.embedded", "console.features.logs.jobs"),
-    ("console.worker.maintenance", "console.features.alarms.jobs"),
-    ("console.worker.maintenance", "console.features.bulk.store"),
-    ("console.worker.maintenance", "console.features.logs.function_log_store"),
-    ("console.worker.maintenance", "console.features.metrics.rollups"),
-    ("console.worker.maintenance", "console.features.notifications.relay"),
-    ("console.worker.maintenance", "console.features.notifications.store.deliveries"),
-    ("console.worker.task_delivery", "console.features.logs.jobs"),
 }
 OUTSIDE = ("console.migrations", "console.management", "console.features")
 """No part of the core: migrations keep names of their time, commands and features import all."""

@@ -14,4 +14,6 @@ FEATURE = Feature(
         },
     },
     operations={"cloudwatch": "console.features.alarms.operations"},
+    jobs="console.features.alarms.jobs",
+    needs=("metrics", "notifications"),
 )

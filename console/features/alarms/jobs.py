@@ -7,6 +7,7 @@ from functools import partial
 import structlog
 
 from console.db import clock
+from console.feature import PeriodicJob
 from console.features.alarms import store as alarms
 from console.features.alarms.alarm_rules import evaluate_alarm
 from console.features.alarms.models import Alarm
@@ -30,3 +31,6 @@ def _evaluate(alarm: Alarm) -> bool:
     if changed:
         log.info("an alarm changed", alarm=alarm.arn, state=verdict.state, reason=verdict.reason)
     return changed
+
+
+JOBS = (PeriodicJob("alarms", evaluate_alarms),)

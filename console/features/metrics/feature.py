@@ -1,6 +1,6 @@
 """Metrics: charts, the CloudWatch API, Prometheus, cost."""
 
-from console.feature import Feature
+from console.feature import Feature, Hook
 
 FEATURE = Feature(
     name="metrics",
@@ -14,4 +14,6 @@ FEATURE = Feature(
         "prometheus": {"GET": ("anybody",)},
     },
     operations={"cloudwatch": "console.features.metrics.operations"},
+    jobs="console.features.metrics.jobs",
+    hooks={Hook.NEEDED_SINCE: "console.features.metrics.rollups.summed_until"},
 )

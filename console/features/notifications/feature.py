@@ -37,4 +37,6 @@ FEATURE = Feature(
         "events": "console.features.notifications.operations.events",
         "scheduler": "console.features.notifications.operations.scheduler",
     },
+    jobs="console.features.notifications.jobs",
+    background="console.features.notifications.relay.OutboxRelay",
 )
