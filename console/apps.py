@@ -16,6 +16,7 @@ from console import features, own_api
 from console.config import former_name
 from console.config.data_folder import database_files, make_private
 from console.config.installed_platform import InstalledPlatform
+from console.feature import missing_need
 
 if TYPE_CHECKING:
     from django.db.backends.base.base import BaseDatabaseWrapper
@@ -35,13 +36,18 @@ class ConsoleConfig(AppConfig):
                 import_module(f"{features.__name__}.{name}.models")
 
     def ready(self) -> None:
-        """Use the chosen limits, register checks, and let Tasks reach the API's operations."""
+        """Use the chosen limits, register checks, and let Tasks reach the API's operations.
+
+        Raise ``ImproperlyConfigured`` for an unknown limit and for features that lack another one.
+        """
         from console.config import checks  # noqa: F401 - importing them registers them
 
         profile = settings.STATEYARD_LIMITS
         if profile not in engine.LIMITS:
             known = ", ".join(engine.LIMITS)
             raise ImproperlyConfigured(f"STATEYARD_LIMITS: got {profile!r}, wanted one of {known}")
+        if missing := missing_need():
+            raise ImproperlyConfigured(missing)
         engine.use_limits(profile)
         engine.use_platform(InstalledPlatform())
         connection_created.connect(_make_private)

@@ -8,4 +8,5 @@ FEATURE = Feature(
     pages={
         "approval": {"GET": ("anybody",), "POST": ("anybody",)},
     },
+    needs=("notifications",),
 )
