@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,9 +13,10 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db.backends.signals import connection_created
 
 import engine
-from console import own_api
+from console import features, own_api
 from console.config import former_name
 from console.config.data_folder import database_files, make_private
+from console.feature import missing_need
 
 if TYPE_CHECKING:
     from django.db.backends.base.base import BaseDatabaseWrapper
@@ -65,14 +67,26 @@ class ConsoleConfig(AppConfig):
     name = "console"
     default_auto_field = "django.db.models.BigAutoField"
 
+    def import_models(self) -> None:
+        """Know the tables of all features, also of those that are left out: they stay."""
+        super().import_models()
+        for name in features.NAMES:
+            if (Path(self.path) / "features" / name / "models.py").is_file():
+                import_module(f"{features.__name__}.{name}.models")
+
     def ready(self) -> None:
-        """Use the chosen limits, register checks, and let Tasks reach the API's operations."""
+        """Use the chosen limits, register checks, and let Tasks reach the API's operations.
+
+        Raise ``ImproperlyConfigured`` for an unknown limit and for features that lack another one.
+        """
         from console.management import checks  # noqa: F401 - importing them registers them
 
         profile = settings.STATEYARD_LIMITS
         if profile not in engine.LIMITS:
             known = ", ".join(engine.LIMITS)
             raise ImproperlyConfigured(f"STATEYARD_LIMITS: got {profile!r}, wanted one of {known}")
+        if missing := missing_need():
+            raise ImproperlyConfigured(missing)
         engine.use_limits(profile)
         engine.use_platform(InstalledPlatform())
         connection_created.connect(_make_private)

@@ -20,8 +20,6 @@ from django.utils.module_loading import import_string
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from console.store.state.open_work import OpenWork
-
 
 class Hook(StrEnum):
     """A place of the core at which features add something: what it calls, and what it takes back.
@@ -31,10 +29,19 @@ class Hook(StrEnum):
 
     ARN_ADDRESS = "arn-address"
     """``(scope, arn) -> str``: the address of the page of an ARN, "" if it is no ARN of theirs."""
+    ARN_OBJECTS = "arn-objects"
+    """``() -> dict``: kind of an ARN -> the manager of the objects of it that have a page."""
     FUNCTION_CALLED = "function-called"
     """``(execution_id, task, function, CallRecord) -> None``: a function has been called."""
     FUNCTION_LOGS = "function-logs"
-    """``(execution_id, tasks) -> dict``: task -> the logs of its calls."""
+    """``(execution, attempts, last) -> list``: ``ShownCall`` of its tasks, the oldest first.
+
+    ``attempts``: task -> number of its attempt. ``last``: the id of the step's last event.
+    """
+    MACHINE_ALARMS = "machine-alarms"
+    """``(machine) -> list``: its newest alarm in alarm, whose ``total`` counts all."""
+    MACHINE_ROWS = "machine-rows"
+    """``(QuerySet) -> QuerySet``: machines with columns for ``MACHINE_ALARMS``."""
     MEMBER_REMOVED = "member-removed"
     """``(project, username, actor) -> None``: in the transaction that removes, or adds them."""
     NEEDED_SINCE = "needed-since"
@@ -52,7 +59,7 @@ class Hook(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class PeriodicJob:
     """Work that the leading worker does again and again: one a server, however many workers."""
 
     name: str
@@ -63,8 +70,11 @@ class Job:
 class Background(Protocol):
     """Work of a worker with threads of its own; one object a worker."""
 
-    def sweep(self, work: OpenWork) -> None:
-        """Find in the rows what there is to do. Called by the leader, often; returns at once."""
+    def sweep(self, work: Any) -> None:
+        """Find in the rows what there is to do. Called by the leader, often; returns at once.
+
+        ``work``: the ``OpenWork`` of ``console.store``, the kinds of work that there may be.
+        """
 
     def wake(self) -> None:
         """Look at once: there are new events. Returns at once."""
@@ -79,7 +89,7 @@ class Feature:
 
     ``urls``: the module of its addresses. ``pages``: the rights that these take, as ``PAGES`` of
     ``console.web.core.rights`` has them. ``operations``: botocore's name of a service -> the module
-    whose ``HANDLERS`` answers its actions. ``jobs``: the module whose ``JOBS`` are ``Job``.
+    whose ``HANDLERS`` answers its actions. ``jobs``: the module whose ``JOBS`` are ``PeriodicJob``.
     ``background``: a class of ``Background``. ``hooks``: place of the core -> function.
     ``needs``: the features without which this one does not work.
     """
@@ -104,6 +114,15 @@ def chosen_features() -> tuple[Feature, ...]:
 def has_feature(name: str) -> bool:
     """Tell whether this server has a feature."""
     return name in settings.STATEYARD_FEATURES
+
+
+def missing_need() -> str:
+    """Say in one line which feature of this server lacks one that it needs; "" if none does."""
+    for feature in chosen_features():
+        for name in feature.needs:
+            if not has_feature(name):
+                return f"STATEYARD_FEATURES: {feature.name} needs {name}, which is left out"
+    return ""
 
 
 @cache

@@ -94,8 +94,8 @@ PUBLIC = {
         *("transition_rate", "wait_scale"),
     ),
     "machines": (
-        *("activity_limits", "drafts", "machine_options", "machines", "published"),
-        *("revisions", "tags", "versions"),
+        *("activity_limits", "drafts", "log_groups", "machine_options", "machines"),
+        *("published", "revisions", "tags", "versions"),
     ),
     "tasks": (
         *("activities", "answers", "call_targets", "claim", "complete", "expiry"),

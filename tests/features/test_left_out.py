@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from console.feature import chosen_features
 from console.features import NAMES
 from tests import initial_database
 from tests.acceptance.server import ROOT
@@ -40,14 +41,20 @@ ADDRESSES = {"palette": "/palette/"}
 
 @pytest.mark.parametrize("left_out", sorted({*((name,) for name in NAMES), NAMES}))
 def test_the_core_works_without(left_out: tuple[str, ...], tmp_path_factory: Any) -> None:
-    """Pages of the core answer and name no address of it; its own address is not found."""
+    """Pages of the core answer and name no address of it; its own address is not found.
+
+    What needs a feature is left out with it.
+    """
+    needs = {feature.name: {*feature.needs} for feature in chosen_features()}
+    left_out = tuple(name for name in NAMES if {name, *needs[name]} & {*left_out})
     kept = [name for name in NAMES if name not in left_out]
     found = look({"STATEYARD_FEATURES": ",".join(kept) or "none"}, tmp_path_factory)
     assert found["features"] == kept
     for path in CORE:
         status, text = found["pages"][path]
         assert status == (404 if path == "/no/" else 200), path
-        assert not [name for name in left_out if f'"{ADDRESSES[name]}' in text], path
+        named = [name for name, address in ADDRESSES.items() if f'"{address}' in text]
+        assert not {*named} & {*left_out}, path
     for name, address in ADDRESSES.items():
         assert found["pages"][address][0] == (404 if name in left_out else 200), name
 

@@ -15,7 +15,7 @@ from console.web.core import formatting
 
 if TYPE_CHECKING:
     from console.features.alarms.alarm_series import AlarmSeries, SeriesPoint
-    from console.models import Alarm
+    from console.features.alarms.models import Alarm
 
 _HEADROOM = 1.15
 """How far the axis reaches above the threshold, whose line is not to lie on its edge."""

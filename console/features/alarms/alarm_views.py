@@ -24,9 +24,9 @@ from console.features.alarms.forms import (
     MetricAlarmForm,
     NotifyForm,
 )
+from console.features.alarms.models import Alarm
 from console.features.notifications.store import rules
 from console.features.notifications.web import rule_display
-from console.models import Alarm
 from console.statuses import AlarmKind, AlarmState
 from console.web.core import form_actions
 from console.web.core.addresses import page_address

@@ -10,4 +10,5 @@ FEATURE = Feature(
         "approval-link": {"POST": ("CreateApprovalLink",)},
     },
     hooks={Hook.TASK_PAGE: "console.features.approvals.link_views.link_form_context"},
+    needs=("notifications",),
 )

@@ -16,7 +16,8 @@ from console import access
 from console.db import audit, clock, rows
 from console.db.writer import is_outage, write
 from console.errors import ErrorCode, ServiceError, ThrottlingException, ValidationException
-from console.models import BulkItem, BulkJob, Execution
+from console.features.bulk.models import BulkItem, BulkJob
+from console.models import Execution
 from console.statuses import (
     BulkAction,
     BulkItemStatus,

@@ -15,10 +15,10 @@ from django.views.decorators.http import require_safe
 import engine
 from console import arns
 from console.features.logs import log_filter, newest, read, streams
-from console.features.logs import log_groups as store
 from console.features.logs.log_filter import LogFilter
 from console.masking import masked_execution
 from console.models import LogGroup
+from console.store.machines import log_groups as store
 from console.web.core import json_view
 from console.web.core.scope import Scope, render, scope_of
 from console.web.graph.svg import state_names

@@ -17,8 +17,9 @@ from django.db.models import Count, Min, Q, Sum
 from console import arns
 from console.db import rows
 from console.db.prepared import read_models
+from console.features.metrics.models import Price
 from console.features.metrics.token_cost import NO_TOKENS, TokenUse, read_token_use
-from console.models import Execution, HistoryEvent, Price, TaskRow
+from console.models import Execution, HistoryEvent, TaskRow
 from console.store.executions.transitions import count_transitions, transitions_of
 from engine import event_types
 

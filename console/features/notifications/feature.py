@@ -35,6 +35,13 @@ FEATURE = Feature(
     },
     hooks={
         Hook.ARN_ADDRESS: "console.features.notifications.web.arn_address.notification_address",
+        Hook.ARN_OBJECTS: "console.features.notifications.web.arn_address.rules_with_arns",
         Hook.MEMBER_REMOVED: "console.features.notifications.store.start_links.revoke_links_of",
     },
+    operations={
+        "events": "console.features.notifications.operations.events",
+        "scheduler": "console.features.notifications.operations.scheduler",
+    },
+    jobs="console.features.notifications.jobs",
+    background="console.features.notifications.relay.OutboxRelay",
 )

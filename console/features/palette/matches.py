@@ -16,8 +16,9 @@ from django.db.models import Case, Value, When
 from django.http import QueryDict
 from django.urls import reverse
 
+from console.features.alarms.models import Alarm
 from console.features.palette.destinations import ACTIONS, PAGES
-from console.models import Activity, Alarm, EventRule, Execution, Membership, StateMachine
+from console.models import Activity, EventRule, Execution, Membership, StateMachine
 from console.statuses import MachineStatus
 from console.web.core import formatting
 from console.web.search import filter_words, lists, scan

@@ -9,4 +9,5 @@ FEATURE = Feature(
         "test": {"GET": ("TestState",), "POST": ("TestState",)},
         "execution-scenario": {"GET": ("ViewPages",)},
     },
+    operations={"stepfunctions": "console.features.test_state.operations"},
 )

@@ -9,6 +9,8 @@ from console.errors import ValidationException
 from console.features import test_state
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from console.awsapi.operations.call import Call
 
 
@@ -24,3 +26,6 @@ def try_state(call: Call) -> dict[str, Any]:
         msg = "TestState does not support Context when a mock is not specified."
         raise ValidationException(msg)
     return test_state.try_state(call.principal, call.region, call.params, call.actor)
+
+
+HANDLERS: dict[str, Callable[[Call], dict[str, Any]]] = {"TestState": try_state}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from console.models import Activity, Alarm, EventRule, Execution, MapRun, StateMachine
+from console.feature import Hook, hooked
+from console.models import Activity, Execution, MapRun, StateMachine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -12,22 +14,26 @@ if TYPE_CHECKING:
     from django.db.models import Manager
 
 _MACHINE_PARTS = 7
-_MANAGERS: dict[str, Manager[Any]] = {
+_OF_CORE: dict[str, Manager[Any]] = {
     "stateMachine": StateMachine.objects,
     "execution": Execution.objects,
     "express": Execution.objects,
     "activity": Activity.objects,
     "mapRun": MapRun.objects,
-    "rule": EventRule.objects,
-    "schedule": EventRule.objects,
-    "alarm": Alarm.objects,
 }
-"""Kind of an ARN -> the objects of it that have a page."""
+
+
+@cache
+def _managers() -> dict[str, Manager[Any]]:
+    """Return kind of an ARN -> the objects of it that have a page."""
+    return _OF_CORE | {
+        kind: rows for add in hooked(Hook.ARN_OBJECTS) for kind, rows in add().items()
+    }
 
 
 def has_page(arn: str) -> bool:
     """Tell whether objects of an ARN's kind have pages."""
-    return arn_kind(arn) in _MANAGERS
+    return arn_kind(arn) in _managers()
 
 
 def existing_arns(arns: Iterable[str | None]) -> set[str]:
@@ -37,7 +43,7 @@ def existing_arns(arns: Iterable[str | None]) -> set[str]:
     """
     asked: dict[Manager[Any], dict[str, list[str]]] = {}
     for arn in arns:
-        manager = _MANAGERS.get(arn_kind(arn)) if arn else None
+        manager = _managers().get(arn_kind(arn)) if arn else None
         if arn and manager is not None:
             asked.setdefault(manager, {}).setdefault(_object_arn(arn), []).append(arn)
     existing: set[str] = set()

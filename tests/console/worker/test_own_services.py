@@ -12,8 +12,9 @@ import pytest
 
 import engine
 from console.db.audit import Actor
+from console.features.alarms.models import Alarm
 from console.integrations import explain, targets
-from console.models import Alarm, EventRule, Execution, Membership, OutboxEvent, Role, StateMachine
+from console.models import EventRule, Execution, Membership, OutboxEvent, Role, StateMachine
 from console.store.executions.start import start_execution
 from console.worker import own_calls
 from tests.console.store.helpers import PASS, create, ended, one

@@ -13,7 +13,7 @@ from console.features.alarms import store as alarms
 from console.features.alarms.alarm_display import threshold_text
 from console.features.alarms.alarm_rules import evaluate_alarm
 from console.features.alarms.jobs import evaluate_alarms
-from console.models import Alarm, AlarmChange
+from console.features.alarms.models import Alarm, AlarmChange
 from console.statuses import AlarmKind
 from console.web.core.formatting import DAY, HOUR, MINUTE
 from tests.console.store.helpers import PASS, REGION, WAIT, create

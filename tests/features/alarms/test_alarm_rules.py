@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from console.db.audit import Actor
 from console.events.patterns import parse_pattern
 from console.features.alarms import store as alarms
-from console.models import Alarm, EventRule, OutboxEvent
+from console.features.alarms.models import Alarm
+from console.models import EventRule, OutboxEvent
 from console.statuses import AlarmKind, AlarmState
 from tests.console.store.helpers import PASS, create
 from tests.console.web.helpers import markup

@@ -17,10 +17,11 @@ from console.features.alarms import alarm_display, alarm_views
 from console.features.alarms import store as alarms
 from console.features.alarms.alarm_rules import evaluate_alarm
 from console.features.alarms.jobs import evaluate_alarms
+from console.features.alarms.models import Alarm
 from console.features.metrics import rollups
 from console.features.notifications import notices
 from console.features.notifications.store import rules
-from console.models import Alarm, AuditEntry, Execution, HistoryEvent, OutboxEvent, Project
+from console.models import AuditEntry, Execution, HistoryEvent, OutboxEvent, Project
 from console.statuses import AlarmKind, AlarmState
 from console.web.core.formatting import DAY, HOUR, MINUTE, clock_text
 from console.web.core.scope import Scope

@@ -10,8 +10,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.features.bulk import store as bulk
+from console.features.bulk.models import BulkJob
 from console.features.bulk.views import parse_ranges, ranges_text
-from console.models import AuditEntry, BulkJob, Execution
+from console.models import AuditEntry, Execution
 from console.store.executions.stop import stop_execution
 from tests.console.store.helpers import WAIT, create, drain, start
 from tests.console.web.helpers import markup, text

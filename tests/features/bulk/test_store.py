@@ -9,7 +9,8 @@ import pytest
 from console.db import clock
 from console.db.audit import Actor
 from console.features.bulk import store as bulk
-from console.models import AuditEntry, BulkItem, BulkJob, Execution, Membership, RunRow
+from console.features.bulk.models import BulkItem, BulkJob
+from console.models import AuditEntry, Execution, Membership, RunRow
 from console.store.executions import redrive
 from console.store.executions.start import start_execution
 from console.store.executions.stop import stop_execution

@@ -6,8 +6,9 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from console.features.alarms.models import Alarm
 from console.features.notifications.store import scheduler
-from console.models import Alarm, EventRule
+from console.models import EventRule
 from console.web.core.formatting import DAY
 from tests.console.store.helpers import PASS, REGION, ROLE, create
 from tests.console.web.helpers import markup, text

@@ -8,9 +8,10 @@ import pytest
 
 from console.awsapi import services
 from console.db.audit import Actor
-from console.features.logs import log_groups
-from console.models import AuditEntry, Execution, FunctionLog
+from console.features.logs.models import FunctionLog
+from console.models import AuditEntry, Execution
 from console.store.executions.start import start_execution
+from console.store.machines import log_groups
 from tests.console.awsapi import test_masking
 from tests.console.store.helpers import PASS, REGION, create, start
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console.features.logs import function_log_store as stored_logs
-from console.features.logs import jobs as function_logs
+from console.features.logs import function_log_writer as function_logs
+from console.features.logs.models import FunctionLog
 from console.functions.pool import CallRecord
-from console.models import FunctionLog
 from tests.console.store.helpers import WAIT, create, start
 from tests.waiting import wait_until
 

@@ -10,9 +10,10 @@ import pytest
 
 from console.db import clock
 from console.features.logs import function_log_store as function_logs
-from console.features.logs.jobs import LOGS
+from console.features.logs.function_log_writer import LOGS
+from console.features.logs.models import FunctionLog
 from console.functions import pool
-from console.models import Execution, FunctionLog
+from console.models import Execution
 from console.store.executions import retention
 from tests.console.store.helpers import create, ended, function, one, start, types
 from tests.console.web.helpers import text

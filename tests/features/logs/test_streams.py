@@ -15,11 +15,11 @@ import engine
 from console import access
 from console.awsapi import services
 from console.errors import ErrorCode
-from console.features.logs import lines, log_groups, read, streams
+from console.features.logs import lines, read, streams
 from console.models import Execution, HistoryEvent, LogGroup, Project, Role
 from console.store.executions import redrive
 from console.store.executions.start import start_execution
-from console.store.machines import machines
+from console.store.machines import log_groups, machines
 from tests.console.store.helpers import REGION, ROLE, drain
 from tests.refusals import raises_code
 

@@ -12,7 +12,8 @@ import pytest
 import engine
 from console.db import clock
 from console.features.metrics import cost
-from console.models import Execution, Price, StateMachine
+from console.features.metrics.models import Price
+from console.models import Execution, StateMachine
 from console.store.executions import redrive
 from console.store.machines import machines
 from console.store.state import step_rows

@@ -8,8 +8,9 @@ import pytest
 
 from console.db import clock
 from console.features.metrics import openmetrics, read, rollups
+from console.features.metrics.models import MetricMinute, MetricTotal
 from console.features.metrics.names import METRICS, STATE_METRICS
-from console.models import Execution, MetricMinute, MetricTotal, ServerFact, TaskRow
+from console.models import Execution, ServerFact, TaskRow
 from console.store.executions import redrive as redrives
 from console.store.executions.stop import stop_execution
 from console.store.tasks import activities, claim, complete, expiry

@@ -7,7 +7,8 @@ from urllib.parse import quote
 
 from console.db.audit import Actor
 from console.features.alarms import store as alarms
-from console.models import Alarm, EventRule, Execution, Project, StateMachine
+from console.features.alarms.models import Alarm
+from console.models import EventRule, Execution, Project, StateMachine
 from console.statuses import AlarmKind
 from console.store.tasks.activities import create_activity
 from console.web.core.formatting import clock_text

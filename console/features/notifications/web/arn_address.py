@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.urls import reverse
 
+from console.models import EventRule
+
 if TYPE_CHECKING:
+    from django.db.models import Manager
+
     from console.web.core.scope import Scope
 
 _SCHEDULE_ARN = re.compile(
@@ -23,3 +27,8 @@ def notification_address(_scope: Scope, arn: str) -> str:
     if schedule := _SCHEDULE_ARN.fullmatch(arn):
         return f"{reverse('schedule', args=schedule.groups()[1:])}?region={schedule[1]}"
     return ""
+
+
+def rules_with_arns() -> dict[str, Manager[Any]]:
+    """Return rules and schedules by the kind of their ARNs."""
+    return {"rule": EventRule.objects, "schedule": EventRule.objects}
