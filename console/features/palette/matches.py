@@ -16,11 +16,12 @@ from django.db.models import Case, Value, When
 from django.http import QueryDict
 from django.urls import reverse
 
+from console.feature import has_feature
 from console.features.alarms.models import Alarm
 from console.features.palette.destinations import ACTIONS, PAGES
 from console.models import Activity, EventRule, Execution, Membership, StateMachine
 from console.statuses import MachineStatus
-from console.web.core import formatting
+from console.web.core import formatting, rights
 from console.web.search import filter_words, lists, scan
 from console.web.search.filters import ExecutionFilters
 
@@ -242,12 +243,16 @@ def _arn_address(scope: Scope, text: str, view: str, *names: str) -> str:
 
 
 def _rules(scope: Scope, text: str) -> Iterator[Match]:
+    if not has_feature("notifications"):
+        return
     for rule in _named_rows(scope, EventRule.objects.filter(schedule=""), text):
         yield Match(rule.name, _arn_address(scope, text, "rule", rule.name), "bell")
 
 
 def _schedules(scope: Scope, text: str) -> Iterator[Match]:
     """Yield the rules with a schedule, and the schedules of EventBridge Scheduler."""
+    if not has_feature("notifications"):
+        return
     rows = EventRule.objects.exclude(schedule="")
     of_rules = _named_rows(scope, rows.filter(schedule_group=""), text)
     of_groups = _named_rows(scope, rows.exclude(schedule_group=""), text, "schedule_name")
@@ -262,6 +267,8 @@ def _schedules(scope: Scope, text: str) -> Iterator[Match]:
 
 
 def _alarms(scope: Scope, text: str) -> Iterator[Match]:
+    if not has_feature("alarms"):
+        return
     for alarm in _named_rows(scope, Alarm.objects.select_related("machine"), text):
         note = alarm.machine.name if alarm.machine else ""
         yield Match(
@@ -283,7 +290,8 @@ def _destinations(scope: Scope, destinations: Iterable[Destination], text: str) 
     shown = [
         destination
         for destination in destinations
-        if scope.may(destination.action)
+        if destination.view in rights.PAGES  # of no feature that is left out
+        and scope.may(destination.action)
         and all(word in f"{destination.title} {destination.keywords}".casefold() for word in words)
     ]
     for destination in sorted(shown, key=lambda each: _rank(each.title, text)):

@@ -10,8 +10,9 @@ import pytest
 from django.core.management import call_command
 from django.db import transaction
 
-from console.features.doctor import Checked, check, found
+from console.features.doctor import found
 from console.features.doctor.clients import Log
+from console.features.doctor.invariants import Checked, check
 from console.features.doctor.watch import Watch
 from console.models import Execution, HistoryEvent, InboxMessage, RunRow, TaskRow, Timer
 from console.statuses import TaskClock
