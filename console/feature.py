@@ -88,7 +88,8 @@ class Feature:
     """What a feature adds. Texts with dots name what is imported when it is first used.
 
     ``urls``: the module of its addresses. ``pages``: the rights that these take, as ``PAGES`` of
-    ``console.web.core.rights`` has them. ``operations``: botocore's name of a service -> the module
+    ``console.web.core.rights`` has them. ``rights``: role -> the actions that take it at least.
+    ``operations``: botocore's name of a service -> the module
     whose ``HANDLERS`` answers its actions. ``jobs``: the module whose ``JOBS`` are ``PeriodicJob``.
     ``background``: a class of ``Background``. ``hooks``: place of the core -> function.
     ``needs``: the features without which this one does not work.
@@ -97,6 +98,7 @@ class Feature:
     name: str
     urls: str = ""
     pages: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    rights: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     operations: Mapping[str, str] = field(default_factory=dict)
     jobs: str = ""
     background: str = ""

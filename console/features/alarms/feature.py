@@ -13,6 +13,17 @@ FEATURE = Feature(
             "POST": ("monitoring:PutMetricAlarm", "monitoring:DeleteAlarms", "events:PutRule"),
         },
     },
+    rights={
+        "viewer": (
+            "monitoring:DescribeAlarms",
+            "monitoring:DescribeAlarmsForMetric",
+        ),
+        "editor": (
+            "monitoring:DeleteAlarms",
+            "monitoring:PutMetricAlarm",
+            "monitoring:SetAlarmState",
+        ),
+    },
     hooks={
         Hook.ARN_ADDRESS: "console.features.alarms.alarm_display.alarm_address",
         Hook.ARN_OBJECTS: "console.features.alarms.alarm_display.alarms_with_arns",

@@ -9,6 +9,9 @@ FEATURE = Feature(
         "approval": {"GET": ("anybody",), "POST": ("anybody",)},
         "approval-link": {"POST": ("CreateApprovalLink",)},
     },
+    rights={
+        "editor": ("CreateApprovalLink",),
+    },
     hooks={Hook.TASK_PAGE: "console.features.approvals.link_views.link_form_context"},
     needs=("notifications",),
 )

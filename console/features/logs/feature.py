@@ -8,6 +8,18 @@ FEATURE = Feature(
     pages={
         "machine-logs": {"GET": ("ViewPages",)},
     },
+    rights={
+        "viewer": (
+            "logs:DescribeLogGroups",
+            "logs:DescribeLogStreams",
+            "logs:FilterLogEvents",
+            "logs:GetLogEvents",
+        ),
+        "editor": (
+            "logs:CreateLogGroup",
+            "logs:DeleteLogGroup",
+        ),
+    },
     operations={"logs": "console.features.logs.operations"},
     jobs="console.features.logs.jobs",
     hooks={

@@ -13,6 +13,13 @@ FEATURE = Feature(
         "machine-metrics": {"GET": ("ViewPages",)},
         "prometheus": {"GET": ("anybody",)},
     },
+    rights={
+        "viewer": (
+            "monitoring:GetMetricData",
+            "monitoring:GetMetricStatistics",
+            "monitoring:ListMetrics",
+        ),
+    },
     operations={"cloudwatch": "console.features.metrics.operations"},
     jobs="console.features.metrics.jobs",
     hooks={
