@@ -89,6 +89,7 @@ class Feature:
 
     ``urls``: the module of its addresses. ``pages``: the rights that these take, as ``PAGES`` of
     ``console.web.core.rights`` has them. ``rights``: role -> the actions that take it at least.
+    ``parameters``: address that programs read -> its query parameters; others are refused.
     ``operations``: botocore's name of a service -> the module
     whose ``HANDLERS`` answers its actions. ``jobs``: the module whose ``JOBS`` are ``PeriodicJob``.
     ``background``: a class of ``Background``. ``hooks``: place of the core -> function.
@@ -99,6 +100,7 @@ class Feature:
     urls: str = ""
     pages: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     rights: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     operations: Mapping[str, str] = field(default_factory=dict)
     jobs: str = ""
     background: str = ""

@@ -20,6 +20,10 @@ FEATURE = Feature(
             "monitoring:ListMetrics",
         ),
     },
+    parameters={
+        "charts-csv": ("from", "group", "machine", "period", "range", "region", "statistic", "to"),
+        "prometheus": (),
+    },
     operations={"cloudwatch": "console.features.metrics.operations"},
     jobs="console.features.metrics.jobs",
     hooks={

@@ -18,5 +18,6 @@ FEATURE = Feature(
             "RevealSecrets",  # of connections
         ),
     },
+    parameters={"execution-scenario": ("region",)},
     operations={"stepfunctions": "console.features.test_state.operations"},
 )
