@@ -139,7 +139,7 @@ def large(project: Project) -> Execution:
 
 def test_a_family_of_ten_thousand_is_bounded(large: Execution, client: Client) -> None:
     """A few queries, a few rows; the others are counted, and a page away."""
-    client.get(reverse("project"))  # the first request of a process imports all pages
+    client.get(reverse("overview"))  # the first request of a process imports all pages
     with CaptureQueriesContext(connection) as taken:
         begun = time.thread_time()
         shown = tree(client, large)
