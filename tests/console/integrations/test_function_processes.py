@@ -231,7 +231,8 @@ def test_the_time_of_the_task_ends_the_process_a_little_later(folder: Path) -> N
 _SERVER = """
 import django, sys, threading, time; from pathlib import Path
 django.setup()
-from console.functions import pool, process, options
+from console.config import function_options as options
+from console.functions import pool, process
 folder, pids = map(Path, sys.argv[1:])
 def call():
     key = process.FunctionKey("f", "crashes:sleep", options.FunctionOptions(), (str(folder),))
