@@ -1,6 +1,6 @@
 """Alarms: a metric crosses a threshold, and targets are told."""
 
-from console.feature import Feature
+from console.feature import Feature, Hook
 
 FEATURE = Feature(
     name="alarms",
@@ -13,4 +13,9 @@ FEATURE = Feature(
             "POST": ("monitoring:PutMetricAlarm", "monitoring:DeleteAlarms", "events:PutRule"),
         },
     },
+    hooks={
+        Hook.ARN_ADDRESS: "console.features.alarms.overview.alarm_address",
+        Hook.OVERVIEW_LIVE: "console.features.alarms.overview.live_alarms",
+    },
+    needs=("metrics", "notifications"),
 )

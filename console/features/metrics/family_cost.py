@@ -100,6 +100,14 @@ class FamilyUse:
         return f"{self.words}: {' and '.join(quantities)}{sampled}"
 
 
+def cost_context(execution: Execution, made: int) -> dict[str, Any]:
+    """Return what the page of an execution says of its transitions and of their price."""
+    return {
+        "transitions": cost.transitions_of(execution, made),
+        "cost": cost_with_family(execution, made),
+    }
+
+
 def cost_with_family(execution: Execution, made: int) -> cost.Cost:
     """Estimate an execution that has entered or retried so many states, and all below it."""
     own = cost.cost_of_execution(execution, made)

@@ -1,6 +1,6 @@
 """Metrics: charts, the CloudWatch API, Prometheus, cost."""
 
-from console.feature import Feature
+from console.feature import Feature, Hook
 
 FEATURE = Feature(
     name="metrics",
@@ -12,5 +12,9 @@ FEATURE = Feature(
         "charts-delta": {"GET": ("ViewPages",)},
         "machine-metrics": {"GET": ("ViewPages",)},
         "prometheus": {"GET": ("anybody",)},
+    },
+    hooks={
+        Hook.EXECUTION_PAGE: "console.features.metrics.family_cost.cost_context",
+        Hook.OVERVIEW: "console.features.metrics.web.charts.overview_context",
     },
 )

@@ -1,6 +1,6 @@
 """Notifications: rules, schedules, their targets and deliveries."""
 
-from console.feature import Feature
+from console.feature import Feature, Hook
 
 FEATURE = Feature(
     name="notifications",
@@ -33,4 +33,5 @@ FEATURE = Feature(
         "rule-run": {"POST": ("events:RunSchedule",)},
         "schedule-run": {"POST": ("events:RunSchedule",)},
     },
+    hooks={Hook.ARN_ADDRESS: "console.features.notifications.web.arn_addresses.arn_address"},
 )

@@ -12,7 +12,7 @@ from django.urls import reverse
 import engine
 from console import arns
 from console.db import clock
-from console.features.metrics import cost, family_cost
+from console.feature import Hook, hooked
 from console.masking import masked_execution
 from console.statuses import UNSUCCESSFUL, ExecutionStatus
 from console.store.executions import redrive, replay
@@ -345,17 +345,18 @@ def _timeline_context(
 
 
 def ending_context(execution: Execution, trace: Trace) -> dict[str, Any]:
-    """Return how far it came: transitions, their price, and where it failed."""
+    """Return how far it came, where it failed, and what features say of it."""
     culprit = trace.culprit
     ended = ended_in(execution, trace)
     idle_ms = sum(until - since for since, until in trace.gaps)
     # a moment in the past knows the redrives before it only
     all_gaps = 0 < len(trace.gaps) == execution.redrive_count
     took_ms = execution.stop_ms and execution.stop_ms - execution.start_ms
-    return {
+    added: dict[str, Any] = {}
+    for read_parts in hooked(Hook.EXECUTION_PAGE):
+        added |= read_parts(execution, trace.transitions)
+    return added | {
         "attempts_ms": took_ms - idle_ms if took_ms and all_gaps else None,
-        "transitions": cost.transitions_of(execution, trace.transitions),
-        "cost": family_cost.cost_with_family(execution, trace.transitions),
         "failed_at": ended.name,
         "failed_visit": ended.visit,
         "failed_attempts": culprit.attempts if culprit else 0,

@@ -12,9 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
-from console.features.alarms import alarm_display
-from console.features.metrics.web import charts
-from console.models import Alarm
+from console.feature import Hook, hooked
 from console.statuses import ExecutionStatus
 from console.store.executions.open_states import open_states
 from console.web.core.scope import Scope, render, scope_of
@@ -37,7 +35,8 @@ def overview_page(request: HttpRequest) -> HttpResponse:
     scope = scope_of(request)
     context = _page_context(scope)
     context |= _failure_context(scope, context)
-    context |= charts.charts_context(scope, request.GET, None)
+    for read_parts in hooked(Hook.OVERVIEW):
+        context |= read_parts(scope, request.GET)
     context["trends"] = machine_trends.machine_trends(scope, context["machines"])
     # below the shorter list, and there as long as the page is open
     left = len(context["running"]) + len(context["tasks"])
@@ -75,26 +74,24 @@ def _page_context(scope: Scope) -> dict[str, Any]:
     tally = lists.status_counts(scope)
     counted = tally.get(ExecutionStatus.RUNNING)  # what is not there need not be asked for
     running = lists.latest_executions(scope, (ExecutionStatus.RUNNING,), MOST) if counted else []
-    alarmed, alarm_count = alarm_display.alarms_in_alarm(scope, MOST)
     states = open_states([execution.pk for execution in running])
     open_tasks = tally.get(lists.OPEN_TASKS, 0)
     tasks = waiting.oldest_open_tasks(scope, MOST_TASKS) if open_tasks else ()
+    added = [read_parts(scope, MOST) for read_parts in hooked(Hook.OVERVIEW_LIVE)]
     parts = [
-        [alarm_count, *((row.alarm.pk, row.alarm.state_ms) for row in alarmed)],
+        *(part.pop("seen") for part in added),
         sorted(tally.items()),
         [execution.pk for execution in running],
         sorted(states.items()),
         [(task.row.execution_id, task.row.task) for task in tasks],
         [(row.machine.pk, row.running, row.failed, row.last_ms) for row in machines.rows],
     ]
-    return {
+    context = {
         "section": "overview",
         "day": "started > 24 h ago",
         "machines": machines,
         "running": running,
         "states": states,
-        "alarmed": alarmed,
-        "alarm_count": alarm_count,
         "open_tasks": open_tasks,
         "tasks": tasks,
         "tally": {
@@ -106,6 +103,9 @@ def _page_context(scope: Scope) -> dict[str, Any]:
         },
         "seen": hashlib.sha256(repr(parts).encode()).hexdigest()[:16],
     }
+    for part in added:
+        context |= part
+    return context
 
 
 def _failure_context(scope: Scope, context: dict[str, Any]) -> dict[str, Any]:
@@ -119,19 +119,6 @@ _ARN = re.compile(
     r"arn:aws[a-z-]*:states:([a-z0-9-]+):\d{12}:(stateMachine|execution|express|activity):([^:]+)"
     r"(?::([^:]+)(?::[0-9a-f-]+)?)?"
 )
-_SCHEDULE_ARN = re.compile(
-    r"arn:aws[a-z-]*:scheduler:([a-z0-9-]+):\d{12}:schedule/([^/:]+)/([^/:]+)"
-)
-_ALARM_ARN = re.compile(r"arn:aws[a-z-]*:cloudwatch:([a-z0-9-]+):\d{12}:alarm:.+")
-_RULE_ARN = re.compile(r"arn:aws[a-z-]*:events:([a-z0-9-]+):\d{12}:rule/([^/:]+)")
-
-
-def _alarm_address(scope: Scope, arn: str, region: str) -> str:
-    """Return where an alarm is: its page; the list of all if it is gone."""
-    rows = Alarm.objects.filter(project=scope.project, arn=arn)
-    for alarm in rows.values_list("pk", flat=True):
-        return f"{reverse('alarm', args=[alarm])}?region={region}"
-    return f"{reverse('alarms')}?region={region}"
 
 
 @require_safe
@@ -139,12 +126,9 @@ def redirect_arn(request: HttpRequest, arn: str) -> HttpResponse:
     """Lead from an ARN to its page."""
     if ":mapRun:" in arn:
         return redirect(map_run_display.map_run_address(scope_of(request), arn))
-    if alarm := _ALARM_ARN.fullmatch(arn):
-        return redirect(_alarm_address(scope_of(request), arn, alarm[1]))
-    if rule := _RULE_ARN.fullmatch(arn):
-        return redirect(f"{reverse('rule', args=[rule[2]])}?region={rule[1]}")
-    if schedule := _SCHEDULE_ARN.fullmatch(arn):
-        return redirect(f"{reverse('schedule', args=schedule.groups()[1:])}?region={schedule[1]}")
+    for address_of in hooked(Hook.ARN_ADDRESS):
+        if address := address_of(scope_of(request), arn):
+            return redirect(address)
     match = _ARN.fullmatch(arn)
     if match is None:
         raise Http404(f"No page belongs to “{arn}”.")

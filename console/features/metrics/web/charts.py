@@ -235,6 +235,11 @@ def _behind_address(metric: Metric, since: int, until: int, machine: StateMachin
 # -- what pages get --------------------------------------------------------------------------------
 
 
+def overview_context(scope: Scope, query: Mapping[str, str]) -> dict[str, Any]:
+    """Return what the overview shows of all state machines."""
+    return charts_context(scope, query, None)
+
+
 def charts_context(
     scope: Scope, query: Mapping[str, str], machine: StateMachine | None
 ) -> dict[str, Any]:
