@@ -14,7 +14,13 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from console.db import clock
 from console.errors import ConflictException, ServiceError
-from console.features.alarms import alarm_chart, alarm_display, alarm_history, metric_alarms
+from console.features.alarms import (
+    alarm_chart,
+    alarm_display,
+    alarm_history,
+    conflicts,
+    metric_alarms,
+)
 from console.features.alarms import store as alarms
 from console.features.alarms.alarm_rules import evaluate_alarm
 from console.features.alarms.forms import (
@@ -27,7 +33,7 @@ from console.features.alarms.forms import (
 from console.features.notifications.store import rules
 from console.features.notifications.web import rule_display
 from console.statuses import AlarmKind, AlarmState
-from console.web.core import conflicts, form_actions
+from console.web.core import form_actions
 from console.web.core.addresses import page_address
 from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
@@ -105,7 +111,7 @@ def alarm_page(request: HttpRequest, number: int) -> HttpResponse:
         try:
             problem = _change_metric_alarm(scope, alarm, form)
         except ConflictException:
-            conflict = conflicts.alarm_conflict(alarm, alarm_display.alarm_words)
+            conflict = conflicts.alarm_conflict(alarm)
         if not problem and conflict is None:
             changed = stored.get(pk=number)
             done = f"The alarm {alarm.name} was changed. {_NOW[AlarmState(changed.state)]}"

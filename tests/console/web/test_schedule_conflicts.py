@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from django.http import Http404
 
+from console.features.notifications.web import conflicts
 from console.models import EventRule
-from console.web.core import conflicts
 
 if TYPE_CHECKING:
     from console.models import Project

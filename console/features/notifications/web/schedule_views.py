@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from console.errors import ConflictException, ServiceError
 from console.features.notifications.store import manual_events, scheduler
-from console.features.notifications.web import matches, rule_display
+from console.features.notifications.web import conflicts, matches, rule_display
 from console.features.notifications.web.forms import ScheduleEditForm, ScheduleTimesForm, SwitchForm
 from console.features.notifications.web.next_times import next_times
 from console.features.notifications.web.rule_views import (
@@ -28,7 +28,6 @@ from console.features.notifications.web.schedule_words import schedule_words
 from console.masking.target_inputs import mask_target_settings
 from console.models import Delivery
 from console.statuses import DeliveryStatus
-from console.web.core import conflicts
 from console.web.core.addresses import page_address
 from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
