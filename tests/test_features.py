@@ -29,8 +29,6 @@ TO_CUT = {
     ("console.web.machines.settings_views", "console.features.logs.log_groups"),
     ("console.web.people.audit_rows", "console.features.approvals.store"),
     ("console.web.people.audit_rows", "console.features.notifications.store.start_links"),
-    ("console.web.search.failed_children", "console.features.bulk.store"),
-    ("console.web.search.row_facts", "console.features.bulk.store"),
     ("console.web.tasks.answers", "console.features.approvals.store"),
     ("console.web.tasks.forms", "console.features.approvals.store"),
     ("console.web.tasks.many_views", "console.features.approvals.store"),

@@ -105,7 +105,7 @@ PUBLIC = {
     "executions": (
         *("children", "engine_failures", "failed_states", "find", "imports"),
         *("max_duration", "open_states", "outcome_steps", "read_steps", "redrive"),
-        *("replay", "retention", "start", "step", "stop", "waiting_starts"),
+        *("refusals", "replay", "retention", "start", "step", "stop", "waiting_starts"),
     ),
     "map_runs": (*("map_counts", "map_items", "map_runs", "map_tasks"),),
     "people": (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 from django.db.models import Count
 
@@ -22,9 +22,9 @@ from console.statuses import (
     BulkItemStatus,
     BulkJobStatus,
     ExecutionStatus,
-    MachineStatus,
 )
 from console.store.executions import redrive
+from console.store.executions.refusals import ACTIONS, own_refusal, refusals_of
 from console.store.executions.start import start_execution
 from console.store.executions.stop import stop_execution
 
@@ -34,12 +34,6 @@ if TYPE_CHECKING:
     from console.models import Project
 
 MOST = 10_000
-ACTIONS: dict[str, str] = {
-    BulkAction.STOP: "StopExecution",
-    BulkAction.REDRIVE: "RedriveExecution",
-    BulkAction.START: "StartExecution",
-}
-"""Each bulk action, and the API action whose right it needs."""
 NOT_RUNNING = "ExecutionNotRunning"
 """The error of an item that was to be stopped and had ended."""
 _BATCH = 100
@@ -91,38 +85,6 @@ def plan_job(project: Project, action: str, numbers: Sequence[int]) -> BulkPlan:
         .order_by("-start_ms", "-pk")
     )
     return BulkPlan(action, chosen, refusals_of(action, chosen))
-
-
-def refusals_of(action: str, executions: Sequence[Execution]) -> dict[int, str]:
-    """Return execution number -> why an action would leave it out; the others it would act on.
-
-    ``executions``: with their state machines.
-    """
-    refusals = {execution.pk: _refusal(action, execution) for execution in executions}
-    if action == BulkAction.REDRIVE:
-        refusals |= redrive.redrive_refusals(
-            [execution for execution in executions if not refusals[execution.pk]]
-        )
-    return {number: reason for number, reason in refusals.items() if reason}
-
-
-def _refusal(action: str, execution: Execution) -> str:
-    """Return why an action cannot be done to an execution, as far as its own row shows."""
-    is_child = execution.map_run_id is not None
-    bulk_action = BulkAction(action)
-    match bulk_action:
-        case BulkAction.STOP:
-            return "" if execution.status == ExecutionStatus.RUNNING else "It has ended"
-        case BulkAction.REDRIVE:
-            return redrive.BY_PARENT if is_child else ""
-        case BulkAction.START:
-            if is_child:
-                return "A child of a Map Run is started by its parent"
-            machine = execution.state_machine
-            has_machine = machine is not None and machine.status == MachineStatus.ACTIVE
-            return "" if has_machine else "Its state machine was deleted"
-        case _:
-            assert_never(bulk_action)
 
 
 # -- the job ---------------------------------------------------------------------------------------
@@ -276,7 +238,7 @@ def _redrive(execution: Execution, actor: audit.Actor) -> str:
 def _start(execution: Execution, actor: audit.Actor) -> str:
     machine = execution.state_machine
     if machine is None or execution.map_run_id is not None:
-        raise ValidationException(_refusal(BulkAction.START, execution))
+        raise ValidationException(own_refusal(BulkAction.START, execution))
     case = execution.test_case
     return start_execution(machine, input=execution.input, test_case=case, actor=actor).arn
 
@@ -303,7 +265,7 @@ def _stop(job: BulkJob, position: int) -> bool:
                 job,
                 position,
                 error=NOT_RUNNING,
-                words=_refusal(BulkAction.STOP, execution),
+                words=own_refusal(BulkAction.STOP, execution),
             )
             return None
         BulkItem.objects.filter(job=job, position=position).update(status=BulkItemStatus.ACTING)
@@ -315,7 +277,9 @@ def _stop(job: BulkJob, position: int) -> bool:
     stop_execution(execution, error=job.error or None, cause=job.cause or None, actor=_actor(job))
     execution.refresh_from_db(fields=["status"])
     words = (
-        "" if execution.status == ExecutionStatus.ABORTED else _refusal(BulkAction.STOP, execution)
+        ""
+        if execution.status == ExecutionStatus.ABORTED
+        else own_refusal(BulkAction.STOP, execution)
     )
     error = NOT_RUNNING if words else ""
     write(lambda: _close(job, position, error=error, words=words))

@@ -16,6 +16,7 @@ from console.features.bulk import outcomes, store
 from console.features.bulk.forms import BulkForm, JobForm
 from console.models import BulkItem, BulkJob
 from console.statuses import BulkAction, BulkItemStatus, BulkJobStatus
+from console.store.executions.refusals import ACTIONS
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution.only_fail import executions_with_only_fail
 from console.web.execution.root_cause import root_cause_of
@@ -74,9 +75,9 @@ def bulk_page(request: HttpRequest) -> HttpResponse:
         results = outcomes.count_results(jobs)
         context = {"section": "executions", "jobs": jobs, "results": results}
         return render(request, "bulk/job_list.html", context)
-    if action not in store.ACTIONS:
+    if action not in ACTIONS:
         raise Http404(f"There is no bulk action “{action}”.")
-    require(scope, store.ACTIONS[action])
+    require(scope, ACTIONS[action])
     if request.method == "GET":
         return _render_dry_run(request, scope, action)
     planned = store.plan_job(scope.project, action, parse_ranges(sent["numbers"]))
@@ -157,7 +158,7 @@ def job_page(request: HttpRequest, number: int) -> HttpResponse:
     if job is None:
         raise Http404(f"There is no bulk job {number}.")
     if request.method == "POST":
-        require(scope, store.ACTIONS[job.action])
+        require(scope, ACTIONS[job.action])
         store.pause_or_resume(
             job, on=JobForm(request.POST).values["act"] == "resume", actor=actor_of(scope)
         )
@@ -165,7 +166,7 @@ def job_page(request: HttpRequest, number: int) -> HttpResponse:
     context = _progress_context(job, request.GET.get("result", ""), request.GET.get("after", ""))
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
-    context["may_switch"] = scope.may(store.ACTIONS[job.action])
+    context["may_switch"] = scope.may(ACTIONS[job.action])
     return render(request, "bulk/job.html", context)
 
 

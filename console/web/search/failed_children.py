@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from console.features.bulk import store as bulk
 from console.models import Execution
 from console.statuses import BulkAction
+from console.store.executions.refusals import refusals_of
 from console.web.search import scan
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def map_runs_of(project: Project, groups: Sequence[FailureGroup]) -> dict[str, M
         for child, parent, task in rows.values_list("pk", "map_run__parent", "map_run__task")
     }
     parents = _read_parents(project, {parent for parent, _ in run_of.values()})
-    refused = bulk.refusals_of(BulkAction.REDRIVE, list(parents.values()))
+    refused = refusals_of(BulkAction.REDRIVE, list(parents.values()))
     made = {}
     for group in kinds:
         runs = [run_of[failure.number] for failure in group.failures if failure.number in run_of]

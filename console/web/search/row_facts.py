@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from console.features.bulk import store as bulk
 from console.masking import masked_execution
 from console.models import Execution
 from console.statuses import UNSUCCESSFUL, ExecutionStatus
 from console.store.executions.failed_states import failed_states
 from console.store.executions.open_states import open_states
+from console.store.executions.refusals import ACTIONS, refusals_of
 from console.web.search.endings import ending_without_error
 
 if TYPE_CHECKING:
@@ -99,9 +99,9 @@ def read_refusals(scope: Scope, executions: Sequence[Execution]) -> dict[int, di
     machines.
     """
     refusals: dict[int, dict[str, str]] = {}
-    for action, right in bulk.ACTIONS.items():
+    for action, right in ACTIONS.items():
         if scope.may(right):
-            for number, reason in bulk.refusals_of(action, executions).items():
+            for number, reason in refusals_of(action, executions).items():
                 refusals.setdefault(number, {})[str(action)] = reason
     return refusals
 

@@ -1,0 +1,55 @@
+"""Say why stop, redrive or start would leave an execution out, for many at once.
+
+Lists say it of each row before the reader chooses, and a bulk job says it of what it leaves out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from console.statuses import BulkAction, ExecutionStatus, MachineStatus
+from console.store.executions import redrive
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from console.models import Execution
+
+ACTIONS: dict[str, str] = {
+    BulkAction.STOP: "StopExecution",
+    BulkAction.REDRIVE: "RedriveExecution",
+    BulkAction.START: "StartExecution",
+}
+"""Each bulk action, and the API action whose right it needs."""
+
+
+def refusals_of(action: str, executions: Sequence[Execution]) -> dict[int, str]:
+    """Return execution number -> why an action would leave it out; the others it would act on.
+
+    ``executions``: with their state machines.
+    """
+    refusals = {execution.pk: own_refusal(action, execution) for execution in executions}
+    if action == BulkAction.REDRIVE:
+        refusals |= redrive.redrive_refusals(
+            [execution for execution in executions if not refusals[execution.pk]]
+        )
+    return {number: reason for number, reason in refusals.items() if reason}
+
+
+def own_refusal(action: str, execution: Execution) -> str:
+    """Return why an action cannot be done to an execution, as far as its own row shows."""
+    is_child = execution.map_run_id is not None
+    bulk_action = BulkAction(action)
+    match bulk_action:
+        case BulkAction.STOP:
+            return "" if execution.status == ExecutionStatus.RUNNING else "It has ended"
+        case BulkAction.REDRIVE:
+            return redrive.BY_PARENT if is_child else ""
+        case BulkAction.START:
+            if is_child:
+                return "A child of a Map Run is started by its parent"
+            machine = execution.state_machine
+            has_machine = machine is not None and machine.status == MachineStatus.ACTIVE
+            return "" if has_machine else "Its state machine was deleted"
+        case _:
+            assert_never(bulk_action)
