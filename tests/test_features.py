@@ -36,7 +36,6 @@ TO_CUT = {
     ("console.web.tasks.task_views", "console.features.approvals.questions"),
     ("console.web.tasks.task_views", "console.features.approvals.store"),
     ("console.web.tasks.task_views", "console.features.notifications.notices"),
-    ("console.web.templatetags.stateyard", "console.features.metrics.web.axes"),
     ("console.worker.embedded", "console.features.logs.jobs"),
     ("console.worker.maintenance", "console.features.alarms.jobs"),
     ("console.worker.maintenance", "console.features.bulk.store"),

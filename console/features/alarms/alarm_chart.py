@@ -47,7 +47,7 @@ class AlarmChart:
 
     series: AlarmSeries
     bars: list[AlarmBar]
-    value_ticks: list[scale.ValueTick]
+    value_axis: axes.WrittenAxis
     time_axis: axes.WrittenAxis
     step: float
     width: float
@@ -87,7 +87,7 @@ def draw_alarm(alarm: Alarm) -> AlarmChart | None:
     step = _step(series)
     times_named = scale.time_ticks(series.since, series.until, series.period)
     return AlarmChart(
-        *(series, bars, scale.value_ticks(end, times=times)),
+        *(series, bars, axes.write_value_axis(scale.value_ticks(end, times=times))),
         *(axes.write_time_axis(times_named), step, step * _BAR_SHARE),
         HEIGHT * (1 - (limit or 0) / end) if is_drawn else None,
         _limit_text(alarm, series),

@@ -17,7 +17,6 @@ from django.utils.safestring import SafeString, mark_safe
 
 from console.db import clock
 from console.feature import has_feature
-from console.features.metrics.web import axes
 from console.integrations import redaction
 from console.models import Alarm, StateMachine
 from console.statuses import AlarmState
@@ -262,10 +261,6 @@ def event_row_html(context: Context, row: EventRow) -> SafeString:
 def duration_text(milliseconds: int | None) -> str:
     """Write a span of time."""
     return "-" if milliseconds is None else formatting.duration_text(milliseconds)
-
-
-register.filter("value_texts", axes.write_value_texts, is_safe=True)
-register.filter("value_lines", axes.write_value_lines, is_safe=True)
 
 
 @register.simple_tag(takes_context=True, name="since")

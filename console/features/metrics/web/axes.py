@@ -28,7 +28,7 @@ _BASE_LINE = (
 
 @dataclass(frozen=True, slots=True)
 class WrittenAxis:
-    """The axis of times. ``texts``: what stands below a chart; ``lines``: of its grid."""
+    """An axis. ``texts``: what stands below or beside a chart; ``lines``: of its grid."""
 
     texts: SafeString
     lines: SafeString
@@ -54,16 +54,15 @@ def _time_text(tick: TimeTick) -> str:
     )
 
 
-def write_value_texts(ticks: Sequence[ValueTick]) -> SafeString:
-    """Return what stands beside a chart: its highest value, and the one in the middle."""
+def write_value_axis(ticks: Sequence[ValueTick]) -> WrittenAxis:
+    """Return the axis of values: the highest one, and the one in the middle."""
     middle = ' class="middle"'
     texts = "".join(f"<span{middle if tick.top else ''}>{tick.text}</span>" for tick in ticks)
-    return SafeString(f'<div class="value-ticks" aria-hidden="true">{texts}</div>')
-
-
-def write_value_lines(ticks: Sequence[ValueTick]) -> SafeString:
-    """Return the lines of the grid at values."""
-    return SafeString("".join(_grid_line((0, tick.y), (WIDTH, tick.y)) for tick in ticks))
+    lines = "".join(_grid_line((0, tick.y), (WIDTH, tick.y)) for tick in ticks)
+    return WrittenAxis(
+        SafeString(f'<div class="value-ticks" aria-hidden="true">{texts}</div>'),
+        SafeString(lines),
+    )
 
 
 def _grid_line(begin: tuple[float, float], end: tuple[float, float]) -> str:

@@ -97,7 +97,7 @@ class Chart:
     statistic: str
     tone: str
     summary: str
-    value_ticks: list[scale.ValueTick]
+    value_axis: axes.WrittenAxis
     step: float
     width: float
     bars: tuple[ChartBar, ...]
@@ -186,9 +186,10 @@ def _chart(
     tone = next((tone for word, tone in _TONES.items() if word in metric.name), "")
     has_values = any(bar.value or times for bar in bars)
     ticks = scale.value_ticks(end, times=in_time) if has_values else []
+    axis = axes.write_value_axis(ticks)
     return Chart(
         *(metric.name, metric.label, metric.unit, statistic, tone),
-        *(_summary(metric, statistic, buckets, in_time=in_time), ticks, step, width, tuple(bars)),
+        *(_summary(metric, statistic, buckets, in_time=in_time), axis, step, width, tuple(bars)),
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from console.features.metrics.tally import Tally
-from console.features.metrics.web import scale
+from console.features.metrics.web import axes, scale
 from console.features.metrics.web.scale import HEIGHT, WIDTH
 from console.web.core import formatting
 from console.web.core.formatting import DAY
@@ -81,7 +81,7 @@ class CombinedChart:
     title: str
     series: tuple[ChartSeries, ...]
     columns: tuple[Column, ...]
-    value_ticks: list[scale.ValueTick]
+    value_axis: axes.WrittenAxis
     step: float
     width: float
 
@@ -135,9 +135,10 @@ def stack_outcomes(
         ChartSeries(word, tone, f"{total:,.0f}")
         for (_, word, tone), total in zip(OUTCOMES, totals, strict=True)
     )
+    ticks = scale.value_ticks(end, times=False) if columns else []
     return CombinedChart(
         *("outcomes", "Ends of executions", series, tuple(columns)),
-        *(scale.value_ticks(end, times=False) if columns else [], step, width),
+        *(axes.write_value_axis(ticks), step, width),
     )
 
 
@@ -178,9 +179,10 @@ def draw_durations(span: ChartSpan, buckets: Buckets) -> CombinedChart:
         )
         for (name, word), path, marks in zip(chosen, paths, dots, strict=True)
     )
+    ticks = scale.value_ticks(end, times=True) if columns else []
     return CombinedChart(
         *("durations", "How long executions took", series, tuple(columns)),
-        *(scale.value_ticks(end, times=True) if columns else [], step, width),
+        *(axes.write_value_axis(ticks), step, width),
     )
 
 
