@@ -16,10 +16,11 @@ from django.db.models import Case, Value, When
 from django.http import QueryDict
 from django.urls import reverse
 
+from console.feature import has_feature
 from console.features.palette.destinations import ACTIONS, PAGES
 from console.models import Activity, Alarm, EventRule, Execution, Membership, StateMachine
 from console.statuses import MachineStatus
-from console.web.core import formatting
+from console.web.core import formatting, rights
 from console.web.search import filter_words, lists, scan
 from console.web.search.filters import ExecutionFilters
 
@@ -83,9 +84,7 @@ def find_matches(scope: Scope, text: str) -> list[MatchGroup]:
         MatchGroup("State machines", tuple(_machines(scope, text))),
         MatchGroup("Executions", tuple(_executions(scope, text))),
         MatchGroup("States", tuple(_states(scope, text))),
-        MatchGroup("Rules", tuple(_rules(scope, text))),
-        MatchGroup("Schedules", tuple(_schedules(scope, text))),
-        MatchGroup("Alarms", tuple(_alarms(scope, text))),
+        *_groups_of_features(scope, text),
         MatchGroup("Activities", tuple(_activities(scope, text))),
         MatchGroup("Pages", tuple(_destinations(scope, PAGES, text))),
         MatchGroup("Actions", tuple(_actions(scope, text))),
@@ -95,6 +94,15 @@ def find_matches(scope: Scope, text: str) -> list[MatchGroup]:
         (group for group in groups if group.matches),
         key=lambda group: min(_rank(match.title, text) for match in group.matches),
     )
+
+
+def _groups_of_features(scope: Scope, text: str) -> Iterator[MatchGroup]:
+    """Yield what other features have, as far as this server has them."""
+    if has_feature("notifications"):
+        yield MatchGroup("Rules", tuple(_rules(scope, text)))
+        yield MatchGroup("Schedules", tuple(_schedules(scope, text)))
+    if has_feature("alarms"):
+        yield MatchGroup("Alarms", tuple(_alarms(scope, text)))
 
 
 def _rank(title: str, text: str) -> int:
@@ -282,7 +290,8 @@ def _destinations(scope: Scope, destinations: Iterable[Destination], text: str) 
     shown = [
         destination
         for destination in destinations
-        if scope.may(destination.action)
+        if destination.view in rights.PAGES  # those of absent features are not
+        and scope.may(destination.action)
         and all(word in f"{destination.title} {destination.keywords}".casefold() for word in words)
     ]
     for destination in sorted(shown, key=lambda each: _rank(each.title, text)):
@@ -302,7 +311,7 @@ def _actions(scope: Scope, text: str) -> Iterator[Match]:
     for machine in _machine_names(scope, named)[:3]:
         for word, view, icon, action in offered:
             asked = named == text or verb.casefold() == word.casefold()
-            if asked and scope.may(action):
+            if asked and view in rights.PAGES and scope.may(action):
                 yield Match(f"{word} {machine}", _address(scope, view, machine), icon)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from console.feature import has_feature
 from console.models import Activity, Alarm, EventRule, Execution, MapRun, StateMachine
 
 if TYPE_CHECKING:
@@ -23,11 +24,13 @@ _MANAGERS: dict[str, Manager[Any]] = {
     "alarm": Alarm.objects,
 }
 """Kind of an ARN -> the objects of it that have a page."""
+_FEATURES = {"rule": "notifications", "schedule": "notifications", "alarm": "alarms"}
+"""Kind of an ARN -> the feature that its page is of; the others are of the core."""
 
 
 def has_page(arn: str) -> bool:
     """Tell whether objects of an ARN's kind have pages."""
-    return arn_kind(arn) in _MANAGERS
+    return _manager_of(arn) is not None
 
 
 def existing_arns(arns: Iterable[str | None]) -> set[str]:
@@ -37,7 +40,7 @@ def existing_arns(arns: Iterable[str | None]) -> set[str]:
     """
     asked: dict[Manager[Any], dict[str, list[str]]] = {}
     for arn in arns:
-        manager = _MANAGERS.get(arn_kind(arn)) if arn else None
+        manager = _manager_of(arn) if arn else None
         if arn and manager is not None:
             asked.setdefault(manager, {}).setdefault(_object_arn(arn), []).append(arn)
     existing: set[str] = set()
@@ -57,6 +60,13 @@ def arn_kind(arn: str) -> str:
 def machine_of(arn: str) -> str:
     """Return the ARN of the state machine itself, whose version or alias an ARN may name."""
     return ":".join(arn.split(":")[:_MACHINE_PARTS])
+
+
+def _manager_of(arn: str) -> Manager[Any] | None:
+    kind = arn_kind(arn)
+    if kind in _FEATURES and not has_feature(_FEATURES[kind]):
+        return None
+    return _MANAGERS.get(kind)
 
 
 def _object_arn(arn: str) -> str:

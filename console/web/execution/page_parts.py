@@ -12,7 +12,7 @@ from django.urls import reverse
 import engine
 from console import arns
 from console.db import clock
-from console.feature import Hook, hooked
+from console.feature import Hook, has_feature, hooked
 from console.masking import masked_execution
 from console.statuses import UNSUCCESSFUL, ExecutionStatus
 from console.store.executions import redrive, replay
@@ -212,7 +212,7 @@ def panel_context(
     if tab["tab"] == "flow" and shown is not None and shown.number:
         visit = trace.visits[shown.node.id][shown.number - 1]
         flow = data_flow.data_flow_of(execution, trace, visit, shown)
-    if shown is None or shown.node.type != "Task":
+    if shown is None or shown.node.type != "Task" or not has_feature("logs"):
         tab["panel_tabs"] = tuple(each for each in TABS if each[0] != "logs")
         tab["tab"] = "io" if tab["tab"] == "logs" else tab["tab"]
     calls = function_calls.calls_of_step(execution, shown) if tab["tab"] == "logs" else None

@@ -127,15 +127,15 @@ def cli_commands_of(context: Context, subject: StateMachine | Execution) -> dict
         typed = context.get("input")
         text = typed if isinstance(typed, str) else "{}"
         return {"commands": cli_commands.machine_commands(request, scope, subject, text)}
-    export = page_address(context, "execution-export", machine_name(subject), subject.name)
-    scenario, share = (
-        page_address(context, view, machine_name(subject), subject.name)
-        for view in ("execution-scenario", "share")
-    )
+    names = machine_name(subject), subject.name
+    export, share = (page_address(context, view, *names) for view in ("execution-export", "share"))
+    scenario = ""
+    if subject.stop_ms is not None and has_feature("test_state"):
+        scenario = page_address(context, "execution-scenario", *names)
     return {
         "commands": cli_commands.execution_commands(request, scope, subject),
         "export": export,
-        "scenario": scenario if subject.stop_ms is not None else "",
+        "scenario": scenario,
         "share": share if scope.may("SharePicture") and subject.imported_ms is None else "",
         "name": subject.name,
     }
