@@ -8,7 +8,7 @@ import hmac
 import secrets
 import time
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from django.core.exceptions import PermissionDenied
 
 from console.db import clock
 from console.db.prepared import read_models
+from console.feature import chosen_features
 from console.models import AccessKey, LoginLink, Membership, Project, Role
 
 if TYPE_CHECKING:
@@ -33,9 +34,10 @@ _LINK_MS = 24 * 3600 * 1000
 _RANK = {role: rank for rank, role in enumerate(Role)}
 
 
-# The least role for each action of the API and each act of a page. An action that is not here is
-# refused for everybody, so that a new one that was forgotten fails instead of standing open.
-_LEAST_ROLE: dict[str, Role] = {
+# The least role for each action of the API and each act of a page; features name their own. An
+# action that nobody names is refused for everybody, so that one that was forgotten fails instead
+# of standing open.
+_OF_CORE: dict[str, Role] = {
     **dict.fromkeys(
         [
             "ViewPages",  # whatever a page only shows
@@ -57,26 +59,6 @@ _LEAST_ROLE: dict[str, Role] = {
             "ListStateMachineVersions",
             "ListTagsForResource",
             "ValidateStateMachineDefinition",
-            "events:DescribeRule",
-            "events:ListRuleNamesByTarget",
-            "events:ListRules",
-            "events:ListTagsForResource",
-            "events:ListTargetsByRule",
-            "events:TestEventPattern",
-            "logs:DescribeLogGroups",
-            "logs:DescribeLogStreams",
-            "logs:FilterLogEvents",
-            "logs:GetLogEvents",
-            "monitoring:DescribeAlarms",
-            "monitoring:DescribeAlarmsForMetric",
-            "monitoring:GetMetricData",
-            "monitoring:GetMetricStatistics",
-            "monitoring:ListMetrics",
-            "scheduler:GetSchedule",
-            "scheduler:GetScheduleGroup",
-            "scheduler:ListScheduleGroups",
-            "scheduler:ListSchedules",
-            "scheduler:ListTagsForResource",
             "sts:GetCallerIdentity",
         ],
         Role.VIEWER,
@@ -90,7 +72,6 @@ _LEAST_ROLE: dict[str, Role] = {
             "ImportExecution",
             "SharePicture",
             "UpdateMapRun",
-            "TestState",
             "RevealPayloads",
             "PutView",
             "PutNote",
@@ -99,9 +80,6 @@ _LEAST_ROLE: dict[str, Role] = {
             "SendTaskSuccess",
             "SendTaskFailure",
             "SendTaskHeartbeat",
-            "events:PutEvents",
-            "events:SendAgain",
-            "events:RunSchedule",
         ],
         Role.OPERATOR,
     ),
@@ -119,44 +97,28 @@ _LEAST_ROLE: dict[str, Role] = {
             "DeleteStateMachineVersion",
             "TagResource",
             "UntagResource",
-            "CreateApprovalLink",
-            "CreateStartLink",
-            "RevokeStartLink",
             "PutMaskedPaths",
-            "TestUnmockedTask",  # a Task that TestState really calls
-            "events:InjectAwsEvents",  # PutEvents in the name of a service of AWS
-            "events:PutRule",
-            "events:DeleteDeadLetters",
-            "events:DeleteRule",
-            "events:EnableRule",
-            "events:DisableRule",
-            "events:PutTargets",
-            "events:RemoveTargets",
-            "events:SendTest",
-            "events:TagResource",
-            "events:UntagResource",
-            "logs:CreateLogGroup",
-            "logs:DeleteLogGroup",
-            "monitoring:DeleteAlarms",
-            "monitoring:PutMetricAlarm",
-            "monitoring:SetAlarmState",
-            "scheduler:CreateSchedule",
-            "scheduler:CreateScheduleGroup",
-            "scheduler:DeleteSchedule",
-            "scheduler:DeleteScheduleGroup",
-            "scheduler:TagResource",
-            "scheduler:UntagResource",
-            "scheduler:UpdateSchedule",
         ],
         Role.EDITOR,
     ),
     "ViewHosts": Role.OWNER,  # names and numbers of the machines and processes of the server
-    "RevealSecrets": Role.OWNER,  # of connections, by TestState
     "PutMember": Role.OWNER,
     "CreateInvitation": Role.OWNER,
     "RevokeInvitation": Role.OWNER,
     "RemoveMember": Role.OWNER,
 }
+
+
+@cache
+def _least_roles() -> dict[str, Role]:
+    """Return the least role for each action. No feature can change one of the core's."""
+    of_features = {
+        action: Role(role)
+        for feature in chosen_features()
+        for role, actions in feature.rights.items()
+        for action in actions
+    }
+    return of_features | _OF_CORE
 
 
 ANY_KEY = "any key"
@@ -201,7 +163,7 @@ def is_allowed(principal: Principal, action: str) -> bool:
 
 def least_role(action: str) -> Role | None:
     """Return the least role that may do something; None if the table of rights has no such act."""
-    return _LEAST_ROLE.get(action)
+    return _least_roles().get(action)
 
 
 def is_still_allowed(
@@ -227,7 +189,7 @@ def find_membership(username: str, project: Project) -> int | None:
 
 
 def _allowed(role: str, action: str) -> bool:
-    wanted = _LEAST_ROLE.get(action)
+    wanted = _least_roles().get(action)
     return wanted is not None and _RANK[Role(role)] >= _RANK[wanted]
 
 

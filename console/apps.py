@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +13,52 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db.backends.signals import connection_created
 
 import engine
-from console import own_api
+from console import features, own_api
 from console.config import former_name
 from console.config.data_folder import database_files, make_private
-from console.config.installed_platform import InstalledPlatform
+from console.feature import missing_need
 
 if TYPE_CHECKING:
     from django.db.backends.base.base import BaseDatabaseWrapper
+
+    from engine import Resource
+
+
+class InstalledPlatform:
+    """The operations that botocore knows, and the files that the installed packages read."""
+
+    def knows_action(self, service: str, action: str) -> bool:
+        """Tell whether a service of ``aws-sdk`` (``s3``) has an action (``getObject``)."""
+        from console.integrations import names  # imported late: it takes botocore along
+
+        return names.has_operation(service, action)
+
+    def unsupported_fields(self, resource: Resource, template: Any) -> list[str]:
+        """Return the names in a Task's Parameters or Arguments that its action has no field for."""
+        from console.integrations import parameters
+
+        return parameters.unsupported_fields(resource, template)
+
+    def wrong_values(self, resource: Resource, template: Any) -> list[str]:
+        """Return what is wrong with the literal values in a Task's Parameters or Arguments."""
+        from console.integrations import parameters
+
+        return parameters.wrong_values(resource, template)
+
+    def missing_reader(self, input_type: str) -> str:
+        """Return why an ItemReader's InputType cannot be read; "" if it can."""
+        if input_type != "PARQUET" or find_spec("pyarrow") is not None:
+            return ""
+        return (
+            "PARQUET cannot be read here: the package 'pyarrow' is not installed "
+            "(pip install pyarrow)"
+        )
+
+    def parameter_problem(self, resource: Resource, state: str, parameters: Any) -> str:
+        """Return why the service would reject a Task's parameters; "" if it accepts them."""
+        from console.integrations.parameters import parameter_problem
+
+        return parameter_problem(resource, state, parameters)
 
 
 class ConsoleConfig(AppConfig):
@@ -26,14 +67,26 @@ class ConsoleConfig(AppConfig):
     name = "console"
     default_auto_field = "django.db.models.BigAutoField"
 
+    def import_models(self) -> None:
+        """Know the tables of all features, also of those that are left out: they stay."""
+        super().import_models()
+        for name in features.NAMES:
+            if (Path(self.path) / "features" / name / "models.py").is_file():
+                import_module(f"{features.__name__}.{name}.models")
+
     def ready(self) -> None:
-        """Use the chosen limits, register checks, and let Tasks reach the API's operations."""
-        from console.config import checks  # noqa: F401 - importing them registers them
+        """Use the chosen limits, register checks, and let Tasks reach the API's operations.
+
+        Raise ``ImproperlyConfigured`` for an unknown limit and for features that lack another one.
+        """
+        from console.management import checks  # noqa: F401 - importing them registers them
 
         profile = settings.STATEYARD_LIMITS
         if profile not in engine.LIMITS:
             known = ", ".join(engine.LIMITS)
             raise ImproperlyConfigured(f"STATEYARD_LIMITS: got {profile!r}, wanted one of {known}")
+        if missing := missing_need():
+            raise ImproperlyConfigured(missing)
         engine.use_limits(profile)
         engine.use_platform(InstalledPlatform())
         connection_created.connect(_make_private)

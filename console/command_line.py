@@ -88,7 +88,7 @@ def program() -> str:
 
 
 def set_up(arguments: list[str]) -> list[str]:
-    """Import the settings; return the words of a command without ``--data DIR``.
+    """Load settings and applications; return the words of a command without ``--data DIR``.
 
     That option is a setting, so it is read here, for every command, those of Django included. End
     with one line if the settings fail, or if a command needs a database that is not there.
@@ -102,7 +102,19 @@ def set_up(arguments: list[str]) -> list[str]:
         importlib.import_module(os.environ["DJANGO_SETTINGS_MODULE"])
     except (ValueError, OSError) as error:  # a variable or a file with a value that cannot be
         sys.exit(str(error))
+    _load_apps()
     return words
+
+
+def _load_apps() -> None:
+    """Load Django's applications; end with one line if the settings do not go together."""
+    import django
+    from django.core.exceptions import ImproperlyConfigured
+
+    try:
+        django.setup()
+    except ImproperlyConfigured as error:
+        sys.exit(str(error))
 
 
 def _take_data_folder(arguments: list[str]) -> list[str]:
@@ -158,10 +170,8 @@ def _client_module(name: str) -> Any:
 
 def _run_management_command(words: list[str]) -> None:
     words = set_up(words)
-    import django
     from django.core.management import get_commands, load_command_class
 
-    django.setup()
     command = load_command_class(get_commands()[words[0]], words[0])
     command.suppressed_base_arguments = _OF_DJANGO
     command.run_from_argv(["stateyard", *words])

@@ -20,8 +20,6 @@ from django.utils.module_loading import import_string
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from console.store.state.open_work import OpenWork
-
 
 class Hook(StrEnum):
     """A place of the core at which features add something: what it calls, and what it takes back.
@@ -31,12 +29,21 @@ class Hook(StrEnum):
 
     ARN_ADDRESS = "arn-address"
     """``(scope, arn) -> str``: the address of the page of an ARN, "" if it is no ARN of theirs."""
+    ARN_OBJECTS = "arn-objects"
+    """``() -> dict``: kind of an ARN -> the manager of the objects of it that have a page."""
     FUNCTION_CALLED = "function-called"
     """``(execution_id, task, function, CallRecord) -> None``: a function has been called."""
     FUNCTION_LOGS = "function-logs"
-    """``(execution_id, tasks) -> dict``: task -> the logs of its calls."""
+    """``(execution, attempts, last) -> list``: ``ShownCall`` of its tasks, the oldest first.
+
+    ``attempts``: task -> number of its attempt. ``last``: the id of the step's last event.
+    """
+    MACHINE_ALARMS = "machine-alarms"
+    """``(machine) -> list``: its newest alarm in alarm, whose ``total`` counts all."""
+    MACHINE_ROWS = "machine-rows"
+    """``(QuerySet) -> QuerySet``: machines with columns for ``MACHINE_ALARMS``."""
     MEMBER_REMOVED = "member-removed"
-    """``(project, username, actor) -> None``: in the transaction that removes them."""
+    """``(project, username, actor) -> None``: in the transaction that removes, or adds them."""
     NEEDED_SINCE = "needed-since"
     """``() -> int``: epoch milliseconds; executions that ended later may not be pruned yet."""
     EXECUTION_PAGE = "execution-page"
@@ -45,12 +52,14 @@ class Hook(StrEnum):
     """``(scope, query) -> dict``: context that the overview reads once."""
     OVERVIEW_LIVE = "overview-live"
     """``(scope, most) -> dict``: context of the overview's poll; ``seen``: what it depends on."""
+    TASK_PAGE = "task-page"
+    """``(scope, question) -> dict``: context for the page of a task, which asks that."""
     WORKER_STOPPED = "worker-stopped"
     """``(seconds) -> None``: write what waits in memory, within so many seconds."""
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class PeriodicJob:
     """Work that the leading worker does again and again: one a server, however many workers."""
 
     name: str
@@ -61,8 +70,11 @@ class Job:
 class Background(Protocol):
     """Work of a worker with threads of its own; one object a worker."""
 
-    def sweep(self, work: OpenWork) -> None:
-        """Find in the rows what there is to do. Called by the leader, often; returns at once."""
+    def sweep(self, work: Any) -> None:
+        """Find in the rows what there is to do. Called by the leader, often; returns at once.
+
+        ``work``: the ``OpenWork`` of ``console.store``, the kinds of work that there may be.
+        """
 
     def wake(self) -> None:
         """Look at once: there are new events. Returns at once."""
@@ -76,8 +88,10 @@ class Feature:
     """What a feature adds. Texts with dots name what is imported when it is first used.
 
     ``urls``: the module of its addresses. ``pages``: the rights that these take, as ``PAGES`` of
-    ``console.web.core.rights`` has them. ``operations``: botocore's name of a service -> the module
-    whose ``HANDLERS`` answers its actions. ``jobs``: the module whose ``JOBS`` are ``Job``.
+    ``console.web.core.rights`` has them. ``rights``: role -> the actions that take it at least.
+    ``parameters``: address that programs read -> its query parameters; others are refused.
+    ``operations``: botocore's name of a service -> the module
+    whose ``HANDLERS`` answers its actions. ``jobs``: the module whose ``JOBS`` are ``PeriodicJob``.
     ``background``: a class of ``Background``. ``hooks``: place of the core -> function.
     ``needs``: the features without which this one does not work.
     """
@@ -85,6 +99,8 @@ class Feature:
     name: str
     urls: str = ""
     pages: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    rights: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     operations: Mapping[str, str] = field(default_factory=dict)
     jobs: str = ""
     background: str = ""
@@ -102,6 +118,15 @@ def chosen_features() -> tuple[Feature, ...]:
 def has_feature(name: str) -> bool:
     """Tell whether this server has a feature."""
     return name in settings.STATEYARD_FEATURES
+
+
+def missing_need() -> str:
+    """Say in one line which feature of this server lacks one that it needs; "" if none does."""
+    for feature in chosen_features():
+        for name in feature.needs:
+            if not has_feature(name):
+                return f"STATEYARD_FEATURES: {feature.name} needs {name}, which is left out"
+    return ""
 
 
 @cache

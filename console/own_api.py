@@ -15,7 +15,19 @@ if TYPE_CHECKING:
     from console.db.audit import Actor
     from console.db.signals import Channel
     from console.db.writer import Pending
-    from console.store.executions.start import Parent
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """The execution whose Task starts another one.
+
+    ``depth``: how many executions are above it; ``task``: its task that waits for the end of the
+    other one, None if it does not wait.
+    """
+
+    execution_id: int
+    depth: int
+    task: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,8 +48,14 @@ from engine.history.batch import EventBatch
 from engine.history.event_types import DETAILS, EVENT_TYPES, EventType, Family, Stage, event_names
 from engine.history.fold import Trace
 from engine.history.paint import paint
-from engine.history.stays import covered_ms
-from engine.history.visits import ControlLine, GroupAttempt, Visit, Visits, VisitStatus
+from engine.history.visits import (
+    ControlLine,
+    GroupAttempt,
+    Visit,
+    Visits,
+    VisitStatus,
+    covered_ms,
+)
 from engine.jsontext import (
     LIMITS,
     MAX_BYTES,
@@ -64,6 +70,7 @@ from engine.jsontext import (
 from engine.language import (
     Diagnostic,
     check,
+    current_platform,
     map_mode_around,
     parse,
     parse_state,
@@ -213,6 +220,7 @@ __all__ = [
     "compile_path_set",
     "control_paths",
     "covered_ms",
+    "current_platform",
     "draw_unfinished",
     "dumps",
     "event_names",

@@ -141,6 +141,68 @@ def import_cycles() -> list[list[str]]:
     return cycles({module: imports_of(module) for module in survey()})
 
 
+def package_of(module: str) -> str:
+    """Return the package of a module: a feature, or what stands first in engine or console."""
+    parts = module.split(".")
+    return ".".join(parts[: 3 if parts[:2] == ["console", "features"] else 2])
+
+
+@cache
+def package_graph() -> dict[str, dict[str, frozenset[tuple[str, str]]]]:
+    """Return package -> the packages that it imports -> (module, imported module)."""
+    found: dict[str, dict[str, set[tuple[str, str]]]] = {}
+    for module in survey():
+        needs = found.setdefault(package_of(module), {})
+        for name in imports_of(module):
+            if package_of(name) != package_of(module):
+                needs.setdefault(package_of(name), set()).add((module, name))
+    return {
+        package: {other: frozenset(pairs) for other, pairs in needs.items()}
+        for package, needs in found.items()
+    }
+
+
+def package_cycles() -> list[list[str]]:
+    """Return the circles of imports among packages."""
+    return cycles({package: frozenset(needs) for package, needs in package_graph().items()})
+
+
+def first_level() -> tuple[list[str], list[str]]:
+    """Return the folders that stand first in engine and console, and the modules of console."""
+    folders = [
+        path.relative_to(ROOT).as_posix()
+        for package in PACKAGES
+        for path in sorted((ROOT / package).iterdir())
+        if (path / "__init__.py").exists()
+    ]
+    return folders, [path.name for path in sorted((ROOT / "console").glob("*.py"))]
+
+
+def upward_imports(order: tuple[tuple[str, ...], ...]) -> list[tuple[str, str]]:
+    """Return (module, imported module) where a package imports one that stands later in an order.
+
+    Raise ``KeyError`` for a package that is in no line of the order.
+    """
+    places = {package: place for place, line in enumerate(order) for package in line}
+    return sorted(
+        pair
+        for package, needs in package_graph().items()
+        for other, pairs in needs.items()
+        if places[other] > places[package]
+        for pair in pairs
+    )
+
+
+def line_counts() -> dict[str, int]:
+    """Return how many lines engine, core of the console and features have."""
+    counts = {"engine": 0, "core": 0, "features": 0}
+    for module in survey().values():
+        part = "features" if module.name.startswith("console.features.") else "core"
+        part = "engine" if module.name.startswith("engine") else part
+        counts[part] += module.text.count("\n")
+    return counts
+
+
 def literals(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Yield line and value of the texts in a module that are no docstrings."""
     prose = {

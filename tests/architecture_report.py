@@ -14,13 +14,17 @@ from tests.architecture import (
     FunctionFound,
     ModuleFound,
     classes,
+    first_level,
     functions,
     import_cycles,
     imports_of,
+    line_counts,
+    package_cycles,
     prose_lines,
     survey,
+    upward_imports,
 )
-from tests.test_house import ENGINE_ORDER, SAME_NAME, SHORT_NAME, violations
+from tests.test_house import CONSOLE_ORDER, ENGINE_ORDER, SAME_NAME, SHORT_NAME, violations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,6 +36,7 @@ def main() -> None:
     """Print the whole report."""
     _print_rooms()
     _print_order()
+    _print_packages()
     _print_list("Circles of imports", [" ".join(circle) for circle in import_cycles()])
     _print_list("Classes that share a name", _shared_names())
     _print_list("Top-level functions with short names", _short_names())
@@ -96,6 +101,17 @@ def _print_order() -> None:
             arrows[_room(module)] |= {_room(name) for name in imports_of(module)}
     for room, others in sorted(arrows.items()):
         _print(f"  {room:30} -> {', '.join(sorted(others - {room})) or 'nothing'}")
+
+
+def _print_packages() -> None:
+    folders, modules = first_level()
+    counts = line_counts()
+    _print(f"\nPackages at the first level: {len(folders)}; modules of console/: {len(modules)}")
+    _print(f"Lines: {', '.join(f'{part} {lines:,}' for part, lines in counts.items())}")
+    _print(f"Lines of the product: {sum(counts.values()):,}")
+    _print_list("Circles of packages", [" ".join(circle) for circle in package_cycles()])
+    upward = upward_imports(CONSOLE_ORDER)
+    _print_list("Imports that point up", [f"{module} -> {name}" for module, name in upward])
 
 
 def _room(module: str) -> str:

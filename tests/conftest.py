@@ -136,7 +136,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _is_short(item: pytest.Item) -> bool:
     """Tell whether a test is of a short file: given out last, they keep all processes at work."""
-    return item.nodeid.startswith(("tests/console/", "tests/engine/"))
+    return item.nodeid.startswith(("tests/console/", "tests/engine/", "tests/features/"))
 
 
 def _belongs(item: pytest.Item, *, on_postgres: bool) -> bool:

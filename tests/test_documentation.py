@@ -85,7 +85,7 @@ def test_no_variable_is_invented() -> None:
 
 def test_every_check_is_documented() -> None:
     """Each finding of ``check --deploy`` can be looked up by its id."""
-    source = (ROOT / "console/config/checks.py").read_text(encoding="utf-8")
+    source = (ROOT / "console/management/checks.py").read_text(encoding="utf-8")
     ids = set(re.findall(r'id="(stateyard\.\w+)"', source))
     assert len(ids) >= 5
     assert ids == set(re.findall(r"`(stateyard\.W\d+)`", TEXT))

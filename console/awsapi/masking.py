@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING
 from console import access
 from console.db import clock
 from console.masking import masked_execution
-from console.models import RunRow, TaskRow
 from console.store.people import masks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection
 
     from console.awsapi.operations.call import Call
-    from console.features.logs.streams import Stream
-    from console.models import Execution, FunctionLog, HistoryEvent
+    from console.models import Execution, HistoryEvent
 
     EventMask = Callable[[HistoryEvent], HistoryEvent]
 
@@ -46,7 +44,7 @@ def readable_execution(call: Call, execution: Execution) -> Execution:
     """Return an execution whose texts are as the caller may read them. It is never saved."""
     if not masks_something(call):
         return execution
-    if _reveals(call):
+    if reveals(call):
         note_reads(call, [execution])
         return execution
     return masked_execution.mask_execution(execution)
@@ -56,46 +54,10 @@ def event_mask(call: Call, execution: Execution) -> EventMask | None:
     """Return a function that masks an event of an execution; None: the caller may read all."""
     if not masks_something(call):
         return None
-    if _reveals(call):
+    if reveals(call):
         note_reads(call, [execution])
         return None
-    return _event_mask(masked_execution.masked_execution(execution))
-
-
-def stream_masks(call: Call) -> Callable[[Sequence[Stream]], dict[int, EventMask]] | None:
-    """Return a function of log streams that returns execution id -> what masks its events.
-
-    None: the caller may read all; ``note_reads`` then notes the executions that they read.
-    """
-    if not masks_something(call) or _reveals(call):
-        return None
-
-    def of_streams(streams: Sequence[Stream]) -> dict[int, EventMask]:
-        masked = masked_execution.masked_executions(
-            call.project, [stream.execution for stream in streams]
-        )
-        return {execution_id: _event_mask(mask) for execution_id, mask in masked.items()}
-
-    return of_streams
-
-
-def output_masker(call: Call) -> Callable[[FunctionLog], str]:
-    """Return what gives the output of a function's call as the caller may read it.
-
-    To those who may reveal payloads it is as it is; ``note_reads`` then takes what they read.
-    """
-    if not masks_something(call) or _reveals(call):
-        return lambda row: row.output
-
-    def masked(row: FunctionLog) -> str:
-        task = TaskRow.objects.filter(execution_id=row.execution_id, task=row.task)
-        if task.filter(closed_ms__isnull=True).exists():
-            return ""  # which values its outcome hides is not known yet
-        cover = masked_execution.masked_execution(row.execution)
-        last = (RunRow.objects.get(pk=row.execution_id).next_event) - 1
-        return cover.function_output(row.task, row.output, last)
-
-    return masked
+    return mask_events(masked_execution.masked_execution(execution))
 
 
 def note_reads(call: Call, executions: Collection[Execution]) -> None:
@@ -114,11 +76,14 @@ def note_reads(call: Call, executions: Collection[Execution]) -> None:
     _noted.update({(*reader, number): now_ms + masks.FOR_MS for number in to_note})
 
 
-def _reveals(call: Call) -> bool:
+def reveals(call: Call) -> bool:
+    """Tell whether the caller's role may reveal payloads."""
     return access.is_allowed(call.principal, RIGHT)
 
 
-def _event_mask(mask: masked_execution.MaskedExecution) -> EventMask:
+def mask_events(mask: masked_execution.MaskedExecution) -> EventMask:
+    """Return a function that masks the events of an execution in place."""
+
     def masked_event(row: HistoryEvent) -> HistoryEvent:
         row.details = mask.event(row.event_id, row.details)
         return row

@@ -89,13 +89,12 @@ def _answer_call(
     principal, region = asgi.identify_caller(
         service, line.path, headers, body, _MUST_SIGN, line.method, line.query
     )
-    permission = service.permission(operation.name)
-    asgi.authorize(principal, permission)
+    handler = service.handler(operation.name)  # or there is no such action here, for nobody
+    asgi.authorize(principal, service.permission(operation.name))
     params = _read_params(operation, labels, line.query, body)
     shapes.check_params(operation, params)
     service.check_members(operation.name, params)
     actor = Actor(principal.user.get_username(), principal.key_id, request_id)
-    handler = service.handler(operation.name)
     answer = settled(handler(Call(operation.name, params, principal, region, actor)))
     assert isinstance(answer, dict)  # noqa: S101 - for the type checker: no action waits here
     return answer

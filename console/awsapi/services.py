@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from http import HTTPStatus
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from console.awsapi import members, operations, regions, shapes
 from console.awsapi.operations import sts
 from console.errors import ErrorCode, ProtocolError, ServiceError
-from console.features.alarms import operations as alarms
-from console.features.logs import operations as logs
-from console.features.metrics import operations as cloudwatch
-from console.features.notifications.operations import events, scheduler
+from console.feature import chosen_features
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -116,29 +114,39 @@ class ApiService:
         return f"{namespace}#{code}"
 
 
+def _handlers_of_features(service: str) -> dict[str, Handler]:
+    """Return the actions of a service that features of this server answer."""
+    modules = [
+        import_module(feature.operations[service])
+        for feature in chosen_features()
+        if service in feature.operations
+    ]
+    return {action: handler for module in modules for action, handler in module.HANDLERS.items()}
+
+
 STATES = ApiService(
     "stepfunctions",
     "AWSStepFunctions",
     "states",
     "1.0",
-    operations.HANDLERS,
+    {**operations.HANDLERS, **_handlers_of_features("stepfunctions")},
     "com.amazonaws.swf.service.v2.model",
 )
 CLOUDWATCH = ApiService(
     *("cloudwatch", "GraniteServiceVersion20100801", "monitoring", "1.0"),
-    {**cloudwatch.HANDLERS, **alarms.HANDLERS},
+    _handlers_of_features("cloudwatch"),
     invalid_member=ErrorCode.InvalidParameterValue,
 )
-EVENTS = ApiService("events", "AWSEvents", "events", "1.1", events.HANDLERS)
+EVENTS = ApiService("events", "AWSEvents", "events", "1.1", _handlers_of_features("events"))
 LOGS = ApiService(
     *("logs", "Logs_20140328", "logs", "1.1"),
-    logs.HANDLERS,
+    _handlers_of_features("logs"),
     invalid_member=ErrorCode.InvalidParameterException,
 )
 SERVICES = (STATES, CLOUDWATCH, EVENTS, LOGS)
 STS = ApiService("sts", "", "sts", "", sts.HANDLERS)
 """Speaks XML (``other_services``), so it is not one of ``SERVICES``."""
-SCHEDULER = ApiService("scheduler", "", "scheduler", "", scheduler.HANDLERS)
+SCHEDULER = ApiService("scheduler", "", "scheduler", "", _handlers_of_features("scheduler"))
 """Speaks REST-JSON (``rest_json``), so it is not one of ``SERVICES`` either."""
 SCOPES = frozenset(service.scope for service in SERVICES)
 _BY_TARGET = {service.target: service for service in SERVICES}

@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from console.config import environment, http_headers
-from console.functions.options import OWN, SHARED, is_callable_target, is_function
+from console.config.function_options import OWN, SHARED, is_callable_target, is_function
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 

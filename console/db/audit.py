@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 LONGEST_REASON = 256
 """After so many characters a reason is cut."""
+START_LINK = "link "
+"""Begins the name of a start link where it stands for who started an execution."""
+BY_APPROVAL_LINK = ", by a link of "
+"""Stands between the name that the reader of a link gave and that of the link's maker."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from console.config.functions_file import file_stamp
 from console.functions import handlers, target_check
-from console.functions.functions_file import file_stamp
 from console.functions.process import (
     BAD_INTERPRETER,
     StartError,
@@ -19,7 +19,7 @@ from console.functions.process import (
 )
 
 if TYPE_CHECKING:
-    from console.functions.options import FunctionOptions
+    from console.config.function_options import FunctionOptions
 
 _CHECK = str(Path(target_check.__file__).resolve())
 _LIMIT_S = 20.0

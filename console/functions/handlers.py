@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from django.conf import settings
 
-from console.functions.functions_file import file_stamp
+from console.config.functions_file import file_stamp
 from console.functions.runner import NOT_FOUND, import_handler, missing_handler
 from console.functions.target_check import find_target_problem
 

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from console.config.functions_file import file_stamp
 from console.functions import runner
 from console.functions.cpu_affinity import let_use_all
-from console.functions.functions_file import file_stamp
 from console.functions.process_output import open_output
 
 if TYPE_CHECKING:
-    from console.functions.options import FunctionOptions
+    from console.config.function_options import FunctionOptions
 
 BAD_INTERPRETER = "Runtime.InvalidEntrypoint"
 BAD_FOLDER = "Runtime.InvalidWorkingDir"

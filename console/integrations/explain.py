@@ -26,7 +26,7 @@ from console.integrations.redaction import without_secrets
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from console.functions.options import FoundFunction
+    from console.config.function_options import FoundFunction
     from engine import Resource
 
 _HERE = "this server"

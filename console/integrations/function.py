@@ -20,9 +20,9 @@ from django.conf import settings
 
 import engine
 from console.config import former_name
+from console.config.function_options import SHARED, FunctionOptions
 from console.db import clock
 from console.functions import checks, handlers, lambda_runtime, pool
-from console.functions.options import SHARED, FunctionOptions
 from console.functions.output import CapturedOutput
 from console.functions.process import FunctionKey
 from console.functions.runner import DEFAULT_MEMORY_MB, InvocationError, print_error
@@ -33,7 +33,7 @@ from console.integrations.redaction import redact_json, url_secrets, without_url
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from console.functions.options import FoundFunction
+    from console.config.function_options import FoundFunction
 
 _IDEMPOTENCY = "Stateyard-Idempotency-Key"
 _NO_OPTIONS = FunctionOptions()

@@ -22,7 +22,7 @@ from console.integrations.outcome import Failed, Outcome, Succeeded, TaskAttempt
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from console.functions.options import FoundFunction
+    from console.config.function_options import FoundFunction
     from console.integrations.names import Operation
 
 MOST_S = 900

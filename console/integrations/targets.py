@@ -26,14 +26,14 @@ import botocore.session
 from botocore.config import Config
 from django.conf import settings
 
-from console.functions.functions_file import FunctionsFile
-from console.functions.options import (
+from console.config.function_options import (
     SHARED_PROCESS,
     FoundFunction,
     general_options,
     is_function,
     read_entry,
 )
+from console.config.functions_file import FunctionsFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -5,19 +5,13 @@ They decide nothing, and only ``console.store`` writes execution tables.
 Every execution-owned table leads its key with the execution's id, so PostgreSQL can be partitioned
 or distributed by execution. Times are epoch milliseconds (``..._ms``). Payloads are text: what came
 in goes out.
+
+A feature has its tables in a module ``models`` of its own. They are there on every server, also on
+one without the feature (``ConsoleConfig.import_models``).
 """
 
 from __future__ import annotations
 
-from console.features.alarms.models import Alarm, AlarmChange
-from console.features.bulk.models import BulkItem, BulkJob
-from console.features.logs.function_log_models import FunctionLog
-from console.features.logs.models import LogGroup, LogRoute
-from console.features.metrics.models import (
-    MetricMinute,
-    MetricTotal,
-    Price,
-)
 from console.models.events import (
     Delivery,
     EventRule,
@@ -37,6 +31,7 @@ from console.models.executions import (
     TaskRow,
     Timer,
 )
+from console.models.logs import LogGroup, LogRoute
 from console.models.machines import (
     Activity,
     Alias,
@@ -69,12 +64,8 @@ from console.models.server import (
 __all__ = [
     "AccessKey",
     "Activity",
-    "Alarm",
-    "AlarmChange",
     "Alias",
     "AuditEntry",
-    "BulkItem",
-    "BulkJob",
     "Definition",
     "DefinitionDraft",
     "Delivery",
@@ -82,7 +73,6 @@ __all__ = [
     "EventTarget",
     "Execution",
     "ExecutionNote",
-    "FunctionLog",
     "HistoryEvent",
     "InboxMessage",
     "Invitation",
@@ -94,10 +84,7 @@ __all__ = [
     "MapItem",
     "MapRun",
     "Membership",
-    "MetricMinute",
-    "MetricTotal",
     "OutboxEvent",
-    "Price",
     "Project",
     "ReadinessMinute",
     "Role",

@@ -14,13 +14,11 @@ from typing import Any
 
 from django.db.models import Q
 
-from console.config import former_name
-
 PROJECT = "samples"
 """Name of the project that has the samples of a new installation."""
 ROLE_END = ":role/stateyard-samples"
 """How the ARN of the role ends that marks state machines as samples."""
-_FORMER_ROLE_END = f":role/{former_name.FORMER}-samples"  # of samples made before 0.3.0
+_FORMER_ROLE_END = ":role/stepyard-samples"  # of samples made before 0.3.0
 
 
 def sample_role(account: str) -> str:

@@ -94,18 +94,20 @@ PUBLIC = {
         *("transition_rate", "wait_scale"),
     ),
     "machines": (
-        *("activity_limits", "drafts", "machine_options", "machines", "published"),
-        *("revisions", "tags", "versions"),
+        *("activity_limits", "drafts", "log_groups", "machine_options", "machines"),
+        *("published", "revisions", "tags", "versions"),
     ),
     "tasks": (
-        *("activities", "call_targets", "claim", "complete", "expiry", "handover"),
-        *("jobs", "lost_calls", "manual", "schedule", "timeouts", "workers"),
+        *("activities", "answers", "call_targets", "claim", "complete", "expiry"),
+        *("handover", "jobs", "lost_calls", "manual", "schedule", "timeouts"),
+        *("workers",),
     ),
     "events": (*("outbox",),),
     "executions": (
         *("children", "engine_failures", "failed_states", "find", "imports"),
         *("max_duration", "open_states", "outcome_steps", "read_steps", "redrive"),
-        *("refusals", "replay", "retention", "start", "step", "stop", "waiting_starts"),
+        *("refusals", "replay", "retention", "start", "step", "stop", "transitions"),
+        *("waiting_starts",),
     ),
     "map_runs": (*("map_counts", "map_items", "map_runs", "map_tasks"),),
     "people": (

@@ -7,12 +7,10 @@ before the general one of an earlier room (``machines/<name>/``, ``<field>.json`
 
 from __future__ import annotations
 
-from django.urls import include, path, register_converter
+from django.urls import include, path
 
 from console.feature import chosen_features
-from console.web.core.numbers import NumberConverter
 
-register_converter(NumberConverter, "number")
 _ROOMS = (
     "overview",
     "operations",

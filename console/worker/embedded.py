@@ -18,7 +18,7 @@ from django.db.models import Q
 from console.db import clock, epoch, identity, signals
 from console.db.rows import keep_connection
 from console.db.writer import release_connection
-from console.features.logs.jobs import LOGS
+from console.feature import Hook, hooked
 from console.models import Activity, InboxMessage, RunRow, TaskRow, Timer
 from console.samples import samples_condition
 from console.statuses import DueKind, ExecutionStatus, TaskKind, TaskStatus, Topic
@@ -156,7 +156,8 @@ class Embedded:
         self._steps.return_outcomes()
         self._waits.stop()
         self._calls.stop(0.2)
-        LOGS.flush(0.5)
+        for write_down in hooked(Hook.WORKER_STOPPED):
+            write_down(0.5)
         self._maintenance.stop(0.2)
         JOURNAL.end()
         self._worker_lock.release()

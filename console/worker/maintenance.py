@@ -1,4 +1,4 @@
-"""Work beside steps and calls: Map Runs, bulk jobs, deletions, deadlines, events.
+"""Work beside steps and calls: Map Runs, deletions, deadlines, and what features do.
 
 On threads of their own: no call, however long it hangs, keeps them waiting.
 """
@@ -9,22 +9,19 @@ import itertools
 import threading
 import time
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import structlog
 from django.conf import settings
+from django.utils.module_loading import import_string
 
 import engine
 from console.db import clock
 from console.db.audit import Actor
 from console.db.postgres import patient_statements
 from console.db.writer import drop_broken_connection, is_outage
-from console.features.alarms.jobs import evaluate_alarms
-from console.features.bulk import store as bulk
-from console.features.logs import function_log_store as function_logs
-from console.features.metrics import rollups
-from console.features.notifications.relay import OutboxRelay
-from console.features.notifications.store import deliveries
+from console.feature import Hook, chosen_features, hooked
 from console.store.executions import children, max_duration, retention
 from console.store.machines import machines
 from console.store.map_runs import map_runs, map_tasks
@@ -37,6 +34,7 @@ from console.worker.retrying import log_errors
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
+    from console.feature import Background, PeriodicJob
     from console.store.state.open_work import OpenWork
     from console.store.tasks.workers import Share
 
@@ -44,9 +42,6 @@ log = structlog.get_logger(__name__)
 THREADS = 4
 DATA_THREADS = 24
 """Map Runs that read items from buckets or write results there at once: 12 of one project."""
-CLEANING_EVERY_S = 60.0
-METRICS_EVERY_S = 60.0
-ALARMS_EVERY_S = 60.0
 RETENTION_EVERY_S = 3600.0
 YEARS_EVERY_S = 3600.0
 RETENTION_BATCH = 100
@@ -62,19 +57,15 @@ class Maintenance:
         self._pool = CallPool(THREADS, "maintenance")
         self._data = FairPool(DATA_THREADS, "map data")
         self._expiry = CallPool(1, "expiry")
-        self._relay = OutboxRelay()
-        self._bulk = CallPool(1, "bulk")
+        self._backgrounds = _make_backgrounds()
+        self._due_at = dict.fromkeys(_find_jobs(), 0.0)
         self._lock = threading.Lock()
         self._asked: set[Hashable] = set()
         self._late: set[tuple[int, int]] = set()
         self._moving: set[int] = set()
-        self._jobs: set[int] = set()
-        self._cleaning_at = 0.0
-        self._metrics_at = 0.0
         # a server that is starting has not opened its port yet
         self._readiness_at = time.monotonic() + readiness_probe.EVERY_S
         self._start_noted = False
-        self._alarms_at = 0.0
         self._pruning = threading.Lock()
         self._retention_at = 0.0
         self._years_at = 0.0
@@ -97,22 +88,13 @@ class Maintenance:
 
     def _lead(self, work: OpenWork) -> None:
         """Do what one does for all."""
-        for number in bulk.running_jobs() if work.bulk_jobs else ():
-            self._bulk_job(number)
         if work.deletions:
             self._once("deletions", machines.finish_deletions)
-        if time.monotonic() >= self._cleaning_at:
-            self._cleaning_at = time.monotonic() + CLEANING_EVERY_S
-            self._once("events", deliveries.remove_old_events)
-            self._once("pauses", deliveries.end_pauses)
-            self._once("function logs", function_logs.remove_old_logs)
-        if time.monotonic() >= self._metrics_at:
-            self._metrics_at = time.monotonic() + METRICS_EVERY_S
-            self._once("metrics", rollups.sum_up)
+        for job, due_at in self._due_at.items():
+            if time.monotonic() >= due_at:
+                self._due_at[job] = time.monotonic() + job.every_s
+                self._once(job.name, job.run)
         self._measure_readiness()
-        if time.monotonic() >= self._alarms_at:
-            self._alarms_at = time.monotonic() + ALARMS_EVERY_S
-            self._once("alarms", evaluate_alarms)
         if time.monotonic() >= self._years_at:
             self._years_at = time.monotonic() + YEARS_EVERY_S
             self._once("years", self._arm_ends)
@@ -120,8 +102,8 @@ class Maintenance:
         if days is not None and time.monotonic() >= self._retention_at:
             self._retention_at = time.monotonic() + RETENTION_EVERY_S
             self._once("retention", partial(self._prune, days))
-        if work.events:
-            self.events()
+        for background in self._backgrounds:
+            background.sweep(work)
 
     def _measure_readiness(self) -> None:
         if not self._start_noted:
@@ -136,8 +118,8 @@ class Maintenance:
         self._stopped.set()
         self._expiry.stop(seconds)
         self._data.stop(seconds)
-        self._relay.stop(seconds)
-        self._bulk.stop(seconds)
+        for background in self._backgrounds:
+            background.stop(seconds)
         self._pool.stop(seconds)
 
     def _once(self, key: Hashable, job: Callable[[], object]) -> None:
@@ -155,28 +137,9 @@ class Maintenance:
             log_errors("a background job failed", job, None)
 
     def events(self) -> None:
-        """Take events to their targets."""
-        self._relay.look()
-
-    # -- bulk jobs ---------------------------------------------------------------------------------
-
-    def _bulk_job(self, number: int) -> None:
-        """Take a bulk job further, unless that is under way; Map Runs do not wait for it."""
-        with self._lock:
-            if number in self._jobs:
-                return
-            self._jobs.add(number)
-        self._bulk.submit(partial(self._work, number))
-
-    def _work(self, number: int) -> None:
-        with patient_statements():
-            # what fails here the sweeper comes back to
-            goes_on = log_errors("a bulk job failed", partial(bulk.work_on_job, number), False)
-        if goes_on:
-            self._bulk.submit(partial(self._work, number))
-            return
-        with self._lock:
-            self._jobs.discard(number)
+        """Let features look at new events."""
+        for background in self._backgrounds:
+            background.wake()
 
     # -- Map Runs ----------------------------------------------------------------------------------
 
@@ -235,12 +198,13 @@ class Maintenance:
     # -- retention ---------------------------------------------------------------------------------
 
     def _prune(self, days: float) -> None:
-        """Remove what ended longer ago than it is kept; not what the metrics have not seen."""
+        """Remove what ended longer ago than it is kept; not what a feature still needs."""
         if not self._pruning.acquire(blocking=False):
             return
         try:
             kept_ms = int(days * 24 * 3600 * 1000)
-            before_ms = min(clock.now_ms() - kept_ms, rollups.summed_until())
+            needed_ms = [needed_since() for needed_since in hooked(Hook.NEEDED_SINCE)]
+            before_ms = min([clock.now_ms() - kept_ms, *needed_ms])
             pruned = retention.prune(
                 retention.RetentionScope(before_ms),
                 batch=RETENTION_BATCH,
@@ -272,6 +236,16 @@ class Maintenance:
             batch = list(itertools.islice(self._late, _LATE_AT_ONCE))
             self._late.difference_update(batch)
         return batch
+
+
+def _find_jobs() -> list[PeriodicJob]:
+    modules = [feature.jobs for feature in chosen_features() if feature.jobs]
+    return [job for module in modules for job in import_module(module).JOBS]
+
+
+def _make_backgrounds() -> list[Background]:
+    classes = [feature.background for feature in chosen_features() if feature.background]
+    return [import_string(name)() for name in classes]
 
 
 def _move_items(number: int) -> None:

@@ -29,8 +29,8 @@ from console.db.writer import Pending, is_outage, release_connection
 from console.errors import ErrorCode, ServiceError
 from console.integrations import aws, event_buses, names, targets
 from console.models import Execution, Role
+from console.own_api import Parent
 from console.store.executions.find import with_project
-from console.store.executions.start import Parent
 from console.store.tasks import claim, complete, jobs, schedule
 from console.worker.retrying import retry_during_outage
 

@@ -16,7 +16,7 @@ from console import integrations
 from console.db import clock
 from console.db.project_names import project_of
 from console.db.writer import is_outage, release_connection
-from console.features.logs.jobs import LOGS
+from console.feature import Hook, hooked
 from console.functions import asynchronous
 from console.functions.pool import CallRecord
 from console.integrations import function, mocks, permissions, targets
@@ -97,7 +97,7 @@ def call_task(execution_id: int, number: int) -> own_calls.Waiting | UnrecordedO
             return called if isinstance(called, own_calls.Waiting) else None
         outcome = _outcome(work)
         if outcome.record is not None:
-            LOGS.add(work.execution_id, work.task, outcome.record.function, outcome.record)
+            _tell_of_call(work, outcome.record.function, outcome.record)
         waits_for_call = work.kind in schedule.CALLED and not work.pattern
         if waits_for_call and not isinstance(outcome, Submitted):
             return UnrecordedOutcome(work, outcome, own_calls.outcome_message(work, outcome))
@@ -239,6 +239,12 @@ def _outcome(work: claim.ClaimedTask) -> integrations.Outcome:
         return internal_failure(task)
 
 
+def _tell_of_call(work: claim.ClaimedTask, function_name: str, record: CallRecord) -> None:
+    """Let features hear of a call of a function."""
+    for tell in hooked(Hook.FUNCTION_CALLED):
+        tell(work.execution_id, work.task, function_name, record)
+
+
 def _invoke_event(work: claim.ClaimedTask, outcome: integrations.Outcome) -> None:
     """Make the asynchronous invocation of an outcome that is written down, if it has one.
 
@@ -267,7 +273,7 @@ def _invoke_event(work: claim.ClaimedTask, outcome: integrations.Outcome) -> Non
                     error=error,
                 )
             if record is not None:
-                LOGS.add(work.execution_id, work.task, name, record)
+                _tell_of_call(work, name, record)
             log.debug("an asynchronous invocation was made", attempt=attempt, error=error)
             return error
 

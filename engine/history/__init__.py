@@ -12,13 +12,12 @@ other. It never writes, and it takes a history of AWS as well as one of the engi
   a Map, the execution), a *stage* (how far that has come: scheduled, started, failed) and an
   *effect* (what it does to visits). No other module takes the name of a type apart.
 * ``batch`` has the two forms in which events come: one by one, or as columns.
-* ``stays`` measures how much time visits cover together.
 * ``visits`` keeps the visits: a *visit* is one stay of one line of control in one state, named by
-  the number of the event that entered the state. It also has the lines of control and the attempts
-  of Parallels and Maps.
-* ``event_kind`` holds what all events of one type and one state have in common.
+  the number of the event that entered the state. It also has the lines of control, the attempts of
+  Parallels and Maps, and how much time visits cover together.
 * ``fold`` is the algorithm. ``Trace`` takes events in order, in any portions, and keeps the
   visits up to date; its module says how a line of control is found from the chain of events.
+  ``EventKind`` holds what all events of one type and one state have in common.
 * ``paint`` is the shortest use of it: the status of each state of a whole history.
 
 An example: a Task that fails once and is retried. The numbers are those of the events::

@@ -26,9 +26,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from engine.graph import TOP, EdgeKind
-from engine.history.aborts import AbortedIteration
 from engine.history.batch import EventBatch, LastEvent, batch_of
-from engine.history.event_kind import START, EventKind, EventKinds
 from engine.history.event_types import EVENT_TYPES, GROUP_FAMILIES, Effect, Family, Stage
 from engine.history.visits import (
     ABORTED,
@@ -59,6 +57,113 @@ SHOWN_FIRST = (RUNNING, FAILED, TIMED_OUT, CAUGHT, ABORTED, SUCCEEDED)
 _ENTERED, _EXITED = Effect.STATE_ENTERED, Effect.STATE_EXITED
 _ITERATION_STARTED, _ITERATION_SUCCEEDED = Effect.ITERATION_STARTED, Effect.ITERATION_SUCCEEDED
 _ABORTS = frozenset({Effect.STATE_ABORTED, Effect.ITERATION_ABORTED})
+
+
+# -- kinds of events -------------------------------------------------------------------------------
+
+
+class EventKind:
+    """The facts that all events of one type and one state share.
+
+    ``node``: the state in the graph, "" if it is not there; ``group``: the group it stands in;
+    ``event_ids``: the events of this kind so far.
+    Of entries only: ``taken_from``: node left before -> the event that last came from there;
+    ``caught_from``: the nodes from which only a Catch leads here.
+    """
+
+    __slots__ = (
+        "caught_from",
+        "effect",
+        "event_ids",
+        "group",
+        "is_failure",
+        "node",
+        "state",
+        "taken_from",
+        "type",
+    )
+
+    def __init__(self, name: str, state: str, node: str = "", group: str = "") -> None:
+        """Look up what the type means; an unknown type has no effect."""
+        self.type, self.state, self.node, self.group = name, state, node, group
+        known = EVENT_TYPES.get(name)
+        self.effect = known.effect if known else Effect.NONE
+        self.is_failure = known is not None and known.is_failure
+        if not node and (state or self.effect in _OF_STATES):  # of a state that is not drawn
+            self.effect, self.is_failure = Effect.NONE, self.is_failure and not state
+        self.event_ids: list[int] = []
+        self.taken_from: dict[str, int] = {}
+        self.caught_from: frozenset[str] = frozenset()
+
+
+_OF_STATES = frozenset(
+    {
+        Effect.STATE_ENTERED,
+        Effect.STATE_EXITED,
+        Effect.FAIL_ENTERED,
+        Effect.ATTEMPT_BEGAN,
+        Effect.STATE_ABORTED,
+        Effect.ITERATION_STARTED,
+        Effect.ITERATION_SUCCEEDED,
+        Effect.CHILD_FAILED,
+    }
+)
+
+START = EventKind("", "")
+"""What comes before the first event: as if a state named "start" had been exited."""
+START.node, START.effect = "start", Effect.STATE_EXITED
+
+
+class EventKinds(dict[tuple[str, str], EventKind]):
+    """(type, state) -> kind, made when it is first looked up."""
+
+    def __init__(self, make: Callable[[str, str], EventKind]) -> None:
+        """``make``: makes the kind of a type and a state."""
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, pair: tuple[str, str]) -> EventKind:
+        """Make the kind."""
+        made = self[pair] = self._make(*pair)
+        return made
+
+
+# -- aborts ----------------------------------------------------------------------------------------
+
+
+class AbortedIteration:
+    """The iteration whose states the next aborts are about.
+
+    Where a line of control fails, all others of its Parallel or Map are aborted, and each of these
+    events points back at the failure. Of a Parallel the state tells the branch. Of a Map it does
+    not:
+
+    1. Iteration 0 fails in event 9: ``MapIterationFailed``, then ``TaskStateAborted`` for its own
+       Task.
+    2. Iteration 1 is aborted: ``MapIterationAborted`` with its index, then ``TaskStateAborted``,
+       which points at event 9 and names the same state.
+    """
+
+    def __init__(self) -> None:
+        """Begin before any failure."""
+        self._failure = 0
+        self._line: ControlLine | None = None
+
+    def begin(self, failure: int, home: ControlLine, owner: str, index: int) -> None:
+        """Note the abort of an iteration of the Map ``owner`` that runs on a line of control.
+
+        ``failure``: the event that the abort points at.
+        """
+        attempt = (home.attempts or {}).get(owner)
+        self._failure = failure
+        self._line = attempt.lines.get(index) if attempt is not None else None
+
+    def line_near(self, failure: int, failing: ControlLine) -> ControlLine:
+        """Return the line that an abort is on or near to; ``failing``: the line that failed."""
+        return self._line if self._line is not None and failure == self._failure else failing
+
+
+# -- the fold --------------------------------------------------------------------------------------
 
 
 class Trace(VisitTable):

@@ -23,6 +23,7 @@ from engine.language.diagnostics import Diagnostic, DiagnosticCode, Problems, Se
 from engine.language.duplicates import check_repeated_names
 from engine.language.model import Machine, MachineType
 from engine.language.parameters import check_parameters, find_unsupported_fields
+from engine.language.platform import current_platform
 from engine.language.positions import find_positions
 
 if TYPE_CHECKING:
@@ -220,6 +221,7 @@ __all__ = [
     "Diagnostic",
     "Machine",
     "check",
+    "current_platform",
     "map_mode_around",
     "parse",
     "parse_state",

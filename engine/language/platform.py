@@ -31,6 +31,9 @@ class Platform(Protocol):
     def missing_reader(self, input_type: str) -> str:
         """Return why an ItemReader's InputType cannot be read; "" if it can."""
 
+    def parameter_problem(self, resource: Resource, state: str, parameters: Json) -> str:
+        """Return why the service would reject a Task's parameters; "" if it accepts them."""
+
 
 class AnyPlatform:
     """The abilities of a process that has not said what it can do: all."""
@@ -52,6 +55,11 @@ class AnyPlatform:
     def missing_reader(self, input_type: str) -> str:
         """Take every type of file for one that can be read."""
         del input_type
+        return ""
+
+    def parameter_problem(self, resource: Resource, state: str, parameters: Json) -> str:
+        """Take all parameters for accepted."""
+        del resource, state, parameters
         return ""
 
 

@@ -28,7 +28,7 @@ def crash_points(folder: Path, server: Postgres | None, size: Size) -> Report:
 def mutate_checker(folder: Path, server: Postgres | None, size: Size) -> Report:
     """Do each kind of harm to sound rows; the checker must name it."""
     del folder
-    return _run("mutate-checker", server, size, "tests/console/test_invariants.py")
+    return _run("mutate-checker", server, size, "tests/features/doctor/test_invariants.py")
 
 
 def _run(check: str, server: Postgres | None, size: Size, *places: str) -> Report:

@@ -45,7 +45,7 @@ before = os.sched_getaffinity(0)
 from console.functions.cpu_affinity import stay_on_one
 stay_on_one()
 from console import lambda_runtime
-from console.functions.options import FunctionOptions
+from console.config.function_options import FunctionOptions
 from console.functions.process import FunctionKey, FunctionProcess, clean_environment
 options = FunctionOptions(folder=sys.argv[1])
 key = FunctionKey("count", "counting:count", options, ())

@@ -22,7 +22,6 @@ from console import access
 from console.awsapi import asgi, services, shapes
 from console.db.audit import Actor
 from console.errors import ErrorCode, ServiceError
-from console.features.logs import log_groups
 from console.features.notifications.store import rules, scheduler
 from console.models import (
     Activity,
@@ -40,7 +39,7 @@ from console.models import (
     Tag,
     Version,
 )
-from console.store.machines import tags, versions
+from console.store.machines import log_groups, tags, versions
 from console.store.map_runs import map_runs, map_tasks
 from console.store.people import people
 from console.store.tasks import activities

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import hypothesis.strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from console.features.doctor import of_execution
 from console.features.doctor.clients import Log
 from console.features.doctor.found import batches
+from console.features.doctor.invariants import of_execution
 from console.models import Execution
 from console.store.executions import step
 from console.store.executions.stop import stop_execution

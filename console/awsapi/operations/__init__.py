@@ -1,4 +1,4 @@
-"""The table of API actions and the functions that answer them."""
+"""The core's actions of Step Functions and the functions that answer them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from console.awsapi.operations import (
     tasks,
     versions,
 )
-from console.features.test_state import operations as test_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +54,6 @@ HANDLERS: dict[str, Callable[[Call], Answer]] = {
     "ListTagsForResource": tags.list_tags,
     "PublishStateMachineVersion": versions.publish,
     "TagResource": tags.tag_resource,
-    "TestState": test_state.try_state,
     "UntagResource": tags.untag_resource,
     "UpdateStateMachineAlias": versions.update_alias,
     "ValidateStateMachineDefinition": state_machines.validate,

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from console.access import Principal
     from console.db.audit import Actor
     from console.models import Project
+    from console.own_api import Parent
     from console.server.threads import Threads
-    from console.store.executions.start import Parent
 
     Receive = Callable[[], Awaitable[dict[str, Any]]]
 

@@ -13,10 +13,9 @@ from console.awsapi.operations import encryption
 from console.awsapi.operations.call import Call, present, seconds
 from console.awsapi.operations.tags import as_mapping
 from console.errors import ErrorCode, ServiceError, StateMachineDoesNotExist, ValidationException
-from console.features.logs import log_groups
 from console.integrations import unregistered
 from console.store.executions.find import get_execution
-from console.store.machines import machines, tags, versions
+from console.store.machines import log_groups, machines, tags, versions
 
 if TYPE_CHECKING:
     from console.models import StateMachine, Version

@@ -15,7 +15,7 @@ from console.web.core import formatting
 
 if TYPE_CHECKING:
     from console.features.alarms.alarm_series import AlarmSeries, SeriesPoint
-    from console.models import Alarm
+    from console.features.alarms.models import Alarm
 
 _HEADROOM = 1.15
 """How far the axis reaches above the threshold, whose line is not to lie on its edge."""
@@ -47,12 +47,17 @@ class AlarmChart:
 
     series: AlarmSeries
     bars: list[AlarmBar]
-    value_axis: axes.WrittenAxis
+    value_ticks: list[scale.ValueTick]
     time_axis: axes.WrittenAxis
     step: float
     width: float
     threshold_y: float | None
     threshold_text: str
+
+    @property
+    def value_axis(self) -> axes.WrittenAxis:
+        """Return the written axis of values."""
+        return axes.write_value_axis(self.value_ticks)
 
     @property
     def breaching(self) -> int:
@@ -87,7 +92,7 @@ def draw_alarm(alarm: Alarm) -> AlarmChart | None:
     step = _step(series)
     times_named = scale.time_ticks(series.since, series.until, series.period)
     return AlarmChart(
-        *(series, bars, axes.write_value_axis(scale.value_ticks(end, times=times))),
+        *(series, bars, scale.value_ticks(end, times=times)),
         *(axes.write_time_axis(times_named), step, step * _BAR_SHARE),
         HEIGHT * (1 - (limit or 0) / end) if is_drawn else None,
         _limit_text(alarm, series),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from django.db.models import Count, Window
+from django.db.models import Count, Exists, OuterRef, Window
+from django.urls import reverse
 
 from console.db import clock
 from console.db.prepared import read_rows
@@ -16,9 +18,10 @@ from console.features.alarms import store as alarms
 from console.features.alarms.alarm_rules import evaluate_alarm
 from console.features.alarms.alarm_series import unit_of_metric
 from console.features.alarms.forms import OFFERED
+from console.features.alarms.models import Alarm
 from console.features.metrics.web import charts
 from console.features.notifications.web import rule_display
-from console.models import Alarm, EventRule
+from console.models import EventRule
 from console.statuses import (
     AlarmComparison,
     AlarmKind,
@@ -31,7 +34,7 @@ from console.web.core import formatting
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from django.db.models import QuerySet
+    from django.db.models import Manager, QuerySet
 
     from console.models import StateMachine
     from console.web.core.scope import Scope
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
 STATES = rule_display.ALARM_STATES
 _ORDER = tuple(STATES)
 _MOST_RULES = 20
+_ARN = re.compile(r"arn:aws[a-z-]*:cloudwatch:([a-z0-9-]+):\d{12}:alarm:.+")
 _BEGINS = (AlarmState.ALARM, AlarmState.OK)
 _TITLES = {
     AlarmKind.FAILURE_RATE: "Failure rate",
@@ -154,6 +158,46 @@ def alarms_of_machine(machine: StateMachine) -> list[AlarmRow]:
     """Return the alarms of a state machine."""
     rows = Alarm.objects.filter(machine=machine).select_related("machine")
     return alarm_rows(rows[: alarms.MOST_ALARMS])
+
+
+def overview_live(scope: Scope, most: int) -> dict[str, Any]:
+    """Return what the overview shows: the alarms that say so."""
+    alarmed, count = alarms_in_alarm(scope, most)
+    seen = [count, *((row.alarm.pk, row.alarm.state_ms) for row in alarmed)]
+    return {"alarmed": alarmed, "alarm_count": count, "seen": seen}
+
+
+def alarm_address(scope: Scope, arn: str) -> str:
+    """Return where the alarm of an ARN is: its page, the list of all if it is gone."""
+    found = _ARN.fullmatch(arn)
+    if found is None:
+        return ""
+    rows = Alarm.objects.filter(project=scope.project, arn=arn)
+    for number in rows.values_list("pk", flat=True):
+        return f"{reverse('alarm', args=[number])}?region={found[1]}"
+    return f"{reverse('alarms')}?region={found[1]}"
+
+
+def machines_with_alarms(machines: QuerySet[StateMachine]) -> QuerySet[StateMachine]:
+    """Return state machines, each with whether it has an alarm that says so."""
+    alarmed = Alarm.objects.filter(machine=OuterRef("pk"), state=AlarmState.ALARM)
+    return machines.annotate(in_alarm=Exists(alarmed))
+
+
+def newest_alarm(machine: StateMachine) -> list[Alarm]:
+    """Return the newest alarm of a state machine that is in alarm; ``total`` counts all.
+
+    Without a query where the machine was read together with whether there are any.
+    """
+    if not getattr(machine, "in_alarm", True):
+        return []
+    rows = Alarm.objects.filter(machine=machine, state=AlarmState.ALARM)
+    return list(rows.annotate(total=Window(Count("*"))).order_by("-state_ms")[:1])
+
+
+def alarms_with_arns() -> dict[str, Manager[Any]]:
+    """Return the alarms by the kind of their ARNs."""
+    return {"alarm": Alarm.objects}
 
 
 def alarms_in_alarm(scope: Scope, most: int) -> tuple[list[AlarmRow], int]:

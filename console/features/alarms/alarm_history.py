@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from console.features.alarms import alarm_display
+from console.features.alarms.models import AlarmChange
 from console.features.alarms.store import MOST_CHANGES
-from console.models import AlarmChange, AuditEntry
+from console.models import AuditEntry
 
 if TYPE_CHECKING:
-    from console.models import Alarm
+    from console.features.alarms.models import Alarm
     from console.web.core.formatting import StatusLabel
 
 

@@ -28,7 +28,7 @@ from engine import event_types
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from console.models import Alarm
+    from console.features.alarms.models import Alarm
 
 MOST_RUNNING = 1_000
 """How many of the executions of a machine that have run longest are looked at."""

@@ -18,7 +18,7 @@ from console.features.metrics.rollups import MINUTE
 from console.statuses import AlarmKind
 
 if TYPE_CHECKING:
-    from console.models import Alarm
+    from console.features.alarms.models import Alarm
 
 MOST_PERIODS = 60
 _PERIODS = 24

@@ -12,15 +12,9 @@ from django.http import Http404
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
-from console.db import clock
+from console.db import audit, clock
 from console.errors import ConflictException, ServiceError
-from console.features.alarms import (
-    alarm_chart,
-    alarm_display,
-    alarm_history,
-    conflicts,
-    metric_alarms,
-)
+from console.features.alarms import alarm_chart, alarm_display, alarm_history, metric_alarms
 from console.features.alarms import store as alarms
 from console.features.alarms.alarm_rules import evaluate_alarm
 from console.features.alarms.forms import (
@@ -30,11 +24,13 @@ from console.features.alarms.forms import (
     MetricAlarmForm,
     NotifyForm,
 )
+from console.features.alarms.models import Alarm
 from console.features.notifications.store import rules
 from console.features.notifications.web import rule_display
 from console.statuses import AlarmKind, AlarmState
 from console.web.core import form_actions
 from console.web.core.addresses import page_address
+from console.web.core.conflicts import SaveConflict, save_conflict
 from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.machines.machine_views import machine_context
@@ -42,7 +38,7 @@ from console.web.machines.machine_views import machine_context
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
-    from console.models import Alarm, StateMachine
+    from console.models import StateMachine
     from console.web.core.form_actions import FormActions
 
 
@@ -111,7 +107,7 @@ def alarm_page(request: HttpRequest, number: int) -> HttpResponse:
         try:
             problem = _change_metric_alarm(scope, alarm, form)
         except ConflictException:
-            conflict = conflicts.alarm_conflict(alarm)
+            conflict = _save_conflict(alarm)
         if not problem and conflict is None:
             changed = stored.get(pk=number)
             done = f"The alarm {alarm.name} was changed. {_NOW[AlarmState(changed.state)]}"
@@ -282,3 +278,15 @@ _ACTIONS: FormActions = {
     "delete": ("monitoring:DeleteAlarms", DeleteAlarmForm, _delete_alarm),
     "notify": ("events:PutRule", NotifyForm, _notify),
 }
+
+
+def _save_conflict(alarm: Alarm) -> SaveConflict:
+    """Return what somebody else saved of an alarm."""
+    now = Alarm.objects.get(pk=alarm.pk)
+    entry = audit.find_latest(now.project, now.arn, "monitoring:PutMetricAlarm")
+    fields = (
+        ("Their alarm", alarm_display.alarm_words(now)),
+        ("Their description", now.description),
+    )
+    theirs = tuple(field for field in fields if field[1])
+    return save_conflict(alarms.revision_of(now), entry, theirs)

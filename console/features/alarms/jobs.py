@@ -7,9 +7,10 @@ from functools import partial
 import structlog
 
 from console.db import clock
+from console.feature import PeriodicJob
 from console.features.alarms import store as alarms
 from console.features.alarms.alarm_rules import evaluate_alarm
-from console.models import Alarm
+from console.features.alarms.models import Alarm
 from console.worker.retrying import log_errors
 
 log = structlog.get_logger(__name__)
@@ -30,3 +31,6 @@ def _evaluate(alarm: Alarm) -> bool:
     if changed:
         log.info("an alarm changed", alarm=alarm.arn, state=verdict.state, reason=verdict.reason)
     return changed
+
+
+JOBS = (PeriodicJob("alarms", evaluate_alarms),)

@@ -9,8 +9,8 @@ from console.db import clock
 from console.errors import ErrorCode, ServiceError
 from console.features.alarms import alarm_chart, alarm_display, alarm_settings
 from console.features.alarms import store as alarms
+from console.features.alarms.models import Alarm
 from console.features.metrics.names import METRICS
-from console.models import Alarm
 from console.statuses import AlarmComparison, AlarmKind, MachineType, MissingData
 from console.web.core import formatting
 from console.web.core.formatting import SECOND

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from console.awsapi.operations.call import Call, Later
-    from console.models import Alarm
+    from console.features.alarms.models import Alarm
 
 _PAGE = 50
 _ACTIONS = ("AlarmActions", "OKActions", "InsufficientDataActions")

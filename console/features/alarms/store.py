@@ -19,8 +19,8 @@ from console.db.rows import storable
 from console.db.writer import write
 from console.errors import ConflictException, ErrorCode, ServiceError
 from console.events import body
+from console.features.alarms.models import Alarm, AlarmChange
 from console.features.metrics.names import NAMESPACE
-from console.models import Alarm, AlarmChange
 from console.statuses import AlarmKind, AlarmState
 from console.store.events import outbox
 

@@ -8,7 +8,6 @@ page that it opens.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from console.errors import ValidationException
 from console.models import Execution
 from console.store.people import names
 from console.store.tasks import manual
+from console.store.tasks.answers import LONGEST_QUESTION, answer_task
 
 if TYPE_CHECKING:
     from console.models import TaskRow
@@ -28,17 +28,10 @@ if TYPE_CHECKING:
 ACTION = "CreateApprovalLink"
 HOURS = (1, 24, 168)
 """How long a link may last."""
-REJECTED = "Rejected"
-"""The error of a task that a person has rejected."""
-APPROVED_WORD, REJECTED_WORD = "approved", "rejected"
-"""The last word of the reason of an entry of the audit, if a person has approved or rejected."""
-LONGEST_NOTE, LONGEST_NAME, LONGEST_COMMENT = 500, 80, 1_000
+LONGEST_NAME = 80
 _SALT = "stepyard.approvals"
 _HOUR_MS = 3_600_000
 _ACTOR = 150
-BY_LINK = ", by a link of "
-"""Stands between the name that the reader of a link gave and that of the link's maker."""
-
 _ASK = "Ask the person who sent it for a new one."
 
 
@@ -75,8 +68,8 @@ def create_approval_link(
     row = manual.find_task(execution, task)
     if row is None or not manual.is_answerable(row):
         raise ValidationException("Only an open task of an activity or a callback can be answered")
-    if len(note) > LONGEST_NOTE:
-        raise ValidationException(f"Note: wanted {LONGEST_NOTE} characters at most")
+    if len(note) > LONGEST_QUESTION:
+        raise ValidationException(f"Note: wanted {LONGEST_QUESTION} characters at most")
     until = clock.now_ms() + hours * _HOUR_MS
     reason = f"{row.state}, task {task}, {hours} h"
     write(lambda: audit.record(execution.project, actor, ACTION, execution.arn, reason))
@@ -127,31 +120,7 @@ def answer_by_link(token: str, *, approve: bool, name: str, comment: str) -> Non
     approval = open_approval(token)
     name = " ".join(name.split())
     names.check_free_name(name, LONGEST_NAME)
-    made_by = f"{BY_LINK}{approval.maker}"
+    made_by = f"{audit.BY_APPROVAL_LINK}{approval.maker}"
     actor = f"{name[: _ACTOR - len(made_by)]}{made_by}"
     by = audit.Actor(actor, acting_for=(approval.maker,))
     answer_task(approval.execution, approval.task.task, by, approve=approve, comment=comment)
-
-
-def read_answer(action: str, reason: str) -> tuple[str, str]:
-    """Return the word of an answer in the audit, "" if it is none, and the rest of its reason."""
-    rest, _, word = reason.rpartition(", ")
-    words = {"SendTaskSuccess": APPROVED_WORD, "SendTaskFailure": REJECTED_WORD}
-    return (word, rest) if word == words.get(action) else ("", reason)
-
-
-def answer_task(
-    execution: Execution, task: int, actor: audit.Actor, *, approve: bool, comment: str = ""
-) -> None:
-    """Approve or reject a task: it ends with who did so as its output, or with ``Rejected``."""
-    comment = comment.strip()
-    if len(comment) > LONGEST_COMMENT:
-        raise ValidationException(f"Comment: wanted {LONGEST_COMMENT} characters at most")
-    if approve:
-        said = {"approved": True, "by": actor.name} | ({"comment": comment} if comment else {})
-        manual.succeed(
-            execution, task, json.dumps(said, ensure_ascii=False), actor, word=APPROVED_WORD
-        )
-    else:
-        cause = f"Rejected by {actor.name}" + (f": {comment}" if comment else "")
-        manual.fail(execution, task, REJECTED, cause, actor, word=REJECTED_WORD)

@@ -1,9 +1,13 @@
-"""The address that an approval link leads to."""
+"""The addresses by which an approval link is made, and the one that it leads to."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from console.features.approvals import views
+from console.features.approvals import link_views, views
+from console.web.core.addresses import EXECUTION
 
-urlpatterns = [path("approval/<str:token>/", views.approval_page, name="approval")]
+urlpatterns = [
+    path(f"{EXECUTION}tasks/<number:number>/link/", link_views.make_link, name="approval-link"),
+    path("approval/<str:token>/", views.approval_page, name="approval"),
+]

@@ -12,11 +12,11 @@ from django.views.decorators.http import require_http_methods
 
 from console.errors import ServiceError
 from console.features.approvals import store as approval_links
-from console.features.approvals.questions import comment_of
+from console.features.approvals.forms import ApprovalForm
 from console.masking import masked_execution
 from console.web.core.scope import render
 from console.web.execution import waiting
-from console.web.tasks.forms import ApprovalForm
+from console.web.tasks.questions import comment_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -71,7 +71,7 @@ def _opened(
         "problem": problem,
         "typed": sent,
     }
-    response = render(request, "tasks/approval.html", context, status=422 if problem else 200)
+    response = render(request, "approvals/approval.html", context, status=422 if problem else 200)
     response["X-Robots-Tag"] = "noindex"
     return response
 
@@ -89,13 +89,13 @@ def _answered(
     """Confirm to the reader what was recorded."""
     act = sent["act"]
     context = {"words": _WORDS[act], "answered": _TONES[act], "approval": approval, "sent": sent}
-    response = render(request, "tasks/approval_closed.html", context)
+    response = render(request, "approvals/approval_closed.html", context)
     response["X-Robots-Tag"] = "noindex"
     return response
 
 
 def _closed(request: HttpRequest, why: approval_links.ApprovalClosed) -> HttpResponse:
     context = {"words": str(why), "advice": why.advice}
-    response = render(request, "tasks/approval_closed.html", context, status=410)
+    response = render(request, "approvals/approval_closed.html", context, status=410)
     response["X-Robots-Tag"] = "noindex"
     return response

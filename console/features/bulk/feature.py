@@ -15,4 +15,5 @@ FEATURE = Feature(
             "POST": ("StartExecution", "StopExecution", "RedriveExecution"),
         },
     },
+    background="console.features.bulk.jobs.BulkWork",
 )

@@ -40,6 +40,11 @@ class BulkJob(models.Model):
     def __str__(self) -> str:
         return f"{self.action} {self.total}"
 
+    @property
+    def verb(self) -> str:
+        """Return what the job does, in words."""
+        return {"stop": "Stop", "redrive": "Redrive", "start": "Start again"}[self.action]
+
 
 class BulkItem(models.Model):
     """One execution of a job, which may be gone before its turn.

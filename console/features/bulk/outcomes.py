@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Count
 
+from console.features.bulk.models import BulkItem
 from console.features.bulk.store import NOT_RUNNING
-from console.models import BulkItem, Execution
+from console.models import Execution
 from console.statuses import BulkAction, BulkItemStatus, ExecutionStatus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from console.models import BulkJob
+    from console.features.bulk.models import BulkJob
 
 
 @dataclass(frozen=True, slots=True)

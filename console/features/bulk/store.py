@@ -16,7 +16,8 @@ from console import access
 from console.db import audit, clock, rows
 from console.db.writer import is_outage, write
 from console.errors import ErrorCode, ServiceError, ThrottlingException, ValidationException
-from console.models import BulkItem, BulkJob, Execution
+from console.features.bulk.models import BulkItem, BulkJob
+from console.models import Execution
 from console.statuses import (
     BulkAction,
     BulkItemStatus,
@@ -24,7 +25,7 @@ from console.statuses import (
     ExecutionStatus,
 )
 from console.store.executions import redrive
-from console.store.executions.refusals import ACTIONS, own_refusal, refusals_of
+from console.store.executions.refusals import ACTIONS, refusal_of, refusals_of
 from console.store.executions.start import start_execution
 from console.store.executions.stop import stop_execution
 
@@ -238,7 +239,7 @@ def _redrive(execution: Execution, actor: audit.Actor) -> str:
 def _start(execution: Execution, actor: audit.Actor) -> str:
     machine = execution.state_machine
     if machine is None or execution.map_run_id is not None:
-        raise ValidationException(own_refusal(BulkAction.START, execution))
+        raise ValidationException(refusal_of(BulkAction.START, execution))
     case = execution.test_case
     return start_execution(machine, input=execution.input, test_case=case, actor=actor).arn
 
@@ -265,7 +266,7 @@ def _stop(job: BulkJob, position: int) -> bool:
                 job,
                 position,
                 error=NOT_RUNNING,
-                words=own_refusal(BulkAction.STOP, execution),
+                words=refusal_of(BulkAction.STOP, execution),
             )
             return None
         BulkItem.objects.filter(job=job, position=position).update(status=BulkItemStatus.ACTING)
@@ -279,7 +280,7 @@ def _stop(job: BulkJob, position: int) -> bool:
     words = (
         ""
         if execution.status == ExecutionStatus.ABORTED
-        else own_refusal(BulkAction.STOP, execution)
+        else refusal_of(BulkAction.STOP, execution)
     )
     error = NOT_RUNNING if words else ""
     write(lambda: _close(job, position, error=error, words=words))

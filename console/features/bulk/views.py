@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from console.features.bulk import outcomes, store
 from console.features.bulk.forms import BulkForm, JobForm
-from console.models import BulkItem, BulkJob
+from console.features.bulk.models import BulkItem, BulkJob
 from console.statuses import BulkAction, BulkItemStatus, BulkJobStatus
 from console.store.executions.refusals import ACTIONS
 from console.web.core.scope import actor_of, render, require, scope_of

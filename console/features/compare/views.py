@@ -58,7 +58,7 @@ def compare_page(request: HttpRequest) -> HttpResponse:
         return _render_choice(request, scope, arns, problems, executions)
     differing = request.GET.get("only") == "differing"
     context = {"section": "executions", **_compared_context(a, b, differing=differing)}
-    return render(request, "execution/compare.html", context)
+    return render(request, "compare/compare.html", context)
 
 
 def _asked_arn(request: HttpRequest, name: str) -> str:
@@ -106,7 +106,7 @@ def _render_choice(
         "offers_last_success": last or (a is None and _has_success(scope, page.filters.machine)),
     }
     status = 422 if problems or page.filters.problems else 200
-    return render(request, "search/compare_form.html", context, status=status)
+    return render(request, "compare/compare_form.html", context, status=status)
 
 
 def _has_success(scope: Scope, machine: str) -> bool:

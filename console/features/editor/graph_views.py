@@ -60,7 +60,9 @@ def _paste(tree: DefinitionTree, sent: Mapping[str, str]) -> EditDone:
 
 _ACTS: dict[str, Act] = {
     "show": lambda _, sent: EditDone(sent["state"], ""),
-    "insert": lambda tree, sent: operations.insert_piece(tree, _edge(sent), sent["piece"]),
+    "insert": lambda tree, sent: operations.insert_piece(
+        tree, _edge(sent), sent["piece"], sent["account"]
+    ),
     "paste": _paste,
     "reconnect": lambda tree, sent: reconnect_edge(tree, _edge(sent), sent["leads_to"]),
     "save": _save_form,
@@ -81,6 +83,7 @@ def edit_graph(request: HttpRequest) -> HttpResponse:
     scope = scope_of(request)
     require(scope, "UpdateStateMachine")
     sent = {**request.POST.dict(), **GraphEditForm(request.POST).values}
+    sent["account"] = scope.project.account_id
     if sent["act"] == "palette":
         return _render_palette(request, sent)
     if sent["act"] == "convert":

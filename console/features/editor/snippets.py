@@ -20,6 +20,7 @@ from console.features.editor.edits.palette import (
     catcher,
     choice_rule,
     default_retrier,
+    of_account,
 )
 
 LANGUAGES = ("JSONPath", "JSONata")
@@ -56,9 +57,10 @@ class Snippet:
     text: str
 
 
-def snippets_json() -> str:
-    """Return all snippets as JSON, for the script of the page."""
-    return json.dumps([asdict(snippet) for snippet in SNIPPETS], ensure_ascii=False)
+def snippets_json(account: str) -> str:
+    """Return all snippets as JSON, for the script of the page. ``account``: of their ARNs."""
+    text = json.dumps([asdict(snippet) for snippet in SNIPPETS], ensure_ascii=False)
+    return of_account(text, account)
 
 
 def _state_snippets(language: str) -> list[Snippet]:

@@ -260,11 +260,12 @@ def _render_form(request: HttpRequest, *, status: int = 200, **typed: Any) -> Ht
     machine = typed.get("machine")
     kind = machine.type if machine else typed.get("type", MachineType.STANDARD)
     shown = ShownPreview(chosen=typed.get("asked_state", ""))
+    scope = scope_of(request)
     context = {
         "section": "machines",
         "templates": TEMPLATES,
-        "suggestions": suggestions_for(scope_of(request), machine),
-        "snippets": snippets_json(),
+        "suggestions": suggestions_for(scope, machine),
+        "snippets": snippets_json(scope.project.account_id),
         **_checked_context(typed["text"], kind, _view_of(request), shown),
         **typed,
     }

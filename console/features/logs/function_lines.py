@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from django.db.models import Q
 
 from console.db import clock
+from console.features.logs.models import FunctionLog
 from console.functions.report import end_lines, start_line
-from console.models import FunctionLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

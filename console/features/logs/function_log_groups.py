@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from console.awsapi import masking
 from console.awsapi.operations.call import present
 from console.errors import ErrorCode, ServiceError
-from console.features.logs import function_lines, function_streams, log_groups, patterns
+from console.features.logs import function_lines, function_streams, masks, patterns
 from console.features.logs import function_log_store as function_logs
+from console.store.machines import log_groups
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,7 +109,7 @@ def get_events(call: Call, function: str, position: Any, seal: Seal) -> dict[str
     backward = direction == "b"
     after = None if place is None else (place[0], place[1])
     lines = function_streams.stream_lines(
-        function, executions, masking.output_masker(call), after, backward=backward
+        function, executions, masks.output_masker(call), after, backward=backward
     )
     since, until = params.get("startTime") or 0, params.get("endTime") or _END
     wanted = (line for line in lines if since <= line.at_ms < until)
@@ -152,7 +153,7 @@ def filter_events(call: Call, function: str, position: Any, seal: Seal) -> dict[
     matches = patterns.compile_pattern(params.get("filterPattern") or "")
     after = None if position is None else (position[0], position[1], position[2])
     lines, more = function_lines.fitting(
-        function_lines.function_lines(query, masking.output_masker(call), after),
+        function_lines.function_lines(query, masks.output_masker(call), after),
         params.get("limit") or _LINES,
     )
     since, until = params.get("startTime") or 0, params.get("endTime") or _END
@@ -174,7 +175,7 @@ def filter_events(call: Call, function: str, position: Any, seal: Seal) -> dict[
 
 def _note(call: Call, shown: list[FunctionLine]) -> None:
     """Record that lines are read as they are, unless something is hidden in them anyway."""
-    if masking.stream_masks(call) is None:
+    if masks.stream_masks(call) is None:
         masking.note_reads(call, list({line.row.execution for line in shown}))
 
 

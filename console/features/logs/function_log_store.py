@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from console.db import audit, clock, rows
 from console.db.writer import write
-from console.models import Execution, FunctionLog
+from console.features.logs.models import FunctionLog
+from console.models import Execution
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

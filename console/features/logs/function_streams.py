@@ -24,7 +24,8 @@ from console.features.logs.function_lines import (
     query_rows,
     stream_of,
 )
-from console.models import Execution, FunctionLog
+from console.features.logs.models import FunctionLog
+from console.models import Execution
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Tables of log groups, and of the periods in which machines log to them; no lines."""
+"""Table of what functions have printed."""
 
 from __future__ import annotations
 
@@ -6,43 +6,36 @@ from typing import ClassVar
 
 from django.db import models
 
-from console.models.people import Project
+from console.models.executions import Execution
 
 
-class LogGroup(models.Model):
-    """A log group; what was logged before ``created_ms`` is not in it."""
+class FunctionLog(models.Model):
+    """What one call of a function printed, and the figures of Lambda's REPORT line.
 
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)
-    region = models.CharField(max_length=32)
-    name = models.CharField(max_length=512)
-    created_ms = models.BigIntegerField()
-    deleted_ms = models.BigIntegerField(null=True)
+    ``task``: the number of the execution's task, which the event ...Scheduled has. PostgreSQL does
+    not check the execution: a row that comes too late must not spoil those beside it. It goes with
+    the others that are old.
+    """
+
+    execution = models.ForeignKey(
+        Execution, on_delete=models.CASCADE, db_index=False, db_constraint=False
+    )
+    task = models.IntegerField()
+    function = models.CharField(max_length=140)
+    request = models.CharField(max_length=36)
+    started_ms = models.BigIntegerField(db_index=True)
+    duration_ms = models.FloatField()
+    init_ms = models.FloatField(null=True)  # what the import took; NULL: the process was there
+    memory_mb = models.IntegerField()  # the most that the process has had; 0: not known
+    memory_limit_mb = models.IntegerField()
+    error = models.CharField(max_length=256, default="")
+    output = models.TextField(default="")
 
     class Meta:
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["project", "region", "name"], name="one_group_a_name")
+        indexes: ClassVar = [
+            models.Index(fields=["execution", "task"], name="function_log_of_task"),
+            models.Index(fields=["function", "started_ms"], name="function_log_by_function"),
         ]
 
     def __str__(self) -> str:
-        return self.name
-
-
-class LogRoute(models.Model):
-    """How a machine's executions log that started at ``since_ms`` or later, until its next route.
-
-    By ARN, for logs stay when their machine is deleted. ``group``: a name, "" for none.
-    """
-
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)
-    region = models.CharField(max_length=32)
-    machine_arn = models.CharField(max_length=256)
-    since_ms = models.BigIntegerField()
-    level = models.CharField(max_length=5, default="OFF")
-    with_data = models.BooleanField(default=False)
-    group = models.CharField(max_length=512, default="")
-
-    class Meta:
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["machine_arn", "since_ms"], name="one_route_a_moment")
-        ]
-        indexes: ClassVar = [models.Index(fields=["project", "group"], name="route_by_group")]
+        return f"{self.function} {self.request}"

@@ -14,11 +14,12 @@ from console.errors import ErrorCode, InvalidToken, ServiceError
 from console.features.logs import (
     function_log_groups,
     function_streams,
-    log_groups,
+    masks,
     patterns,
     read,
     streams,
 )
+from console.store.machines import log_groups
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -211,7 +212,7 @@ def get_events(call: Call) -> dict[str, Any]:
         ends = {"after": place or 0}
     else:
         ends = {"before": _LAST if place is None else place}
-    found = read.stream_lines(group, stream, span, limit, hide=masking.stream_masks(call), **ends)
+    found = read.stream_lines(group, stream, span, limit, hide=masks.stream_masks(call), **ends)
     _note(call, found)
     return {
         "events": [_line(one) for one in found],
@@ -262,7 +263,7 @@ def filter_events(call: Call) -> dict[str, Any]:
     else:
         ways = read.streams_from(group, span, prefix, after)
     limit = params.get("limit") or _LINES
-    page = read.search_lines(group, ways, span, matches, limit, after, masking.stream_masks(call))
+    page = read.search_lines(group, ways, span, matches, limit, after, masks.stream_masks(call))
     _note(call, page.found)
     return {
         "events": [_found(one) for one in page.found],
@@ -273,7 +274,7 @@ def filter_events(call: Call) -> dict[str, Any]:
 
 def _note(call: Call, found: list[Line]) -> None:
     """Record that lines are read as they are, unless something is hidden in them anyway."""
-    if masking.stream_masks(call) is None:
+    if masks.stream_masks(call) is None:
         masking.note_reads(
             call, list({one.stream.place: one.stream.execution for one in found}.values())
         )

@@ -15,10 +15,10 @@ from django.views.decorators.http import require_safe
 import engine
 from console import arns
 from console.features.logs import log_filter, newest, read, streams
-from console.features.logs import log_groups as store
 from console.features.logs.log_filter import LogFilter
 from console.masking import masked_execution
 from console.models import LogGroup
+from console.store.machines import log_groups as store
 from console.web.core import json_view
 from console.web.core.scope import Scope, render, scope_of
 from console.web.graph.svg import state_names
@@ -67,13 +67,13 @@ def log_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     name = request.GET.get("execution", "")
     execution = scope.execution(machine_name, name) if name else None
     context = machine_context(machine) | {"tab": "logs", "execution": execution}
-    template = "machines/execution_logs.html" if execution else "machines/logs.html"
+    template = "logs/execution_logs.html" if execution else "logs/logs.html"
     group = _log_group(scope, machine)
     if group is None:
         return render(request, template, context)
     if line := request.GET.get("line", ""):
         context["line"] = _open_row(scope, group, machine, line)
-        return render(request, "machines/_log_line.html", context)
+        return render(request, "logs/_log_line.html", context)
     chosen = LogFilter.of(request.GET, execution)
     context |= {"group": group, "filters": chosen, "ranges": log_filter.RANGES}
     context |= {

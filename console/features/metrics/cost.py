@@ -17,8 +17,10 @@ from django.db.models import Count, Min, Q, Sum
 from console import arns
 from console.db import rows
 from console.db.prepared import read_models
+from console.features.metrics.models import Price
 from console.features.metrics.token_cost import NO_TOKENS, TokenUse, read_token_use
-from console.models import Execution, HistoryEvent, Price, TaskRow
+from console.models import Execution, HistoryEvent, TaskRow
+from console.store.executions.transitions import count_transitions, transitions_of
 from engine import event_types
 
 if TYPE_CHECKING:
@@ -131,22 +133,6 @@ def read_rates() -> dict[str, PriceRate]:
     for row in read_models("prices", lambda: Price.objects.filter(name__in=_BUILT_IN)):
         rates[row.name] = PriceRate(row.dollars, row.as_of, row.source)
     return rates
-
-
-def count_transitions(made: int, redrives: int, ends: int) -> int:
-    """Return how many state transitions AWS counts, for one execution or for many.
-
-    ``made``: states entered and retries, of calls, Maps and Parallels alike; ``redrives``: each is
-    one; ``ends``: executions that have come to an end, which is one however often they are
-    redriven. What pages show is what is charged.
-    """
-    return made + redrives + ends
-
-
-def transitions_of(execution: Execution, made: int) -> int:
-    """Return the state transitions of one execution that has entered or retried so many states."""
-    ended = execution.status != "RUNNING" or execution.redrive_count > 0
-    return count_transitions(made, execution.redrive_count, int(ended))
 
 
 def cost_of_execution(execution: Execution, made: int) -> Cost:

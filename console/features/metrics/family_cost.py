@@ -22,6 +22,7 @@ from console.features.metrics import cost
 from console.features.metrics.token_cost import NO_TOKENS, TokenUse, read_token_use
 from console.models import Definition, Execution, MapRun
 from console.statuses import ExecutionStatus
+from console.store.executions.transitions import count_transitions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -100,12 +101,9 @@ class FamilyUse:
         return f"{self.words}: {' and '.join(quantities)}{sampled}"
 
 
-def cost_context(execution: Execution, made: int) -> dict[str, Any]:
-    """Return what the page of an execution says of its transitions and of their price."""
-    return {
-        "transitions": cost.transitions_of(execution, made),
-        "cost": cost_with_family(execution, made),
-    }
+def execution_page(execution: Execution, made: int) -> dict[str, cost.Cost]:
+    """Return what the page of an execution shows: its cost."""
+    return {"cost": cost_with_family(execution, made)}
 
 
 def cost_with_family(execution: Execution, made: int) -> cost.Cost:
@@ -242,4 +240,4 @@ def _transitions(members: Sequence[Mapping[str, Any]], numbers: Sequence[int]) -
     ends = sum(
         row["status"] != ExecutionStatus.RUNNING or bool(row["redrive_count"]) for row in members
     )
-    return Decimal(cost.count_transitions(cost.states_made(numbers), redrives, ends))
+    return Decimal(count_transitions(cost.states_made(numbers), redrives, ends))

@@ -13,8 +13,22 @@ FEATURE = Feature(
         "machine-metrics": {"GET": ("ViewPages",)},
         "prometheus": {"GET": ("anybody",)},
     },
+    rights={
+        "viewer": (
+            "monitoring:GetMetricData",
+            "monitoring:GetMetricStatistics",
+            "monitoring:ListMetrics",
+        ),
+    },
+    parameters={
+        "charts-csv": ("from", "group", "machine", "period", "range", "region", "statistic", "to"),
+        "prometheus": (),
+    },
+    operations={"cloudwatch": "console.features.metrics.operations"},
+    jobs="console.features.metrics.jobs",
     hooks={
-        Hook.EXECUTION_PAGE: "console.features.metrics.family_cost.cost_context",
+        Hook.EXECUTION_PAGE: "console.features.metrics.family_cost.execution_page",
+        Hook.NEEDED_SINCE: "console.features.metrics.rollups.summed_until",
         Hook.OVERVIEW: "console.features.metrics.web.charts.overview_context",
     },
 )

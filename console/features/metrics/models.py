@@ -59,6 +59,8 @@ class MetricTotal(Sums):
 class Price(models.Model):
     """A price in place of the built-in one, with its date and where it was read."""
 
+    kept_by_reset = True  # people set it
+
     name = models.CharField(max_length=40, primary_key=True)
     dollars = models.DecimalField(max_digits=20, decimal_places=12)
     as_of = models.CharField(max_length=10)

@@ -18,10 +18,11 @@ from prometheus_client.registry import Collector
 
 from console.db import clock
 from console.features.metrics import rollups, tally
+from console.features.metrics.models import MetricTotal
 from console.features.metrics.names import METRICS, STATE_METRICS, Metric
 from console.features.metrics.samples import Series
 from console.features.metrics.tally import Tally
-from console.models import MetricTotal, Project
+from console.models import Project
 from console.store.state import late_schedules
 
 if TYPE_CHECKING:

@@ -13,11 +13,12 @@ from django.db.models import Case, Count, F, Max, Min, Q, Sum, TextField, Value,
 
 from console.db.prepared import read_rows
 from console.features.metrics import rollups
+from console.features.metrics.models import MetricMinute
 from console.features.metrics.names import METRICS
 from console.features.metrics.rollups import MINUTE
 from console.features.metrics.samples import Series
 from console.features.metrics.tally import Tally
-from console.models import MetricMinute, Project
+from console.models import Project
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -27,17 +27,10 @@ from console.db import clock
 from console.db.prepared import read_rows
 from console.db.writer import write
 from console.features.metrics import samples, tally
+from console.features.metrics.models import MetricMinute, MetricTotal
 from console.features.metrics.samples import Series
 from console.features.metrics.tally import Tally
-from console.models import (
-    Execution,
-    MapRun,
-    MetricMinute,
-    MetricTotal,
-    Project,
-    ServerFact,
-    StateMachine,
-)
+from console.models import Execution, MapRun, Project, ServerFact, StateMachine
 from console.store.state.health import oldest_step_age_ms
 
 if TYPE_CHECKING:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from console.models import Delivery
+    from console.store.state.open_work import OpenWork
 
 log = structlog.get_logger(__name__)
 SENDS_AT_ONCE = 48
@@ -70,7 +71,7 @@ class _Lane:
 
 
 class OutboxRelay:
-    """``look`` as often as you like: what is due is taken once.
+    """``wake`` it as often as you like: what is due is taken once.
 
     Starts of state machines have a lane of their own, in which nothing waits for a network. In both
     lanes projects and their targets share the places fairly (``fair_shares``).
@@ -85,7 +86,12 @@ class OutboxRelay:
         self._asked = False
         self._in_flight: set[int] = set()
 
-    def look(self) -> None:
+    def sweep(self, work: OpenWork) -> None:
+        """Look if there may be something to route or to send."""
+        if work.events:
+            self.wake()
+
+    def wake(self) -> None:
         """Find out soon what there is to route and to send."""
         with self._lock:
             if self._asked:
@@ -158,7 +164,7 @@ class OutboxRelay:
         with self._lock:
             self._in_flight.discard(number)
             lane.claimed.end(share)
-        self.look()
+        self.wake()
 
 
 def _take_turns(

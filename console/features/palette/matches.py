@@ -17,8 +17,9 @@ from django.http import QueryDict
 from django.urls import reverse
 
 from console.feature import has_feature
+from console.features.alarms.models import Alarm
 from console.features.palette.destinations import ACTIONS, PAGES
-from console.models import Activity, Alarm, EventRule, Execution, Membership, StateMachine
+from console.models import Activity, EventRule, Execution, Membership, StateMachine
 from console.statuses import MachineStatus
 from console.web.core import formatting, rights
 from console.web.search import filter_words, lists, scan
@@ -84,7 +85,9 @@ def find_matches(scope: Scope, text: str) -> list[MatchGroup]:
         MatchGroup("State machines", tuple(_machines(scope, text))),
         MatchGroup("Executions", tuple(_executions(scope, text))),
         MatchGroup("States", tuple(_states(scope, text))),
-        *_groups_of_features(scope, text),
+        MatchGroup("Rules", tuple(_rules(scope, text))),
+        MatchGroup("Schedules", tuple(_schedules(scope, text))),
+        MatchGroup("Alarms", tuple(_alarms(scope, text))),
         MatchGroup("Activities", tuple(_activities(scope, text))),
         MatchGroup("Pages", tuple(_destinations(scope, PAGES, text))),
         MatchGroup("Actions", tuple(_actions(scope, text))),
@@ -94,15 +97,6 @@ def find_matches(scope: Scope, text: str) -> list[MatchGroup]:
         (group for group in groups if group.matches),
         key=lambda group: min(_rank(match.title, text) for match in group.matches),
     )
-
-
-def _groups_of_features(scope: Scope, text: str) -> Iterator[MatchGroup]:
-    """Yield what other features have, as far as this server has them."""
-    if has_feature("notifications"):
-        yield MatchGroup("Rules", tuple(_rules(scope, text)))
-        yield MatchGroup("Schedules", tuple(_schedules(scope, text)))
-    if has_feature("alarms"):
-        yield MatchGroup("Alarms", tuple(_alarms(scope, text)))
 
 
 def _rank(title: str, text: str) -> int:
@@ -249,12 +243,16 @@ def _arn_address(scope: Scope, text: str, view: str, *names: str) -> str:
 
 
 def _rules(scope: Scope, text: str) -> Iterator[Match]:
+    if not has_feature("notifications"):
+        return
     for rule in _named_rows(scope, EventRule.objects.filter(schedule=""), text):
         yield Match(rule.name, _arn_address(scope, text, "rule", rule.name), "bell")
 
 
 def _schedules(scope: Scope, text: str) -> Iterator[Match]:
     """Yield the rules with a schedule, and the schedules of EventBridge Scheduler."""
+    if not has_feature("notifications"):
+        return
     rows = EventRule.objects.exclude(schedule="")
     of_rules = _named_rows(scope, rows.filter(schedule_group=""), text)
     of_groups = _named_rows(scope, rows.exclude(schedule_group=""), text, "schedule_name")
@@ -269,6 +267,8 @@ def _schedules(scope: Scope, text: str) -> Iterator[Match]:
 
 
 def _alarms(scope: Scope, text: str) -> Iterator[Match]:
+    if not has_feature("alarms"):
+        return
     for alarm in _named_rows(scope, Alarm.objects.select_related("machine"), text):
         note = alarm.machine.name if alarm.machine else ""
         yield Match(
@@ -290,7 +290,7 @@ def _destinations(scope: Scope, destinations: Iterable[Destination], text: str) 
     shown = [
         destination
         for destination in destinations
-        if destination.view in rights.PAGES  # those of absent features are not
+        if destination.view in rights.PAGES  # of no feature that is left out
         and scope.may(destination.action)
         and all(word in f"{destination.title} {destination.keywords}".casefold() for word in words)
     ]
@@ -311,7 +311,7 @@ def _actions(scope: Scope, text: str) -> Iterator[Match]:
     for machine in _machine_names(scope, named)[:3]:
         for word, view, icon, action in offered:
             asked = named == text or verb.casefold() == word.casefold()
-            if asked and view in rights.PAGES and scope.may(action):
+            if asked and scope.may(action):
                 yield Match(f"{word} {machine}", _address(scope, view, machine), icon)
 
 

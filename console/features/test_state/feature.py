@@ -9,4 +9,15 @@ FEATURE = Feature(
         "test": {"GET": ("TestState",), "POST": ("TestState",)},
         "execution-scenario": {"GET": ("ViewPages",)},
     },
+    rights={
+        "operator": ("TestState",),
+        "editor": (
+            "TestUnmockedTask",  # a Task that TestState really calls
+        ),
+        "owner": (
+            "RevealSecrets",  # of connections
+        ),
+    },
+    parameters={"execution-scenario": ("region",)},
+    operations={"stepfunctions": "console.features.test_state.operations"},
 )

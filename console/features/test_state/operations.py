@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from console.awsapi.members import reads
 from console.errors import ValidationException
-from console.features import test_state
+from console.features.test_state import state
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from console.awsapi.operations.call import Call
 
 
@@ -23,4 +25,7 @@ def try_state(call: Call) -> dict[str, Any]:
     if call.params.get("context") and call.params.get("mock") is None:
         msg = "TestState does not support Context when a mock is not specified."
         raise ValidationException(msg)
-    return test_state.try_state(call.principal, call.region, call.params, call.actor)
+    return state.try_state(call.principal, call.region, call.params, call.actor)
+
+
+HANDLERS: dict[str, Callable[[Call], dict[str, Any]]] = {"TestState": try_state}

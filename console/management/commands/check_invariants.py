@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import CommandError
 
-from console.features.doctor import Checked, Violation, check
 from console.features.doctor.clients import Log
+from console.features.doctor.invariants import Checked, Violation, check
 from console.features.doctor.watch import Watch
 from console.management.base import DataFolderCommand
 from console.models import Execution

@@ -11,6 +11,7 @@ from django.core.management.base import CommandError
 
 from console.db import clock
 from console.db.audit import Actor
+from console.feature import Hook, has_feature, hooked
 from console.features.metrics import rollups
 from console.management.base import DataFolderCommand
 from console.models import Project
@@ -75,11 +76,12 @@ def _scope(options: dict[str, Any]) -> retention.RetentionScope:
     names = list(Project.objects.values_list("name", flat=True))
     if project and project not in names:
         raise CommandError(f"--project: got {project!r}, wanted one of: {', '.join(names)}")
-    if not options["dry_run"]:
+    if not options["dry_run"] and has_feature("metrics"):
         rollups.sum_up()  # what is removed stays in the metrics
     before_ms = clock.now_ms() - _age_ms(options["older_than"])
     if not options["dry_run"]:
-        before_ms = min(before_ms, rollups.summed_until())
+        needed_ms = [needed_since() for needed_since in hooked(Hook.NEEDED_SINCE)]
+        before_ms = min([before_ms, *needed_ms])
     return retention.RetentionScope(before_ms, project, options["machine"])
 
 

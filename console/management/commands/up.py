@@ -24,9 +24,9 @@ from console.config.client_profile import (
     profile_text,
 )
 from console.config.data_folder import PRIVATE, make_private, write_private
+from console.config.function_options import general_options, read_entry
 from console.db import identity
 from console.functions.cpu_affinity import stay_on_one
-from console.functions.options import general_options, read_entry
 from console.management import capacity
 from console.management.addresses import local_address, store_address
 from console.management.base import DataFolderCommand

@@ -21,6 +21,7 @@ from console.db.rows import Statement, storable
 from console.db.writer import write
 from console.events import body
 from console.events.patterns import Pattern, PatternError, load_event, parse_pattern
+from console.feature import has_feature
 from console.models import Delivery, EventRule, EventTarget, Execution, OutboxEvent
 from console.statuses import RuleState, Topic
 
@@ -51,12 +52,16 @@ _listening: tuple[float, frozenset[int]] = (0.0, frozenset())
 
 
 def has_rules(project_id: int) -> bool:
-    """Tell whether somebody may want to know of a project's events."""
+    """Tell whether somebody may want to know of a project's events.
+
+    Nobody does on a server without notifications: its events would wait for ever.
+    """
     global _listening  # noqa: PLW0603 - one memory a process
     until, projects = _listening
     if time.monotonic() >= until:
         rules = EventRule.objects.filter(state=RuleState.ENABLED).exclude(pattern="")
-        projects = frozenset(rules.values_list("project_id", flat=True).distinct())
+        numbers = rules.values_list("project_id", flat=True).distinct()
+        projects = frozenset(numbers) if has_feature("notifications") else frozenset()
         _listening = (time.monotonic() + _KEPT_S, projects)
     return project_id in projects
 

@@ -1,7 +1,4 @@
-"""Say why stop, redrive or start would leave an execution out, for many at once.
-
-Lists say it of each row before the reader chooses, and a bulk job says it of what it leaves out.
-"""
+"""Say why a stop, a redrive or another start of executions would be refused."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ ACTIONS: dict[str, str] = {
     BulkAction.REDRIVE: "RedriveExecution",
     BulkAction.START: "StartExecution",
 }
-"""Each bulk action, and the API action whose right it needs."""
+"""Each action on many executions, and the API action whose right it needs."""
 
 
 def refusals_of(action: str, executions: Sequence[Execution]) -> dict[int, str]:
@@ -28,7 +25,7 @@ def refusals_of(action: str, executions: Sequence[Execution]) -> dict[int, str]:
 
     ``executions``: with their state machines.
     """
-    refusals = {execution.pk: own_refusal(action, execution) for execution in executions}
+    refusals = {execution.pk: refusal_of(action, execution) for execution in executions}
     if action == BulkAction.REDRIVE:
         refusals |= redrive.redrive_refusals(
             [execution for execution in executions if not refusals[execution.pk]]
@@ -36,7 +33,7 @@ def refusals_of(action: str, executions: Sequence[Execution]) -> dict[int, str]:
     return {number: reason for number, reason in refusals.items() if reason}
 
 
-def own_refusal(action: str, execution: Execution) -> str:
+def refusal_of(action: str, execution: Execution) -> str:
     """Return why an action cannot be done to an execution, as far as its own row shows."""
     is_child = execution.map_run_id is not None
     bulk_action = BulkAction(action)

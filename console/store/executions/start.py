@@ -36,6 +36,7 @@ from console.store.tasks import schedule
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from console.own_api import Parent
     from console.store.machines.activity_limits import Limits
 
 EXPRESS_S = 300
@@ -84,19 +85,6 @@ class Replay:
     variables: str
     definition_id: str
     edited_by: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Parent:
-    """The execution whose Task starts another one.
-
-    ``depth``: how many executions are above it; ``task``: its task that waits for the end of the
-    other one, None if it does not wait.
-    """
-
-    execution_id: int
-    depth: int
-    task: int | None = None
 
 
 _AHEAD_S = 0.02

@@ -22,7 +22,6 @@ import engine
 from console.db import clock, epoch, rows, signals
 from console.db.rows import Mergeable, Statement
 from console.db.writer import hand_in, is_embedded, is_outage
-from console.integrations import parameters
 from console.statuses import ExecutionStatus, MachineStatus, Topic
 from console.store.events import outbox
 from console.store.executions.commands import Fenced, apply_commands
@@ -448,7 +447,8 @@ def current_moment(
     missing = frozenset(machine.activities).difference(activities)
     now_ms = clock.now_ms() if now_ms is None else now_ms
     key = settings.STATEYARD_TOKEN_KEY
-    return engine.Moment(now_ms, secrets.randbits(63), key, missing, parameters.parameter_problem)
+    problem = engine.current_platform().parameter_problem
+    return engine.Moment(now_ms, secrets.randbits(63), key, missing, problem)
 
 
 # -- the commit ------------------------------------------------------------------------------------

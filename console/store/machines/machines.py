@@ -29,10 +29,9 @@ from console.errors import (
     ServiceError,
     StateMachineDoesNotExist,
 )
-from console.features.logs import log_groups
 from console.models import Definition, Execution, StateMachine, Tag
 from console.statuses import ExecutionStatus, MachineStatus, MachineType
-from console.store.machines import revisions
+from console.store.machines import log_groups, revisions
 from console.store.machines.tags import put_tags
 
 if TYPE_CHECKING:

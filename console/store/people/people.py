@@ -8,11 +8,11 @@ their rights away or would leave no owner:
 2. Ana's change has the lock, finds Ben as the other owner, and commits.
 3. Ben's change gets the lock, finds that Ben is no owner any more, and is refused.
 
-Removal takes everything away that would let the person in again: the project's access keys, the
-start links they made, the invitations that they made or that were made for them, and, if they
-belong to no other project, the password and the login links. A new password, also an unusable one,
-ends every session, because a session carries a hash of it (Django's ``get_session_auth_hash``).
-Adding the person again therefore starts from nothing.
+Removal takes everything away that would let the person in again: the project's access keys, what
+features opened in their name (start links), the invitations that they made or that were made for
+them, and, if they belong to no other project, the password and the login links. A new password,
+also an unusable one, ends every session, because a session carries a hash of it (Django's
+``get_session_auth_hash``). Adding the person again therefore starts from nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from console import access
 from console.db import audit, clock, signals
 from console.db.writer import write
 from console.errors import ErrorCode, ServiceError, ValidationException
-from console.features.notifications.store import start_links
+from console.feature import Hook, hooked
 from console.models import AccessKey, Invitation, LoginLink, Membership, Project, Role
 from console.statuses import Topic
 from console.store.people import names
@@ -165,10 +165,11 @@ def begin_anew(project: Project, user: User, actor: audit.Actor) -> None:
     """Take away what a person, who is no member of the project, has left of a membership.
 
     If they belong to no project at all, that is the whole account: sessions, password and links.
-    ``actor``: who revokes the start links, for the audit.
+    ``actor``: who revokes what features opened in their name, for the audit.
     """
     _end_invitations(project, user)
-    start_links.revoke_links_of(project, user.get_username(), actor)
+    for take_away in hooked(Hook.MEMBER_REMOVED):
+        take_away(project, user.get_username(), actor)
     AccessKey.objects.filter(project=project, user=user).delete()
     if Membership.objects.filter(user=user).exists():
         return

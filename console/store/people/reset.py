@@ -14,7 +14,6 @@ from console.models import (
     LoginAttempts,
     LoginLink,
     Membership,
-    Price,
     Project,
     ReadinessMinute,
     ServerFact,
@@ -24,10 +23,13 @@ from console.samples import PROJECT
 from console.store.people.sample_project import load_samples
 
 KEPT = (
-    *(AccessKey, AuditEntry, Invitation, LoginAttempts, LoginLink, Membership, Price, Project),
+    *(AccessKey, AuditEntry, Invitation, LoginAttempts, LoginLink, Membership, Project),
     *(ReadinessMinute, ServerFact, Worker),
 )
-"""Tables of people, of the server itself, and the trail of who did what."""
+"""Tables of people, of the server itself, and the trail of who did what.
+
+A feature's table is kept, too, if its model has ``kept_by_reset``.
+"""
 log = structlog.get_logger(__name__)
 
 
@@ -48,7 +50,7 @@ def reset_server(actor: audit.Actor) -> None:
 def _empty_tables(actor: audit.Actor) -> None:
     """Delete all rows; constraints between them are checked when the transaction ends."""
     for model in apps.get_app_config("console").get_models():
-        if model not in KEPT:
+        if model not in KEPT and not getattr(model, "kept_by_reset", False):
             rows = model._base_manager.all()  # noqa: SLF001 - the managers leave imports out
             rows._raw_delete(rows.db)  # noqa: SLF001 - no row is loaded for signals nobody gets
     for project in Project.objects.all():

@@ -2,3 +2,9 @@
 
 This room knows no other room. All the others import from it.
 """
+
+from django.urls import register_converter
+
+from console.web.core.numbers import NumberConverter
+
+register_converter(NumberConverter, "number")  # before any module of addresses is read

@@ -30,12 +30,12 @@ def paths_conflict(project: Project) -> SaveConflict:
     """Return the masked paths that somebody else saved."""
     now = Project.objects.get(pk=project.pk).masked
     entry = audit.find_latest(project, project.name, "PutMaskedPaths")
-    return make_conflict(masks.revision_of(now), entry, (("Their paths", now),))
+    return save_conflict(masks.revision_of(now), entry, (("Their paths", now),))
 
 
-def make_conflict(
+def save_conflict(
     revision: str, entry: AuditEntry | None, theirs: tuple[tuple[str, str], ...]
 ) -> SaveConflict:
-    """Return the conflict with what somebody else saved. ``entry``: of that act."""
+    """Return what an entry of the audit and the fields of today say of somebody else's save."""
     by, at_ms = (entry.actor, entry.at_ms) if entry else ("", None)
     return SaveConflict(revision, by, at_ms, theirs)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from console.feature import has_feature
-from console.models import Activity, Alarm, EventRule, Execution, MapRun, StateMachine
+from console.feature import Hook, hooked
+from console.models import Activity, Execution, MapRun, StateMachine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -13,24 +14,26 @@ if TYPE_CHECKING:
     from django.db.models import Manager
 
 _MACHINE_PARTS = 7
-_MANAGERS: dict[str, Manager[Any]] = {
+_OF_CORE: dict[str, Manager[Any]] = {
     "stateMachine": StateMachine.objects,
     "execution": Execution.objects,
     "express": Execution.objects,
     "activity": Activity.objects,
     "mapRun": MapRun.objects,
-    "rule": EventRule.objects,
-    "schedule": EventRule.objects,
-    "alarm": Alarm.objects,
 }
-"""Kind of an ARN -> the objects of it that have a page."""
-_FEATURES = {"rule": "notifications", "schedule": "notifications", "alarm": "alarms"}
-"""Kind of an ARN -> the feature that its page is of; the others are of the core."""
+
+
+@cache
+def _managers() -> dict[str, Manager[Any]]:
+    """Return kind of an ARN -> the objects of it that have a page."""
+    return _OF_CORE | {
+        kind: rows for add in hooked(Hook.ARN_OBJECTS) for kind, rows in add().items()
+    }
 
 
 def has_page(arn: str) -> bool:
     """Tell whether objects of an ARN's kind have pages."""
-    return _manager_of(arn) is not None
+    return arn_kind(arn) in _managers()
 
 
 def existing_arns(arns: Iterable[str | None]) -> set[str]:
@@ -40,7 +43,7 @@ def existing_arns(arns: Iterable[str | None]) -> set[str]:
     """
     asked: dict[Manager[Any], dict[str, list[str]]] = {}
     for arn in arns:
-        manager = _manager_of(arn) if arn else None
+        manager = _managers().get(arn_kind(arn)) if arn else None
         if arn and manager is not None:
             asked.setdefault(manager, {}).setdefault(_object_arn(arn), []).append(arn)
     existing: set[str] = set()
@@ -60,13 +63,6 @@ def arn_kind(arn: str) -> str:
 def machine_of(arn: str) -> str:
     """Return the ARN of the state machine itself, whose version or alias an ARN may name."""
     return ":".join(arn.split(":")[:_MACHINE_PARTS])
-
-
-def _manager_of(arn: str) -> Manager[Any] | None:
-    kind = arn_kind(arn)
-    if kind in _FEATURES and not has_feature(_FEATURES[kind]):
-        return None
-    return _MANAGERS.get(kind)
 
 
 def _object_arn(arn: str) -> str:

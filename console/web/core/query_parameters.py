@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from django.http import HttpResponse
 
+from console.feature import chosen_features
+
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
@@ -20,25 +22,25 @@ _REGION = frozenset({"region"})
 _NONE: frozenset[str] = frozenset()
 PARAMETERS: dict[str, frozenset[str]] = {
     "audit-csv": frozenset({"act", "by", "from", "key", "region", "to", "what", "who"}),
-    "charts-csv": frozenset(
-        {"from", "group", "machine", "period", "range", "region", "statistic", "to"}
-    ),
     "download": _REGION,
     "event-payload": _REGION,
     "events-csv": _EVENTS,
     "events-json": _EVENTS,
     "execution-export": _REGION,
-    "execution-scenario": _REGION,
     "execution-svg": frozenset({"at", "region", "unfold"}),
     "machine-export": _REGION,
     "machine-mermaid": _REGION,
     "machine-svg": frozenset({"region", "unfold"}),
     "outline": _REGION,
     "payload": _REGION,
-    "prometheus": _NONE,
     "ran-text": _REGION,
     "reset": _NONE,
     "shared": _NONE,
+    **{
+        address: frozenset(names)
+        for feature in chosen_features()
+        for address, names in feature.parameters.items()
+    },
 }
 """Name of an address that programs read -> its query parameters."""
 

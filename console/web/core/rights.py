@@ -105,7 +105,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "remark": {"POST": ("PutNote",)},  # the old address of the note
     "share": {"GET": ("SharePicture",), "POST": ("SharePicture",)},
     "task": {"GET": (VIEW,), "POST": _ANSWERS},
-    "approval-link": {"POST": ("CreateApprovalLink",)},
     "tasks": {"GET": (VIEW,), "POST": _ANSWERS},
     "map-run": {"GET": (VIEW,), "POST": ("UpdateMapRun",)},
     "import": {"GET": (VIEW,), "POST": ("ImportExecution",)},

@@ -25,9 +25,10 @@ from console import access, arns
 from console.config import logging_setup
 from console.db import audit, clock
 from console.db.prepared import read_models
+from console.feature import Hook, hooked
 from console.masking import masked_execution
-from console.models import Alarm, Execution, Project, StateMachine
-from console.statuses import UNSUCCESSFUL, AlarmState, ExecutionStatus
+from console.models import Execution, Project, StateMachine
+from console.statuses import UNSUCCESSFUL, ExecutionStatus
 from console.web.core import columns, formatting
 from console.web.core.unread_parameters import unread_parameters
 
@@ -162,8 +163,9 @@ class Scope:
 
 
 def _machines_named(arn: str, project: int) -> QuerySet[StateMachine]:
-    alarmed = Alarm.objects.filter(machine=OuterRef("pk"), state=AlarmState.ALARM)
-    machines = StateMachine.objects.select_related("definition").annotate(in_alarm=Exists(alarmed))
+    machines = StateMachine.objects.select_related("definition")
+    for add in hooked(Hook.MACHINE_ROWS):
+        machines = add(machines)
     return machines.filter(arn=arn, project_id=project)[:1]
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from console.access import ANY_KEY
 from console.db.audit import LONGEST_REASON
 from console.db.prepared import read_models
-from console.features.approvals import store as approval_links
 from console.masking import masked_execution
 from console.models import AuditEntry
+from console.store.tasks.answers import read_answer
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -85,7 +85,7 @@ def _read_acts(target: str) -> QuerySet[AuditEntry]:
 
 
 def _action(row: AuditEntry, mask: Mask) -> AuditedAction:
-    answer, reason = approval_links.read_answer(row.action, row.reason)
+    answer, reason = read_answer(row.action, row.reason)
     words = f"Task {answer}" if answer else _WORDS.get(row.action, row.action)
     key = _key_words(row.key_id)
     return AuditedAction(

@@ -1,16 +1,14 @@
-"""Show what the function of a step has printed, call by call."""
+"""Show what the function of a step has printed, call by call, if a feature has kept it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from console.features.logs.function_log_store import logs_of_tasks
-from console.functions.report import end_lines, start_line
-from console.masking import masked_execution
+from console.feature import Hook, hooked
 
 if TYPE_CHECKING:
-    from console.models import Execution, FunctionLog
+    from console.models import Execution
     from console.web.execution.panel import Panel
 
 
@@ -27,6 +25,11 @@ class ShownCall:
     log: str
 
 
+def has_logs() -> bool:
+    """Tell whether a feature keeps what functions print."""
+    return bool(hooked(Hook.FUNCTION_LOGS))
+
+
 def calls_of_step(execution: Execution, panel: Panel | None) -> list[ShownCall]:
     """Return the calls of one visit that have ended, the oldest first.
 
@@ -40,21 +43,5 @@ def calls_of_step(execution: Execution, panel: Panel | None) -> list[ShownCall]:
         if attempt.task and attempt.until_ms is not None
     }
     last = max((event.id for event in panel.with_failures), default=0)
-    logs = logs_of_tasks(execution.pk, attempts) if attempts else []
-    return [_shown_call(execution, log, attempts[log.task], last) for log in logs]
-
-
-def _shown_call(execution: Execution, log: FunctionLog, attempt: int, last: int) -> ShownCall:
-    masks = masked_execution.masked_execution(execution)
-    output = masks.function_output(log.task, log.output, last)
-    end, report = end_lines(log)
-    lines = [start_line(log), *output.rstrip("\n").split("\n"), end, report]
-    return ShownCall(
-        attempt=attempt,
-        function=log.function,
-        request=log.request,
-        started_ms=log.started_ms,
-        duration=f"{log.duration_ms:.2f} ms",
-        error=log.error,
-        log="\n".join(line for line in lines if line),
-    )
+    show = hooked(Hook.FUNCTION_LOGS) if attempts else ()
+    return [call for calls_of in show for call in calls_of(execution, attempts, last)]

@@ -12,10 +12,11 @@ from django.urls import reverse
 import engine
 from console import arns
 from console.db import clock
-from console.feature import Hook, has_feature, hooked
+from console.feature import Hook, hooked
 from console.masking import masked_execution
 from console.statuses import UNSUCCESSFUL, ExecutionStatus
 from console.store.executions import redrive, replay
+from console.store.executions.transitions import transitions_of
 from console.web.core import formatting, json_view
 from console.web.core.causes import cause_of
 from console.web.execution import (
@@ -212,7 +213,7 @@ def panel_context(
     if tab["tab"] == "flow" and shown is not None and shown.number:
         visit = trace.visits[shown.node.id][shown.number - 1]
         flow = data_flow.data_flow_of(execution, trace, visit, shown)
-    if shown is None or shown.node.type != "Task" or not has_feature("logs"):
+    if shown is None or shown.node.type != "Task" or not function_calls.has_logs():
         tab["panel_tabs"] = tuple(each for each in TABS if each[0] != "logs")
         tab["tab"] = "io" if tab["tab"] == "logs" else tab["tab"]
     calls = function_calls.calls_of_step(execution, shown) if tab["tab"] == "logs" else None
@@ -345,18 +346,16 @@ def _timeline_context(
 
 
 def ending_context(execution: Execution, trace: Trace) -> dict[str, Any]:
-    """Return how far it came, where it failed, and what features say of it."""
+    """Return how far it came: transitions, their price, and where it failed."""
     culprit = trace.culprit
     ended = ended_in(execution, trace)
     idle_ms = sum(until - since for since, until in trace.gaps)
     # a moment in the past knows the redrives before it only
     all_gaps = 0 < len(trace.gaps) == execution.redrive_count
     took_ms = execution.stop_ms and execution.stop_ms - execution.start_ms
-    added: dict[str, Any] = {}
-    for read_parts in hooked(Hook.EXECUTION_PAGE):
-        added |= read_parts(execution, trace.transitions)
-    return added | {
+    return {
         "attempts_ms": took_ms - idle_ms if took_ms and all_gaps else None,
+        "transitions": transitions_of(execution, trace.transitions),
         "failed_at": ended.name,
         "failed_visit": ended.visit,
         "failed_attempts": culprit.attempts if culprit else 0,
@@ -369,7 +368,16 @@ def ending_context(execution: Execution, trace: Trace) -> dict[str, Any]:
         else "",
         "failed_child": _failed_child(execution, trace, root),
         "timed_out": timed_out.explain_timeout(execution),
+        **_hooked_context(execution, trace.transitions),
     }
+
+
+def _hooked_context(execution: Execution, transitions: int) -> dict[str, Any]:
+    """Return what features add to the page of an execution."""
+    context: dict[str, Any] = {}
+    for add in hooked(Hook.EXECUTION_PAGE):
+        context |= add(execution, transitions)
+    return context
 
 
 def _failed_child(

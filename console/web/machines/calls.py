@@ -10,13 +10,13 @@ from django.conf import settings
 
 import engine
 from console import arns
-from console.functions.functions_file import FunctionsFile
-from console.functions.options import (
+from console.config.function_options import (
     SHARED_PROCESS,
     FoundFunction,
     FunctionOptions,
     is_function,
 )
+from console.config.functions_file import FunctionsFile
 from console.integrations import explain, function, permissions, targets
 from console.integrations.redaction import without_secrets
 from console.models import Activity, StateMachine

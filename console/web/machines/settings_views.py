@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.views.decorators.http import require_http_methods
 
 from console import arns
-from console.features.logs import log_groups
-from console.store.machines import machines, tags
+from console.store.machines import log_groups, machines, tags
 from console.web.core import form_actions
 from console.web.core.scope import Scope, actor_of, render
 from console.web.machines.forms import (

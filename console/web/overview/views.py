@@ -35,8 +35,8 @@ def overview_page(request: HttpRequest) -> HttpResponse:
     scope = scope_of(request)
     context = _page_context(scope)
     context |= _failure_context(scope, context)
-    for read_parts in hooked(Hook.OVERVIEW):
-        context |= read_parts(scope, request.GET)
+    for add in hooked(Hook.OVERVIEW):
+        context |= add(scope, request.GET)
     context["trends"] = machine_trends.machine_trends(scope, context["machines"])
     # below the shorter list, and there as long as the page is open
     left = len(context["running"]) + len(context["tasks"])
@@ -74,19 +74,20 @@ def _page_context(scope: Scope) -> dict[str, Any]:
     tally = lists.status_counts(scope)
     counted = tally.get(ExecutionStatus.RUNNING)  # what is not there need not be asked for
     running = lists.latest_executions(scope, (ExecutionStatus.RUNNING,), MOST) if counted else []
+    added = [add(scope, MOST) for add in hooked(Hook.OVERVIEW_LIVE)]
     states = open_states([execution.pk for execution in running])
     open_tasks = tally.get(lists.OPEN_TASKS, 0)
     tasks = waiting.oldest_open_tasks(scope, MOST_TASKS) if open_tasks else ()
-    added = [read_parts(scope, MOST) for read_parts in hooked(Hook.OVERVIEW_LIVE)]
     parts = [
-        *(part.pop("seen") for part in added),
+        [context["seen"] for context in added],
         sorted(tally.items()),
         [execution.pk for execution in running],
         sorted(states.items()),
         [(task.row.execution_id, task.row.task) for task in tasks],
         [(row.machine.pk, row.running, row.failed, row.last_ms) for row in machines.rows],
     ]
-    context = {
+    context = {name: value for each in added for name, value in each.items()}
+    return context | {
         "section": "overview",
         "day": "started > 24 h ago",
         "machines": machines,
@@ -103,9 +104,6 @@ def _page_context(scope: Scope) -> dict[str, Any]:
         },
         "seen": hashlib.sha256(repr(parts).encode()).hexdigest()[:16],
     }
-    for part in added:
-        context |= part
-    return context
 
 
 def _failure_context(scope: Scope, context: dict[str, Any]) -> dict[str, Any]:
@@ -126,8 +124,8 @@ def redirect_arn(request: HttpRequest, arn: str) -> HttpResponse:
     """Lead from an ARN to its page."""
     if ":mapRun:" in arn:
         return redirect(map_run_display.map_run_address(scope_of(request), arn))
-    for address_of in hooked(Hook.ARN_ADDRESS):
-        if address := address_of(scope_of(request), arn):
+    for find in hooked(Hook.ARN_ADDRESS):
+        if address := find(scope_of(request), arn):
             return redirect(address)
     match = _ARN.fullmatch(arn)
     if match is None:

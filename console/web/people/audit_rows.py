@@ -11,11 +11,10 @@ from django.db.models import QuerySet
 
 from console import execution_rights
 from console.access import ANY_KEY
-from console.db.audit import LONGEST_REASON
-from console.features.approvals import store as approval_links
-from console.features.notifications.store import start_links
+from console.db.audit import BY_APPROVAL_LINK, LONGEST_REASON, START_LINK
 from console.masking.masked_execution import masks_of
 from console.models import Execution
+from console.store.tasks.answers import APPROVED_WORD, REJECTED_WORD, read_answer
 from console.web.core import formatting
 from console.web.core.existing import existing_arns, has_page
 
@@ -70,7 +69,7 @@ class AuditRow:
     @property
     def reason(self) -> str:
         """Return why it was done; of the targets of a rule, which ones."""
-        _, reason = approval_links.read_answer(self.entry.action, self.entry.reason)
+        _, reason = read_answer(self.entry.action, self.entry.reason)
         if not reason or self.entry.action not in ("events:PutTargets", "events:RemoveTargets"):
             return reason
         return f"Target{'s' if ', ' in reason else ''} {reason}"
@@ -80,7 +79,7 @@ def audit_row(entry: AuditEntry, existing: Collection[str] = ()) -> AuditRow:
     """Return the words for an entry. ``existing``: the ARNs whose objects are still there."""
     kind, name, owner = _object_of(entry.target)
     origin, detail, job = _origin_of(entry)
-    answer, _ = approval_links.read_answer(entry.action, entry.reason)
+    answer, _ = read_answer(entry.action, entry.reason)
     act = _ANSWERS.get(answer) or formatting.action_words(entry.action)
     rule, schedule = _rule_of(entry.actor)
     linked = entry.target in existing
@@ -93,8 +92,8 @@ def audit_row(entry: AuditEntry, existing: Collection[str] = ()) -> AuditRow:
 
 
 _ANSWERS = {
-    approval_links.APPROVED_WORD: "Approve task",
-    approval_links.REJECTED_WORD: "Reject task",
+    APPROVED_WORD: "Approve task",
+    REJECTED_WORD: "Reject task",
 }
 """What a person did -> in words: the API has the same calls for people and programs."""
 
@@ -140,9 +139,9 @@ def _origin_of_actor(entry: AuditEntry) -> str:
 
     The names of people have no blanks, so that none of them looks like a link.
     """
-    if entry.actor.startswith(start_links.ACTOR) and entry.action == "StartExecution":
+    if entry.actor.startswith(START_LINK) and entry.action == "StartExecution":
         return "Start link"
-    if approval_links.BY_LINK in entry.actor:
+    if BY_APPROVAL_LINK in entry.actor:
         return "Approval link"
     return "Command line" if entry.actor == "manage.py" else "Server"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console.errors import ErrorCode
-from console.features.approvals.store import APPROVED_WORD, REJECTED_WORD
 from console.models import AuditEntry
+from console.store.tasks.answers import APPROVED_WORD, REJECTED_WORD
 
 if TYPE_CHECKING:
     from console.errors import ServiceError

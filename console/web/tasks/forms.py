@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from console.features.approvals import store as approval_links
-from console.web.core.forms import OptionField, PageForm, PresenceField, TextField
+from console.web.core.forms import PageForm, TextField
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -30,26 +29,6 @@ class AnswerForm(PageForm):
     act = TextField(strip=False)
     task = TextField(strip=False)
     comment = TextField()
-
-
-class ApprovalForm(PageForm):
-    """The answer of somebody who has a link."""
-
-    act = TextField(strip=False)
-    name = TextField()
-    comment = TextField()
-
-
-class ApprovalLinkForm(PageForm):
-    """A link to make: for how many hours, what it asks, and whether it shows the input.
-
-    ``send``: the number of the target of a notification that gets it, "" for none.
-    """
-
-    send = TextField()
-    hours = OptionField(approval_links.HOURS, 24)
-    note = TextField(lines=True)
-    show = PresenceField()
 
 
 class ActivityForm(PageForm):

@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.shortcuts import redirect
 
 from console.errors import ServiceError
-from console.features.approvals import store as approval_links
+from console.store.tasks.answers import answer_task
 from console.web.core.numbers import whole_number
 from console.web.core.scope import actor_of, render, require
 from console.web.execution import waiting
@@ -45,7 +45,7 @@ def answer_many(request: HttpRequest, scope: Scope, act: str, comment: str) -> H
         execution = task.row.execution
         execution.project = scope.project
         try:
-            approval_links.answer_task(
+            answer_task(
                 *(execution, task.row.task, actor_of(scope)),
                 approve=act == "approve-many",
                 comment=comment,

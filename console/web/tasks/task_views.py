@@ -9,26 +9,24 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.html import format_html
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from console.db import clock
 from console.errors import ServiceError
-from console.events.addresses import KINDS, kind_of_row
-from console.features.approvals import messages as approval_messages
-from console.features.approvals import store as approval_links
-from console.features.approvals.questions import question_of
-from console.features.notifications import notices
+from console.feature import Hook, hooked
 from console.masking import masked_execution
-from console.models import EventTarget, Execution
+from console.models import Execution
 from console.statuses import TaskKind, TaskStatus
 from console.store.tasks import manual
+from console.store.tasks.answers import answer_task
 from console.web.core import cli_commands, json_view
 from console.web.core.formatting import StatusLabel, visible_text
 from console.web.core.numbers import whole_number
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import waiting
 from console.web.tasks import answers, input_columns, list_changes, many_views
-from console.web.tasks.forms import AnswerForm, ApprovalLinkForm, TaskForm
+from console.web.tasks.forms import AnswerForm, TaskForm
+from console.web.tasks.questions import question_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
     from console.web.core.scope import Scope
 
 _LONGEST_COLUMNS = 400
-LINK_HOURS = {1: "1 hour", 24: "1 day", 168: "7 days"}
 _ACTIONS = {
     "approve": ("SendTaskSuccess", "The task was approved."),
     "reject": ("SendTaskFailure", "The task was rejected."),
@@ -114,7 +111,7 @@ def _answer_in_list(request: HttpRequest, scope: Scope) -> HttpResponse:
     if sent["act"] == "ask-reject":
         return _ask_before_reject(request, execution, sent)
     try:
-        approval_links.answer_task(
+        answer_task(
             *(execution, whole_number(task) or 0, actor_of(scope)),
             approve=approve,
             comment=sent["comment"],
@@ -158,10 +155,10 @@ def task_page(
     if row is None:
         raise Http404(f"This execution has no task {number}.")
     if request.method == "GET":
-        return _render_page(request, machine_name, execution, row)
+        return render_page(request, machine_name, execution, row)
     act = TaskForm(request.POST).values["act"]
     if act not in _ACTIONS:
-        return _render_page(
+        return render_page(
             request, machine_name, execution, row, status=422, problem="Choose what to do."
         )
     right, done = _ACTIONS[act]
@@ -171,11 +168,11 @@ def task_page(
     except ServiceError as refused:
         row = manual.find_task(execution, number) or row
         problem = answers.refusal_words(execution, row, refused)
-        return _render_page(
+        return render_page(
             request, machine_name, execution, row, status=422, problem=problem, act=act
         )
     if token:
-        return _render_page(request, machine_name, execution, row, token=token)
+        return render_page(request, machine_name, execution, row, token=token)
     messages.success(request, done)
     if act == "heartbeat":
         return redirect(request.get_full_path())
@@ -191,9 +188,7 @@ def _run_action(
     sent, by = TaskForm(request.POST).values, actor_of(scope)
     match act:
         case "approve" | "reject":
-            approval_links.answer_task(
-                execution, number, by, approve=act == "approve", comment=sent["comment"]
-            )
+            answer_task(execution, number, by, approve=act == "approve", comment=sent["comment"])
         case "complete":
             manual.succeed(execution, number, sent["output"], by)
         case "fail":
@@ -203,78 +198,6 @@ def _run_action(
         case _:
             return manual.reveal_input(execution, number, by)
     return ""
-
-
-@require_POST
-def make_link(
-    request: HttpRequest, machine_name: str, execution_name: str, number: int
-) -> HttpResponse:
-    """Make a link for an approver without an account, and show it once."""
-    scope = scope_of(request)
-    require(scope, approval_links.ACTION)
-    execution = scope.own_execution(machine_name, execution_name)
-    row = manual.find_task(execution, number)
-    if row is None:
-        raise Http404(f"This execution has no task {number}.")
-    sent = ApprovalLinkForm(request.POST).values
-    try:
-        token = approval_links.create_approval_link(
-            execution,
-            row.task,
-            sent["hours"],
-            actor_of(scope),
-            note=sent["note"],
-            with_input=sent["show"],
-        )
-    except ServiceError as refused:
-        return _render_page(
-            request, machine_name, execution, row, status=422, problem=refused.message, link=sent
-        )
-    made = request.build_absolute_uri(reverse("approval", args=[token]))
-    sending: dict[str, Any] = {}
-    if sent["send"]:
-        sending = _send_link(scope, execution, row, made, sent)
-    hours = sent["hours"]
-    return _render_page(request, machine_name, execution, row, made=made, hours=hours, **sending)
-
-
-def _send_link(
-    scope: Scope, execution: Execution, row: TaskRow, page: str, sent: dict[str, Any]
-) -> dict[str, Any]:
-    """Send a link to the target of a notification; return what became of that."""
-    target = next((each for each in _channels(scope) if str(each.pk) == sent["send"]), None)
-    if target is None:
-        return {"unsent": "This notification was deleted."}
-    message = approval_messages.ApprovalMessage(
-        question=sent["note"],
-        step=row.state,
-        machine=execution.state_machine_arn.rpartition(":")[2],
-        execution=execution.name,
-        maker=actor_of(scope).name,
-        page=page,
-    )
-    try:
-        approval_messages.send_approval(message, target.address, scope.project.name)
-    except notices.Undelivered as problem:
-        return {"unsent": str(problem)}
-    return {"sent_to": _channel_words(target)}
-
-
-def _channels(scope: Scope) -> list[EventTarget]:
-    """Return the targets of the project's rules that people read."""
-    targets = EventTarget.objects.filter(rule__project=scope.project, rule__region=scope.region)
-    return [
-        target
-        for target in targets.select_related("rule").order_by("rule__name", "target_id")
-        if kind_of_row(target.address) in approval_messages.CHANNELS
-    ]
-
-
-def _channel_words(target: EventTarget) -> str:
-    """Name a target; the address of a web request is a secret."""
-    kind = kind_of_row(target.address)
-    name = target.address.removeprefix("mailto:") if kind == "email" else KINDS[kind]
-    return f"{name} (rule {target.rule.name})"
 
 
 def _region_query(scope: Scope) -> str:
@@ -287,7 +210,7 @@ def _input_view(execution: Execution, row: TaskRow) -> json_view.PayloadView:
     return json_view.payload_view(text, f"events/{row.task}/{field}/")
 
 
-def _render_page(
+def render_page(
     request: HttpRequest,
     machine_name: str,
     execution: Execution,
@@ -296,6 +219,7 @@ def _render_page(
     status: int = 200,
     **more: Any,
 ) -> HttpResponse:
+    """Return the page of a task. ``more``: context that goes before the page's own."""
     sent, scope = TaskForm(request.POST).values, scope_of(request)
     question = question_of(execution, row)
     context = {
@@ -310,12 +234,9 @@ def _render_page(
         "cause_text": sent["cause"],
         "comment": sent["comment"],
         "ended": answers.answer_words(execution, row) if row.status == TaskStatus.CLOSED else "",
-        "may_link": scope.may(approval_links.ACTION),
-        "choices": LINK_HOURS,
-        "link": {"hours": 24, "show": True, "note": question},
         "question": question,
-        "channels": [(str(each.pk), _channel_words(each)) for each in _channels(scope)],
         "commands": cli_commands.task_commands(request, scope),
-        **more,
     }
-    return render(request, "tasks/task.html", context, status=status)
+    for add in hooked(Hook.TASK_PAGE):
+        context |= add(scope, question)
+    return render(request, "tasks/task.html", context | more, status=status)

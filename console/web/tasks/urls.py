@@ -9,7 +9,6 @@ from console.web.tasks import activity_views, task_views
 
 urlpatterns = [
     path(f"{EXECUTION}tasks/<number:number>/", task_views.task_page, name="task"),
-    path(f"{EXECUTION}tasks/<number:number>/link/", task_views.make_link, name="approval-link"),
     path("tasks/_changes", task_views.task_list_changes, name="tasks-updates"),
     path("tasks/", task_views.task_list, name="tasks"),
     path("activities/", activity_views.activity_list, name="activities"),

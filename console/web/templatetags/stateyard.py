@@ -10,16 +10,14 @@ from urllib.parse import urlencode
 
 from django import template
 from django.conf import settings
-from django.db.models import Count, Window
 from django.urls import get_script_prefix, reverse
 from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from console.db import clock
-from console.feature import has_feature
+from console.feature import Hook, has_feature, hooked
 from console.integrations import redaction
-from console.models import Alarm, StateMachine
-from console.statuses import AlarmState
+from console.models import StateMachine
 from console.store.executions import imports, redrive
 from console.web.core import cli_commands, columns, formatting
 from console.web.core.icons import icon_svg
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
 
     from django.template import Context
 
-    from console.models import BulkJob, Execution, ExecutionNote
+    from console.models import Execution, ExecutionNote
     from console.web.execution.steps import InProgress
     from console.web.graph.shapes import Box, Picture
     from console.web.history.event_table import EventPage, EventRow
@@ -128,7 +126,8 @@ def cli_commands_of(context: Context, subject: StateMachine | Execution) -> dict
         text = typed if isinstance(typed, str) else "{}"
         return {"commands": cli_commands.machine_commands(request, scope, subject, text)}
     names = machine_name(subject), subject.name
-    export, share = (page_address(context, view, *names) for view in ("execution-export", "share"))
+    export = page_address(context, "execution-export", *names)
+    share = page_address(context, "share", *names)
     scenario = ""
     if subject.stop_ms is not None and has_feature("test_state"):
         scenario = page_address(context, "execution-scenario", *names)
@@ -149,15 +148,9 @@ def column_words(context: Context, table: str) -> list[tuple[str, str, bool]]:
 
 
 @register.simple_tag
-def alarmed(machine: StateMachine) -> list[Alarm]:
-    """Return the newest alarm of a state machine that is in alarm; ``total`` counts all.
-
-    Without a query where the machine was read together with whether there are any.
-    """
-    if not getattr(machine, "in_alarm", True):
-        return []
-    rows = Alarm.objects.filter(machine=machine, state=AlarmState.ALARM)
-    return list(rows.annotate(total=Window(Count("*"))).order_by("-state_ms")[:1])
+def alarmed(machine: StateMachine) -> list[Any]:
+    """Return the newest alarm of a state machine that is in alarm; ``total`` counts all."""
+    return [alarm for find in hooked(Hook.MACHINE_ALARMS) for alarm in find(machine)]
 
 
 @register.filter
@@ -371,12 +364,6 @@ def last_part(arn: str) -> str:
 def action_words(action: str) -> str:
     """Write an action of the API in words."""
     return formatting.action_words(action)
-
-
-@register.filter
-def bulk_verb(job: BulkJob) -> str:
-    """Return what a bulk job does."""
-    return {"stop": "Stop", "redrive": "Redrive", "start": "Start again"}[job.action]
 
 
 @register.filter

@@ -8,8 +8,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from console.features.logs import log_groups
 from console.models import Execution
+from console.store.machines import log_groups
 from tests.console.awsapi.world import (
     ACCOUNT,
     FAIL,

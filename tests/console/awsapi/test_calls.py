@@ -12,8 +12,8 @@ from console.awsapi.operations.call import Call
 from console.awsapi.regions import answer_elsewhere
 from console.db.audit import NOBODY
 from console.errors import ErrorCode, ValidationException
-from console.features.logs import log_groups
 from console.models import Execution, MapRun
+from console.store.machines import log_groups
 from console.store.map_runs import map_runs, map_tasks
 from tests.console.awsapi.world import FAIL, MAP, World, definition
 from tests.console.store.helpers import PASS, ROLE, drain, ended

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from console.awsapi import operations, paging, services, shapes
+from console.awsapi import paging, services, shapes
 from console.errors import ErrorCode, InvalidToken, ValidationException
 from tests.refusals import raises_code
 
@@ -100,7 +100,7 @@ def test_wrong_types_cannot_be_read() -> None:
 
 def test_every_handler_is_an_action_of_the_model() -> None:
     """Nothing is served that AWS does not have."""
-    assert set(operations.HANDLERS) <= set(shapes.service_model().operation_names)
+    assert set(services.STATES.handlers) <= set(shapes.service_model().operation_names)
 
 
 def asking(action: str, project: int = 1, region: str = "us-east-1") -> Any:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from console.config.function_options import FunctionOptions
 from console.functions import lending
-from console.functions.options import FunctionOptions
 from console.functions.process import FunctionKey
 from tests.waiting import wait_until
 

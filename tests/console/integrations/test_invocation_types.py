@@ -13,10 +13,10 @@ import pytest
 
 import engine
 from console import integrations
+from console.features.logs.models import FunctionLog
 from console.functions import asynchronous
 from console.integrations import explain, function, targets
 from console.integrations.outcome import Failed, Outcome, Submitted, Succeeded, TaskAttempt
-from console.models import FunctionLog
 from tests.console.store.helpers import create, ended, one, start
 from tests.waiting import wait_until
 

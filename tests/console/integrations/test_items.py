@@ -15,7 +15,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from pyarrow import parquet
 
-from console.config.installed_platform import InstalledPlatform
+from console.apps import InstalledPlatform
 from console.integrations import items, targets
 
 

@@ -18,9 +18,9 @@ from aws_lambda_powertools.utilities.idempotency import DynamoDBPersistenceLayer
 from moto import mock_aws
 
 import engine
+from console.config.functions_file import FunctionsFile
 from console.config.setting_shapes import FUNCTIONS
 from console.functions import handlers
-from console.functions.functions_file import FunctionsFile
 from console.functions.runner import IMPORT_ERROR, NOT_FOUND, SYNTAX_ERROR
 from console.integrations import function
 from console.integrations.outcome import Failed, Outcome, Succeeded, TaskAttempt

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import connection
 
-from console.features.doctor import check
+from console.features.doctor.invariants import check
 from console.models import (
     Execution,
     HistoryEvent,

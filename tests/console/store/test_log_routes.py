@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from django.apps import apps
 
 from console.db import clock
-from console.features.logs import log_groups
 from console.models import LogGroup, LogRoute, StateMachine
-from console.store.machines import machines
+from console.store.machines import log_groups, machines
 from tests.console.store.helpers import PASS, REGION, ROLE, create
 
 if TYPE_CHECKING:

@@ -15,6 +15,8 @@ from console.store.executions.stop import stop_execution
 from tests.console.store.helpers import PASS, WAIT, create, drain, one, start
 
 if TYPE_CHECKING:
+    from pytest_django.fixtures import Settings
+
     from console.models import Project
 
 FAIL = one("F", Type="Fail", Error="Broken", Cause="it is") | {}
@@ -47,6 +49,18 @@ def told() -> list[tuple[str, str]]:
     bodies = OutboxEvent.objects.order_by("pk").values_list("body", flat=True)
     details = [json.loads(body)["detail"] for body in bodies]
     return [(one["name"], one["status"]) for one in details]
+
+
+def test_without_notifications_nothing_is_written(project: Project, settings: Settings) -> None:
+    """Nobody would ever send what a server without them wrote."""
+    settings.STATEYARD_FEATURES = tuple({*settings.STATEYARD_FEATURES} - {"notifications"})
+    listen(project)
+    start(create(project, PASS))
+    settings.STATEYARD_FEATURES += ("notifications",)
+    outbox.forget_rules()
+    assert not OutboxEvent.objects.exists()
+    start(create(project, PASS, "other"))
+    assert OutboxEvent.objects.exists()
 
 
 def test_without_a_rule_nothing_is_written(project: Project) -> None:

@@ -10,7 +10,8 @@ from django.db.models import Case, Q, Sum, Value, When
 
 from console.db import prepared
 from console.db.prepared import read_models, read_rows
-from console.models import Execution, MetricMinute, ServerFact
+from console.features.metrics.models import MetricMinute
+from console.models import Execution, ServerFact
 from tests.console.store.helpers import PASS, create, start
 
 if TYPE_CHECKING:

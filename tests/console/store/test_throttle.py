@@ -16,7 +16,8 @@ from console.db import clock
 from console.db.writer import write
 from console.errors import ErrorCode
 from console.models import Project, ThrottledMinute
-from console.store.executions.start import Parent, start_execution
+from console.own_api import Parent
+from console.store.executions.start import start_execution
 from console.store.executions.stop import stop_execution
 from console.store.state import throttle
 from console.store.tasks import activities

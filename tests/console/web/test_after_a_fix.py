@@ -12,7 +12,7 @@ from console.store.machines import machines
 from tests.console.store.helpers import PASS, create, drain, function, start
 from tests.console.web.helpers import markup, page, text
 from tests.console.web.test_root_cause import ORDERS
-from tests.console.web.test_scenario import answer
+from tests.features.test_state.test_scenario import answer
 
 if TYPE_CHECKING:
     from django.test import Client

@@ -15,8 +15,8 @@ from console.integrations import web
 from console.models import EventRule, EventTarget, Project, TaskRow
 from tests.console.store.helpers import ACTIVITY, REGION, one
 from tests.console.web.helpers import markup, text
-from tests.console.web.test_approvals import make_link
 from tests.console.web.test_tasks import form, waiting
+from tests.features.approvals.test_approvals import make_link
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,6 +103,23 @@ def test_a_mail_has_the_question_and_both_links(
     link = shown.split('id="approval-link">')[1].split("<")[0]
     for line in (f"Question: {ASKED}", f"Approve: {link}?answer=approve", "asks you to confirm"):
         assert line in message.body
+
+
+def test_a_server_without_notifications_sends_nothing(
+    project: Project, client: Client, settings: Any
+) -> None:
+    """Targets of an earlier time are no choice; the link is made and shown."""
+    execution = waiting(project, COMMENTED)
+    to = target(project, "mailto:bea@example.com")
+    kept = [name for name in settings.STATEYARD_FEATURES if name != "notifications"]
+    settings.STATEYARD_FEATURES = kept
+    shown = text(client.get(form(execution)))
+    assert 'id="make-link"' in shown
+    assert "bea@example.com" not in shown
+    shown = text(client.post(f"{form(execution)}link/", {"hours": "24", "send": str(to.pk)}))
+    assert 'id="approval-link"' in shown
+    assert "Sent to" not in shown
+    assert mail.outbox == []
 
 
 @pytest.mark.parametrize("kind", ["slack", "teams"])

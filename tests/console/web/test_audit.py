@@ -118,3 +118,20 @@ def test_the_whole_name_of_an_object_is_that_one_alone(project: Project, client:
     assert targets(rule) == [rule]
     assert targets("rule/NIGHT") == [f"{rule}ly", rule]
     assert targets(rule.removesuffix("t")) == [f"{rule}ly", rule]
+
+
+def test_the_audit_leads_to_no_page_that_is_left_out(
+    project: Project, client: Client, settings: Any
+) -> None:
+    """It still says which rule, schedule or bulk job acted while the server had them."""
+    target = create(project, WAIT).arn
+    for actor, job in (("rule nightly", ""), ("schedule g/s", ""), ("ada", "bulk/7")):
+        audit.record(project, audit.Actor(actor, request_id=job), "StartExecution", target)
+    links = ('href="/rules/nightly/"', 'href="/schedules/g/s/"', 'href="/executions/bulk/7/"')
+    shown = text(client.get("/audit/"))
+    assert [link in shown for link in links] == [True] * 3
+    settings.STATEYARD_FEATURES = []
+    shown = text(client.get("/audit/"))
+    assert [link in shown for link in links] == [False] * 3
+    for words in ("rule nightly", "schedule g/s", "Bulk job 7"):
+        assert words in shown

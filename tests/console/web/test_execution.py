@@ -10,7 +10,7 @@ from console.store.executions.stop import stop_execution
 from console.web.history import traces
 from tests.console.store.helpers import PASS, create, drain, function, one, start
 from tests.console.web.helpers import CHAIN, markup, page, steps_page, text
-from tests.console.web.test_scenario import answer
+from tests.features.test_state.test_scenario import answer
 
 if TYPE_CHECKING:
     from django.test import Client

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tests.console.store.helpers import create, drain, function, start
 from tests.console.web.helpers import markup
 from tests.console.web.test_root_cause import ORDERS
-from tests.console.web.test_scenario import answer
+from tests.features.test_state.test_scenario import answer
 
 if TYPE_CHECKING:
     from django.test import Client

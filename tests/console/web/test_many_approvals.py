@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from console.models import AuditEntry, Execution, Project, TaskRow
 from tests.console.web.helpers import markup, text
-from tests.console.web.test_approvals import APPROVAL, ended, key_of
 from tests.console.web.test_tasks import waiting
+from tests.features.approvals.test_approvals import APPROVAL, ended, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

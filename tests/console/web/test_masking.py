@@ -107,8 +107,7 @@ def logged(project: Project, machine: StateMachine) -> StateMachine:
     group = "/aws/vendedlogs/states/x"
     arn = f"arn:aws:logs:{REGION}:123456789012:log-group:{group}:*"
     log["destinations"] = [{"cloudWatchLogsLogGroup": {"logGroupArn": arn}}]
-    from console.features.logs import log_groups
-    from console.store.machines import machines
+    from console.store.machines import log_groups, machines
 
     log_groups.check_group_name(project, REGION, log)
     machines.update_machine(machine, logging=json.dumps(log))

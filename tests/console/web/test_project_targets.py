@@ -19,7 +19,7 @@ from console.store.people import people
 from console.store.tasks import activities
 from tests.console.store.helpers import REGION, create, ended, function, one, start
 from tests.console.web.helpers import page, text
-from tests.console.worker.relay import carry_all, happened, rule_to
+from tests.features.notifications.relay import carry_all, happened, rule_to
 from tests.security.test_rights import send
 
 if TYPE_CHECKING:

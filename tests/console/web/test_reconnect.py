@@ -11,7 +11,7 @@ import engine
 from console.features.editor.edits.definition_tree import DefinitionTree, EditRefused
 from console.features.editor.edits.edges import EdgeTargets, GraphEdge, edge_targets, reconnect_edge
 from tests.console.web.helpers import markup, text
-from tests.console.web.test_graph_edits import changed_lines
+from tests.features.editor.test_graph_edits import changed_lines
 
 if TYPE_CHECKING:
     from django.test import Client

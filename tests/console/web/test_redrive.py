@@ -10,7 +10,7 @@ from console.store.executions import redrive as redrives
 from console.store.executions.stop import stop_execution
 from tests.console.store.helpers import PASS, create, drain, ended, function, one, start, types
 from tests.console.web.helpers import CHAIN, MARKUP, markup, page, text
-from tests.console.web.test_scenario import answer
+from tests.features.test_state.test_scenario import answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

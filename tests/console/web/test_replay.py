@@ -14,7 +14,7 @@ from console.store.executions import replay
 from console.store.machines import machines
 from tests.console.store.helpers import assert_nothing_wrong, create, drain, function, start, types
 from tests.console.web.helpers import MARKUP, page, text
-from tests.console.web.test_scenario import answer, differences, scenario
+from tests.features.test_state.test_scenario import answer, differences, scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable

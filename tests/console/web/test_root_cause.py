@@ -8,7 +8,7 @@ from console.models import Timer
 from console.web.execution.root_cause import root_cause_of
 from tests.console.store.helpers import create, drain, function, start
 from tests.console.web.helpers import page, text
-from tests.console.web.test_scenario import answer
+from tests.features.test_state.test_scenario import answer
 
 if TYPE_CHECKING:
     from django.test import Client

@@ -25,7 +25,7 @@ from tests.console.awsapi.world import World
 from tests.console.store.helpers import WORK, create, drain, start
 from tests.console.web.helpers import CHAIN
 from tests.console.web.test_imports import DEFINITION, HISTORY
-from tests.console.web.test_rules import dead_letter
+from tests.features.notifications.test_rules import dead_letter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

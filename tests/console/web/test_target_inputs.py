@@ -13,9 +13,9 @@ from console.awsapi.operations.call import Call
 from console.db.audit import Actor
 from console.features.notifications.store import rules, scheduler
 from console.masking.target_inputs import mask_target_settings
-from tests.console.awsapi.test_events import ask
 from tests.console.store.helpers import PASS, REGION, ROLE, create
 from tests.console.web.helpers import text
+from tests.features.notifications.test_event_actions import ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable

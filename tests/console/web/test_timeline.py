@@ -26,8 +26,8 @@ from engine.history.visits import Visits, VisitTable
 from tests.console.store.helpers import create, drain, function, one, start
 from tests.console.store.transition_rates import Clock
 from tests.console.web.helpers import CHAIN, page, steps_page, text, timeline_page
-from tests.console.web.test_axis import later
-from tests.console.web.test_scenario import answer
+from tests.features.metrics.test_axis import later
+from tests.features.test_state.test_scenario import answer
 
 if TYPE_CHECKING:
     from django.test import Client

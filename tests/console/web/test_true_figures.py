@@ -13,7 +13,8 @@ from console.db import clock
 from console.db.audit import Actor
 from console.features.alarms import store as alarms
 from console.features.alarms.jobs import evaluate_alarms
-from console.models import Alarm, Execution
+from console.features.alarms.models import Alarm
+from console.models import Execution
 from console.store.executions.open_states import open_states
 from console.store.executions.stop import stop_execution
 from console.store.machines import machines

@@ -41,7 +41,7 @@ from tests.console.worker.nesting import (
     starting,
     worked,
 )
-from tests.console.worker.relay import carry_all
+from tests.features.notifications.relay import carry_all
 
 if TYPE_CHECKING:
     from console.models import Project

@@ -30,7 +30,7 @@ from console.worker import Embedded, embedded
 from console.worker.fair_pool import FairPool
 from console.worker.fair_shares import FairQueue, FairShare, FairShares
 from tests.console.store.helpers import PASS, create, drain, ended, function, one, start
-from tests.console.worker.relay import (
+from tests.features.notifications.relay import (
     REGION,
     Receiver,
     carry_all,

@@ -10,8 +10,8 @@ from django.test.utils import CaptureQueriesContext
 
 import engine
 from console.db import epoch, writer
+from console.features.bulk.models import BulkJob
 from console.models import (
-    BulkJob,
     EventRule,
     Execution,
     MapRun,

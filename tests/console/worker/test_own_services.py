@@ -12,13 +12,14 @@ import pytest
 
 import engine
 from console.db.audit import Actor
+from console.features.alarms.models import Alarm
 from console.integrations import explain, targets
-from console.models import Alarm, EventRule, Execution, Membership, OutboxEvent, Role, StateMachine
+from console.models import EventRule, Execution, Membership, OutboxEvent, Role, StateMachine
 from console.store.executions.start import start_execution
 from console.worker import own_calls
 from tests.console.store.helpers import PASS, create, ended, one
 from tests.console.worker.nesting import machine_of, members
-from tests.console.worker.relay import rule_to
+from tests.features.notifications.relay import rule_to
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:

@@ -20,13 +20,13 @@ from django.db import connection, transaction
 from console.db import clock
 from console.db.writer import write
 from console.features.metrics import rollups
+from console.features.metrics.models import MetricTotal
 from console.models import (
     AuditEntry,
     Execution,
     HistoryEvent,
     MapItem,
     MapRun,
-    MetricTotal,
     Project,
     RunRow,
     ServerFact,

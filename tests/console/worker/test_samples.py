@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console import access
-from console.features import test_state
+from console.features.test_state.state import try_state
 from console.integrations import Failed, TaskAttempt, explain, invoke, targets
 from console.models import Activity, StateMachine
 from console.samples import MACHINES, is_sample, sample_role
@@ -144,7 +144,7 @@ def test_a_state_of_a_sample_can_be_tried(project: Project) -> None:
     principal = access.Principal(person, project, "owner")
     asked = {"definition": json.dumps(NOTIFY["States"]["N"]), "input": json.dumps(CUSTOMER)}
     for role, wanted in ((sample_role(project.account_id), "SUCCEEDED"), (ROLE, "FAILED")):
-        answer = test_state.try_state(principal, "us-east-1", asked | {"roleArn": role})
+        answer = try_state(principal, "us-east-1", asked | {"roleArn": role})
         assert answer["status"] == wanted
 
 

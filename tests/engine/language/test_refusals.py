@@ -639,6 +639,11 @@ class NoPackages:
         del resource, template
         return ()
 
+    def parameter_problem(self, resource: engine.Resource, state: str, parameters: object) -> str:
+        """Accept all parameters."""
+        del resource, state, parameters
+        return ""
+
     def wrong_values(self, resource: engine.Resource, template: object) -> tuple[str, ...]:
         """Take every value."""
         del resource, template

@@ -6,6 +6,7 @@ the caller throws the tree away.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from console.features.editor.edits.definition_tree import (
@@ -39,6 +40,7 @@ from console.features.editor.edits.json_tree import (
     rename_key,
 )
 from console.features.editor.edits.palette import (
+    EXAMPLE_ACCOUNT,
     EXIT,
     PIECES,
     States,
@@ -46,6 +48,7 @@ from console.features.editor.edits.palette import (
     catcher,
     choice_rule,
     default_retrier,
+    of_account,
 )
 
 if TYPE_CHECKING:
@@ -61,12 +64,16 @@ _RECOVERING = ("Task", "Parallel", "Map")
 # -- inserting -------------------------------------------------------------------------------------
 
 
-def insert_piece(tree: DefinitionTree, edge: GraphEdge, key: str) -> EditDone:
-    """Insert a piece of the palette in an edge."""
+def insert_piece(
+    tree: DefinitionTree, edge: GraphEdge, key: str, account: str = EXAMPLE_ACCOUNT
+) -> EditDone:
+    """Insert a piece of the palette in an edge. ``account``: of its ARNs."""
     piece = PIECES.get(key)
     if piece is None:
         raise EditRefused(f"The palette has no “{key}”.")
-    first = insert_states(tree, edge, piece.make(tree.language("")), piece.label)
+    text = json.dumps(piece.make(tree.language("")))
+    states = json.loads(of_account(text, account))
+    first = insert_states(tree, edge, states, piece.label)
     return EditDone(first, f"Inserted {first}.")
 
 

@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+EXAMPLE_ACCOUNT = "123456789012"
+"""AWS's own example of an account: stands in the ARNs of pieces until the project's replaces it."""
 EXIT = "@exit"
 """In ``Next`` and ``Default``: where the edge led that a piece is inserted in."""
 States = dict[str, dict[str, Any]]
+
+
+def of_account(text: str, account: str) -> str:
+    """Return the JSON of pieces with the ARNs of an account."""
+    return text.replace(EXAMPLE_ACCOUNT, account)
 
 
 class PieceGroup(StrEnum):
@@ -112,14 +119,14 @@ _put_item = _task(
     {"TableName": "my-table", "Item": {"id": {"S.$": "$.id"}}},
     {"TableName": "my-table", "Item": {"id": {"S": "{% $states.input.id %}"}}},
 )
-_QUEUE = "https://sqs.us-east-1.amazonaws.com/123456789012/my-queue"
+_QUEUE = f"https://sqs.us-east-1.amazonaws.com/{EXAMPLE_ACCOUNT}/my-queue"
 _send_message = _task(
     "Send message",
     "sqs:sendMessage",
     {"QueueUrl": _QUEUE, "MessageBody.$": "$"},
     {"QueueUrl": _QUEUE, "MessageBody": INPUT},
 )
-_TOPIC = "arn:aws:sns:us-east-1:123456789012:my-topic"
+_TOPIC = f"arn:aws:sns:us-east-1:{EXAMPLE_ACCOUNT}:my-topic"
 _publish = _task(
     "Publish",
     "sns:publish",
@@ -132,7 +139,7 @@ _put_events = _task(
     {"Entries": [{"Source": "my.source", "DetailType": "MyEvent", "Detail.$": "$"}]},
     {"Entries": [{"Source": "my.source", "DetailType": "MyEvent", "Detail": INPUT}]},
 )
-_MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:MyMachine"
+_MACHINE = f"arn:aws:states:us-east-1:{EXAMPLE_ACCOUNT}:stateMachine:MyMachine"
 _start_execution = _task(
     "Run a state machine",
     "states:startExecution.sync:2",
@@ -152,7 +159,7 @@ _CONTAINER = {"LaunchType": "FARGATE", "Cluster": "my-cluster", "TaskDefinition"
 _run_task = _task("Run a container", "ecs:runTask.sync", _CONTAINER, _CONTAINER)
 _GLUE_JOB = {"JobName": "my-job"}
 _start_job_run = _task("Run a Glue job", "glue:startJobRun.sync", _GLUE_JOB, _GLUE_JOB)
-_CONNECTION = "arn:aws:events:us-east-1:123456789012:connection/my-connection/0"
+_CONNECTION = f"arn:aws:events:us-east-1:{EXAMPLE_ACCOUNT}:connection/my-connection/0"
 _ENDPOINT = {
     "ApiEndpoint": "https://api.example.com/",
     "Method": "GET",
@@ -162,7 +169,7 @@ _call_http = _task("Call an API", "http:invoke", _ENDPOINT, _ENDPOINT)
 
 
 def _activity(_: str) -> States:
-    resource = "arn:aws:states:us-east-1:123456789012:activity:MyActivity"
+    resource = f"arn:aws:states:us-east-1:{EXAMPLE_ACCOUNT}:activity:MyActivity"
     return {"Wait for a worker": {"Type": "Task", "Resource": resource, "Next": EXIT}}
 
 

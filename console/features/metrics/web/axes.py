@@ -58,10 +58,9 @@ def write_value_axis(ticks: Sequence[ValueTick]) -> WrittenAxis:
     """Return the axis of values: the highest one, and the one in the middle."""
     middle = ' class="middle"'
     texts = "".join(f"<span{middle if tick.top else ''}>{tick.text}</span>" for tick in ticks)
-    lines = "".join(_grid_line((0, tick.y), (WIDTH, tick.y)) for tick in ticks)
     return WrittenAxis(
         SafeString(f'<div class="value-ticks" aria-hidden="true">{texts}</div>'),
-        SafeString(lines),
+        SafeString("".join(_grid_line((0, tick.y), (WIDTH, tick.y)) for tick in ticks)),
     )
 
 

@@ -97,10 +97,15 @@ class Chart:
     statistic: str
     tone: str
     summary: str
-    value_axis: axes.WrittenAxis
+    value_ticks: list[scale.ValueTick]
     step: float
     width: float
     bars: tuple[ChartBar, ...]
+
+    @property
+    def value_axis(self) -> axes.WrittenAxis:
+        """Return the written axis of values."""
+        return axes.write_value_axis(self.value_ticks)
 
     @property
     def bars_with(self) -> list[ChartBar]:
@@ -186,10 +191,9 @@ def _chart(
     tone = next((tone for word, tone in _TONES.items() if word in metric.name), "")
     has_values = any(bar.value or times for bar in bars)
     ticks = scale.value_ticks(end, times=in_time) if has_values else []
-    axis = axes.write_value_axis(ticks)
     return Chart(
         *(metric.name, metric.label, metric.unit, statistic, tone),
-        *(_summary(metric, statistic, buckets, in_time=in_time), axis, step, width, tuple(bars)),
+        *(_summary(metric, statistic, buckets, in_time=in_time), ticks, step, width, tuple(bars)),
     )
 
 
@@ -237,7 +241,7 @@ def _behind_address(metric: Metric, since: int, until: int, machine: StateMachin
 
 
 def overview_context(scope: Scope, query: Mapping[str, str]) -> dict[str, Any]:
-    """Return what the overview shows of all state machines."""
+    """Return what the overview shows: the charts of all state machines."""
     return charts_context(scope, query, None)
 
 

@@ -81,9 +81,14 @@ class CombinedChart:
     title: str
     series: tuple[ChartSeries, ...]
     columns: tuple[Column, ...]
-    value_axis: axes.WrittenAxis
+    value_ticks: list[scale.ValueTick]
     step: float
     width: float
+
+    @property
+    def value_axis(self) -> axes.WrittenAxis:
+        """Return the written axis of values."""
+        return axes.write_value_axis(self.value_ticks)
 
     @property
     def mark(self) -> str:
@@ -135,10 +140,9 @@ def stack_outcomes(
         ChartSeries(word, tone, f"{total:,.0f}")
         for (_, word, tone), total in zip(OUTCOMES, totals, strict=True)
     )
-    ticks = scale.value_ticks(end, times=False) if columns else []
     return CombinedChart(
         *("outcomes", "Ends of executions", series, tuple(columns)),
-        *(axes.write_value_axis(ticks), step, width),
+        *(scale.value_ticks(end, times=False) if columns else [], step, width),
     )
 
 
@@ -179,10 +183,9 @@ def draw_durations(span: ChartSpan, buckets: Buckets) -> CombinedChart:
         )
         for (name, word), path, marks in zip(chosen, paths, dots, strict=True)
     )
-    ticks = scale.value_ticks(end, times=True) if columns else []
     return CombinedChart(
         *("durations", "How long executions took", series, tuple(columns)),
-        *(axes.write_value_axis(ticks), step, width),
+        *(scale.value_ticks(end, times=True) if columns else [], step, width),
     )
 
 

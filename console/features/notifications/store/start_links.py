@@ -1,7 +1,8 @@
 """Store the addresses that start executions by HTTP; their secrets are stored as hashes.
 
 A link starts nothing while its maker may not make one. It ends with their membership: a person who
-is added again has another one.
+is added again has another one. So it stays closed where nobody revoked it, since the server had no
+notifications when its maker was removed.
 """
 
 from __future__ import annotations
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     from console.models import Project
 
 _MAKE, _REVOKE = "CreateStartLink", "RevokeStartLink"
-ACTOR = "link "
-"""Begins the name of a link where it stands for who started an execution."""
+ACTOR = audit.START_LINK
 _MOST = 20
 _NAME = 64
 _MINUTE_MS = 60_000
@@ -100,7 +100,15 @@ def is_open(link: StartLink) -> bool:
     if link.revoked_ms is not None:
         return False
     project = link.machine.project
+    if link.membership is None and _was_removed_since(link):
+        return False
     return access.is_still_allowed(link.created_by, project, _MAKE, link.membership)
+
+
+def _was_removed_since(link: StartLink) -> bool:
+    """Tell whether the maker of a link that names no membership was removed after they made it."""
+    removed = audit.find_latest(link.machine.project, link.created_by, "RemoveMember")
+    return removed is not None and removed.at_ms >= link.created_ms
 
 
 def note_use(link: StartLink) -> None:

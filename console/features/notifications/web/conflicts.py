@@ -1,4 +1,4 @@
-"""Tell who saved another rule or another schedule meanwhile."""
+"""Say what somebody else saved of a rule or a schedule meanwhile."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404
 from console.db import audit
 from console.features.notifications.store import rules, scheduler
 from console.models import EventRule
-from console.web.core.conflicts import SaveConflict, make_conflict
+from console.web.core.conflicts import SaveConflict, save_conflict
 
 
 def rule_conflict(rule: EventRule) -> SaveConflict:
@@ -22,8 +22,9 @@ def rule_conflict(rule: EventRule) -> SaveConflict:
         ("Their schedule", now.schedule and f"{now.schedule}, {now.timezone}"),
         ("Their description", now.description),
     )
-    theirs = tuple(field for field in fields if field[1])
-    return make_conflict(rules.revision_of(now), entry, theirs)
+    return save_conflict(
+        rules.revision_of(now), entry, tuple(field for field in fields if field[1])
+    )
 
 
 def schedule_conflict(row: EventRule) -> SaveConflict:
@@ -40,5 +41,6 @@ def schedule_conflict(row: EventRule) -> SaveConflict:
         ("Their input", str(input_text)),
         ("Their description", now.description),
     )
-    theirs = tuple(field for field in fields if field[1])
-    return make_conflict(scheduler.revision_of(now), entry, theirs)
+    return save_conflict(
+        scheduler.revision_of(now), entry, tuple(field for field in fields if field[1])
+    )

@@ -41,7 +41,7 @@ def send_all_again(request: HttpRequest, number: int) -> HttpResponse:
     require(scope, "events:SendAgain")
     rule, groups, key = _asked_groups(request, scope, number)
     if request.method == "GET":
-        return _render_question(request, rule, groups, key, "rules/send_again.html")
+        return _render_question(request, rule, groups, key, "notifications/send_again.html")
     count = deliveries.send_all_again(scope.project, rule, actor_of(scope), _errors(groups, key))
     if count:
         events = "1 event is" if count == 1 else f"{count} events are"
@@ -58,7 +58,7 @@ def delete_all(request: HttpRequest, number: int) -> HttpResponse:
     require(scope, deliveries.DELETE_LETTERS)
     rule, groups, key = _asked_groups(request, scope, number)
     if request.method == "GET":
-        return _render_question(request, rule, groups, key, "rules/delete_letters.html")
+        return _render_question(request, rule, groups, key, "notifications/delete_letters.html")
     errors = _errors(groups, key)
     count = deliveries.delete_dead_letters(scope.project, rule, actor_of(scope), errors)
     if count:

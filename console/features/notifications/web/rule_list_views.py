@@ -48,7 +48,7 @@ def _render_notifications(request: HttpRequest, scope: Scope, problem: str = "")
             "typed": form.data or _named(request, "target") | _named(request, "machine"),
             **rule_display.choices_context(_offered_choices(request, form)),
         }
-        return render(request, "rules/create.html", context, status=422 if problem else 200)
+        return render(request, "notifications/create.html", context, status=422 if problem else 200)
     rows, after = rule_display.rule_rows(scope, scheduled=False, after=request.GET.get("after", ""))
     context = dead_letters.dead_letter_context(scope, request.GET) | {
         "section": "notifications",
@@ -56,7 +56,7 @@ def _render_notifications(request: HttpRequest, scope: Scope, problem: str = "")
         "after": after,
         "may_rule": scope.may("events:PutRule"),
     }
-    return render(request, "rules/notifications.html", context)
+    return render(request, "notifications/notifications.html", context)
 
 
 def _offered_choices(request: HttpRequest, form: NotificationForm) -> rule_display.PatternChoices:
@@ -101,7 +101,7 @@ def schedules_page(request: HttpRequest) -> HttpResponse:
             "zones": sorted(available_timezones()),
         }
         return render(
-            request, "rules/create_schedule.html", context, status=422 if problem else 200
+            request, "notifications/create_schedule.html", context, status=422 if problem else 200
         )
     rows, after = rule_display.rule_rows(scope, scheduled=True, after=request.GET.get("after", ""))
     context = {
@@ -111,7 +111,7 @@ def schedules_page(request: HttpRequest) -> HttpResponse:
         "last_outcomes": matches.last_outcomes(scope.project, rows),
         "may_rule": scope.may("events:PutRule"),
     }
-    return render(request, "rules/schedules.html", context)
+    return render(request, "notifications/schedules.html", context)
 
 
 def _after_schedule(scope: Scope, sent: dict[str, Any]) -> HttpResponse:

@@ -18,7 +18,8 @@ from console.features.editor.edits.json_tree import format_text
 from console.features.notifications import notices
 from console.features.notifications.store import manual_events
 from console.features.notifications.store import rules as store
-from console.features.notifications.web import conflicts, matches, rule_display
+from console.features.notifications.web import matches, rule_display
+from console.features.notifications.web.conflicts import rule_conflict
 from console.features.notifications.web.forms import RuleForm, SwitchForm, TargetForm, TargetIdForm
 from console.features.notifications.web.next_times import NextTime
 from console.integrations.redaction import without_secrets
@@ -64,7 +65,7 @@ def rule_page(request: HttpRequest, rule_name: str) -> HttpResponse:
         try:
             problem = _change_rule(request, scope, rule, sent)
         except ConflictException:
-            conflict = conflicts.rule_conflict(rule)
+            conflict = rule_conflict(rule)
         if not problem and conflict is None:
             return redirect(page_address(scope, "rule", rule.name))
     before = whole_number(request.GET.get("before", ""))
@@ -74,7 +75,7 @@ def rule_page(request: HttpRequest, rule_name: str) -> HttpResponse:
     if context["edits"] and choices:
         context |= _choices_context(scope, choices)
     status = 409 if conflict else 422 if problem else 200
-    return render(request, "rules/rule.html", context, status=status)
+    return render(request, "notifications/rule.html", context, status=status)
 
 
 def _sent_choices(sent: dict[str, Any]) -> rule_display.PatternChoices | None:
@@ -214,7 +215,7 @@ def delete_rule(request: HttpRequest, rule_name: str) -> HttpResponse:
             target__rule=rule, status__in=(DeliveryStatus.WAITING, DeliveryStatus.SENDING)
         )
         context = {"section": view, "rule": rule, "waiting": waiting.count()}
-        return render(request, "rules/delete.html", context)
+        return render(request, "notifications/delete.html", context)
     store.delete_rule(
         scope.project, scope.region, rule.name, with_targets=True, actor=actor_of(scope)
     )

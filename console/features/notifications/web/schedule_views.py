@@ -16,7 +16,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from console.errors import ConflictException, ServiceError
 from console.features.notifications.store import manual_events, scheduler
-from console.features.notifications.web import conflicts, matches, rule_display
+from console.features.notifications.web import matches, rule_display
+from console.features.notifications.web.conflicts import schedule_conflict
 from console.features.notifications.web.forms import ScheduleEditForm, ScheduleTimesForm, SwitchForm
 from console.features.notifications.web.next_times import next_times
 from console.features.notifications.web.rule_views import (
@@ -67,7 +68,7 @@ def schedule_page(request: HttpRequest, schedule_group: str, schedule_name: str)
         try:
             problem = _change_schedule(scope, row, form)
         except ConflictException:
-            conflict = conflicts.schedule_conflict(row)
+            conflict = schedule_conflict(row)
         if not problem and conflict is None:
             messages.success(request, f"The schedule {schedule_name} was changed.")
             return redirect(page_address(scope, "schedule", schedule_group, schedule_name))
@@ -77,7 +78,7 @@ def schedule_page(request: HttpRequest, schedule_group: str, schedule_name: str)
     context |= {"conflict": conflict, "edits": context["may_schedule"] and asked}
     context["zones"] = sorted(available_timezones()) if context["edits"] else []
     status = 409 if conflict else 422 if problem else 200
-    return render(request, "rules/schedule.html", context, status=status)
+    return render(request, "notifications/schedule.html", context, status=status)
 
 
 def _values_of(row: EventRule) -> dict[str, Any]:
@@ -192,7 +193,7 @@ def schedule_times(request: HttpRequest) -> HttpResponse:
     times = next_times(sent["schedule"], sent["timezone"], began, end)
     typed = request.GET.get("schedule", "").strip()
     saved_as = sent["schedule"] if sent["schedule"] != typed else ""
-    return render(request, "rules/_next_times.html", times | {"saved_as": saved_as})
+    return render(request, "notifications/_next_times.html", times | {"saved_as": saved_as})
 
 
 @require_http_methods(["GET", "POST"])
@@ -206,7 +207,7 @@ def delete_schedule(request: HttpRequest, schedule_group: str, schedule_name: st
             target__rule=row, status__in=(DeliveryStatus.WAITING, DeliveryStatus.SENDING)
         )
         context = {"section": _SECTION, "rule": row, "waiting": waiting.count()}
-        return render(request, "rules/delete_schedule.html", context)
+        return render(request, "notifications/delete_schedule.html", context)
     key = _key_of(scope, schedule_group, schedule_name)
     scheduler.delete_schedule(key, actor_of(scope))
     messages.success(request, f"The schedule {schedule_name} was deleted.")

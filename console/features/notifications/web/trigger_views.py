@@ -166,7 +166,7 @@ def triggers_page(request: HttpRequest, machine_name: str) -> HttpResponse:
         "curl": _CURL.format(made),
         "problem": problem,
     }
-    return render(request, "rules/triggers.html", context, status=422 if problem else 200)
+    return render(request, "notifications/triggers.html", context, status=422 if problem else 200)
 
 
 def _rows_that_start(scope: Scope, machine: StateMachine) -> list[rule_display.RuleRow]:

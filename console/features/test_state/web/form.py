@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import engine
 from console.errors import ServiceError
-from console.features import test_state
+from console.features.test_state.state import try_state
 from console.masking import masked_execution
 from console.masking.mask import OPEN, Mask
 from console.web.core import causes, formatting, json_view
@@ -172,7 +172,7 @@ class TestOutcome:
 def run_test(scope: Scope, params: dict[str, Any], node: Node, mask: Mask) -> TestOutcome:
     """Test a state as the API does and return the outcome; raise ``ServiceError``."""
     try:
-        answer = test_state.try_state(scope.principal, scope.region, params, actor_of(scope))
+        answer = try_state(scope.principal, scope.region, params, actor_of(scope))
     except ServiceError as error:
         error.message = _with_masked_values(mask, params).words(error.message)
         raise

@@ -19,8 +19,8 @@ from django.utils.safestring import SafeString
 import engine
 from console.models import HistoryEvent
 from console.web.core import formatting
-from console.web.execution.attempts import list_attempts
 from console.web.execution.iteration_rows import WORST_FIRST, endings_text
+from console.web.execution.panel import list_attempts
 from console.web.execution.time_machine import open_trace_at
 from console.web.execution.timeline.axis import (
     LANE,

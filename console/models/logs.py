@@ -1,0 +1,48 @@
+"""Tables of log groups, and of the periods in which machines log to them; no lines."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+
+from console.models.people import Project
+
+
+class LogGroup(models.Model):
+    """A log group; what was logged before ``created_ms`` is not in it."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)
+    region = models.CharField(max_length=32)
+    name = models.CharField(max_length=512)
+    created_ms = models.BigIntegerField()
+    deleted_ms = models.BigIntegerField(null=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "region", "name"], name="one_group_a_name")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class LogRoute(models.Model):
+    """How a machine's executions log that started at ``since_ms`` or later, until its next route.
+
+    By ARN, for logs stay when their machine is deleted. ``group``: a name, "" for none.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)
+    region = models.CharField(max_length=32)
+    machine_arn = models.CharField(max_length=256)
+    since_ms = models.BigIntegerField()
+    level = models.CharField(max_length=5, default="OFF")
+    with_data = models.BooleanField(default=False)
+    group = models.CharField(max_length=512, default="")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["machine_arn", "since_ms"], name="one_route_a_moment")
+        ]
+        indexes: ClassVar = [models.Index(fields=["project", "group"], name="route_by_group")]

@@ -1,0 +1,24 @@
+"""Count state transitions as AWS does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from console.models import Execution
+
+
+def count_transitions(made: int, redrives: int, ends: int) -> int:
+    """Return how many state transitions AWS counts, for one execution or for many.
+
+    ``made``: states entered and retries, of calls, Maps and Parallels alike; ``redrives``: each is
+    one; ``ends``: executions that have come to an end, which is one however often they are
+    redriven. What pages show is what is charged.
+    """
+    return made + redrives + ends
+
+
+def transitions_of(execution: Execution, made: int) -> int:
+    """Return the state transitions of one execution that has entered or retried so many states."""
+    ended = execution.status != "RUNNING" or execution.redrive_count > 0
+    return count_transitions(made, execution.redrive_count, int(ended))

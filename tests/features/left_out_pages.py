@@ -1,0 +1,157 @@
+"""Load every page of a yard on a server with the features of ``STATEYARD_FEATURES``.
+
+Run as a program: it prints, as JSON, the features, the status of each page, and the links of each
+page that lead nowhere. ``test_left_out`` runs it once for each choice of features.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import django
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from django.test import Client
+    from django.urls import URLPattern
+
+    from console.models import Execution
+
+django.setup()
+
+_LINK = re.compile(r'(?:href|action|formaction|hx-get|hx-post|data-edit|data-test)="(/[^"#]*)')
+_PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
+_FILES = ("/static/", "/favicon")
+
+
+def main() -> None:
+    """Fill the yard, look at its pages, and print what was seen."""
+    from console.feature import chosen_features
+
+    client = _fill()
+    pages = {path: client.get(path) for path in [*_addresses(), "/no/such/page/"]}
+    report = {
+        "features": [feature.name for feature in chosen_features()],
+        "status": {path: page.status_code for path, page in pages.items()},
+        "dead": {
+            path: dead
+            for path, page in pages.items()
+            if "html" in page.headers.get("Content-Type", "")
+            if (dead := sorted(_dead_links(page.content.decode())))
+        },
+    }
+    sys.stdout.write(json.dumps(report))
+
+
+def _fill() -> Client:
+    """Make a yard with machines and executions of each status; return its owner's client."""
+    from django.contrib.auth import get_user_model
+    from django.core.management import call_command
+    from django.test import Client
+
+    from console.models import Project
+    from tests.console.store import helpers
+
+    project = Project.objects.create(name="default", account_id="123456789012")
+    with open("/dev/null", "w") as nowhere:  # noqa: PTH123 - a stream for the command's words
+        call_command("member", "ana", "--role", "owner", stdout=nowhere)
+    asking = helpers.one(
+        "Ask",
+        Type="Task",
+        Resource="arn:aws:states:::lambda:invoke.waitForTaskToken",
+        Parameters={"FunctionName": "ask", "Payload": {"token.$": "$$.Task.Token"}},
+    )
+    definitions = {
+        "good": helpers.PASS,
+        "bad": {"StartAt": "No", "States": {"No": {"Type": "Fail", "Error": "Odd"}}},
+        "asking": asking,
+        "working": helpers.WORK,
+    }
+    for name, definition in definitions.items():
+        machine = helpers.create(project, definition, name)
+        for number in (1, 2):
+            helpers.drain(helpers.start(machine, {"n": number}, f"run{number}"))
+    client = Client(headers={"host": "localhost"}, raise_request_exception=False)
+    client.force_login(get_user_model().objects.get(username="ana"))
+    return client
+
+
+def _addresses() -> Iterator[str]:
+    """Yield the addresses that can be read, with names that exist."""
+    from console.models import Execution, TaskRow
+    from console.web.core.rights import PAGES
+
+    task = TaskRow.objects.values_list("execution__state_machine__name", "execution__name", "task")
+    machine, execution, number = task.first() or ("", "", 0)
+    known = {"machine_name": machine, "execution_name": execution, "number": str(number)}
+    for pattern in _patterns("console.web.urls"):
+        if "GET" not in PAGES.get(pattern.name or "", {}) or pattern.name in _OTHER:
+            continue
+        route = str(pattern.pattern)
+        if set(_PARAMETER.findall(route)) <= set(known):
+            yield "/" + _PARAMETER.sub(lambda match: known[match[1]], route)
+            if "execution_name" in route and "number" not in route:
+                for each in Execution.objects.filter(name="run1"):
+                    yield _page_of(route, each)
+
+
+_OTHER = {"logout", "prometheus"}
+"""Ends the session; asks for a token."""
+
+
+def _page_of(route: str, execution: Execution) -> str:
+    machine = execution.state_machine_arn.rpartition(":")[2]
+    values = {"machine_name": machine, "execution_name": execution.name}
+    return "/" + _PARAMETER.sub(lambda match: values[match[1]], route)
+
+
+def _patterns(module: str) -> Iterator[URLPattern]:
+    """Yield the addresses of a module and of those that it includes."""
+    waiting: list[Any] = list(import_module(module).urlpatterns)
+    while waiting:
+        pattern = waiting.pop(0)
+        if hasattr(pattern, "url_patterns"):
+            waiting[:0] = pattern.url_patterns
+        else:
+            yield pattern
+
+
+def _dead_links(text: str) -> set[str]:
+    """Return the links of a page that no address of this server answers, or an absent one did."""
+    from django.urls import Resolver404, resolve
+
+    absent = [pattern for module in _absent() for pattern in _patterns(module)]
+    dead = set()
+    for link in _LINK.findall(text):
+        path = link.partition("?")[0]
+        if path.startswith(_FILES):
+            continue
+        try:
+            resolve(path)
+        except Resolver404:
+            dead.add(path)
+        if any(pattern.resolve(path.removeprefix("/")) for pattern in absent):
+            dead.add(path)
+    return dead
+
+
+def _absent() -> list[str]:
+    """Return the modules with the addresses of the features that are left out."""
+    from console.feature import has_feature
+    from console.features import NAMES
+
+    features = [
+        import_module(f"console.features.{name}.feature").FEATURE
+        for name in NAMES
+        if not has_feature(name)
+    ]
+    return [feature.urls for feature in features if feature.urls]
+
+
+if __name__ == "__main__":
+    main()
