@@ -76,6 +76,8 @@
 
   const clickOn = (selector) => document.querySelector(selector)?.click();
   const GO_TO = { o: "/", m: "/machines/", e: "/executions/", n: "/notifications/", s: "/schedules/" };
+  // The help leaves out what this server does not have.
+  const isOffered = (key) => document.querySelector(`#help [data-go-to="${key}"]`) !== null;
   const KEYS = {
     "?": () => openDialog("help"),
     "/": () => document.querySelector("[data-filter]")?.focus(),
@@ -99,7 +101,7 @@
     if (event.ctrlKey || event.metaKey || event.altKey || isEditable(event.target)) return;
     if (keysDisabled() && event.key !== "?") return;
     if (document.querySelector("dialog[open]")) return;
-    if (prefix === "g" && GO_TO[event.key]) {
+    if (prefix === "g" && GO_TO[event.key] && isOffered(event.key)) {
       location.assign(GO_TO[event.key] + (new URLSearchParams(location.search).has("region") ? `?region=${new URLSearchParams(location.search).get("region")}` : ""));
     } else if (KEYS[event.key]) {
       event.preventDefault();

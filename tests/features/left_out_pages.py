@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from django.test import Client
     from django.urls import URLPattern
 
-    from console.models import Execution
+    from console.models import Execution, Project
 
 django.setup()
 
-_LINK = re.compile(r'(?:href|action|formaction|hx-get|hx-post|data-edit|data-test)="(/[^"#]*)')
+_LINK = re.compile(
+    r'(?:href|action|formaction|hx-get|hx-post|data-draft|data-edit|data-test)="(/[^"#]*)'
+)
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 _FILES = ("/static/", "/favicon")
 
@@ -34,7 +36,8 @@ def main() -> None:
     from console.feature import chosen_features
 
     client = _fill()
-    pages = {path: client.get(path) for path in [*_addresses(), "/no/such/page/"]}
+    paths = [*_addresses(), *_particular_addresses(), "/no/such/page/"]
+    pages = {path: client.get(path) for path in paths}
     report = {
         "features": [feature.name for feature in chosen_features()],
         "status": {path: page.status_code for path, page in pages.items()},
@@ -60,6 +63,7 @@ def _fill() -> Client:
     project = Project.objects.create(name="default", account_id="123456789012")
     with open("/dev/null", "w") as nowhere:  # noqa: PTH123 - a stream for the command's words
         call_command("member", "ana", "--role", "owner", stdout=nowhere)
+    _fill_map_run(project)
     asking = helpers.one(
         "Ask",
         Type="Task",
@@ -76,9 +80,81 @@ def _fill() -> Client:
         machine = helpers.create(project, definition, name)
         for number in (1, 2):
             helpers.drain(helpers.start(machine, {"n": number}, f"run{number}"))
+    _fill_features(project)
     client = Client(headers={"host": "localhost"}, raise_request_exception=False)
     client.force_login(get_user_model().objects.get(username="ana"))
     return client
+
+
+def _fill_map_run(project: Project) -> None:
+    """Run a Map over children of which one fails: a worker has to be there for it."""
+    from console.worker import Embedded
+    from tests.console.store import helpers
+
+    children = {
+        "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
+        "StartAt": "Which?",
+        "States": {
+            "Which?": {
+                "Type": "Choice",
+                "Choices": [{"Variable": "$", "NumericEquals": 2, "Next": "Odd"}],
+                "Default": "Fine",
+            },
+            "Fine": {"Type": "Succeed"},
+            "Odd": {"Type": "Fail", "Error": "Odd"},
+        },
+    }
+    mapping = helpers.one("Each", Type="Map", Label="L", ItemProcessor=children)
+    worker = Embedded()
+    worker.start()
+    try:
+        machine = helpers.create(project, mapping, "mapping")
+        helpers.ended(helpers.start(machine, [1, 2], "run1"))
+    finally:
+        worker.stop()
+
+
+def _fill_features(project: Project) -> None:
+    """Store what features have made before they were left out: their tables stay."""
+    from console.db.audit import Actor
+    from console.features.alarms import store as alarms
+    from console.features.notifications.store import rules, scheduler
+    from console.models import StateMachine
+    from console.statuses import AlarmKind, AlarmState
+
+    ana, region = Actor("ana"), "us-east-1"
+    machine = StateMachine.objects.get(name="good")
+    fields = {"kind": AlarmKind.NO_SUCCESS, "machine": machine, "period_s": 60}
+    alarms.put_alarm(project, region, "quiet", fields, actor=ana)
+    alarms.set_alarm_state(project, region, "quiet", AlarmState.ALARM, "It is.", actor=ana)
+    pattern = json.dumps({"source": ["aws.states"]})
+    rules.put_rule(project, region, "told", pattern=pattern, actor=ana)
+    target = {"Arn": machine.arn, "RoleArn": "arn:aws:iam::123456789012:role/schedules"}
+    key = scheduler.ScheduleKey(project, region, scheduler.DEFAULT_GROUP, "nightly")
+    settings = scheduler.ScheduleSettings("rate(1 day)", target)
+    scheduler.create_schedule(key, settings, actor=ana)
+
+
+def _particular_addresses() -> Iterator[str]:
+    """Yield what a query shows on a page, and the pages of what features have made."""
+    from console.features.alarms.models import Alarm
+    from console.models import EventRule, MapRun
+    from console.web.execution.page_parts import TABLE_VIEWS, TABS
+
+    for run in MapRun.objects.select_related("parent"):
+        yield f"/machines/mapping/executions/{run.parent.name}/map-runs/{run.task}/"
+        yield f"/machines/mapping/executions/{run.parent.name}/?step=Each"
+    asking = "/machines/asking/executions/run1/"
+    yield from (f"{asking}?view={view}" for view in TABLE_VIEWS)
+    yield from (f"{asking}?step=Ask&tab={tab}" for tab, _ in TABS)
+    yield from (f"/palette/?q={text}" for text in ("good", "edit+good", "told", "quiet", "nightly"))
+    yield "/failures/?children=with"
+    yield "/notifications/?create=1"
+    yield "/rules/told/"
+    yield "/schedules/default/nightly/"
+    yield from (f"/alarms/{alarm.pk}/" for alarm in Alarm.objects.all())
+    for made in (*Alarm.objects.all(), *EventRule.objects.all()):
+        yield f"/arn/{made.arn}"
 
 
 def _addresses() -> Iterator[str]:
@@ -87,7 +163,8 @@ def _addresses() -> Iterator[str]:
     from console.web.core.rights import PAGES
 
     task = TaskRow.objects.values_list("execution__state_machine__name", "execution__name", "task")
-    machine, execution, number = task.first() or ("", "", 0)
+    asking = task.filter(execution__state_machine__name="asking")
+    machine, execution, number = asking.first() or ("", "", 0)
     known = {"machine_name": machine, "execution_name": execution, "number": str(number)}
     for pattern in _patterns("console.web.urls"):
         if "GET" not in PAGES.get(pattern.name or "", {}) or pattern.name in _OTHER:

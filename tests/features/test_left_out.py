@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from typing import Any
@@ -15,6 +16,8 @@ from console.features import NAMES
 from tests import initial_database
 from tests.acceptance.server import ROOT
 
+_OF_CORE = re.compile(r"/machines/\w+/executions/run1/\?|/machines/mapping/.*/map-runs/\d+/$")
+"""What shows a query or a Map Run is of the core, and there: no 404 stands for it."""
 _MAY_ANSWER = {200, 204, 302, 404, 405}
 """A file that is not there yet is 404; so is a page of what the yard has none of."""
 
@@ -35,6 +38,9 @@ def test_the_core_works_without(left_out: tuple[str, ...], tmp_path_factory: Any
     assert odd == {}
     for page in ("/", "/machines/", "/machines/asking/", "/executions/", "/tasks/", "/audit/"):
         assert seen["status"][page] == 200, page
+    opened = {path: status for path, status in seen["status"].items() if _OF_CORE.match(path)}
+    assert len(opened) > 10
+    assert {*opened.values()} == {200}
     assert seen["status"]["/no/such/page/"] == 404
 
 

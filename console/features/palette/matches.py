@@ -311,7 +311,7 @@ def _actions(scope: Scope, text: str) -> Iterator[Match]:
     for machine in _machine_names(scope, named)[:3]:
         for word, view, icon, action in offered:
             asked = named == text or verb.casefold() == word.casefold()
-            if asked and scope.may(action):
+            if asked and view in rights.PAGES and scope.may(action):
                 yield Match(f"{word} {machine}", _address(scope, view, machine), icon)
 
 
