@@ -153,8 +153,8 @@ def _particular_addresses() -> Iterator[str]:
     yield "/rules/told/"
     yield "/schedules/default/nightly/"
     yield from (f"/alarms/{alarm.pk}/" for alarm in Alarm.objects.all())
-    for made in (*Alarm.objects.all(), *EventRule.objects.all()):
-        yield f"/arn/{made.arn}"
+    for rows in (Alarm.objects.all(), EventRule.objects.all()):
+        yield from (f"/arn/{arn}" for arn in rows.values_list("arn", flat=True))
 
 
 def _addresses() -> Iterator[str]:
