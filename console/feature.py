@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Hook(StrEnum):
-    """A place of the core at which features add something: what it calls, and what it takes back.
+    """Extension points of the core: each line gives the signature of the function to hook in.
 
     No feature, or one that has nothing to add, leaves the place as it is.
     """
@@ -121,7 +121,7 @@ def has_feature(name: str) -> bool:
 
 
 def missing_need() -> str:
-    """Say in one line which feature of this server lacks one that it needs; "" if none does."""
+    """Return an error naming a feature and its missing dependency; "" if all are met."""
     for feature in chosen_features():
         for name in feature.needs:
             if not has_feature(name):

@@ -198,7 +198,7 @@ class Maintenance:
     # -- retention ---------------------------------------------------------------------------------
 
     def _prune(self, days: float) -> None:
-        """Remove what ended longer ago than it is kept; not what a feature still needs."""
+        """Delete executions past their retention; keep those a feature still needs."""
         if not self._pruning.acquire(blocking=False):
             return
         try:

@@ -15,7 +15,7 @@ class ApprovalForm(PageForm):
 
 
 class ApprovalLinkForm(PageForm):
-    """A link to make: for how many hours, what it asks, and whether it shows the input.
+    """The form for a new approval link: hours of validity, question, show the input or not.
 
     ``send``: the number of the target of a notification that gets it, "" for none.
     """

@@ -1,4 +1,4 @@
-"""The addresses by which an approval link is made, and the one that it leads to."""
+"""Addresses of approval links: the form that creates one, and the approver's page."""
 
 from __future__ import annotations
 
