@@ -11,6 +11,7 @@ import pytest
 
 from console import store
 from console.db import rows, writer
+from console.store.events import outbox
 from console.store.executions.start import start_execution
 from tests.console.store.helpers import WAIT, create
 from tests.waiting import PATIENCE_S
@@ -75,6 +76,7 @@ def test_a_start_enters_few_files(
 ) -> None:
     """Who follows a start from the call to the commit opens so many files, and no more."""
     monkeypatch.setattr(rows, "_KEYS_S", PATIENCE_S)  # the first start takes keys for both
+    monkeypatch.setattr(outbox, "_KEPT_S", PATIENCE_S)  # the first start asks for the rules
     rows._keys.clear()
     machine = create(project, WAIT)
     start_execution(machine)  # fills the caches, as in a server that has run for a while
