@@ -54,7 +54,7 @@ def _skip_blanks(text: str, start: int) -> int:
 
 
 def _unexpected(text: str, place: int, message: str) -> str:
-    """Return what is said of a character that cannot stand where it does."""
+    """Return Jackson's message for an unexpected character."""
     character = text[place]
     if message.startswith("Invalid control character"):
         return (

@@ -140,7 +140,7 @@ class _Matches:
 
 
 def _as_type_of(value: Json, other: Json, written: str) -> Json:
-    """Return a literal or text as what it says to a value of another type, if it says anything.
+    """Convert a literal or text to the type of the other operand where the text allows.
 
     Jayway 2.0.0 takes each literal for a text, which becomes a number or a boolean where the value
     is one.
@@ -321,7 +321,7 @@ class _FilterReader:
         return _Operand(literal=written)
 
     def pattern(self) -> Any:
-        """Read a pattern; the first slash that can end it and leaves a good pattern ends it."""
+        """Read a pattern: it ends at the first slash that leaves a valid pattern."""
         start = self.skip_blanks()
         if not self.text.startswith("/", start):
             self.next()

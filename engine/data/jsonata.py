@@ -87,7 +87,7 @@ def is_jsonata(value: Json) -> bool:
 
 
 def jsonata_problem(value: Json) -> str:
-    """Say why a value is no expression; "" if it is one, or a text that does not look like one."""
+    """Return why a value is not a JSONata expression; "" if it is valid or plain text."""
     if is_jsonata(value):
         return ""
     if isinstance(value, str) and (value.startswith(OPEN) or value.endswith(CLOSE)):

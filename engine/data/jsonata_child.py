@@ -1,4 +1,4 @@
-"""The child process that evaluates JSONata which may not end: one JSON line in, one out.
+"""Child process for possibly endless JSONata: one JSON line in, one JSON line out.
 
 Memory is limited by the system, time by the expression's own bound and, beyond that, by the parent
 who kills this process.

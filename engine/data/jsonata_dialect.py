@@ -136,7 +136,7 @@ class Evaluator(Jsonata):  # type: ignore[misc]
         return self.evaluate(root, names)
 
     def get_per_thread_instance(self) -> Evaluator:
-        """Return this one: the library would take the one that was made last."""
+        """Return this evaluator; the library would return the newest evaluator of the thread."""
         return self
 
     def create_frame(self, enclosing_environment: Any = None) -> VariableFrame:

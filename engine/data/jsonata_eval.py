@@ -1,4 +1,4 @@
-"""Evaluate one JSONata expression and tell what it yields.
+"""Evaluate one JSONata expression and encode its result or error.
 
 Used in this process for tame expressions and in the child for all others. Imports nothing of this
 package but the evaluator, so that the child starts fast.

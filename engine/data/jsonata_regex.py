@@ -28,7 +28,7 @@ class Found(NamedTuple):
 
 
 def regex_engine(pattern: str, flags: Any) -> Any:
-    """Compile a pattern with RE2; one that it does not take fails where it is used."""
+    """Compile a pattern with RE2; an unsupported pattern fails when the expression uses it."""
     options = re2.Options()
     options.case_sensitive = not flags.case_insensitive
     options.one_line = not flags.multiline
@@ -42,7 +42,7 @@ def regex_engine(pattern: str, flags: Any) -> Any:
 
 
 class _RefusedPattern:
-    """Stands for a pattern that RE2 does not take, which is an error once it is evaluated.
+    """A pattern outside RE2's syntax: evaluating it is an error.
 
     Not when it is parsed: AWS takes more, so the machine around it may well be wanted.
     """

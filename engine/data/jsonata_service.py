@@ -1,4 +1,4 @@
-"""The functions that Step Functions adds to JSONata, and the limits that it sets."""
+"""JSONata functions added by Step Functions, and their limits."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def java_random(seed: int) -> float:
 
 
 def seeded(seed: int) -> dict[str, tuple[str, Callable[..., Any]]]:
-    """Return name -> signature and function of those that draw from one random source."""
+    """Return name -> signature and function of the functions that share one random source."""
     rng = random.Random(seed)  # noqa: S311 - not for secrets
 
     def draw(from_seed: Any = None) -> float:

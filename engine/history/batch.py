@@ -1,4 +1,4 @@
-"""The forms in which a trace takes events: one by one, or a batch of them as columns."""
+"""Forms in which a trace takes events: single events, or batches as columns."""
 
 from __future__ import annotations
 

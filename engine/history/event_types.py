@@ -1,4 +1,4 @@
-"""The event types of an execution's history: one table, and the questions that readers ask of it.
+"""The event types of an execution's history, one row each, and queries on them.
 
 The names are those of AWS's ``HistoryEventType``. The meaning of a type is in its row, and no code
 derives it from the parts of the name. To add a type, add a row.

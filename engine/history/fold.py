@@ -63,7 +63,7 @@ _ABORTS = frozenset({Effect.STATE_ABORTED, Effect.ITERATION_ABORTED})
 
 
 class EventKind:
-    """The facts that all events of one type and one state share.
+    """Facts shared by all events of one type and one state.
 
     ``node``: the state in the graph, "" if it is not there; ``group``: the group it stands in;
     ``event_ids``: the events of this kind so far.

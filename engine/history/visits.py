@@ -254,7 +254,7 @@ class Visit:
 
 
 class Visits(Sequence[Visit]):
-    """The visits of one state, in order. ``numbers``: the events that entered it."""
+    """The visits of one state, in order. ``numbers``: the IDs of their entered events."""
 
     __slots__ = ("_ended", "_node", "_table", "numbers")
 
@@ -320,7 +320,7 @@ class Visits(Sequence[Visit]):
         return ended.covered_ms(begins, ends)
 
     def _ended_stays(self) -> EndedStays:
-        """Return what is known of the visits before the first that goes on; it is kept, and grows.
+        """Return cached figures of the visits before the first running visit.
 
         So a poll does not go through the ten thousand visits of a loop for the newest two.
         """
@@ -372,7 +372,7 @@ class Visits(Sequence[Visit]):
         return [lines[number].iteration for number in self.numbers]
 
     def counting_still(self) -> list[int]:
-        """Return the events that entered those that count still, in order."""
+        """Return the entered events of the visits that still count, in order."""
         known: dict[int, bool] = {}
         counting = []
         for number in self.numbers:
@@ -465,7 +465,7 @@ class ControlLine:
         return self.attempts
 
     def enclosing(self, group: str) -> ControlLine | None:
-        """Return the line of control that runs in ``group``: this one or one around it."""
+        """Return the line of control in ``group``: this line or an enclosing one."""
         line = self
         while line.group != group:
             if line.attempt is None:
@@ -484,7 +484,7 @@ class ControlLine:
         return None
 
     def deepest_failure(self) -> tuple[str, int]:
-        """Return node and visit of what failed in its open state, a child's if it has one."""
+        """Return node and visit of the failure in the open state, or in a child of it."""
         attempt = (self.attempts or {}).get(self.open)
         if attempt is not None and attempt.culprit is not None:
             return attempt.culprit

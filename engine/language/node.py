@@ -164,7 +164,7 @@ class DefinitionNode:
             return None
 
     def path_or_call(self, name: str, functions: tuple[str, ...]) -> Expression | None:
-        """Return a field that holds a path or one of the intrinsic functions that return texts."""
+        """Return a field that holds a path or a call of an intrinsic function that returns text."""
         value = self.get(name)
         if name not in self.value:
             return None

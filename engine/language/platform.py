@@ -1,4 +1,4 @@
-"""What the place can do in which machines run: services it can call, files it can read.
+"""Abilities of the host: the services it can call and the files it can read.
 
 The language knows the optimized integrations. Which operations an ``aws-sdk`` Resource may name,
 and which types of files can be read, only the caller knows. A process says it once, before it reads
@@ -36,7 +36,7 @@ class Platform(Protocol):
 
 
 class AnyPlatform:
-    """The abilities of a process that has not said what it can do: all."""
+    """A platform with all abilities, for processes that declared none."""
 
     def knows_action(self, service: str, action: str) -> bool:
         """Take every action for one that exists."""

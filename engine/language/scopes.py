@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def assigned_names(states: dict[str, Json]) -> frozenset[str]:
-    """Return the variables that the states of one block assign, not those nested in it."""
+    """Return the variables assigned by the states of one block, without nested blocks."""
     return frozenset(_variable(key) for state in states.values() for key, _ in _assignments(state))
 
 

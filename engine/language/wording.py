@@ -21,7 +21,7 @@ def one_missing(names: Iterable[str]) -> str:
 
 
 def all_missing(names: Iterable[str]) -> str:
-    """Say that no field of a group is there, of which more than one may be: our words."""
+    """Return our message for a missing group of fields, any number of which may be present."""
     return f"This object should have at least one of the following fields: [{', '.join(names)}]"
 
 

@@ -63,7 +63,7 @@ class SetTimer(Struct, frozen=True, gc=False):
 
 
 class CancelTimer(Struct, frozen=True, gc=False):
-    """Drop the timer. If it has fired already, the message finds no frame that waits for it."""
+    """Drop the timer. If it fired already, its message finds no waiting frame."""
 
     timer: str
 

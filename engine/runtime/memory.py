@@ -37,7 +37,7 @@ _FUNCTION_AT = 6  # arn:aws:lambda:region:account:function:NAME[:qualifier]
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """A call of one of the ``tasks``: by which state, under which name, with what result.
+    """A call of one of the ``tasks``, with the calling state and the result.
 
     ``input``, ``output``: JSON values. ``error``: the name of the error, None if there was none.
     """

@@ -1,4 +1,4 @@
-"""The workspace of one ``advance``, between the frozen Run and the Step that is made of it.
+"""The workspace of one ``advance``: from the frozen Run to the Step made of it.
 
 A turn owns copies of the run's maps and collects events and commands; it decides nothing. The
 decisions are in ``flow`` (data), ``recovery`` (Retry, Catch), ``groups`` (Parallel, Map) and
@@ -127,7 +127,7 @@ class Turn:
         return self._items_read[group.id, index].value
 
     def _read_items(self, group: Group, index: int) -> None:
-        """Read item ``index`` of a Map, and with it those that this turn may ask for next.
+        """Read item ``index`` of a Map, and ahead of demand the items of later iterations.
 
         Each time twice as many: a step that starts one iteration reads one item, and a step that
         starts a thousand reads ten times.
@@ -231,7 +231,7 @@ class Turn:
             self.lost_frames[frame.id] = frame
 
     def close_group(self, group: Group, *, done: bool = False) -> None:
-        """Forget a group and, if it is ``done``, also the values that are kept for it."""
+        """Forget a group; if ``done``, also its stored values."""
         del self.groups[group.id]
         if done:
             self._drop_values(group)

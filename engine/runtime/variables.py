@@ -1,4 +1,4 @@
-"""Workflow variables: those that a line of control sees, and those that an ``Assign`` changes.
+"""Workflow variables: visibility in a line of control, and changes by ``Assign``.
 
 Source: "Passing data between states with variables". Every Parallel branch and Map iteration opens
 a scope. It sees the variables of the outer scopes and writes only its own. The outer ones cannot
@@ -25,7 +25,7 @@ _MAX_ALL = 10 * 1024 * 1024  # bytes; AWS: all variables of an execution togethe
 
 
 class FrameStore(Protocol):
-    """The part of a turn that keeps the frames: all that the variables need of it."""
+    """The frame store of a turn: the only part that variables need."""
 
     @property
     def frames(self) -> Mapping[int, Frame]:
