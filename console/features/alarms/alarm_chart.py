@@ -25,7 +25,7 @@ _BAR_SHARE = 0.8
 
 @dataclass(frozen=True, slots=True)
 class AlarmBar:
-    """One period with a value, or ``missing``: without one, which counts as breaching."""
+    """One period with a value, or ``missing``: without a value, and counted as breaching."""
 
     start: int
     text: str

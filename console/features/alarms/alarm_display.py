@@ -97,7 +97,7 @@ class AlarmRow:
 
     @property
     def past_reason(self) -> str:
-        """Return why it changed to its state, "" where that is also what an evaluation says now.
+        """Return the reason of the last change, "" if the current evaluation repeats the reason.
 
         An alarm that lacks data says at each evaluation what it lacks.
         """
@@ -129,7 +129,7 @@ class AlarmRow:
 
 @dataclass(frozen=True, slots=True)
 class AlarmFields:
-    """One form: what stands in it. ``name``: of the alarm that it changes, "" for a new one."""
+    """Contents of a form. ``name``: of the edited alarm, "" for a new alarm."""
 
     kind: str
     title: str
@@ -332,7 +332,7 @@ def alarm_rules(scope: Scope, machine: StateMachine, alarm: Alarm | None = None)
 
 
 def _gets_alarm(rule: EventRule, machine: StateMachine, alarm: Alarm | None) -> bool:
-    """Tell whether a rule matches that an alarm begins, or that it is over."""
+    """Tell whether a rule matches the start or the end of an alarm."""
     event = {
         "source": body.ALARM_SOURCE,
         "detail-type": body.ALARM_DETAIL_TYPE,

@@ -1,4 +1,4 @@
-"""Check when an alarm on a metric is one: what PutMetricAlarm refuses, and in which words."""
+"""Check the threshold of a metric alarm, with the errors of PutMetricAlarm."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def checked_statistic(statistic: str) -> str:
 
 
 def threshold_fields(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns of ``Alarm`` that say when it is one; raise InvalidParameterValue.
+    """Return the threshold columns of ``Alarm``; raise InvalidParameterValue.
 
     ``params``: by the names of PutMetricAlarm.
     """

@@ -53,7 +53,7 @@ _NOW = {
 
 @require_safe
 def alarm_list(request: HttpRequest) -> HttpResponse:
-    """Answer ``/alarms/``: those of all state machines, by name, or those in one state.
+    """Answer ``/alarms/``: all alarms by name, or the alarms in one state.
 
     With ``?create`` it asks for the state machine of a new one, and ``?machine=`` leads there.
     """
@@ -153,7 +153,7 @@ def _change_metric_alarm(scope: Scope, alarm: Alarm, form: MetricAlarmForm) -> s
 
 
 def _put_metric_alarm(scope: Scope, alarm: Alarm, form: MetricAlarmForm, name: str) -> AlarmState:
-    """Store what a form says and return what it says now; raise ``ServiceError``."""
+    """Store a form and return the resulting state; raise ``ServiceError``."""
     fields = metric_alarms.columns(alarm, form)
     revision = form.values["over"] or form.values["revision"]
     by = actor_of(scope)

@@ -1,4 +1,4 @@
-"""The form of an alarm on a metric: what it offers, what it stores, and its preview."""
+"""The form of a metric alarm: choices, stored columns and preview."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def metric_names(alarm: Alarm) -> list[str]:
 
 
 def form_context(alarm: Alarm, typed: Mapping[str, str] | None) -> dict[str, Any]:
-    """Return what the form needs. ``typed``: what was sent and refused, None: what is stored."""
+    """Return the context of the form. ``typed``: the rejected values, None: the stored ones."""
     shown = _stored(alarm) if typed is None else typed
     return {
         "typed": shown,

@@ -12,7 +12,7 @@ from console.statuses import AlarmComparison, AlarmKind, AlarmState, MissingData
 
 
 class Alarm(models.Model):
-    """An alarm: what it looks at, and what it says.
+    """An alarm: settings and current state.
 
     ``machine``: the one it is of; null for metrics of other things. ``period_s``: the length of a
     period of a metric; else how far back the alarm looks, or how long is too long. ``threshold``:

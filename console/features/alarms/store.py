@@ -117,7 +117,7 @@ def _check_name(name: str) -> None:
 
 
 def _check_revision(alarm: Alarm | None, name: str, revision: str | None) -> None:
-    """Refuse a change that was made from another alarm than the one that is there."""
+    """Refuse a change based on another revision of the alarm."""
     if revision is None or revision == ("" if alarm is None else revision_of(alarm)):
         return
     if alarm is not None and revision:
@@ -167,7 +167,7 @@ def set_alarm_state(
 
 
 def change_state(alarm: Alarm, state: AlarmState, reason: str) -> bool:
-    """Write what an alarm says now and tell of it; return whether that is new, and written here.
+    """Store the state of an alarm and publish a change; return whether the state changed here.
 
     ``alarm``: as it was read before it was evaluated. The reason is that of the change. An alarm
     that still has too little data says what it lacks now: else a new one would read as unchecked

@@ -45,7 +45,7 @@ class ApprovalClosed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """What a link opens. ``until_ms``: when it expires; ``with_input``: it shows the input."""
+    """Contents of an approval link. ``until_ms``: expiry; ``with_input``: shows the input."""
 
     execution: Execution
     task: TaskRow

@@ -32,7 +32,7 @@ class JobOutcome:
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """What became of the items of a job: ``ended``: those to be stopped that had ended."""
+    """Counts of a job's items by outcome. ``ended``: had ended before the stop."""
 
     action: str
     done: int

@@ -218,7 +218,7 @@ def _item(job: BulkJob, position: int) -> bool:
 
 
 def _in_one_transaction(job: BulkJob, position: int) -> bool:
-    """Redrive or start again; the act and the note that it was done are one commit."""
+    """Redrive or start again, and mark the item as done, in one transaction."""
 
     def store() -> bool:
         item = _claim(job, position)

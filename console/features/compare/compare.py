@@ -36,7 +36,7 @@ _SLOW_RATIO, _SLOW_MS = 1.5, 500
 
 @dataclass(frozen=True, slots=True)
 class ComparedState:
-    """What became of one state in one execution. ``retries``: how often its work began again."""
+    """Result of one state in one execution. ``retries``: repeated attempts."""
 
     status: formatting.StatusLabel = formatting.STEP[""]
     visits: int = 0
@@ -45,7 +45,7 @@ class ComparedState:
 
 
 class PathStep(NamedTuple):
-    """One visit on a path. ``visit``: which one of the state it is, from 1, as in addresses."""
+    """One visit on a path. ``visit``: its number within the state, from 1, as in addresses."""
 
     name: str
     visit: int
@@ -54,7 +54,7 @@ class PathStep(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExecutionWalk:
-    """What one execution did. ``paths``: line of control -> the states it went through.
+    """Trace of one execution. ``paths``: line of control -> visited states.
 
     ``graph``: of the definition it ran with, None if that cannot be drawn.
     """
@@ -90,7 +90,7 @@ def _walk_trace(trace: Trace) -> ExecutionWalk:
 
 
 def _compared_state(status: str, visits: Visits) -> ComparedState:
-    """Return what became of a state; what it did side by side counts once, as in its timeline."""
+    """Return the result of a state; overlapping visits count once, as in the timeline."""
     has_left = any(visit.left_ms is not None for visit in visits)
     return ComparedState(
         formatting.STEP[status],

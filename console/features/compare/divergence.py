@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """What opened a way. ``name``: ``rule 2``, ``Default``; ``condition``: what it asks for."""
+    """Reason for a branch. ``name``: ``rule 2``, ``Default``; ``condition``: of the rule."""
 
     name: str
     condition: str = ""

@@ -49,7 +49,7 @@ class HistoryLine(NamedTuple):
 
 @dataclass(slots=True)
 class FoundExecution:
-    """An execution with all that belongs to it but payloads; those are read when asked for."""
+    """An execution with all its rows; payloads are read on demand."""
 
     execution: Execution
     run: RunRow | None = None
@@ -82,7 +82,7 @@ class FoundExecution:
         return messages
 
     def snapshot(self) -> engine.Run | None:
-        """Return the run as it stands; None if it has succeeded, or if a later version wrote it."""
+        """Return the current run; None if succeeded, or written by a later version."""
         if self._snapshot is None:
             text = RunRow.objects.values_list("snapshot", flat=True).get(pk=self.execution.pk)
             if not text and self.execution.status == ExecutionStatus.SUCCEEDED:

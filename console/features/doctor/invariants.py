@@ -72,7 +72,7 @@ def check(
 
 
 def of_execution(record: FoundExecution) -> Iterator[Violation]:
-    """Yield the violations of one execution; a check that cannot read its rows is one, too."""
+    """Yield the violations of one execution; an unreadable row is a violation, too."""
     walk = Walk(record.events)
     for invariant in OF_EXECUTIONS:
         try:

@@ -31,7 +31,7 @@ _AT_MOST = 100  # of a kind: who has more has one reason for all
 
 
 def orphans() -> Iterator[Violation]:
-    """Yield what rows refer to in vain, each kind in one statement, so as of one instant."""
+    """Yield dangling references, one statement per kind, so each as of one instant."""
     for model in _MODELS:
         for field in model._meta.concrete_fields:  # noqa: SLF001 - Django's documented API
             if isinstance(field, ForeignKey) and not field.db_constraint:  # type: ignore[attr-defined]  # the stubs lack it

@@ -26,7 +26,7 @@ _BAD = ("FAILED", "TIMED_OUT", "ABORTED")
 
 
 def check_progress(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
-    """I1: whatever runs has something that will move it, and so has each line of control in it."""
+    """I1: every running execution, and each of its lines of control, has a reason to continue."""
     del walk
     if not record.running or record.run is None or record.run.parked:
         return
@@ -111,7 +111,7 @@ def counts(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
 
 
 def rest(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
-    """I15: nothing is open that belongs to an execution that ended, or that nobody waits for."""
+    """I15: no task or timer is open without a running execution that waits for it."""
     del walk
     opened = [task.task for task in record.tasks.values() if task.status != "closed"]
     if record.running:

@@ -114,7 +114,7 @@ def account_of(scope: Scope) -> Account:
 
 
 def _load_document(text: str) -> Any:
-    """Return what a text says in JSON or YAML, None for one that is too long.
+    """Parse a text as JSON or YAML; None if the text is too long.
 
     A text with ``*`` aliases is refused: a few lines of them can mean gigabytes. So is one that is
     too deep.

@@ -80,7 +80,7 @@ class CheckForm(PageForm):
 
 
 class GraphEditForm(PageForm):
-    """An edit of the graph: the text that the editor holds, the act, and what it is about.
+    """An edit of the graph: the editor's text, the action and its arguments.
 
     ``state``: whose menu or form it is; ``source`` to ``index``: the edge; ``leads_to``: its new
     target, "" for the end; ``pasted``: copied states; ``piece``: of the palette, or which

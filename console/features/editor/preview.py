@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ShownPreview:
-    """What an editor shows already, and what it has to show.
+    """The state of the editor's graph: already drawn, unfolded and selected.
 
     ``opened``: the names of groups that are unfolded, since their ids change with the text;
     ``chosen``: the name of a state that must be seen; ``drawn``: the digest of the graph there is.

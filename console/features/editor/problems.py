@@ -36,7 +36,7 @@ class Problem:
 
 
 def list_problems(text: str, type: str, foreign: ForeignText) -> list[Problem]:  # noqa: A002
-    """Return the problems of what an editor holds; of YAML those of YAML, if it is none."""
+    """Return the problems of the editor's text; for invalid YAML, the YAML errors."""
     if foreign.error:
         return [_problem_of_yaml(foreign.error)]
     return [] if foreign.is_convertible else problems_in(text, type)

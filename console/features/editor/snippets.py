@@ -48,7 +48,7 @@ class SnippetPlace(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """Something that completion inserts. ``language``: the query language that it is written in."""
+    """A snippet inserted by completion. ``language``: its query language."""
 
     label: str
     hint: str

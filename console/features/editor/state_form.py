@@ -1,4 +1,4 @@
-"""The form of one state: its fields by type and query language, and what is read back from it."""
+"""The form of one state: its fields by type and query language, and their parsing."""
 
 from __future__ import annotations
 

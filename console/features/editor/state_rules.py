@@ -147,7 +147,7 @@ def _choice_row(index: int, rule: dict[str, Any], language: str) -> StateRuleRow
 
 
 def same_text(sent: str, shown: str, *, lines: bool = False) -> bool:
-    """Tell whether an input sends what it showed. ``lines``: it has several.
+    """Tell whether an input is unchanged. ``lines``: the input has several lines.
 
     One of a single line drops line breaks; one of several writes each of them in one way, and drops
     one at the beginning.

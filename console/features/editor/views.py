@@ -223,7 +223,7 @@ def _view_of(request: HttpRequest) -> GraphView:
 def _draft(
     request: HttpRequest, scope: Scope, machine_arn: str, saved: str
 ) -> DefinitionDraft | None:
-    """Return the reader's draft, None if it is what is saved or the reader discards it."""
+    """Return the reader's draft, None if equal to the saved text or discarded."""
     if "fresh" in request.GET:
         return None
     draft = drafts.find_draft(scope.project, scope.principal.user, machine_arn)

@@ -19,7 +19,7 @@ _AT_ONCE = 500
 
 
 def insert_logs(logs: Sequence[FunctionLog]) -> None:
-    """Insert rows in one transaction, but those of executions that are gone."""
+    """Insert rows in one transaction, except rows of deleted executions."""
 
     def store() -> None:
         numbers = {log.execution_id for log in logs}

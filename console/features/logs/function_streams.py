@@ -59,7 +59,7 @@ class FunctionGroup:
 
 @dataclass(frozen=True, slots=True)
 class FunctionStream:
-    """What the calls of one function by one execution have printed.
+    """Output of the calls of one function by one execution.
 
     Express executions may share a name, and with it a stream. ``last_call``: start and key of it.
     """

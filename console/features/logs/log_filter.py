@@ -51,7 +51,7 @@ _CURSOR = re.compile(r"(\d{1,15})-(\d{1,18})-(\d{1,9})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class LogFilter:
-    """What the reader chose, as it was typed. ``problems``: field -> what was wrong with it."""
+    """The reader's filter as typed. ``problems``: field -> its error."""
 
     range: str
     since: str

@@ -39,7 +39,7 @@ _COLUMNS = ("arn", "state_machine_arn", "start_ms", "stop_ms", "redrive_count")
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Executions of one machine that log in one way: started in ``[since, until)``."""
+    """Executions of one machine with the same log settings: started in ``[since, until)``."""
 
     machine_arn: str
     since: int

@@ -39,7 +39,7 @@ _MOST_STATES = 300
 
 @dataclass(frozen=True, slots=True)
 class LogRow:
-    """A line with the execution it is of; ``tone``: of its event, ``text``: what it says.
+    """A log line with its execution. ``tone``: of its event, ``text``: its summary.
 
     ``key``: what the page asks for the whole line by; ``payload``: the whole line, if it is open.
     """
@@ -106,7 +106,7 @@ def _state_choices(machine: StateMachine) -> tuple[str, ...]:
 def _page_of_lines(
     scope: Scope, group: LogGroup, machine: StateMachine, chosen: LogFilter, opened: str
 ) -> dict[str, Any]:
-    """Return what the page shows of the lines. ``opened``: the key of the one that is open."""
+    """Return the page's log lines. ``opened``: the key of the open line."""
     page = newest.newest_page(group, machine, chosen.query, _mask_of(scope))
     rows = [_log_row(line, with_payload=_line_key(line) == opened) for line in page.lines]
     return {"lines": rows, "older": log_filter.cursor_text(page.cursor)}
@@ -154,7 +154,7 @@ def _log_row(line: read.Line, *, with_payload: bool) -> LogRow:
 
 
 def _summary(details: Any, state: str) -> str:
-    """Return what an event says in one line, without its state's name, which has a column."""
+    """Return an event's details on one line, without the state's name (a column of its own)."""
     if not isinstance(details, dict):  # masked as a whole
         return str(details)
     members = [

@@ -32,7 +32,7 @@ class Sums(models.Model):
 
 
 class MetricMinute(Sums):
-    """One metric in one minute that is over."""
+    """One metric in one finished minute."""
 
     minute_ms = models.BigIntegerField()
 

@@ -23,7 +23,7 @@ _ITEM = re.compile(r"(\*|(?P<low>\w+)(-(?P<high>\w+))?)(/(?P<step>\d+))?")
 
 
 class ScheduleError(ValueError):
-    """The expression is no schedule; says which field, what was found, what was wanted."""
+    """An invalid schedule expression; names the field, its value and the expected values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ def _some_weekdays(item: str) -> Days:
 
 
 def _of_weekdays(weekdays: set[int], place: int | None = None) -> Days:
-    """Return the days of a month that are one of the weekdays: all, or the one at a place."""
+    """Return the days of a month on the given weekdays: all, or only the n-th."""
 
     def days(year: int, month: int) -> set[int]:
         dates = [

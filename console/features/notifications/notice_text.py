@@ -168,7 +168,7 @@ def slack_text(text: str) -> str:
 
 
 def without_markup(text: str) -> str:
-    """Put a character that nobody sees behind each one that would begin Markdown or a mention.
+    """Add an invisible character after each character that would start Markdown or a mention.
 
     Neither Slack nor Adaptive Cards have an escape for these. A name such as ``my_order`` or an
     e-mail address has none of them and can be copied.

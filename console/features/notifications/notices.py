@@ -48,7 +48,7 @@ class Undelivered(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What is sent. ``event``: the whole event; ``body``: what the target gets of it.
+    """A message to send. ``event``: the whole event; ``body``: the part for the target.
 
     ``secret``: what a web request is signed with; ``settings``: EventBridge's of the target;
     ``project``: name of the rule's, whose entries of ``targets.json`` count. ``state``: where the

@@ -270,7 +270,7 @@ def _dead_letter_queue(settings: dict[str, Any]) -> str:
 
 
 def _dead_letter(delivery: Delivery, queue: str, problem: str, settings: dict[str, Any]) -> str:
-    """Send what is dead to the target's queue for it; return the problem, with a further one."""
+    """Send a dead delivery to the target's dead-letter queue; return all problems."""
     event, target = delivery.event, delivery.target
     attributes = {
         "SCHEDULE_ARN" if target.rule.schedule_group else "RULE_ARN": target.rule.arn,
@@ -378,7 +378,7 @@ def _mask_of_event(delivery: Delivery) -> Mask:
 
 
 def _execution_of_event(delivery: Delivery) -> QuerySet[Execution]:
-    """Return the execution that an event tells of, nothing if it tells of none or it is deleted."""
+    """Return the execution named by an event; empty if there is none or it was deleted."""
     detail = json.loads(delivery.event.body).get("detail")
     arn = detail.get("executionArn") if isinstance(detail, dict) else None
     if not isinstance(arn, str):
@@ -430,7 +430,7 @@ def _goes_round(delivery: Delivery, machine: int) -> bool:
 
 
 def _actor(delivery: Delivery) -> Actor:
-    """Return who starts: the rule, with the rights of who last changed it, and who put the event.
+    """Return the actor of a start: the rule, with its last editor's rights, and the event's sender.
 
     The rights of the sender do not count: the rule says what becomes of an event.
     """

@@ -1,4 +1,4 @@
-"""Name the pages and actions that the palette offers, each with the right that it takes."""
+"""Pages and actions of the palette, each with the right needed to see it."""
 
 from __future__ import annotations
 

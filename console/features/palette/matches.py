@@ -45,7 +45,7 @@ _DEFINITIONS = 40
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What a text may mean. ``note``: what it belongs to.
+    """A possible match of a text. ``note``: its context.
 
     ``status`` and ``start_ms``: an execution's.
     """
@@ -67,7 +67,7 @@ class MatchGroup:
 
 
 def find_matches(scope: Scope, text: str) -> list[MatchGroup]:
-    """Return the groups that have matches, that with the best one first.
+    """Return the groups with matches, best group first.
 
     An empty text means the state machines that changed last and the actions of the reader, then
     the newest executions, and every page.

@@ -232,7 +232,7 @@ def _call(
     role_arn: str,
     command: engine.RunTask,
 ) -> engine.Message:
-    """Call what the Task names and return its outcome, or that it took too long.
+    """Call the service of a Task and return its outcome, or a timeout.
 
     Services of this server are called with the rights of the person who tries the state.
     """

@@ -33,12 +33,12 @@ FIELD_ORDER = (
 
 
 def one_line(text: str) -> str:
-    """Return what an input of one line makes of a text: it drops the line breaks."""
+    """Return a text as a single-line input submits it: without line breaks."""
     return text.replace("\r", "").replace("\n", "")
 
 
 class EditRefused(Exception):
-    """An edit that cannot be made, in words for the person who asked for it."""
+    """A refused edit, explained to the user."""
 
 
 @dataclass(slots=True)
@@ -135,7 +135,7 @@ class DefinitionTree:
         return f"{self.start}{write_tree(self.root)}{self.end}"
 
     def blocks(self) -> Iterator[StateBlock]:
-        """Yield every block, an outer one before those inside of it."""
+        """Yield every block, outer blocks first."""
         waiting = [(self.root, "", 0)]
         while waiting:
             node, owner, index = waiting.pop(0)

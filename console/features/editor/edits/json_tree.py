@@ -1,4 +1,4 @@
-"""Read a JSON text into a tree that keeps every character, change it, and write it again.
+"""Parse JSON into a tree that keeps every character, edit the tree, and serialize it.
 
 An untouched tree writes exactly the text it was read from: white space, the spelling of numbers,
 escapes, keys that stand twice. What is put in gets the indentation of its surroundings. So an edit
@@ -85,7 +85,7 @@ class JsonContainer:
     # -- changing ----------------------------------------------------------------------------------
 
     def put(self, key: str, value: Any, *, at: int | None = None, outer: str = "") -> None:
-        """Set a member; one that has this value already stays as it is spelled.
+        """Set a member; an equal value keeps its spelling.
 
         ``at``: the place of a new one, None for the end; ``outer``: the indentation of the line
         that closes this container, for one that is empty.

@@ -202,7 +202,7 @@ def _with_exit(state: dict[str, Any], exit_to: str) -> dict[str, Any]:
 
 
 def delete_state(tree: DefinitionTree, name: str) -> EditDone:
-    """Take a state out and let what led to it lead to what followed it."""
+    """Delete a state and connect its predecessors to its successor."""
     place = tree.place(name)
     block = place.block
     after = _follower(place)
@@ -223,7 +223,7 @@ def delete_state(tree: DefinitionTree, name: str) -> EditDone:
 
 
 def reachable_with(block: StateBlock, place: StatePlace) -> set[str]:
-    """Return what a block reaches together with what a state of it leads to."""
+    """Return the states reachable in a block, including from the targets of one more state."""
     seen = reachable(block)
     waiting = [each.target for each in transitions_of(place.node)]
     while waiting:
@@ -245,7 +245,7 @@ def _follower(place: StatePlace) -> str:
 
 
 def _end_here(block: StateBlock, place: StatePlace) -> None:
-    """Let what led to a state that ends the block end it instead."""
+    """Let the predecessors of a final state end the block."""
     name = place.name
     if block.start == name:
         others = [entry.key for entry in block.states.entries if entry.key != name]

@@ -94,7 +94,7 @@ def charts_csv(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def chart_executions(request: HttpRequest) -> HttpResponse:
-    """Answer ``/charts/executions/``: those that one bar counts."""
+    """Answer ``/charts/executions/``: the executions counted by one bar."""
     scope, query = scope_of(request), request.GET
     metric = METRICS.get(query.get("metric", ""))
     since, until = (span.minute_of(query.get(name, "")) for name in ("from", "to"))
@@ -151,7 +151,7 @@ _EXPRESS = (
 def _found_executions(
     scope: Scope, metric: Metric, since: int, until: int, machine: StateMachine | None
 ) -> tuple[str, Any]:
-    """Return the column that places executions in time, and those that a metric counts."""
+    """Return the time column of a metric and the executions counted by the metric."""
     starts = {"ExecutionsStarted": "start_ms", "ExecutionsRedriven": "redrive_ms"}
     column = starts.get(metric.name, "stop_ms")
     which: dict[str, Any] = {f"{column}__range": (since, until - 1)}

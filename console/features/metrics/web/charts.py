@@ -109,7 +109,7 @@ class Chart:
 
     @property
     def bars_with(self) -> list[ChartBar]:
-        """Return the bars that stand for something: of counts, those that are not zero."""
+        """Return the bars to draw: counts without zeros."""
         return [bar for bar in self.bars if bar.value or self.unit != "Count"]
 
     @property

@@ -137,7 +137,7 @@ def _may_change(call: Call) -> bool:
 
 
 def _address(call: Call, target: EventTarget) -> str:
-    """Return the target's address; secrets in it are for those who may change the schedule."""
+    """Return the target's address, with its secrets only for users who may edit the schedule."""
     return target.address if _may_change(call) else without_secrets(target.address)
 
 

@@ -57,7 +57,7 @@ def release_deliveries(carried: set[int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class DueTarget:
-    """A target that has deliveries which are due. ``timeouts``: as ``EventTarget`` has it."""
+    """A target with due deliveries. ``timeouts``: as in ``EventTarget``."""
 
     target: int
     project: int
@@ -78,7 +78,7 @@ def starts_executions(address: str) -> bool:
 
 
 def due_targets() -> list[DueTarget]:
-    """Return the targets that have deliveries which are due, but for those that are paused."""
+    """Return the targets with due deliveries, except paused targets."""
     now_ms = clock.now_ms()
     due = Delivery.objects.filter(status=DeliveryStatus.WAITING, next_ms__lte=now_ms).exclude(
         target__paused_until_ms__gt=now_ms

@@ -46,7 +46,7 @@ def run_schedule(rule: EventRule, actor: audit.Actor) -> None:
 
 
 def send_test(rule: EventRule, target_id: str, actor: audit.Actor) -> None:
-    """Send one target of a rule an event that says that it is a test.
+    """Send a test event to one target of a rule.
 
     Raise ServiceError for a target that is gone.
     """

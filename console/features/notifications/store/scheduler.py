@@ -121,7 +121,7 @@ class ScheduleSettings:
 def create_schedule(
     key: ScheduleKey, given: ScheduleSettings, token: str = "", actor: audit.Actor = audit.NOBODY
 ) -> EventRule:
-    """Make a schedule; the same ``token`` again returns the one that it made.
+    """Create a schedule; a repeated ``token`` returns the schedule created before.
 
     Raise ValidationException, ConflictException, ServiceQuotaExceededException, and
     ResourceNotFoundException for a group that is not there.

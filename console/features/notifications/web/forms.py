@@ -16,7 +16,7 @@ _LONGEST_WINDOW = 1_440
 
 
 class _ScheduleField(TextField):
-    """An expression; a phrase such as ``every 5 minutes`` becomes the one that it means."""
+    """A schedule expression; a phrase such as ``every 5 minutes`` is converted."""
 
     def to_python(self, value: Any) -> str:
         """Return the expression."""

@@ -42,7 +42,7 @@ class LinkedExecution:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of an event at one target. ``started``: the execution that it began.
+    """Outcome of an event at one target. ``started``: the started execution.
 
     ``error``: why it was not delivered; ``repeated``: as the newer event above says of the target.
     """
@@ -57,7 +57,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class MatchedEvent:
-    """One event of a rule. ``status``: what it tells of an execution, which may have moved on."""
+    """One event of a rule. ``status``: of the execution at the time of the event."""
 
     event: OutboxEvent
     status: StatusLabel | None = None
@@ -144,7 +144,7 @@ def _status_of(body: str) -> str:
 
 
 def _executions(project: Project, deliveries: Iterable[Delivery]) -> dict[str, LinkedExecution]:
-    """Return ARN -> those that events tell of, and those that they started, in one query."""
+    """Return ARN -> the executions named or started by deliveries, in one query."""
     deliveries = list(deliveries)
     asked = {arn for row in deliveries for arn in (row.event.about, started_arn(row)) if arn}
     rows = Execution.objects.filter(project=project, arn__in=asked).values_list("arn", "status")

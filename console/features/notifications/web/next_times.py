@@ -1,4 +1,4 @@
-"""Compute the next moments of a schedule expression, so that a form can show what it means."""
+"""Compute the next times of a schedule expression for the preview of a form."""
 
 from __future__ import annotations
 

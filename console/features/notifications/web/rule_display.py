@@ -62,7 +62,7 @@ DELIVERY: dict[str, StatusLabel] = {
 
 @dataclass(frozen=True, slots=True)
 class PatternMeaning:
-    """What a pattern wants, if it says only that: statuses and ARNs of machines (none: any).
+    """Parsed pattern of statuses and ARNs of machines (none: any).
 
     ``own``: it says more. ``alarms``: it wants changes of alarms, not of executions; ``statuses``
     are states of alarms then.
@@ -82,7 +82,7 @@ class PatternMeaning:
 
 @dataclass(frozen=True, slots=True)
 class SentTarget:
-    """A target as the pages name it. ``deleted``: it is a state machine that is no more.
+    """A target as shown on pages. ``deleted``: its state machine was deleted.
 
     ``refused``: nothing is sent to its web address, whose origin the operator has not named.
     """
@@ -96,7 +96,7 @@ class SentTarget:
 
     @property
     def endpoint_line(self) -> str:
-        """Return what targets.json lacks, so that something is sent; "" if it lacks nothing."""
+        """Return the line missing in targets.json to allow this target; "" if none is missing."""
         if not self.refused:
             return ""
         parts = urlsplit(without_secrets(addresses.web_address(self.target.address)))
@@ -104,7 +104,7 @@ class SentTarget:
 
     @property
     def machine(self) -> str:
-        """Return the name of the state machine that it is, "" if it is none."""
+        """Return the name of the target's state machine, "" for other targets."""
         parts = self.target.address.split(":")
         return parts[6] if parts[5:6] == ["stateMachine"] and len(parts) > 6 else ""  # noqa: PLR2004
 
@@ -255,7 +255,7 @@ def pattern_choices(pattern: str) -> PatternChoices | None:
 
 
 def choices_context(choices: PatternChoices) -> dict[str, Any]:
-    """Return what the template of the choices needs: what is offered and what is chosen."""
+    """Return the context of the pattern choices: all options and the selection."""
     return {
         "about_alarms": choices.alarms,
         "statuses_to_tell": STATUSES,

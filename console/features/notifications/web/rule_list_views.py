@@ -60,7 +60,7 @@ def _render_notifications(request: HttpRequest, scope: Scope, problem: str = "")
 
 
 def _offered_choices(request: HttpRequest, form: NotificationForm) -> rule_display.PatternChoices:
-    """Return what the form was sent with, or what it begins with. ``?about=alarms``: alarms."""
+    """Return the submitted or initial choices of the form. ``?about=alarms``: for alarms."""
     if form.data:
         return rule_display.PatternChoices.sent(form.texts)
     if request.GET.get("about") == rule_display.ABOUT_ALARMS:
@@ -150,7 +150,7 @@ def _save_rule(
 
 
 def _save_once(scope: Scope, request: HttpRequest, sent: dict[str, Any]) -> str:
-    """Create the schedule of a form for one moment; return what was wrong with it.
+    """Create a one-time schedule from a form; return the problem, if any.
 
     Rules of EventBridge know no single moment, so it is one of EventBridge Scheduler.
     """

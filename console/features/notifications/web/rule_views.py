@@ -262,7 +262,7 @@ def remove_target(request: HttpRequest, rule_name: str) -> HttpResponse:
 
 @require_POST
 def test_target(request: HttpRequest, rule_name: str) -> HttpResponse:
-    """Send a target an event that says that it is a test."""
+    """Send a test event to a target."""
     scope = scope_of(request)
     require(scope, manual_events.TEST)
     rule = _find_rule(scope, rule_name)

@@ -20,7 +20,7 @@ _ALL_YEARS = 2199 - 1970 + 1
 
 
 def schedule_words(expression: str, zone: str) -> str:
-    """Return what an expression means, "" for one that is wrong or takes too many words."""
+    """Describe an expression in words; "" if invalid or too complex."""
     try:
         schedule = schedules.parse_schedule(expression, zone, with_once=True)
     except schedules.ScheduleError:

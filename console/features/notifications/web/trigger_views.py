@@ -138,7 +138,7 @@ def _link_status(link: StartLink) -> str:
 
 @require_http_methods(["GET", "POST"])
 def triggers_page(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Answer ``/machines/<name>/triggers/``: what starts it, and what its events go to."""
+    """Answer ``/machines/<name>/triggers/``: triggers, and targets of the machine's events."""
     scope = scope_of(request)
     machine = scope.machine(machine_name)
     made, problem = "", ""

@@ -187,7 +187,7 @@ def mask_of(project: Project, origin: Execution | None) -> Mask:
 
 
 def _with_masked_values(mask: Mask, *sources: dict[str, Any]) -> Mask:
-    """Return a mask that also hides what stands at hidden places of what is sent or comes back."""
+    """Return a mask that also hides values of masked fields elsewhere in the payloads."""
     if not mask.places:
         return mask
     values: set[str] = set()
@@ -257,7 +257,7 @@ class StateChoices:
 
 
 def state_choices(graph: Graph) -> list[StateChoices]:
-    """Return all states, those within a Parallel or Map after those around it."""
+    """Return all states, outer states before states inside a Parallel or Map."""
     choices = []
     for group in graph.groups:
         nodes = tuple(node for node in graph.nodes if node.group == group.id)

@@ -46,7 +46,7 @@ _SHAPING = ("ResultSelector", "ResultPath", "OutputPath", "Output", "Assign")
 
 @dataclass(slots=True)
 class _ScenarioCall:
-    """One call of a task. ``response``: None while it is open; ``attempts``: those before it."""
+    """One call of a task. ``response``: None while open; ``attempts``: earlier attempts."""
 
     visit: Visit
     event: int
@@ -190,7 +190,7 @@ def _call_numbers(trace: Trace, calls: Iterable[_ScenarioCall]) -> dict[str, lis
 def _task_entries(
     trace: Trace, numbers: dict[str, list[_ScenarioCall]], calls: Iterable[_ScenarioCall]
 ) -> list[dict[str, Any]]:
-    """Return each call: whose, which response it got, and how long after it was made."""
+    """Return each call: its state, the index of its response, and its duration."""
     places = {id(call): n for made in numbers.values() for n, call in enumerate(made)}
     entries = []
     for call in calls:

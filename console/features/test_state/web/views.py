@@ -99,7 +99,7 @@ def test_state_page(request: HttpRequest, machine_name: str) -> HttpResponse:
 def _render_last_input(
     request: HttpRequest, scope: Scope, subject: _Subject, graph: Graph, test: TestRequest
 ) -> HttpResponse:
-    """Show the form with what its state got in the last execution that entered it.
+    """Show the form with the state's input in the last execution that entered it.
 
     A definition that is not saved gets no original value in place of a masked one: it could put it
     where no mask is.
