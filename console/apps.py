@@ -101,7 +101,7 @@ def _make_private(connection: BaseDatabaseWrapper, **_: object) -> None:
 
 
 def _answer(caller: own_api.Caller, action: str, params: dict[str, Any]) -> own_api.Begun:
-    """Answer a Task's call; what it takes is imported by the first one."""
+    """Answer a Task's call; the first call imports the API."""
     from console.awsapi import in_process
 
     return in_process.answer(caller, action, params)

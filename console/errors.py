@@ -130,7 +130,7 @@ class CodedError(ServiceError):
 
 
 class ConflictException(CodedError):
-    """It was changed by somebody else since the caller read it, or it is in use."""
+    """The resource was changed since the caller read it, or is in use."""
 
     CODE = ErrorCode.ConflictException
 

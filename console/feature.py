@@ -85,7 +85,7 @@ class Background(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """What a feature adds. Texts with dots name what is imported when it is first used.
+    """Declaration of a feature. Dotted paths are imported on first use.
 
     ``urls``: the module of its addresses. ``pages``: the rights that these take, as ``PAGES`` of
     ``console.web.core.rights`` has them. ``rights``: role -> the actions that take it at least.

@@ -52,15 +52,15 @@ class AnswerWait(Protocol):
 
     @property
     def look(self) -> Callable[[], Answer | Pending[Answer | None] | None]:
-        """Return what looks for the answer and returns it, or None if it is not there yet."""
+        """Return a function that looks for the answer and returns it, or None if pending."""
 
     @property
     def topic(self) -> Channel:
-        """Return what tells that a look may find the answer; it may be lost."""
+        """Return the channel whose signals announce an answer; signals may be lost."""
 
     @property
     def one_each(self) -> bool:
-        """Tell whether what the topic tells is for one who waits only."""
+        """Whether a signal wakes one waiter or all of them."""
 
     @property
     def seconds(self) -> float:

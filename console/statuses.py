@@ -190,7 +190,7 @@ class DueKind(StrEnum):
 
 
 class Topic(StrEnum):
-    """What a signal is about. Beside each: what is published with it."""
+    """The subject of a signal, and the value published with the signal."""
 
     RUNNABLE = "runnable"
     """An execution can go on: its id."""

@@ -60,7 +60,7 @@ def page_key(execution: Execution, after: int, size: int, *, reverse: bool) -> P
 
 
 class PagesAhead:
-    """The pages that are read ahead, and those that are still to be read."""
+    """History pages read ahead of the request, and pages queued for reading."""
 
     def __init__(self) -> None:
         """Nothing is named yet."""
@@ -101,7 +101,7 @@ class PagesAhead:
                 self._read_ahead(self._named.popleft())
 
     def _read_ahead(self, key: PageKey) -> None:
-        """Read a page and keep it, if it is final; whoever asks meanwhile waits for it."""
+        """Read a page and keep it if it is final; requests wait for the read in progress."""
         reading: Future[HistoryPage | None] = Future()
         self._keep(key, reading)
         page = None

@@ -43,7 +43,7 @@ _REGION, _KIND, _PARTS = 3, 5, 7
 
 
 def answer_elsewhere(call: Call) -> dict[str, Any] | None:
-    """Return the answer of an action that does nothing because what it names is elsewhere.
+    """Answer an action that has no effect because its resource is in another region.
 
     None if everything is of the caller's region, so that the action runs. Raise the error for
     something that is missing. Calls that belong to one that was allowed before look everywhere.

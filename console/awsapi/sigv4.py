@@ -276,7 +276,7 @@ def _canonical_request(
 
 
 def _folded(value: str) -> str:
-    """Return a header's value as it is signed: without blanks around it, one instead of many."""
+    """Return a header's value as signed: trimmed, with runs of blanks folded to a single blank."""
     value = value.strip(_BLANK)
     return _BLANKS.sub(" ", value) if "  " in value or "\t" in value else value
 

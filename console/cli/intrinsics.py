@@ -160,7 +160,7 @@ class Template:
         return f"{self._place}: {way}" if way else self._place
 
     def physical_name(self, logical_id: str) -> str:
-        """Return the name of a resource: the one that it is given, else where it stands."""
+        """Return the name of a resource: its configured name, else its logical path."""
         resource = self.resource(logical_id) or {}
         kind = resource.get("Type", "")
         key = ARNS[kind][2] if kind in ARNS else NAMES.get(kind, "")

@@ -1,4 +1,4 @@
-"""The values that ``--param NAME=VALUE`` gives, and those that are still missing.
+"""Values of ``--param NAME=VALUE``, and the list of missing values.
 
 Readers ask for a value that only AWS knows and go on with a stand-in where nobody gave it: one run
 names all of them. ``check`` raises that list before anything is deployed.
@@ -90,7 +90,7 @@ class Parameters:
         self.last_stand_in = ""
 
     def text(self, *names: str) -> str | None:
-        """Return the value of the first name that has one, as it was written."""
+        """Return the unparsed value of the first name that has a value."""
         self._read.update(names)
         return next((self.given[name] for name in names if name in self.given), None)
 
@@ -132,7 +132,7 @@ class Parameters:
 
     @contextmanager
     def attempt(self) -> Iterator[OptionalPart]:
-        """Try to read a part that may do without: what it asks for is not missing."""
+        """Try to read an optional part: values missing in it are not reported as missing."""
         before = dict(self._missing)
         attempt = OptionalPart()
         try:

@@ -101,7 +101,7 @@ def is_started_by(target: dict[str, Any]) -> bool:
 
 @dataclass(slots=True)
 class SourceProject:
-    """The state machines and what starts them. ``notes``: what is left out, one line each."""
+    """State machines and their triggers. ``notes``: unsupported resources, one line each."""
 
     machines: list[MachineSource] = field(default_factory=list)
     activities: list[str] = field(default_factory=list)

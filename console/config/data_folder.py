@@ -81,7 +81,7 @@ def make_private(*paths: Path) -> None:
 
 
 def database_files(path: Path) -> tuple[Path, ...]:
-    """Return an SQLite database's file and those beside it, which SQLite makes with its mode."""
+    """Return the files of an SQLite database: the main file, its log and its shared memory."""
     return (path, *(path.with_name(f"{path.name}-{more}") for more in ("wal", "shm")))
 
 

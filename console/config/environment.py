@@ -192,7 +192,7 @@ def is_web_address(given: str) -> bool:
 
 
 def parse_address(name: str, given: str, schemes: Iterable[str], wanted: str) -> SplitResult:
-    """Return the parts of an address that has one of these schemes; it may have a password."""
+    """Parse an address with one of the schemes; a password is allowed."""
     parts = split_address(given)
     if parts is None:
         raise SettingError(name, "an address whose port is none", wanted)

@@ -48,7 +48,7 @@ def adopt_variables() -> None:
 
 
 def data_folder(folder: Path) -> Path:
-    """Return the default data folder: the former one, if only that one exists."""
+    """Return the default data folder, or the former default where only that exists."""
     former = folder.with_name(FORMER)
     if folder.exists() or not former.is_dir():
         return folder
@@ -57,7 +57,7 @@ def data_folder(folder: Path) -> Path:
 
 
 def database_file(path: Path) -> Path:
-    """Return the SQLite file of a data folder: the former one, if only that one exists."""
+    """Return the SQLite file of a data folder, or the former file where only that exists."""
     former = path.with_name(DATABASE_FILE)
     return former if former.exists() and not path.exists() else path
 

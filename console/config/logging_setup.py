@@ -1,4 +1,4 @@
-"""Configure the server's log: which lines it has, and in which form.
+"""Configure the server's log: its lines and their format.
 
 Each event is one line on stderr: for people, or JSON with ``STATEYARD_LOG=json``. structlog's
 renderers write both. The processors before them keep out what belongs to users: inputs, outputs,

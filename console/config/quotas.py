@@ -1,4 +1,4 @@
-"""The quotas of a project: what it may have, and the rates that it may reach.
+"""Quotas of a project: resource limits and request rates.
 
 AWS's numbers unless ``DATA/quotas.json`` or ``STATEYARD_QUOTAS`` says otherwise: an object of the
 members of ``Quotas``, and under ``projects`` by name what differs for one. No rate by default.

@@ -153,7 +153,7 @@ _CONNECTION_MEMBERS: dict[Any, tuple[str, ...]] = {
 
 
 class ConnectionShape(_Exact):
-    """How HTTP Tasks that name a connection authenticate, and what it adds to their requests."""
+    """Authentication of HTTP Tasks that name a connection, and additions to their requests."""
 
     type: Literal["API_KEY", "BASIC", "OAUTH_CLIENT_CREDENTIALS"] = "API_KEY"
     name: str | None = None
@@ -325,7 +325,7 @@ class MockedError(_Exact):
 
 
 class MockedResponse(_Exact):
-    """What a mocked Task returns, or the error that it ends with."""
+    """The result or the error of a mocked Task."""
 
     Return: Any = None
     Throw: MockedError | None = None

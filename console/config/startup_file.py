@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class StartupFile:
-    """The object of a file as it was at the start: it counts until the next one.
+    """A JSON file as read at startup; changes take effect at the next start.
 
     ``entries``: that object, {} if there was no file. Raise ``SettingError`` if it is no good.
     """

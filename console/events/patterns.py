@@ -37,7 +37,7 @@ class _Leaf:
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """Fields that must all match, and groups of which one alternative must."""
+    """Fields that must all match, and groups with at least one matching alternative."""
 
     fields: tuple[tuple[str, _Leaf | _Node], ...]
     groups: tuple[tuple[_Node, ...], ...]

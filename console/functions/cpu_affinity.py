@@ -10,7 +10,7 @@ _before: set[int] | None = None
 
 
 def stay_on_one() -> None:
-    """Keep this process, and what it starts later, to one of the processors it may use.
+    """Pin this process, and its later children, to a single processor.
 
     Of the threads of one interpreter one runs at a time. The thread that commits lets the others
     run for each statement it executes; on one processor it goes on before they begin, on several

@@ -76,7 +76,7 @@ def check_answer(text: str, request: str) -> str:
 
 
 def exit_error(code: int, request: str) -> InvocationError:
-    """Return what a process that ended is to its caller. ``code``: of its exit, as Popen has it."""
+    """Return the error of a process that exited. ``code``: its return code, as in Popen."""
     said = "Runtime exited without providing a reason"
     if code > 0:
         said = f"Runtime exited with error: exit status {code}"

@@ -1,4 +1,4 @@
-"""Lend the processes of functions to calls: who gets which, who waits, who may start one.
+"""Lend function processes to calls: queue callers, start processes, make room.
 
 Theory of operation. A process that comes back goes straight to the caller of its function that has
 waited longest, so nobody is woken in vain. A caller starts a process at once if its function has
@@ -34,7 +34,7 @@ _STARTING = max(2, os.cpu_count() or 1)
 
 @dataclass(eq=False, slots=True)
 class WaitingCaller:
-    """A call that waits. ``answered``: locked until it has a process, or may start one (None)."""
+    """A waiting call. ``answered``: locked until a process is lent or may be started (None)."""
 
     key: FunctionKey
     since: float
@@ -44,7 +44,7 @@ class WaitingCaller:
 
 
 class ProcessLender:
-    """The processes that there are. Its lock guards it, and each method but ``take`` wants it."""
+    """The pool of processes. Callers of every method but ``take`` hold its lock."""
 
     def __init__(self, limit: int, lock: threading.Lock) -> None:
         self._limit = limit

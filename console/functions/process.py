@@ -1,4 +1,4 @@
-"""One process that runs one function, as the server sees it: start it, call it, kill it."""
+"""A process of one function, seen from the server: start, call, kill."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class StartError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FunctionKey:
-    """What has processes of its own: a function, with all that was said of it."""
+    """Key of a set of processes: a function with all its options."""
 
     name: str
     target: str
@@ -95,7 +95,7 @@ class FunctionProcess:
     def __init__(
         self, key: FunctionKey, environment: dict[str, str], life: int | None = None
     ) -> None:
-        """Start it; raise StartError. ``life``: a pipe that it ends with, None to have none."""
+        """Start the process; raise StartError. ``life``: a pipe whose end stops it, or None."""
         self.key = key
         self.deadline: float | None = None
         self.timed_out = False
@@ -213,7 +213,7 @@ class FunctionProcess:
         return not changed
 
     def kill(self) -> None:
-        """End it and what it has started, whatever they do."""
+        """Kill the process and all processes started by it."""
         if self._process.poll() is None:
             # a process of its own session is the first of its group
             with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -24,7 +24,7 @@ _MARK_S = 1.0
 
 
 class CallOutput(Protocol):
-    """What a process prints. ``mark``: what it has to write behind each call, "" for nothing."""
+    """The output of a process. ``mark``: written by the process after each call, "" for none."""
 
     mark: str
 

@@ -1,4 +1,4 @@
-"""What a Task can call: one module per service; add a new one to ``REGISTRY``.
+"""Services that a Task can call: one module per service; add new modules to ``REGISTRY``.
 
 A module has ``call(task) -> Succeeded | Failed``. It runs outside any transaction and may take its
 time. It sees the engine's door only.
@@ -56,7 +56,7 @@ def call_task(task: TaskAttempt) -> Outcome:
 
 
 def call_for_test(task: TaskAttempt, exchange: Exchange) -> Outcome:
-    """Call what a task names; ``exchange`` gets what an HTTP Task sent and what came."""
+    """Call the service of a task; ``exchange`` records the request and response of an HTTP Task."""
     denied = permissions.find_denial(task) is not None
     return web.call(task, exchange) if task.service == "http" and not denied else call_task(task)
 

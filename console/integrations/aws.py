@@ -197,7 +197,7 @@ def _has_null(value: Any) -> bool:
 
 
 def _unreadable(error: Exception) -> str:
-    """Return what the SDK says of an answer that it cannot read, in one line."""
+    """Return the SDK's message about an unreadable response, on one line."""
     return without_url_secrets(f"Unable to unmarshall response ({error})".replace("\n", " "))
 
 

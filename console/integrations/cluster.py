@@ -69,7 +69,7 @@ class Answer:
 
     @property
     def outcome(self) -> Succeeded | Failed:
-        """Return what it means for the task that asked."""
+        """Return the outcome of the task for this answer."""
         if httpx.codes.is_success(self.status):
             return Succeeded(self.told)
         return Failed(f"EKS.{self.status}", self.told)
@@ -148,7 +148,7 @@ def _certificates(data: str) -> str:
 
 
 def _token(cluster: str, said: Mapping[str, Any]) -> str:
-    """Return the token by which EKS knows who calls: a signed question that it asks of STS."""
+    """Return the token that authenticates to EKS: a presigned GetCallerIdentity request."""
     session = _session(said.get("profile"))
     key, secret = said.get("access_key_id"), said.get("secret_access_key")
     by = Credentials(key, secret) if key and secret else session.get_credentials()

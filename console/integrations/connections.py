@@ -87,7 +87,7 @@ class HttpConnection:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Return the values that nobody is to see, without those that ``authorize`` returns."""
+        """Return the secret values of the entry, without the result of ``authorize``."""
         oauth = self.entry.get("OAuthParameters") or {}
         holders = self.entry.get("InvocationHttpParameters"), oauth.get("OAuthHttpParameters")
         marked = [
@@ -162,7 +162,7 @@ class _Token:
 
 @dataclass(slots=True)
 class _TokenCache:
-    """The tokens of this process. Requests that need the same one wait for one answer."""
+    """Token cache of this process. Requests for the same token share one fetch."""
 
     guard: threading.Lock = field(default_factory=threading.Lock)
     futures: dict[str, Future[_Token]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Tell events of this server's one event bus from those of others, which it does not have."""
+"""Tell events of this server's only event bus from events of unknown buses."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def call_python(
 
 
 def _call_shared(target: str, name: str, task: TaskAttempt) -> Outcome:
-    """Call a callable in this process, but not one that has taken its process with it."""
+    """Call a callable in this process, unless it crashed the process too often."""
     if task.losses >= MAX_LOSSES:
         cause = f"{target} was called {task.losses} times, and each time its process ended"
         return Failed("States.Runtime", cause)

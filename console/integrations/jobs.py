@@ -97,7 +97,7 @@ def next_look_s(looks: int) -> float:
 
 
 def _not_told(job: Job, told: Failed, known: Any) -> Outcome | None:
-    """Return what it means that the service did not describe the job."""
+    """Return the outcome of a task whose job the service did not describe."""
     error, cause = told.error or "", told.cause or ""
     if error.endswith(_OUT_OF_REACH) or _BUSY.search(cause):
         return None
@@ -107,7 +107,7 @@ def _not_told(job: Job, told: Failed, known: Any) -> Outcome | None:
 
 
 def _statuses(job: Job, answer: Any, known: Any) -> list[Any]:
-    """Return the status of what was begun; of one that the service does not tell of, None."""
+    """Return the status of each started job; None where the service reports none."""
     if not job.each:
         return [_value_at(answer, job.status)]
     told = [_value_at(one, job.status) for one in answer.get(job.each, [])]
@@ -121,7 +121,7 @@ def _lost(answer: Any, known: Any) -> bool:
 
 
 def _apart(job: Job, parameters: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the parameters of each call that stops one of what was begun."""
+    """Return the parameters of the calls that stop the jobs, one call per job."""
     lists = {name: value for name, value in parameters.items() if isinstance(value, list)}
     if not job.each or not lists:
         return [parameters]

@@ -146,7 +146,7 @@ def cancel_job(task: TaskAttempt, kept: str) -> Outcome:
 
 
 def _begin(task: TaskAttempt, asked: dict[str, Any]) -> Outcome:
-    """Make the job; one that an earlier dispatch of this attempt has made is the one."""
+    """Create the job; reuse a job created by an earlier dispatch of this attempt."""
     about = asked["Job"].get("metadata", {})
     notes = {**about.get("annotations", {}), ATTEMPT: task.idempotency_key}
     marked = {**asked["Job"], "metadata": {**about, "annotations": notes}}

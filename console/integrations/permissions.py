@@ -39,7 +39,7 @@ _PREFIXES = {"monitoring": "cloudwatch"}
 
 
 def find_denial(task: TaskAttempt) -> Failed | None:
-    """Return how a task fails whose role may not do what it needs, None if it may."""
+    """Return the failure of a task whose role lacks a permission, None if it is allowed."""
     denied = settings.STATEYARD_PERMISSIONS.get("deny")
     if not denied or not task.role_arn:
         return None

@@ -66,7 +66,7 @@ def write_results(
 def _file(
     client: Any, bucket: str, name: str, records: Iterable[Mapping[str, Any]], config: Any
 ) -> list[dict[str, Any]]:
-    """Write one file if there is anything to write; return what the manifest says of it."""
+    """Write one file if there are records; return its entry for the manifest."""
     lines = config.get("OutputType") == "JSONL"
     with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as file:
         count = 0

@@ -70,7 +70,7 @@ class NoTargetError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry: what it says, and where it stands in the files."""
+    """An entry: its content and its place in the files."""
 
     target: Mapping[str, Any]
     where: str

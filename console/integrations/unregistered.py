@@ -43,7 +43,7 @@ def _has_place(name: str, arn: str, machine: targets.MachineKey) -> bool:
 
 
 def _function_of(state: dict[str, Any]) -> str:
-    """Return the name of the function that a state calls, "" if it calls none that is written."""
+    """Return the name of the function that a state calls; "" if it is not a literal."""
     resource = str(state.get("Resource", ""))
     if ":states:::lambda:invoke" in resource:
         parameters = state.get("Arguments", state.get("Parameters"))

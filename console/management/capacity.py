@@ -1,4 +1,4 @@
-"""Compare the connections that PostgreSQL allows with those that the processes take.
+"""Compare PostgreSQL's connection limit with the connections of the processes.
 
 Connections of the processes are known by their names (``postgres.new_name``). A process that would
 leave too few for the others takes no more than its share: with a few connections it works more

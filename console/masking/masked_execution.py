@@ -194,7 +194,7 @@ def masks_of(project: Project, numbers: Collection[int]) -> dict[int, Mask]:
 
 
 class _State(NamedTuple):
-    """How far an execution is, and the one above it: of its Map Run, or whose Task started it."""
+    """Progress of an execution, and its parent: of its Map Run or of the starting Task."""
 
     status: str
     next_event: int | None
@@ -302,7 +302,7 @@ def _family(numbers: Collection[int]) -> dict[int, _State]:
 
 
 def _above() -> Coalesce:
-    """Return the execution above one: that of its Map Run, or the one whose Task started it."""
+    """Return the parent execution: of the Map Run, or of the Task that started this one."""
     return Coalesce("map_run__parent_id", "parent")
 
 

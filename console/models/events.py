@@ -110,7 +110,7 @@ class EventTarget(models.Model):
 
 
 class OutboxEvent(models.Model):
-    """An event, written with what it tells of; removed when nobody waits for it any more.
+    """An event, written in the transaction of its cause; removed once delivered everywhere.
 
     ``about``: its first resource, or its source; ``routed``: its deliveries are written.
     ``sent_by``: who put it, "" if this server made it.

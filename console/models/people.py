@@ -130,7 +130,7 @@ class LoginAttempts(models.Model):
 
 
 class AuditEntry(models.Model):
-    """Who did what to what, append-only; never a payload."""
+    """A change by a user: actor, action and target. Append-only, without payloads."""
 
     at_ms = models.BigIntegerField()
     project = models.ForeignKey(Project, null=True, on_delete=models.CASCADE, db_constraint=False)
@@ -153,7 +153,7 @@ class AuditEntry(models.Model):
 
     @property
     def who(self) -> str:
-        """Who acted: a person, or an execution and who has started it."""
+        """Return the actor: a person, or an execution and the person who started it."""
         if not self.execution:
             return self.actor
         return f"execution {self.execution}" + (f", started by {self.actor}" if self.actor else "")

@@ -18,7 +18,7 @@ class ServerFact(models.Model):
 
 
 class Worker(models.Model):
-    """A process that makes executions go on, alive until its lease ends unless it renews it."""
+    """A process that advances executions; alive while it renews its lease."""
 
     name = models.CharField(max_length=40, primary_key=True)
     host = models.CharField(max_length=120)

@@ -55,7 +55,7 @@ _AUTHORITY = re.compile(rb"https?://([^/?#]*)", re.IGNORECASE)
 
 
 class JoinedWrites:
-    """A transport that sends the head of an answer together with what comes after it.
+    """A transport that sends the head of a response together with the start of the body.
 
     A head waits until the event loop's next turn at most, so that an answer whose body takes time
     begins at once. Everything else is the other transport's.

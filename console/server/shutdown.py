@@ -1,4 +1,4 @@
-"""Tells those who let a caller wait that the server shuts down."""
+"""Signal to waiting requests that the server shuts down."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class LoopFuture(Generic[T]):
 
 
 class _CommitOutcome(NamedTuple):
-    """A change that was handed over, and what the thread that commits told of it."""
+    """A submitted change and the result of its commit."""
 
     pending: Pending[Any]
     outcome: Callable[[], Any]

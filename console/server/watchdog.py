@@ -1,4 +1,4 @@
-"""End a process that stands still though its database answers; who watches over it starts another.
+"""End a stalled process whose database answers; its supervisor starts another.
 
 What stands still waits for something that will not come: no code in the process can help it. While
 the database is out of reach nothing can move, and another process would do no better: then the

@@ -1,4 +1,4 @@
-"""What came of an execution, with assertions that say which way it went when they fail."""
+"""The result of an execution, with assertions that show its path on failure."""
 
 from __future__ import annotations
 

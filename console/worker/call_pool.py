@@ -109,7 +109,7 @@ class CallPool:
         return [key for key in keys if key is not None]
 
     def replace(self, key: Hashable) -> bool:
-        """Let another thread take the place of the one that hangs in a job and ends with it.
+        """Start a thread in place of a hung one, which ends with its job.
 
         (No thread can be stopped from outside.) Return whether there was one to replace.
         """
@@ -125,7 +125,7 @@ class CallPool:
         return True
 
     def _room(self) -> bool:
-        """Tell whether one more thread may be left to what it hangs in; say once if not."""
+        """Whether another hung thread may be abandoned; warn once at the limit."""
         room = len(self._hung) < MAX_HUNG
         if not room and not self._full:
             log.warning("too many calls hang; restart the server", hung=len(self._hung))

@@ -27,7 +27,7 @@ _SLOWER = 0.1  # of the time it has waited for, until the next look
 
 
 class _Kept:
-    """A call that waits, and where it stands; what changes is guarded by the lock of ``Waits``."""
+    """A waiting call and its progress; the lock of ``Waits`` guards its changes."""
 
     def __init__(self, key: Key, waiting: Waiting) -> None:
         self.key = key

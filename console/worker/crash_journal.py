@@ -1,4 +1,4 @@
-"""A file that outlives its process and shows what the process was computing when it died.
+"""Journal of the computation in progress, readable after its process died.
 
 Each thread writes the execution that the engine computes, or the task whose Python callable runs,
 into its own place of a mapped file; that costs nothing and survives kill -9. The file of a dead
@@ -123,7 +123,7 @@ def _map_file(path: Path) -> mmap.mmap:
 
 
 def _take(path: Path) -> list[tuple[int, int]]:
-    """Read a file and remove it; whoever removes it has it."""
+    """Read a file and remove it, unless another process has renamed the file first."""
     mine = path.with_name(f"taken-{os.getpid()}-{path.name}")
     try:
         path.rename(mine)

@@ -330,7 +330,7 @@ class Embedded:
             self.wake(number)
 
     def _sweep_tasks(self, share: workers.Share) -> None:
-        """Offer tasks that nobody has taken; recover those that were started here and lost."""
+        """Offer unclaimed tasks; recover tasks that were started here and lost."""
         for execution_id, task in claim.claimed_tasks():
             with self._lock:  # asked after the rows were read: who had it then may have ended it
                 held = (execution_id, task) in self._offered

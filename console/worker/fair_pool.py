@@ -113,7 +113,7 @@ class FairPool:
         return batch
 
     def _place(self, job: _Job, share: FairShare) -> None:
-        """Queue a call under its share, or count one for it that began before or ended."""
+        """Queue a call under its share, or count a call that began or ended before."""
         if job.counted:
             self.shares.assign(share)
         elif job.share is None:

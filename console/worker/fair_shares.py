@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class FairShare(NamedTuple):
-    """Whose job it is, and what it calls."""
+    """Key of a fair share: the project and the target of its jobs."""
 
     project: int
     target: str

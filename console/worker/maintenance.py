@@ -72,7 +72,7 @@ class Maintenance:
         self._stopped = threading.Event()
 
     def sweep(self, share: Share, work: OpenWork) -> None:
-        """Find in the rows of a share what there is to do; who leads does what one does for all.
+        """Sweep this worker's share; the leader also runs global jobs.
 
         ``work``: the kinds of work that there may be.
         """

@@ -34,7 +34,7 @@ def waits_outside(map_run_id: int) -> bool:
 
 
 def move_items(map_run_id: int) -> None:
-    """Read what a Map Run waits to have read, or write what it waits to have written."""
+    """Read the pending items of a Map Run, or write its pending results."""
     transfer = map_items.to_read(map_run_id)
     if transfer is not None:
         _read(transfer)

@@ -120,7 +120,7 @@ def is_own(task: TaskAttempt) -> bool:
 
 
 def begin_call(work: claim.ClaimedTask, task: TaskAttempt) -> Outcome | Waiting | None:
-    """Make the call of a task and record its outcome with it; return it, or that it is waited for.
+    """Make the call of a task and record its outcome; return the outcome or the wait.
 
     None if the task had ended before, so that nothing was called.
     """
@@ -143,14 +143,14 @@ def begin_call(work: claim.ClaimedTask, task: TaskAttempt) -> Outcome | Waiting 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A call of a task: what it asks for, and what its answer means to the task."""
+    """A call of a task: the request, and the outcome made of its answer."""
 
     work: claim.ClaimedTask
     task: TaskAttempt
     asked: aws.Request
 
     def begin(self) -> own_api.Begun:
-        """Ask; return the answer, the change that makes it, or how to wait for it."""
+        """Send the request; return the answer, the pending change, or a wait."""
         client = OwnApi(self.work, self.task.region, service=self.asked.operation.client)
         return client.begin(self.asked.operation.model, self.asked.sent)
 
@@ -220,7 +220,7 @@ class Waiting:
 
     @property
     def one_each(self) -> bool:
-        """Tell whether what the topic tells is for one who waits only."""
+        """Whether a signal wakes one waiter or all of them."""
         return self._wait.one_each
 
     def look(self) -> bool:

@@ -159,7 +159,7 @@ class PgTransport:
 
 
 def _together(jobs: Sequence[_QueueJob]) -> Sequence[_QueueJob]:
-    """Return jobs of which those that are for now are put together, signals and steps."""
+    """Return the jobs with immediate signals merged into one job, and steps likewise."""
     for_now = [job for job in jobs if job[2] is None]
     signals_now = [payload for name, payload, _ in for_now if name == SIGNAL]
     steps = [payload for name, payload, _ in for_now if name == STEP]

@@ -1,4 +1,4 @@
-"""Read the rows of executions that are stepped next, together with those of the current one.
+"""Read the rows of the next executions to step, together with the current one's.
 
 Theory of operation
 ===================
@@ -55,7 +55,7 @@ class ReadAhead:
         return reserved
 
     def fill(self, reserved: Mapping[int, object], read: Mapping[int, StepRows]) -> None:
-        """Keep the rows that were read, but for those that were forgotten or taken meanwhile."""
+        """Keep the rows read, except rows forgotten or taken during the read."""
         for number, mark in reserved.items():
             if self._rows.get(number) is mark:
                 if number in read:

@@ -1,4 +1,4 @@
-"""Look whether the server is ready, as somebody who calls it would find it, and keep the answer."""
+"""Probe readiness as an outside caller sees it, and keep the answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SERVER_ERROR = 500
 
 
 def note_start() -> None:
-    """Note at the start of a server of one process that it was not ready until now.
+    """Record at the start of a single-process server that readiness begins now.
 
     Where several processes share the work, others may have been ready all the time.
     """

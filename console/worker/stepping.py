@@ -211,7 +211,7 @@ class Stepping:
     def _settle_outcomes(
         self, number: int, end: Callable[[], bool], outcomes: list[_Outcome]
     ) -> None:
-        """Wait for the commit of outcomes, and tell those that have them what became of it."""
+        """Wait for the commit of outcomes, and report the result to their owners."""
         committed: list[bool] = []
 
         def wait() -> bool:
@@ -241,7 +241,7 @@ class Stepping:
         return None
 
     def _compute_next(self, end: Callable[[], bool]) -> Callable[[], step.CommittingStep] | None:
-        """Compute the step after one that is being committed; None if it has to be loaded."""
+        """Compute the step after a committing one; None if it has to be loaded."""
         if not isinstance(end, step.CommittingStep) or self._queued or self._ended.is_set():
             return None
         try:

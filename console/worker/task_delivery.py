@@ -69,7 +69,7 @@ class UnrecordedOutcome:
 
 
 def deliver_task(execution_id: int, number: int) -> own_calls.Waiting | None:
-    """Take a task that is worked here, do it, and record its one outcome.
+    """Take a task for this process, run it, and record its single outcome.
 
     Return what has to be looked at for that, if its answer comes later.
     """
@@ -164,7 +164,7 @@ def _cancel(work: claim.ClaimedTask, job: str) -> None:
 
 
 def _record(work: claim.ClaimedTask, outcome: integrations.Outcome) -> None:
-    """Write down what came of a call: the task's end, or that it goes on elsewhere."""
+    """Record the outcome of a call: the end of the task, or a submission elsewhere."""
     number = work.execution_id
     if retry_during_outage(lambda: own_calls.record_outcome(work, outcome), _INSIST_S):
         _invoke_event(work, outcome)
@@ -246,7 +246,7 @@ def _tell_of_call(work: claim.ClaimedTask, function_name: str, record: CallRecor
 
 
 def _invoke_event(work: claim.ClaimedTask, outcome: integrations.Outcome) -> None:
-    """Make the asynchronous invocation of an outcome that is written down, if it has one.
+    """Make the asynchronous invocation of a recorded outcome, if there is one.
 
     Its failures are in the logs of the function alone.
     """
@@ -333,7 +333,7 @@ def mocked_activities(rows: QuerySet[TaskRow]) -> list[tuple[int, int]]:
 
 
 def _task(work: claim.ClaimedTask, *, trusted: bool = False) -> TaskAttempt:
-    """Return a task as integrations have it. ``trusted``: to look at what it began, or end that."""
+    """Return a task in the form of integrations. ``trusted``: to poll or stop its own job."""
     return TaskAttempt(
         kind=work.kind,
         resource=work.resource,

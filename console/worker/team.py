@@ -164,7 +164,7 @@ class Team(Embedded):
         return self._part
 
     def _notified(self, channel: signals.Channel) -> None:
-        """Hear that an activity has a task: offer those of it that are to be worked here."""
+        """Handle a signal of an activity: offer its tasks that run in this process."""
         topic, *about = channel
         if topic != Topic.ACTIVITY:
             return

@@ -82,7 +82,7 @@ class Later:
     key_id: str = ""
 
     def checked(self, check: Callable[[], object]) -> Later:
-        """Return the same, which calls ``check`` before every look; what it raises ends the wait.
+        """Return a copy that calls ``check`` before every look; an error of it ends the wait.
 
         Who waits for a minute may be removed meanwhile, and must get nothing after that.
         """

@@ -161,7 +161,7 @@ def _references(definition: str) -> dict[str, list[str]] | None:
 
 
 def _described(machine: StateMachine, version: Version | None) -> dict[str, Any]:
-    """Return the configurations of a machine, or those that a version of it was published with."""
+    """Return the configurations of a machine, or of a published version of it."""
     shown = machine if version is None or version.logging is None else version
     return {
         "loggingConfiguration": json.loads(shown.logging) if shown.logging else _NO_LOGGING,

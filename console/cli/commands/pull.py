@@ -98,7 +98,7 @@ def _machine_arns(states: Any) -> dict[str, str]:
 
 
 def _pull_machine(states: Any, machine: dict[str, Any], folder: Path) -> None:
-    """Write the definition as it is, and beside it what else is known of the machine."""
+    """Write the definition unchanged, and the machine's other settings beside it."""
     arn = machine["stateMachineArn"]
     aliases = states.list_state_machine_aliases(stateMachineArn=arn)["stateMachineAliases"]
     versions = states.list_state_machine_versions(stateMachineArn=arn)["stateMachineVersions"]

@@ -41,7 +41,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run_command(options: Namespace) -> int:
-    """Start it. Return 0 if it succeeded, 1 if not, 2 for wrong use, 3 if it runs on."""
+    """Start an execution. Return 0: succeeded, 1: failed, 2: wrong use, 3: still running."""
     try:
         given = _read_input(options.input)
         connection = connect(options)

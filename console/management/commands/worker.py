@@ -71,7 +71,7 @@ class Command(DataFolderCommand):
 
 
 def _work(parent: int | None = None) -> None:
-    """Work until asked to end. ``parent``: the process that forked this one, if one did.
+    """Work until asked to stop. ``parent``: the process that forked this worker, if any.
 
     Only a forked worker ends with its parent: nobody else would ever end it. One that was started
     by a shell or a process manager has another parent as soon as that is gone, and works on.

@@ -78,7 +78,7 @@ def _forget() -> None:
 
 
 def put_status_change(execution: Execution) -> None:
-    """Tell that the status of an execution changed (inside the transaction that changes it)."""
+    """Emit a status change of an execution, inside the transaction of the change."""
     if not has_rules(execution.project_id):
         return
     if arns.is_express(execution.arn) and not settings.STATEYARD_EXPRESS_EVENTS:
@@ -115,7 +115,7 @@ def row_for_end(execution_id: int, project_id: int) -> Execution | None:
 
 
 def put_execution_ended(execution_id: int, project_id: int, row: Execution | None) -> None:
-    """Tell that an execution has ended (inside the transaction that ends it).
+    """Emit the end of an execution, inside the transaction of the end.
 
     ``row``: the execution with its end; it is read if it is not given.
     """

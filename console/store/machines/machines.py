@@ -139,7 +139,7 @@ def _same_or_refused(machine: StateMachine, attributes: tuple[str, ...]) -> Stat
 
 
 def already_exists(arn: str) -> ServiceError:
-    """Return the error for a machine of that name that is another one."""
+    """Return the error for a name already taken by a different machine."""
     return ServiceError(
         ErrorCode.StateMachineAlreadyExists, f"State Machine Already Exists: '{arn}'"
     )
@@ -199,7 +199,7 @@ def _save_changes(
     note: str,
     actor: audit.Actor,
 ) -> None:
-    """Write those of the fields that change something, and the revision that they make."""
+    """Store the changed fields, and the revision created by the change."""
     changed = {
         name: value
         for name, value in fields.items()
@@ -224,7 +224,7 @@ def _save_changes(
 
 
 def revision_of(machine: StateMachine) -> str:
-    """Return what tells this machine as it is now from what it was before, and from a namesake.
+    """Return a key of the machine's current state, unique among revisions and namesakes.
 
     A machine has no revision id before its first change, so that alone would not tell it from one
     that was deleted and made again.
@@ -350,7 +350,7 @@ def is_active(machine: int, as_read: str = "") -> bool:
 
 
 def held(where: str) -> str:
-    """Return the condition of a row that stays as long as ours: who locks it to remove it waits.
+    """Return a condition that keeps a row from deletion until the transaction ends.
 
     (The lock is the one that a row takes anyway which refers to it. SQLite has one writer at a
     time.)

@@ -1,4 +1,4 @@
-"""Tell which revision a version was published from, and which one an execution runs."""
+"""Map versions and executions to the revisions of their definitions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ExecutedRevision:
-    """What an execution runs, as far as it is known: 0 and "" where it is not.
+    """The definition of an execution, as far as known; unknown parts are 0 or "".
 
     ``version_kept``: it has not been deleted since.
     """
@@ -28,7 +28,7 @@ class ExecutedRevision:
 
 
 def revision_numbers(machine: StateMachine, published: Iterable[Version]) -> dict[int, int]:
-    """Return version -> the revision that it was published from; those not kept are left out."""
+    """Return version -> its source revision; versions without a stored revision are left out."""
     rows = list(published)
     saves = MachineRevision.objects.filter(
         state_machine=machine, definition_id__in={each.definition_id for each in rows}
@@ -53,7 +53,7 @@ def _matching(saves: Sequence[MachineRevision], ran: Version | Execution, at_ms:
 def versions_by_revision(
     machine: StateMachine, saves: Sequence[MachineRevision]
 ) -> dict[int, list[int]]:
-    """Return revision -> the versions that were published from it, the first one first."""
+    """Return revision -> the versions published from it, oldest first."""
     rows = Version.objects.filter(
         state_machine=machine, definition_id__in={each.definition_id for each in saves}
     )

@@ -23,7 +23,7 @@ LONGEST_NOTE = 500
 
 
 def add_revision(machine: StateMachine, actor: Actor, note: str) -> None:
-    """Keep a machine as it is now, inside the transaction that changed it and holds its row."""
+    """Store the current machine as a revision, inside the transaction of its change."""
     _insert(machine, actor.name, storable(" ".join(note.split()))[:LONGEST_NOTE])
 
 
@@ -73,7 +73,7 @@ def get_revision(machine: StateMachine, number: int) -> MachineRevision:
 
 
 def find_revision(machine: StateMachine, revision_id: str) -> MachineRevision | None:
-    """Return the revision that a machine was at when it had this id, None if it was not kept."""
+    """Return the machine's revision with this id, None if no longer stored."""
     rows = MachineRevision.objects.select_related("definition")
     rows = rows.filter(state_machine=machine, revision_id=revision_id)
     return rows.order_by("-number").first()

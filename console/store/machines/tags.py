@@ -80,7 +80,7 @@ def put_tags(
 
 
 def put_own_tags(project: Project, arn: str, tags: Mapping[str, str], actor: audit.Actor) -> None:
-    """Set tags that change what this server does, and record who said what.
+    """Set tags that change the behaviour of this server, and record them in the audit log.
 
     Raises ValidationException, TooManyTags, ResourceNotFound.
     """

@@ -146,7 +146,7 @@ def publish_version(
 
 
 def delete_version(project: Project, arn: str, actor: audit.Actor = audit.NOBODY) -> None:
-    """Delete a version; a missing one succeeds, one that an alias refers to is refused."""
+    """Delete a version; refuse if an alias refers to it, succeed if it is missing."""
     plain, _, number = arn.rpartition(":")
     arns.parse_arn(arn, "stateMachine")
 
@@ -180,7 +180,7 @@ def list_versions(machine: StateMachine, *, before: int = 0, limit: int = 100) -
 
 
 def version_of_execution(execution: Execution) -> Version | None:
-    """Return the version that an execution was started with; None without one, or if it is gone."""
+    """Return the version an execution was started with; None without a version or if deleted."""
     number = execution.version_arn.rpartition(":")[2]
     if execution.state_machine_id is None or not _is_number(number):
         return None

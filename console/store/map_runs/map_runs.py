@@ -217,7 +217,7 @@ def _close(run: MapRun, status: str) -> None:
 
 
 def _stop_children(run: MapRun) -> None:
-    """Stop the children that run; those that wait for a redrive keep their end."""
+    """Stop the running children; children waiting for a redrive keep their status."""
     redrive.give_up(run)
     running = Execution.objects.filter(map_run=run, status=ExecutionStatus.RUNNING)
     for number in running.values_list("pk", flat=True):

@@ -41,7 +41,7 @@ class InvitationClosed(Exception):
 
 
 class OtherAccount(Exception):
-    """The invitation is for a person who has an account and is not the one who is signed in."""
+    """The invitation belongs to another account than the signed-in user's."""
 
 
 def create_invitation(

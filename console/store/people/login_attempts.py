@@ -49,7 +49,7 @@ class TooManyAttempts(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A password that may be checked now; ``succeeded`` or ``failed`` says what came of it.
+    """A password attempt in progress; ``succeeded`` or ``failed`` records its outcome.
 
     ``keys``: what it is counted under, the account first. ``locks``: it was the last one of a key.
     """

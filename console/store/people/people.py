@@ -180,7 +180,7 @@ def begin_anew(project: Project, user: User, actor: audit.Actor) -> None:
 
 
 def _end_invitations(project: Project, user: User) -> None:
-    """End the open invitations that a person made and those made for that person.
+    """Delete the open invitations by or for a person.
 
     An owner who is to be removed could otherwise invite themself, and come back later.
     """

@@ -38,7 +38,7 @@ class Runs:
         return None if entry is None else entry[:2]
 
     def put(self, execution_id: int, version: int, run: engine.Run) -> None:
-        """Keep a run that was just committed; one that ended is dropped."""
+        """Cache a run after its commit; drop a finished run."""
         kept = (version, run.reading(_NOTHING), _weight(run))  # the values go with their commit
         with self._lock:
             self._drop(execution_id)

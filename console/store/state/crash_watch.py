@@ -1,4 +1,4 @@
-"""Note what the engine computes, in case that ends the process; a worker says who notes it."""
+"""Record computations in progress, for a crash report; the worker sets the recorder."""
 
 from __future__ import annotations
 

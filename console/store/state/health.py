@@ -173,7 +173,7 @@ class _Looks:
         self._current: tuple[Future[Health], float] | None = None
 
     def take_part(self, seconds: float) -> Health | None:
-        """Return what the look under way finds, None if it takes longer than that in all."""
+        """Return the result of the check in progress; None if it takes over ``seconds``."""
         with self._lock:
             if self._current is None or self._current[0].done():
                 self._current = (Future(), time.monotonic())

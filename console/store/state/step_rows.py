@@ -38,7 +38,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def snapshot_text(run: engine.Run) -> str:
-    """Return a run as it is stored; "" of one that succeeded, for nothing goes on from there.
+    """Serialize a run for storage; "" for a succeeded run, since nothing continues from it.
 
     It has names and input of the execution in it once more. A replay keeps it, for its origin.
     """

@@ -54,7 +54,7 @@ class NoTokens(Exception):
 
 @dataclass
 class TransitionBudget:
-    """What a step may spend. ``paid``: tokens it took earlier, which are there now.
+    """Transitions a step may make. ``paid``: tokens taken earlier and available now.
 
     ``pending``: tokens it took that are still to come. ``used``: how many transitions it made.
     ``waiting``: how many messages were not taken. ``held``: it took tokens of the future.

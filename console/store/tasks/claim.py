@@ -210,7 +210,7 @@ def pending_activity_task(
 def _record_claim(
     recorded: rows.Recorded, activity_arn: str, worker: str, claimed: list[ClaimedTask] | None
 ) -> rows.Late:
-    """Note that a worker wants the oldest task: which one that is, the transaction finds out.
+    """Record a worker's request for the oldest task; the commit selects the task.
 
     So many pollers have one statement, which gives each of them a task of its own.
     """
@@ -296,7 +296,7 @@ def still_started(work: ClaimedTask, *, lock: bool = True) -> bool:
 
 
 def get_work(execution_id: int, task: int) -> ClaimedTask:
-    """Return a task as the worker that took it has it."""
+    """Return a task in the form of its worker."""
     task_and_clocks = _read(execution_id, task)
     if task_and_clocks is None:
         raise LookupError(f"execution {execution_id} has no task {task}")

@@ -36,7 +36,7 @@ _ALL_LATE = (
 
 
 def expire_tasks(late: Iterable[tuple[int, int]]) -> int:
-    """Time out those of the tasks (execution, task) that are late, in one transaction.
+    """Time out the late tasks (execution, task) in one transaction.
 
     Return how many. All late tasks of their executions go with them: what times out in one instant
     reaches the engine together.

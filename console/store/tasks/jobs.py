@@ -83,7 +83,7 @@ def publish_cancelled(execution_id: int, task: int) -> None:
 
 
 def get_cancelled_job(execution_id: int, task: int) -> tuple[ClaimedTask, str] | None:
-    """Return a task and its job, which no longer matters to it; None if it has no job."""
+    """Return a cancelled task and its job; None without a job."""
     with connection.cursor() as cursor:
         cursor.execute(_JOB, [execution_id, task])
         row = cursor.fetchone()

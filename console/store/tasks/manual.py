@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def is_answerable(row: TaskRow) -> bool:
-    """Tell whether a caller may end a task: one of an activity, or one that gave its token away."""
+    """Tell whether callers may end a task: an activity task, or a task with a callback token."""
     called_back = row.pattern == engine.IntegrationPattern.WAIT_FOR_TASK_TOKEN
     return row.status != TaskStatus.CLOSED and (row.kind == TaskKind.ACTIVITY or called_back)
 

@@ -1,4 +1,4 @@
-"""Schedule tasks: a task is a row from the commit that schedules it to the one that ends it.
+"""Schedule tasks: a row from the scheduling commit to the ending commit.
 
 Its side effect starts only after that first commit. ``claim`` gives it to a worker, ``complete``
 ends it.

@@ -84,7 +84,7 @@ def renew_lease(name: str, steps: int = 0, fenced: int = 0, problem: str = "") -
 
 
 def team_share(name: str) -> tuple[Share, list[str]]:
-    """Return the part of a worker among those alive, and the names of those that are not."""
+    """Return a worker's share among the live workers, and the names of dead workers."""
     now_ms, this_host = clock.now_ms(), host_name()
     living: list[str] = []
     dead: list[str] = []

@@ -26,7 +26,7 @@ def page_address(scope: Scope, view: str, *names: str) -> str:
 
 
 def page_before(request: HttpRequest) -> str:
-    """Return the address of the page that led here, "" if that is not known or this one."""
+    """Return the address of the previous page, "" if unknown or the current page."""
     referrer = request.headers.get("Referer", "")
     own = url_has_allowed_host_and_scheme(
         referrer, {request.get_host()}, require_https=request.is_secure()

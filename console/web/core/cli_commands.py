@@ -62,7 +62,7 @@ def start_command(
 
 
 def _input_argument(text: str) -> str:
-    """Return an input, or a file for it: an argument has no room for all that it may be.
+    """Return an input as an argument, or a file for a long or masked input.
 
     What is masked has no text to start with either.
     """

@@ -83,7 +83,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def _who_may(scope: Scope, action: str) -> dict[str, Any]:
-    """Return the reader's role, which right is missing, what has it, and who can give it."""
+    """Return the reader's role, the missing right, roles with the right, and the owners."""
     owners = Membership.objects.filter(project=scope.project, role=Role.OWNER)
     names = owners.order_by("user__username").values_list("user__username", flat=True)
     return {

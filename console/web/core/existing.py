@@ -1,4 +1,4 @@
-"""Tell which of the objects that a page names are still there: no link leads to one that is not."""
+"""Find which objects named on a page still exist, so that links lead only to existing ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run one of the actions that a page of a state machine offers, by name, with the right for it."""
+"""Run a named action of a state machine's page, after checking the right for it."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class OptionField(forms.CharField):
 
 
 class SubsetField(forms.Field):
-    """Those of the texts sent under one name that are among ``known``, in the order sent."""
+    """The known texts among the texts sent under one name, in the order sent."""
 
     widget = forms.MultipleHiddenInput
 

@@ -166,7 +166,7 @@ def _json_in_text(value: Any) -> list[Any] | None:
 
 
 def _branch_html(value: list[Any], level: int, label: str, quote: str = "") -> str:
-    """Return an object or array. ``quote``: what stands around it if it is the text of a string."""
+    """Return an object or array. ``quote``: quotation marks around JSON inside a string."""
     signs = "{}" if isinstance(value, _Members) else "[]"
     noun = ("key", "keys") if isinstance(value, _Members) else ("item", "items")
     count = f"{len(value)} {noun[len(value) != 1]}{', JSON in a string' if quote else ''}"

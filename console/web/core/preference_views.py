@@ -94,7 +94,7 @@ def _address_to_return_to(request: HttpRequest, asked: str, direction: str) -> s
 
 
 def local_address(request: HttpRequest, address: str, otherwise: str = "/") -> str:
-    """Return the address if it is one of ours, else the other one: the overview's."""
+    """Return the address if it is on this server, else ``otherwise``."""
     whole = address.startswith(("/", "http://", "https://"))  # Django takes others for view names
     hosts = {request.get_host()}
     mine = whole and url_has_allowed_host_and_scheme(address, hosts, request.is_secure())

@@ -15,7 +15,7 @@ _FORWARDED = ("forwarded", "x-forwarded", "x-real-ip", "x-original-", "cf-connec
 
 
 def forwarding_header(request: HttpRequest) -> str:
-    """Return the name of a header by which a proxy says that it forwards; "" without one."""
+    """Return the name of the request's forwarding header; "" without a proxy."""
     names = (name for name in request.headers if name.lower().startswith(_FORWARDED))
     return next(names, "")
 

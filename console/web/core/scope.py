@@ -73,7 +73,7 @@ class Scope:
 
     @property
     def elsewhere(self) -> bool:
-        """Tell whether the region is not the usual one, so that links must name it."""
+        """Tell whether the region differs from the default, so that links must name the region."""
         return self.region != settings.STATEYARD_REGION
 
     def arn(self, kind: str, *names: str) -> str:
@@ -148,7 +148,7 @@ class Scope:
         return masked_execution.mask_execution(execution, until_ms=self.revealed.get(execution.pk))
 
     def own_execution(self, machine: str, name: str) -> Execution:
-        """Return an execution that may be changed: an imported one may not, that is a 403."""
+        """Return an execution for a change; an imported execution is a 403."""
         execution = self.execution(machine, name)
         if execution.imported_ms is not None:
             raise PermissionDenied("An imported execution is read-only.")

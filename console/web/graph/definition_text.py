@@ -82,7 +82,7 @@ def picture_context(
 
 
 def readable_text(text: str) -> str:
-    """Return a definition's text as it was given, indented if it stands in one line."""
+    """Return a definition's text unchanged, or indented if on a single line."""
     if "\n" in text.strip():
         return text
     try:

@@ -1,4 +1,4 @@
-"""Say how a reader wants a graph: where it leads to, and which groups of a large one are open."""
+"""View options of a graph: its direction, and the unfolded groups of a large graph."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class GraphView:
 
     @property
     def key(self) -> str:
-        """Return what tells the layouts of one definition apart, "" for the usual one."""
+        """Return the cache key of a layout within its definition, "" for the default view."""
         folded = f" folded {' '.join(sorted(self.unfolded))}" if self.folds else ""
         size = " compact" if self.compact else " plain" if self.plain else ""
         usual = self.direction is Direction.DOWN and not folded and not size

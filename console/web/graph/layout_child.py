@@ -118,7 +118,7 @@ def _limit_memory(most: int) -> None:
 
 
 def _lower_priority(processors: str) -> None:
-    """Stand back behind the server, and leave the one processor that it may keep to."""
+    """Lower the priority below the server's, and use all processors again."""
     with contextlib.suppress(AttributeError, OSError, ValueError):
         os.nice(_NICENESS)
         os.sched_setaffinity(0, {int(processor) for processor in processors.split(",")})

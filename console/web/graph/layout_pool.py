@@ -151,7 +151,7 @@ class LayoutChild:
         return self._line(deadline)
 
     def _line(self, deadline: float) -> bytes | None:
-        """Return what the process says next; empty if it ended, None if that is not in time."""
+        """Return the next line of the process; empty at its end, None at the deadline."""
         process = self._process
         if process is None or process.stdout is None:
             return b""
@@ -186,7 +186,7 @@ class LayoutChild:
 
 
 def _bounded(talk: Callable[[float], bytes | None], deadline: float) -> bytes | None:
-    """Return what ``talk`` returns, which keeps to the deadline it is given; None at the deadline.
+    """Return the result of ``talk``, which gets the deadline; None at the deadline.
 
     Windows has no poll: there ``talk`` blocks, in a thread, and ends when the child is killed.
     """

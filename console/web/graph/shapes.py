@@ -86,7 +86,7 @@ class Box:
 
     @property
     def kind(self) -> str:
-        """Return what the state is, and what it calls: ``Task · lambda: ShipItem``."""
+        """Return the type of the state, and its target: ``Task · lambda: ShipItem``."""
         words = " ".join(self.node.detail.split())
         if self.folded and self.plain:
             words = f"{self.folded:,} states inside"

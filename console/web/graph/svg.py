@@ -126,7 +126,7 @@ def state_names(text: str) -> tuple[str, ...]:
 
 
 def _laid_out(graph: Graph, key: str, view: GraphView) -> tuple[Picture, Layout]:
-    """Return a picture, and the layout it was made of. ``key``: what it is kept under."""
+    """Return a picture and its layout. ``key``: the cache key."""
     part = bound_graph(graph)
     notices = []
     if len(part.nodes) < len(graph.nodes):

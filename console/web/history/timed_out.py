@@ -1,4 +1,4 @@
-"""Explain the end of an execution that timed out: which limit it was, and what became of children.
+"""Explain the timeout of an execution: the limit, and the fate of its children.
 
 AWS's event ``ExecutionTimedOut`` names neither.
 """

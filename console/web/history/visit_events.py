@@ -115,7 +115,7 @@ def failure_of_visit(
 
 
 def with_failures(execution: Execution, events: list[VisitEvent]) -> list[VisitEvent]:
-    """Add what made a Parallel or Map start again or fail: the event that points back at it."""
+    """Add the events that made a Parallel or Map retry or fail."""
     own = {event.id for event in events}
     again = [event.previous for event in events if event.type in event_types.ATTEMPT_BEGINNINGS][1:]
     again += [event.previous for event in events if event.type in _GROUP_FAILED]
@@ -125,7 +125,7 @@ def with_failures(execution: Execution, events: list[VisitEvent]) -> list[VisitE
 
 
 def _with_fail_error(execution: Execution, event: VisitEvent) -> VisitEvent:
-    """Add to the entry of a Fail the error that it means, which the history does not repeat."""
+    """Add its error to the entry of a Fail, since the history does not repeat it."""
     if event.type != "FailStateEntered" or "name" not in event.details:
         return event
     machine, name = engine.parse_stored_state(execution.definition.text, event.details["name"])

@@ -18,7 +18,7 @@ MOST = 20
 
 @dataclass(frozen=True, slots=True)
 class RecentCalls:
-    """What a Task did in the last executions. ``last``: the newest that entered it, None if none.
+    """Calls of a Task in recent executions. ``last``: the newest with an entry, or None.
 
     The step of that execution shows what was sent and answered.
     """

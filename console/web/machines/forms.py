@@ -122,7 +122,7 @@ class RemoveTagForm(PageForm):
 
 
 class OptionsForm(PageForm):
-    """The tags that change how a machine behaves; those that were sent, no others."""
+    """The submitted tags among the options of a machine."""
 
     def __init__(self, sent: Mapping[str, Any]) -> None:
         super().__init__(sent)
@@ -166,7 +166,7 @@ class RestoreForm(PageForm):
 
 
 class AliasForm(PageForm):
-    """An alias for one or two versions. ``share``: percent that the second one gets."""
+    """An alias for one or two versions. ``share``: percent for the second version."""
 
     name = TextField()
     first = TextField()

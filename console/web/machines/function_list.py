@@ -38,7 +38,7 @@ _OTHERWISE = "Correct the entry, or what it names."
 
 @dataclass(frozen=True, slots=True)
 class ListedFunction:
-    """A function. ``source``: in which file it is registered, and under which names there.
+    """A function. ``source``: its file, and its names in that file.
 
     ``remedy``: what to do where it is broken. ``machines``: the first that name it in their
     definition; ``more``: how many others do.
@@ -53,7 +53,7 @@ class ListedFunction:
 
 @dataclass(frozen=True, slots=True)
 class MissingFunction:
-    """A function that nothing stands for. ``machines``: the first that call it.
+    """A function without an implementation. ``machines``: its first callers.
 
     ``more``: how many others do.
     """
@@ -131,7 +131,7 @@ def _source(function: calls.FunctionTarget, project: Project) -> str:
 
 
 def _users_of(function: calls.FunctionTarget, users: Users) -> list[str]:
-    """Return the machines that name a function, by name; of one for a machine, that one only."""
+    """Return the machines that use a function, by name; a machine's own function has one user."""
     kind = "activity" if function.kind == "Activity" else "function"
     by_name: set[str] = set()
     for (called, name), machines in users.items():
@@ -141,7 +141,7 @@ def _users_of(function: calls.FunctionTarget, users: Users) -> list[str]:
 
 
 def read_users(scope: Scope) -> Users:
-    """Return which machines call what, read in one query."""
+    """Return called functions and activities -> calling machines, in one query."""
     machines = StateMachine.objects.filter(
         project=scope.project, region=scope.region, status=MachineStatus.ACTIVE
     )

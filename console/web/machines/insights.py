@@ -53,7 +53,7 @@ class Insight:
 
     @property
     def status(self) -> formatting.StatusLabel:
-        """Return the worst that happened in it; that it runs if no visit came to its end."""
+        """Return the worst result of the state; running if no visit has ended."""
         if not self.visits:
             return formatting.STEP[""]
         if self.unfinished and not (self.failed or self.caught or self.succeeded):

@@ -102,7 +102,7 @@ def machine_page(request: HtmxRequest, machine_name: str) -> HttpResponse:
 
 
 def graph_beside(request: HttpRequest, machine: StateMachine) -> dict[str, Any]:
-    """Return the graph that stands beside a list, nothing for a machine that is too large for it.
+    """Return the graph beside a list, nothing if the machine's graph is too large.
 
     It leads down and has the names only. Each state leads to its place in the definition.
     """

@@ -44,7 +44,7 @@ _BARE = ("input", "output", "cause", "error", "trace_header")
 
 @dataclass(frozen=True, slots=True)
 class GridCell:
-    """One state in one execution. ``times``: of each visit that came to its end, in milliseconds.
+    """One state in one execution. ``times``: of each finished visit, in milliseconds.
 
     One that was aborted tells nothing of how long the state takes.
 
@@ -78,7 +78,7 @@ class GridCell:
 
 @dataclass(frozen=True, slots=True)
 class PastExecution:
-    """One execution, folded. ``ways``: (state, state that followed it)."""
+    """One execution, folded. ``ways``: (state, next state)."""
 
     execution: Execution
     cells: dict[str, GridCell]
@@ -92,7 +92,7 @@ class PastExecution:
 
     @property
     def typical(self) -> int | None:
-        """Return the time it took if it is one to compare with: it was not aborted."""
+        """Return the duration for comparisons; None for an aborted execution."""
         return None if self.execution.status == ExecutionStatus.ABORTED else self.spent
 
 
@@ -220,7 +220,7 @@ def _cell(status: str, visits: engine.Visits, latest: Mapping[str, int]) -> Grid
 
 
 def _ways(events: Sequence[engine.Event]) -> frozenset[tuple[str, str]]:
-    """Return which state was left for which, also in attempts that a retry has replaced."""
+    """Return the transitions taken, including attempts replaced by a retry."""
     left = {event.id: event.state for event in events if event.type in event_types.STATE_EXITS}
     entered = (event for event in events if event.type in event_types.STATE_ENTRIES)
     return frozenset(

@@ -69,13 +69,13 @@ def ran_definitions(machine: StateMachine) -> list[RanDefinition]:
 
 
 def revisions_of(machine: StateMachine, definitions: Sequence[str]) -> dict[str, MachineRevision]:
-    """Return definition -> the newest revision that has it; those without one are left out."""
+    """Return definition -> its newest revision; definitions without a revision are left out."""
     rows = MachineRevision.objects.filter(state_machine=machine, definition_id__in=definitions)
     return {row.definition_id: row for row in rows.order_by("number")}
 
 
 def chosen_definition(ran: Sequence[RanDefinition], key: str) -> RanDefinition:
-    """Return the one that an address names, else the current one if it ran, else the last used."""
+    """Return the definition of an address, else the current if executed, else the last used."""
     named = (each for each in ran if key and each.key == key)
     used = (each for each in ran if each.executions)
     return next(named, None) or next(used, ran[0])

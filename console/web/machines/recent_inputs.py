@@ -28,7 +28,7 @@ _SHOWN = 120
 
 @dataclass(frozen=True, slots=True)
 class RecentInput:
-    """An input and the last execution that had it. ``text``: its beginning, "" if it is long."""
+    """An input and its last execution. ``text``: its beginning, "" if it is long."""
 
     execution: Execution
     text: str

@@ -71,7 +71,7 @@ def start_page(request: HttpRequest, machine_name: str) -> HttpResponse:
 
 
 def _target(scope: Scope, machine: StateMachine, run: str) -> versions.Target:
-    """Return what to start: the machine as it is now, or what a version or an alias stands for."""
+    """Return the target of a start: the current machine, or the target of a version or alias."""
     if not run:
         return versions.Target(machine)
     return versions.resolve_target(scope.project, f"{machine.arn}:{run}")

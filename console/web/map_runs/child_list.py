@@ -108,7 +108,7 @@ class ChildPage:
 def list_children(
     scope: Scope, run: MapRun, query: QueryDict, beside: Sequence[Execution] = ()
 ) -> ChildPage:
-    """Return those the query string asks for: ``status``, ``kind``, ``order``, ``after`` which one.
+    """Return the children selected by the query: ``status``, ``kind``, ``order``, ``after``.
 
     ``beside``: other executions to return the masks of, in the same queries.
     """

@@ -197,7 +197,7 @@ SETTINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A setting with what stands in the form, and what is wrong with that."""
+    """A setting with its form value and validation error."""
 
     setting: Setting
     text: str
@@ -234,7 +234,7 @@ class _SettingField(TextField):
 
 
 def read_settings(run: MapRun, form: SettingsForm) -> tuple[list[Field], dict[str, float]]:
-    """Read the form; return it as it was typed, and the settings that it changes."""
+    """Read the form; return its fields as typed, and the changed settings."""
     fields, changes = [], {}
     for setting in SETTINGS:
         text = form.texts[setting.name]

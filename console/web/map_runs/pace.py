@@ -21,7 +21,7 @@ _UNITS = ((formatting.SECOND, "second"), (formatting.MINUTE, "minute"), (formatt
 
 @dataclass(frozen=True, slots=True)
 class PaceFact:
-    """One fact. ``value``: what counts; ``rest``: the words after it; ``bad``: beyond a limit."""
+    """One fact. ``value``: the figure; ``rest``: following words; ``bad``: beyond a limit."""
 
     word: str
     value: str

@@ -68,7 +68,7 @@ def _success_message(count: int) -> str:
 
 @require_POST
 def reveal_execution(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
-    """Show this reader what is masked of one execution, for ten minutes; or mask it again."""
+    """Reveal an execution's masked values to this reader for ten minutes; or mask them again."""
     scope = scope_of(request)
     require(scope, "RevealPayloads")
     execution = scope.execution(machine_name, execution_name)

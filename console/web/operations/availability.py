@@ -98,7 +98,7 @@ def make_report(now_ms: int) -> AvailabilityReport:
 
 
 def _figures(minutes: list[readiness.MeasuredMinute]) -> Iterator[AvailabilityFigure]:
-    """Yield the spans that are measured as a whole, and then what is measured of the next one.
+    """Yield the fully measured spans, then the measured part of the next span.
 
     A server of eight minutes has no figure of 30 days: it has one of eight minutes.
     """
@@ -128,7 +128,7 @@ def _label(share: float, *, whole: bool) -> formatting.StatusLabel:
 
 
 def percent_text(share: float) -> str:
-    """Write a share so that it is never better than it was: 99.9996 % is no 100 %."""
+    """Format a share, rounded down: 99.9996 % never reads 100 %."""
     places = 10**_KEPT_PLACES
     return f"{math.floor(share * 100 * places) / places:g} %"
 

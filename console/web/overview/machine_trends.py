@@ -176,7 +176,7 @@ def _drift(name: str, rows: Sequence[tuple[int, int]]) -> DurationDrift | None:
 
 
 def _silence(name: str, starts: Sequence[int], now: int) -> SilentMachine | None:
-    """Return that a state machine is silent; None while it runs as it does otherwise.
+    """Return a silent state machine; None while it starts as often as usual.
 
     It has a rhythm where it starts about as often each time: the longest gap is at most three
     times the median one. What people start by hand has none, and is quiet after a week.

@@ -122,7 +122,7 @@ def _object_of(target: str) -> tuple[str, str, str]:
 
 
 def _origin_of(entry: AuditEntry) -> tuple[str, str, int | None]:
-    """Return where an act came from, which one that is, and the number of its bulk job."""
+    """Return the origin of an act, the origin's name, and the number of its bulk job."""
     if entry.execution:
         return "Execution", "", None
     if entry.key_id == ANY_KEY:

@@ -53,7 +53,7 @@ _MINUTE = len("2026-11-21T13:20")
 
 @require_safe
 def audit_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/audit/``: who did what to what, newest first."""
+    """Answer ``/audit/``: recorded changes, newest first."""
     scope = scope_of(request)
     asked = _asked(request)
     entries, problem = _asked_entries(scope.project, asked)
@@ -103,7 +103,7 @@ def audit_csv(request: HttpRequest) -> HttpResponse:
 
 
 def _asked(request: HttpRequest) -> dict[str, str]:
-    """Return what the filters ask for; of who acts, only what is to choose from."""
+    """Return the values of the filters; unknown kinds of actors are dropped."""
     asked = {name: request.GET.get(name, "").strip()[:_LONGEST] for name in _NAMES}
     return asked | {"by": asked["by"] if asked["by"] in BY else ""}
 

@@ -126,7 +126,7 @@ def start_session(
 
 
 def _device(request: HttpRequest, name: str) -> str:
-    """Return what this browser is known by if a person of that name logged in with it, else ""."""
+    """Return the id of this browser if the person signed in with it before, else ""."""
     try:
         whose, device = signing.loads(
             request.COOKIES.get(_DEVICE, ""), salt=_DEVICE, max_age=_DEVICE_S

@@ -10,7 +10,7 @@ from console.web.core.formatting import SECOND
 
 
 def ending_without_error(status: str, arn: str, took_ms: int) -> str:
-    """Return in words what ended an execution that has no error, "" if it goes on or succeeded.
+    """Describe the end of an execution without an error; "" if running or succeeded.
 
     ``arn``: of the execution; ``took_ms``: since its start, or its last redrive.
     """

@@ -35,7 +35,7 @@ SELECT name FROM found WHERE name IS NOT NULL LIMIT %s
 
 
 def may_have_error(project: Project, filters: ExecutionFilters) -> bool:
-    """Tell whether there may be one, which is not known of children and of what is hidden."""
+    """Tell whether any execution may have the error; unknown for children and hidden values."""
     if not filters.error or filters.children or verify.reads_masked(project, filters):
         return True
     with connection.cursor() as cursor:

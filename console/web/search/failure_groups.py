@@ -87,7 +87,7 @@ class Failure:
 
     @property
     def cause_text(self) -> str:
-        """Return the cause without the name of the error before it, or the limit that ended it."""
+        """Return the cause without the leading error name, or the exceeded limit."""
         limit = "" if self.error else self.ending.partition(": ")[2]
         if limit and not self.cause:
             return f"limit: {limit}"

@@ -125,7 +125,7 @@ def _fail_entries(numbers: Sequence[int]) -> list[tuple[int, int]]:
 def _with_caught_fail(
     project: Project, entries: dict[int, list[int]], condition: SearchCondition
 ) -> set[int]:
-    """Return those in which a Fail inside a Parallel or Map, that was caught, has the error."""
+    """Return the executions with a caught Fail in a Parallel or Map that has the error."""
     matching = set()
     rows = Execution.stored.select_related("definition").filter(pk__in=entries)
     for execution in rows:

@@ -43,7 +43,7 @@ _BARE_BUT_ERROR = ("input", "output", "cause", "definition")
 
 @dataclass(frozen=True, slots=True)
 class MachineRow:
-    """One machine with what a list says of it; ``last`` is its newest execution's status.
+    """A row of a list of machines. ``last``: its newest execution's status.
 
     ``recent``: the statuses of its newest executions, oldest first; ``tags``: each as
     ``key=value``, but for options of this server; both where the list asked for them.
@@ -161,7 +161,7 @@ def list_machines(
 def list_beside_samples(
     scope: Scope, *, search: str = "", sort: str = "name", tag: str = ""
 ) -> tuple[MachinePage, MachinePage]:
-    """Return the first page of the machines that are no samples, and that of those that are.
+    """Return the first page of machines without samples, and the first page of samples.
 
     Arguments as those of ``list_machines``; samples stand in the order of their names. They take
     the queries of one list, unless there are more machines than a page holds.
@@ -292,7 +292,7 @@ def _count_running_and_failed(
 def changed_executions(
     scope: Scope, running: Sequence[int], stamps: Mapping[int, str]
 ) -> list[Execution]:
-    """Return those rows of a list that no longer show what is.
+    """Return the outdated rows of a list.
 
     ``running``: numbers of those that were; ``stamps``: number -> its ``note_stamp``.
     """

@@ -118,7 +118,7 @@ def _lonely_and(text: str, span: tuple[int, int]) -> ValueError:
 
 
 def _check_word(text: str, match: re.Match[str]) -> None:
-    """Refuse a bare word that is grammar elsewhere, so that nobody searches for it unawares."""
+    """Refuse a bare word that is grammar elsewhere, such as ``or``."""
     word = match[0]
     if match["phrase"]:
         return
@@ -169,7 +169,7 @@ def _word(text: str, match: re.Match[str]) -> str:
 
 
 def _condition(text: str, match: re.Match[str]) -> tuple[list[SearchCondition], int]:
-    """Read a condition from where it begins; return what must hold, and where it ends."""
+    """Parse a condition; return its parts and its end."""
     field, path = match["field"], match["path"]
     operator = Operator(match["operator"])
     _check(text, match, field, path, operator)
@@ -219,7 +219,7 @@ def _within(text: str, match: re.Match[str], value: str) -> list[SearchCondition
 
 
 def _check(text: str, match: re.Match[str], field: str, path: str, operator: Operator) -> None:
-    """Refuse a field that does not exist, or an operator that it cannot stand before."""
+    """Refuse an unknown field, or an operator the field does not support."""
     start, end = match.start(), match.end()
     known = field in _OPERATORS and (not path or field in PAYLOADS)
     if field not in _OPERATORS:
@@ -231,7 +231,7 @@ def _check(text: str, match: re.Match[str], field: str, path: str, operator: Ope
 
 
 def _unknown_field(match: re.Match[str]) -> ValueError:
-    """Return the refusal of a field that does not exist, with the one that was probably meant."""
+    """Return the error for an unknown field, with the closest known field."""
     field, path = match["field"], match["path"]
     name = field.removeprefix("$").removeprefix(".")
     close = get_close_matches(name.lower(), _OPERATORS, 1, 0.8)

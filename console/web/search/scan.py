@@ -1,4 +1,4 @@
-"""Find the executions that match, in one order, at a cost that does not grow with their number.
+"""Find matching executions in one order, at a cost independent of their number.
 
 What an index can tell (machine, status, time) is asked of the index. For all else a page looks at
 most through ``WINDOW`` of the first executions, says how far it looked; the next page begins
